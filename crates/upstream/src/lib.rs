@@ -1,1 +1,52 @@
-//! placeholder
+//! How to ask a provider, how to read its answer, and who is to blame when it fails.
+//!
+//! One adaptor file per kind of provider and one line in [`KINDS`]. This room knows bytes and
+//! connections; it knows no price, no account and no database. Secrets enter as [`Secret`] and
+//! leave only inside a request; messages made here are safe to show to a client.
+
+mod body;
+mod clean;
+mod client;
+mod fault;
+mod openai;
+mod provider;
+mod secret;
+
+pub use body::{Body, read_whole};
+pub use clean::safe_text;
+pub use client::{Client, ClientSettings};
+pub use fault::{Blame, Fault};
+pub use openai::OpenAi;
+pub use provider::{BadProvider, BaseUrl, Provider, Settings};
+pub use secret::Secret;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body_util::Full;
+use tollgate_wire::chat::UpstreamError;
+
+/// One way to speak to providers.
+pub trait Adaptor: Sync + std::fmt::Debug {
+    /// The word used for it in the configuration.
+    fn kind(&self) -> &'static str;
+
+    /// Path below the base address for chat, with its leading slash.
+    fn chat_path(&self) -> &'static str;
+
+    /// The request for a chat call; `body` is already in the provider's dialect.
+    fn chat(&self, provider: &Provider, body: Bytes, call_id: &str) -> http::Request<Full<Bytes>>;
+
+    /// What an answer with an error status means.
+    fn fault(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Fault;
+
+    /// What an error object inside a reply of status 200 or inside a stream means.
+    fn error_inside(&self, error: &UpstreamError) -> Fault;
+}
+
+/// Every kind of provider there is.
+pub const KINDS: &[&'static dyn Adaptor] = &[&OpenAi];
+
+/// The adaptor with this name.
+pub fn kind(name: &str) -> Option<&'static dyn Adaptor> {
+    KINDS.iter().copied().find(|k| k.kind() == name)
+}

@@ -1,0 +1,124 @@
+//! Reads a reply's body chunk by chunk, or whole within a limit, with one idle timer.
+//!
+//! A timer reset per chunk would cost more than the chunk. So one timer runs to the earliest
+//! moment at which the reply can be idle; only when it fires is it compared with the time of
+//! the last chunk and set anew.
+
+use crate::Fault;
+use bytes::{Bytes, BytesMut};
+use http_body::Body as _;
+use hyper::body::Incoming;
+use std::future::{Future as _, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// The body of a reply.
+#[derive(Debug)]
+pub struct Body {
+    inner: Incoming,
+    idle: Duration,
+    last: Instant,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Body {
+    pub fn new(inner: Incoming, idle: Duration) -> Body {
+        Body { inner, idle, last: Instant::now(), timer: None }
+    }
+
+    /// The next chunk; `None` at the end. May be dropped and called again.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        poll_fn(|cx| self.poll_chunk(cx)).await
+    }
+
+    /// The poll under [`Body::chunk`].
+    pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
+        loop {
+            match Pin::new(&mut self.inner).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    if self.timer.is_some() {
+                        self.last = Instant::now();
+                    }
+                    match frame.into_data() {
+                        Ok(data) if !data.is_empty() => return Poll::Ready(Ok(Some(data))),
+                        // Trailers and empty frames say nothing.
+                        _ => continue,
+                    }
+                }
+                Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(Fault::cut())),
+                Poll::Ready(None) => return Poll::Ready(Ok(None)),
+                Poll::Pending => return self.poll_idle(cx),
+            }
+        }
+    }
+
+    fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
+        let idle = self.idle;
+        let last = &mut self.last;
+        let timer = self.timer.get_or_insert_with(|| {
+            *last = Instant::now();
+            Box::pin(sleep_until(*last + idle))
+        });
+        while timer.as_mut().poll(cx).is_ready() {
+            let due = *last + idle;
+            if due <= Instant::now() {
+                return Poll::Ready(Err(Fault::idle()));
+            }
+            timer.as_mut().reset(due);
+        }
+        Poll::Pending
+    }
+
+    /// True when nothing more can come.
+    pub fn is_end(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    /// The whole body, at most `limit` bytes; more is a fault. One chunk is returned as it came.
+    pub async fn whole(mut self, limit: usize) -> Result<Bytes, Fault> {
+        let Some(first) = self.chunk().await? else {
+            return Ok(Bytes::new());
+        };
+        if first.len() > limit {
+            return Err(Fault::too_long());
+        }
+        let Some(second) = self.chunk().await? else {
+            return Ok(first);
+        };
+        let rest = usize::try_from(self.inner.size_hint().lower()).unwrap_or(usize::MAX);
+        let expected = first.len().saturating_add(second.len()).saturating_add(rest);
+        if expected > limit {
+            return Err(Fault::too_long());
+        }
+        let mut all = BytesMut::with_capacity(expected);
+        all.extend_from_slice(&first);
+        all.extend_from_slice(&second);
+        while let Some(chunk) = self.chunk().await? {
+            if all.len() + chunk.len() > limit {
+                return Err(Fault::too_long());
+            }
+            all.extend_from_slice(&chunk);
+        }
+        Ok(all.freeze())
+    }
+
+    /// The start of the body, at most `limit` bytes, whatever happens after it. For error texts.
+    pub async fn start(mut self, limit: usize) -> Bytes {
+        let mut all = BytesMut::new();
+        while let Ok(Some(chunk)) = self.chunk().await {
+            let room = limit - all.len();
+            all.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            if all.len() == limit {
+                break;
+            }
+        }
+        all.freeze()
+    }
+}
+
+/// Reads a whole reply.
+pub async fn read_whole(body: Incoming, limit: usize, idle: Duration) -> Result<Bytes, Fault> {
+    Body::new(body, idle).whole(limit).await
+}

@@ -1,0 +1,160 @@
+//! The HTTP client: one pool, bounded waits, no redirects, Nagle off.
+
+use crate::{Body, Fault, Provider};
+use bytes::Bytes;
+use http::{Request, Response, Uri};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use std::error::Error;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tower_service::Service;
+
+/// How connections are made and kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientSettings {
+    /// Name lookup, TCP and TLS together.
+    pub connect_timeout: Duration,
+    /// How long an unused connection is kept.
+    pub pool_idle: Duration,
+    pub pool_max_idle_per_host: usize,
+    /// Offer HTTP/2 to https providers. One connection then carries all calls to a host,
+    /// about a hundred at a time; HTTP/1.1 has no such limit.
+    pub http2: bool,
+}
+
+impl Default for ClientSettings {
+    fn default() -> Self {
+        ClientSettings {
+            connect_timeout: Duration::from_secs(5),
+            pool_idle: Duration::from_secs(60),
+            pool_max_idle_per_host: 1024,
+            http2: false,
+        }
+    }
+}
+
+type Connector = Timed<HttpsConnector<HttpConnector>>;
+type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Cheap to clone; clones share the pool. Connections live on the runtime that made them.
+#[derive(Clone, Debug)]
+pub struct Client {
+    inner: legacy::Client<Connector, Full<Bytes>>,
+}
+
+/// Longest error text read from a provider.
+const ERROR_BYTES: usize = 64 << 10;
+/// Longest wait for the rest of an error text.
+const ERROR_WAIT: Duration = Duration::from_secs(5);
+
+impl Client {
+    pub fn new(settings: ClientSettings) -> Client {
+        let mut builder = legacy::Client::builder(TokioExecutor::new());
+        builder
+            .pool_timer(TokioTimer::new())
+            .timer(TokioTimer::new())
+            .pool_idle_timeout(settings.pool_idle)
+            .pool_max_idle_per_host(settings.pool_max_idle_per_host)
+            .http1_max_buf_size(64 << 10);
+        Client { inner: builder.build(connector(&settings)) }
+    }
+
+    /// Sends a request and waits for the headers of the reply, whatever its status.
+    pub async fn send(&self, provider: &Provider, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Fault> {
+        let waiting = self.inner.request(request);
+        match tokio::time::timeout(provider.settings.first_byte, waiting).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(fault_of(&error)),
+            Err(_) => Err(Fault::late()),
+        }
+    }
+
+    /// Reads the error text of a reply that is not 2xx and says what it means.
+    pub async fn fault(&self, provider: &Provider, response: Response<Incoming>) -> Fault {
+        let (head, body) = response.into_parts();
+        let idle = provider.settings.idle.min(ERROR_WAIT);
+        let reading = Body::new(body, idle).start(ERROR_BYTES);
+        let text = tokio::time::timeout(ERROR_WAIT, reading).await.unwrap_or_default();
+        provider.kind.fault(head.status.as_u16(), &head.headers, &text)
+    }
+}
+
+/// Says where a failed exchange broke. The error's own text names hosts, so it is not used.
+fn fault_of(error: &legacy::Error) -> Fault {
+    if !error.is_connect() {
+        return Fault::reset();
+    }
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(one) = cause {
+        if one.is::<tokio::time::error::Elapsed>() {
+            return Fault::connect_timeout();
+        }
+        cause = one.source();
+    }
+    Fault::unreachable()
+}
+
+fn connector(settings: &ClientSettings) -> Connector {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(Duration::from_secs(60)));
+    tcp.set_connect_timeout(Some(settings.connect_timeout));
+    let tls = HttpsConnectorBuilder::new()
+        .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())
+        .expect("ring offers the default TLS versions")
+        .https_or_http();
+    let inner = if settings.http2 {
+        tls.enable_all_versions().wrap_connector(tcp)
+    } else {
+        tls.enable_http1().wrap_connector(tcp)
+    };
+    Timed { inner, limit: settings.connect_timeout }
+}
+
+/// Bounds the whole making of a connection: the TCP connector's own limit ends before TLS.
+#[derive(Clone, Debug)]
+struct Timed<C> {
+    inner: C,
+    limit: Duration,
+}
+
+impl<C> Service<Uri> for Timed<C>
+where
+    C: Service<Uri, Error = BoxError>,
+    C::Future: Send + 'static,
+{
+    type Response = C::Response;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<C::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connecting = tokio::time::timeout(self.limit, self.inner.call(uri));
+        Box::pin(async move { connecting.await? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper_rustls::MaybeHttpsStream;
+
+    #[tokio::test]
+    async fn nagle_is_off() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let uri: Uri = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
+        let stream = connector(&ClientSettings::default()).call(uri).await.unwrap();
+        let MaybeHttpsStream::Http(tcp) = stream else { panic!("not TLS") };
+        assert!(tcp.inner().nodelay().unwrap());
+    }
+}

@@ -1,0 +1,114 @@
+//! A provider's failure: whose fault, what the client is told, and whether another route may be tried.
+
+use tollgate_wire::chat::StreamFault;
+use tollgate_wire::error::Code;
+
+/// Who has to change something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Blame {
+    /// The caller's request.
+    Caller,
+    /// Our account or configuration at the provider: raise an alarm.
+    Operator,
+    /// The provider.
+    Provider,
+    /// The way there.
+    Network,
+}
+
+/// One failed attempt.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Fault {
+    pub blame: Blame,
+    /// What the client gets when no other route helps.
+    pub code: Code,
+    /// Safe for the client: no hosts, addresses, request ids or keys; at most 1 KiB.
+    pub message: String,
+    /// Another route may do better.
+    pub try_other: bool,
+    /// Bytes of the request may have reached the provider.
+    pub sent: bool,
+    /// The provider may bill us for it although there was no answer.
+    pub maybe_charged: bool,
+    pub upstream_status: Option<u16>,
+    /// Seconds, at most 60.
+    pub retry_after: Option<u32>,
+}
+
+impl Fault {
+    fn new(blame: Blame, code: Code, message: &str) -> Fault {
+        Fault {
+            blame,
+            code,
+            message: message.to_owned(),
+            try_other: true,
+            sent: true,
+            maybe_charged: false,
+            upstream_status: None,
+            retry_after: None,
+        }
+    }
+
+    /// Nothing was sent: refused, no such host, TLS trouble.
+    pub fn unreachable() -> Fault {
+        Fault { sent: false, ..Fault::new(Blame::Network, Code::UpstreamError, "The provider cannot be reached.") }
+    }
+
+    /// Nothing was sent: no connection in time.
+    pub fn connect_timeout() -> Fault {
+        let message = "The provider did not accept a connection in time.";
+        Fault { sent: false, ..Fault::new(Blame::Network, Code::UpstreamTimeout, message) }
+    }
+
+    /// The connection broke after the request may have been sent.
+    pub fn reset() -> Fault {
+        let message = "The connection to the provider broke before it answered.";
+        Fault { maybe_charged: true, ..Fault::new(Blame::Network, Code::UpstreamError, message) }
+    }
+
+    /// The connection broke inside the reply.
+    pub fn cut() -> Fault {
+        let message = "The connection to the provider broke in the middle of its answer.";
+        Fault { maybe_charged: true, ..Fault::new(Blame::Network, Code::UpstreamError, message) }
+    }
+
+    /// No headers in time.
+    pub fn late() -> Fault {
+        let message = "The provider did not answer in time.";
+        Fault { maybe_charged: true, ..Fault::new(Blame::Provider, Code::UpstreamTimeout, message) }
+    }
+
+    /// The reply stopped coming.
+    pub fn idle() -> Fault {
+        let message = "The provider stopped sending in the middle of its answer.";
+        Fault { maybe_charged: true, ..Fault::new(Blame::Provider, Code::UpstreamTimeout, message) }
+    }
+
+    /// The reply is larger than we take.
+    pub fn too_long() -> Fault {
+        let message = "The provider's answer is larger than the gateway accepts.";
+        Fault { maybe_charged: true, ..Fault::new(Blame::Provider, Code::UpstreamInvalidReply, message) }
+    }
+
+    /// The reply is not what was asked for.
+    pub fn garbage() -> Fault {
+        let message = "The provider's answer could not be understood.";
+        Fault { maybe_charged: true, ..Fault::new(Blame::Provider, Code::UpstreamInvalidReply, message) }
+    }
+
+    /// The stream ended without its last event.
+    pub fn truncated() -> Fault {
+        let message = "The provider ended the stream before it was complete.";
+        Fault { maybe_charged: true, ..Fault::new(Blame::Provider, Code::UpstreamError, message) }
+    }
+
+    /// What a broken stream means; `kind` reads the provider's own errors.
+    pub fn of_stream(kind: &dyn crate::Adaptor, fault: &StreamFault) -> Fault {
+        match fault {
+            StreamFault::Upstream(error) => kind.error_inside(error),
+            StreamFault::TooLong => Fault::too_long(),
+            StreamFault::Garbage => Fault::garbage(),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! A configured provider, with everything a call needs computed beforehand.
+
+use crate::{Adaptor, Secret};
+use bytes::Bytes;
+use http::uri::{Authority, Scheme};
+use http::{HeaderValue, Uri};
+use http_body_util::Full;
+use std::fmt;
+use std::time::Duration;
+
+/// A checked base address: scheme, host, optional path; no user, query or fragment.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BaseUrl {
+    scheme: Scheme,
+    authority: Authority,
+    path: String,
+}
+
+impl BaseUrl {
+    /// Reads an address such as `https://api.example.com/v1`.
+    pub fn parse(text: &str) -> Result<BaseUrl, BadProvider> {
+        let bad = |why| Err(BadProvider(why));
+        if text.contains('#') {
+            return bad("base_url must not have a fragment");
+        }
+        let Ok(uri) = text.parse::<Uri>() else {
+            return bad("base_url is not a valid address");
+        };
+        let parts = uri.into_parts();
+        let (Some(scheme), Some(authority)) = (parts.scheme, parts.authority) else {
+            return bad("base_url must start with http:// or https:// and name a host");
+        };
+        if scheme != Scheme::HTTP && scheme != Scheme::HTTPS {
+            return bad("base_url must start with http:// or https://");
+        }
+        if authority.as_str().contains('@') {
+            return bad("base_url must not carry a user or a password");
+        }
+        if authority.host().is_empty() {
+            return bad("base_url must name a host");
+        }
+        let path = match parts.path_and_query {
+            Some(path) if path.query().is_some() => return bad("base_url must not have a query"),
+            Some(path) => path.path().trim_end_matches('/').to_owned(),
+            None => String::new(),
+        };
+        Ok(BaseUrl { scheme, authority, path })
+    }
+
+    /// The address of a path below the base; `path` starts with a slash.
+    pub fn join(&self, path: &str) -> Result<Uri, BadProvider> {
+        Uri::builder()
+            .scheme(self.scheme.clone())
+            .authority(self.authority.clone())
+            .path_and_query(format!("{}{path}", self.path))
+            .build()
+            .map_err(|_| BadProvider("base_url gives no valid address"))
+    }
+
+    pub fn host(&self) -> &str {
+        self.authority.host()
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}{}", self.scheme, self.authority, self.path)
+    }
+}
+
+impl fmt::Debug for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Why a provider cannot be configured so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadProvider(pub &'static str);
+
+/// Limits and habits of one provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// It goes on billing after the client left, so the rest is read for the true usage.
+    pub bill_on_cancel: bool,
+    /// From sending to the reply's headers.
+    pub first_byte: Duration,
+    /// Between two chunks of a reply.
+    pub idle: Duration,
+    /// How long and how much is read after the client left, with `bill_on_cancel`.
+    pub drain_time: Duration,
+    pub drain_bytes: u64,
+    pub max_event_bytes: usize,
+    pub max_reply_bytes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            bill_on_cancel: false,
+            first_byte: Duration::from_secs(120),
+            idle: Duration::from_secs(120),
+            drain_time: Duration::from_secs(30),
+            drain_bytes: 1 << 20,
+            max_event_bytes: 1 << 20,
+            max_reply_bytes: 32 << 20,
+        }
+    }
+}
+
+/// Where calls go.
+#[derive(Clone, Debug)]
+pub struct Provider {
+    pub name: String,
+    pub kind: &'static dyn Adaptor,
+    pub base_url: BaseUrl,
+    pub settings: Settings,
+    chat_uri: Uri,
+    authorization: Option<HeaderValue>,
+}
+
+impl Provider {
+    pub fn new(
+        name: impl Into<String>,
+        kind: &'static dyn Adaptor,
+        base_url: BaseUrl,
+        secret: Option<Secret>,
+        settings: Settings,
+    ) -> Result<Provider, BadProvider> {
+        let chat_uri = base_url.join(kind.chat_path())?;
+        let authorization = match secret {
+            Some(secret) if secret.is_empty() => return Err(BadProvider("the secret is empty")),
+            Some(secret) => Some(secret.bearer().ok_or(BadProvider("the secret cannot stand in a header"))?),
+            None => None,
+        };
+        Ok(Provider { name: name.into(), kind, base_url, settings, chat_uri, authorization })
+    }
+
+    /// The request for a chat call.
+    pub fn chat(&self, body: Bytes, call_id: &str) -> http::Request<Full<Bytes>> {
+        self.kind.chat(self, body, call_id)
+    }
+
+    pub(crate) fn chat_uri(&self) -> Uri {
+        self.chat_uri.clone()
+    }
+
+    pub(crate) fn authorization(&self) -> Option<HeaderValue> {
+        self.authorization.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OpenAi;
+
+    #[test]
+    fn base_urls() {
+        for good in ["http://127.0.0.1:9/v1", "https://api.example.com", "https://x.example/v1/"] {
+            assert!(BaseUrl::parse(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "api.example.com/v1",
+            "ftp://x/v1",
+            "https://u:p@x/v1",
+            "https://x/v1?a=b",
+            "https://x/#f",
+            "/v1",
+            "http://",
+        ] {
+            assert!(BaseUrl::parse(bad).is_err(), "{bad}");
+        }
+        let base = BaseUrl::parse("https://x.example/v1/").unwrap();
+        assert_eq!(base.join("/chat/completions").unwrap(), "https://x.example/v1/chat/completions");
+        assert_eq!(base.to_string(), "https://x.example/v1");
+    }
+
+    #[test]
+    fn the_secret_is_not_in_debug() {
+        let base = BaseUrl::parse("https://x.example/v1").unwrap();
+        let secret = Some(Secret::new("sk-hidden-value"));
+        let provider = Provider::new("p", &OpenAi, base, secret, Settings::default()).unwrap();
+        assert!(!format!("{provider:?}").contains("hidden"));
+        let request = provider.chat(Bytes::from_static(b"{}"), "call_1");
+        assert!(!format!("{request:?}").contains("hidden"));
+    }
+}

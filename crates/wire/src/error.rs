@@ -1,0 +1,238 @@
+//! The public error table: one definition per code, read by the writers of every dialect,
+//! by the documentation and by tests.
+
+use crate::json;
+use bytes::Bytes;
+
+/// The format a caller speaks; decides the shape of an error body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    OpenAi,
+    Anthropic,
+    Gemini,
+}
+
+/// What a client should do with the same request after this error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Retry {
+    /// It will fail again: change something first. Sent as `x-should-retry: false`.
+    Never,
+    /// It may succeed at once.
+    Soon,
+    /// It may succeed after this many seconds (the default `Retry-After`, never above 60).
+    After(u32),
+}
+
+/// One line of the table.
+struct Line {
+    status: u16,
+    code: &'static str,
+    openai: &'static str,
+    anthropic: &'static str,
+    gemini: &'static str,
+    retry: Retry,
+    meaning: &'static str,
+}
+
+macro_rules! table {
+    ($($name:ident = $status:literal $code:literal, $openai:literal, $anthropic:literal, $gemini:literal, $retry:expr, $meaning:literal;)*) => {
+        /// Every error a client can see.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Code { $(#[doc = $meaning] $name,)* }
+
+        impl Code {
+            /// All codes in the order of their status.
+            pub const ALL: &'static [Code] = &[$(Code::$name,)*];
+
+            const fn line(self) -> &'static Line {
+                match self {
+                    $(Code::$name => &Line {
+                        status: $status, code: $code, openai: $openai, anthropic: $anthropic,
+                        gemini: $gemini, retry: $retry, meaning: $meaning,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+table! {
+    InvalidRequest = 400 "invalid_request", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The request cannot be served as it is; the message says why.";
+    InvalidParameter = 400 "invalid_parameter", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "A parameter has the wrong type or is out of range.";
+    UnknownParameter = 400 "unknown_parameter", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "A parameter does not exist on this endpoint.";
+    MissingParameter = 400 "missing_parameter", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "A required parameter is missing.";
+    InvalidJson = 400 "invalid_json", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The body is not a valid JSON object.";
+    ContextLengthExceeded = 400 "context_length_exceeded", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "Prompt and requested output do not fit the model's context window.";
+    UnsupportedValue = 400 "unsupported_value", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The value exists but this model does not support it.";
+    InvalidApiKey = 401 "invalid_api_key", "authentication_error", "authentication_error", "UNAUTHENTICATED", Retry::Never, "The key is missing, unknown, revoked or expired.";
+    InsufficientBalance = 402 "insufficient_balance", "insufficient_quota", "billing_error", "FAILED_PRECONDITION", Retry::Never, "The account's balance does not cover the call; nothing was sent.";
+    KeySpendCapReached = 402 "key_spend_cap_reached", "insufficient_quota", "billing_error", "FAILED_PRECONDITION", Retry::Never, "The key has reached its spend cap; nothing was sent.";
+    ModelRequiresTopup = 403 "model_requires_topup", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The model is open to accounts that have topped up.";
+    ModelNotAllowed = 403 "model_not_allowed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The key may not use this model.";
+    IpNotAllowed = 403 "ip_not_allowed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The key may not be used from this address.";
+    ModelNotFound = 404 "model_not_found", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "No such model, or none visible to this account.";
+    TaskNotFound = 404 "task_not_found", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "No such task on this account.";
+    NotFound = 404 "not_found", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "No such endpoint or object.";
+    MethodNotAllowed = 405 "method_not_allowed", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The endpoint exists but not with this method.";
+    RequestTimeout = 408 "request_timeout", "invalid_request_error", "timeout_error", "DEADLINE_EXCEEDED", Retry::Soon, "The request did not arrive in time.";
+    IdempotencyConflict = 409 "idempotency_conflict", "invalid_request_error", "invalid_request_error", "ALREADY_EXISTS", Retry::Never, "The Idempotency-Key was used with another body.";
+    IdempotencyInProgress = 409 "idempotency_in_progress", "invalid_request_error", "invalid_request_error", "ABORTED", Retry::After(2), "The first call with this Idempotency-Key is still running.";
+    BodyTooLarge = 413 "body_too_large", "invalid_request_error", "request_too_large", "INVALID_ARGUMENT", Retry::Never, "The body exceeds the endpoint's limit.";
+    UnsupportedMediaType = 415 "unsupported_media_type", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The content type or encoding is not accepted here.";
+    RateLimitExceeded = 429 "rate_limit_exceeded", "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED", Retry::After(5), "Too many requests; wait as Retry-After says.";
+    SocialDataCapacityReached = 429 "social_data_capacity_reached", "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED", Retry::After(60), "The day's capacity for social data is used up.";
+    ClientClosed = 499 "client_closed", "invalid_request_error", "invalid_request_error", "CANCELLED", Retry::Never, "The client left before the answer; only seen in logs.";
+    Internal = 500 "internal_error", "server_error", "api_error", "INTERNAL", Retry::Soon, "A fault of the gateway itself.";
+    UpstreamError = 502 "upstream_error", "server_error", "api_error", "INTERNAL", Retry::Soon, "The provider failed or could not be reached.";
+    UpstreamInvalidReply = 502 "upstream_invalid_reply", "server_error", "api_error", "INTERNAL", Retry::Soon, "The provider's answer could not be understood.";
+    NoRouteAvailable = 503 "no_route_available", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(5), "No provider can serve the model now.";
+    Overloaded = 503 "overloaded", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(2), "The gateway is busy.";
+    LedgerUnavailable = 503 "ledger_unavailable", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(2), "The ledger cannot be reached; nothing was sent.";
+    ServerDraining = 503 "server_draining", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(1), "The gateway is being stopped; another replica will answer.";
+    SocialDataUnavailable = 503 "social_data_unavailable", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(30), "The social data source is paused or down.";
+    UpstreamTimeout = 504 "upstream_timeout", "server_error", "timeout_error", "DEADLINE_EXCEEDED", Retry::Soon, "The provider did not answer in time.";
+}
+
+impl Code {
+    /// HTTP status.
+    pub const fn status(self) -> u16 {
+        self.line().status
+    }
+
+    /// The stable word clients match on.
+    pub const fn code(self) -> &'static str {
+        self.line().code
+    }
+
+    /// `error.type` in OpenAI's shape.
+    pub const fn openai_type(self) -> &'static str {
+        self.line().openai
+    }
+
+    /// `error.type` in Anthropic's shape.
+    pub const fn anthropic_type(self) -> &'static str {
+        self.line().anthropic
+    }
+
+    /// `error.status` in Gemini's shape.
+    pub const fn gemini_status(self) -> &'static str {
+        self.line().gemini
+    }
+
+    /// Advice for `Retry-After` and `x-should-retry`.
+    pub const fn retry(self) -> Retry {
+        self.line().retry
+    }
+
+    /// One sentence for people.
+    pub const fn meaning(self) -> &'static str {
+        self.line().meaning
+    }
+
+    /// Whether a call that ends with this code before any output costs anything: never.
+    /// (A stream broken after output is charged for what was produced.)
+    pub const fn charged(self) -> bool {
+        false
+    }
+}
+
+/// The JSON body of an error in the caller's dialect.
+pub fn body(dialect: Dialect, code: Code, message: &str, param: Option<&str>, request_id: &str) -> Bytes {
+    let mut out = Vec::with_capacity(message.len() + 160);
+    write_body(&mut out, dialect, code, message, param, request_id);
+    Bytes::from(out)
+}
+
+pub(crate) fn write_body(
+    out: &mut Vec<u8>,
+    dialect: Dialect,
+    code: Code,
+    message: &str,
+    param: Option<&str>,
+    request_id: &str,
+) {
+    match dialect {
+        Dialect::OpenAi => {
+            out.extend_from_slice(br#"{"error":{"message":"#);
+            json::write_str(out, message);
+            out.extend_from_slice(br#","type":"#);
+            json::write_str(out, code.openai_type());
+            out.extend_from_slice(br#","param":"#);
+            match param {
+                Some(param) => json::write_str(out, param),
+                None => out.extend_from_slice(b"null"),
+            }
+            out.extend_from_slice(br#","code":"#);
+            json::write_str(out, code.code());
+            out.extend_from_slice(b"}}");
+        }
+        Dialect::Anthropic => {
+            out.extend_from_slice(br#"{"type":"error","error":{"type":"#);
+            json::write_str(out, code.anthropic_type());
+            out.extend_from_slice(br#","message":"#);
+            json::write_str(out, message);
+            out.extend_from_slice(br#","code":"#);
+            json::write_str(out, code.code());
+            out.extend_from_slice(br#"},"request_id":"#);
+            json::write_str(out, request_id);
+            out.extend_from_slice(b"}");
+        }
+        Dialect::Gemini => {
+            out.extend_from_slice(br#"{"error":{"code":"#);
+            out.extend_from_slice(code.status().to_string().as_bytes());
+            out.extend_from_slice(br#","message":"#);
+            json::write_str(out, message);
+            out.extend_from_slice(br#","status":"#);
+            json::write_str(out, code.gemini_status());
+            out.extend_from_slice(br#","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"#);
+            json::write_str(out, code.code());
+            out.extend_from_slice(br#","metadata":{"request_id":"#);
+            json::write_str(out, request_id);
+            out.extend_from_slice(b"}}]}}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn codes_are_unique_and_ordered_by_status() {
+        let words: HashSet<_> = Code::ALL.iter().map(|c| c.code()).collect();
+        assert_eq!(words.len(), Code::ALL.len());
+        assert!(Code::ALL.windows(2).all(|w| w[0].status() <= w[1].status()));
+    }
+
+    #[test]
+    fn retry_advice_never_exceeds_a_minute() {
+        for code in Code::ALL {
+            if let Retry::After(seconds) = code.retry() {
+                assert!((1..=60).contains(&seconds), "{code:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn bodies_are_json_in_every_dialect() {
+        let nasty = "a \"quoted\" \\ line\n\u{2028}\u{2029}\u{85}\u{1}é";
+        for &code in Code::ALL {
+            for dialect in [Dialect::OpenAi, Dialect::Anthropic, Dialect::Gemini] {
+                let bytes = body(dialect, code, nasty, Some("messages[0].role"), "call_1");
+                assert!(!String::from_utf8_lossy(&bytes).contains(['\u{2028}', '\u{2029}', '\u{85}']));
+                let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+                assert_eq!(value["error"]["message"], nasty);
+            }
+        }
+    }
+
+    #[test]
+    fn openai_shape() {
+        let bytes = body(Dialect::OpenAi, Code::InvalidApiKey, "No.", None, "call_1");
+        assert_eq!(
+            std::str::from_utf8(&bytes).unwrap(),
+            r#"{"error":{"message":"No.","type":"authentication_error","param":null,"code":"invalid_api_key"}}"#
+        );
+    }
+}

@@ -1,0 +1,326 @@
+//! A small strict scanner over JSON text that finds things without building values.
+//!
+//! The gateway needs a few facts and the exact places of a few values; every other byte goes
+//! on as it came. The scanner checks the grammar of RFC 8259, keeps byte positions, limits the
+//! depth, allocates nothing, and is tested against serde_json. Unlike it, it does not refuse
+//! lone surrogate escapes or numbers beyond a double: those are the provider's to judge.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Deepest nesting accepted.
+pub(crate) const DEPTH: u32 = 128;
+
+/// The text is not JSON (or nested too deeply).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    Syntax { at: usize },
+    Depth,
+}
+
+/// A string as it stands between its quotes, escapes included.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Text<'a> {
+    raw: &'a [u8],
+    escaped: bool,
+}
+
+impl<'a> Text<'a> {
+    /// The bytes between the quotes. Equal to the meaning when there are no escapes.
+    pub fn raw(&self) -> &'a [u8] {
+        self.raw
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.raw.is_empty()
+    }
+
+    /// The meaning of the string; broken UTF-8 and lone surrogates become U+FFFD.
+    pub fn text(&self) -> Cow<'a, str> {
+        if !self.escaped {
+            return String::from_utf8_lossy(self.raw);
+        }
+        Cow::Owned(unescape(self.raw))
+    }
+}
+
+fn unescape(raw: &[u8]) -> String {
+    let mut out = Vec::with_capacity(raw.len());
+    let mut at = 0;
+    while let Some(step) = memchr::memchr(b'\\', &raw[at..]) {
+        out.extend_from_slice(&raw[at..at + step]);
+        at += step + 1;
+        let letter = raw.get(at).copied().unwrap_or(b'\\');
+        at += 1;
+        let plain = match letter {
+            b'n' => b'\n',
+            b't' => b'\t',
+            b'r' => b'\r',
+            b'b' => 8,
+            b'f' => 12,
+            b'u' => {
+                let mut unit = hex4(raw, at);
+                at += 4;
+                if (0xD800..0xDC00).contains(&unit) && raw.get(at..at + 2) == Some(b"\\u") {
+                    let low = hex4(raw, at + 2);
+                    if (0xDC00..0xE000).contains(&low) {
+                        unit = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+                        at += 6;
+                    }
+                }
+                let letter = char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER);
+                out.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+                continue;
+            }
+            other => other,
+        };
+        out.push(plain);
+    }
+    out.extend_from_slice(raw.get(at..).unwrap_or_default());
+    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}
+
+/// Four hex digits as checked by the scanner; anything else gives a lone surrogate.
+pub(crate) fn hex4(raw: &[u8], at: usize) -> u32 {
+    raw.get(at..at + 4)
+        .and_then(|digits| std::str::from_utf8(digits).ok())
+        .and_then(|digits| u32::from_str_radix(digits, 16).ok())
+        .unwrap_or(0xD800)
+}
+
+/// A cursor in JSON text.
+pub(crate) struct Scan<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    depth: u32,
+}
+
+impl<'a> Scan<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Scan { bytes, at: 0, depth: 0 }
+    }
+
+    /// Byte position of the cursor.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    fn broken<T>(&self) -> Result<T, Broken> {
+        Err(Broken::Syntax { at: self.at })
+    }
+
+    fn space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.bytes.get(self.at) {
+            self.at += 1;
+        }
+    }
+
+    /// First byte of the next value or mark, blanks skipped.
+    pub fn peek(&mut self) -> Option<u8> {
+        self.space();
+        self.bytes.get(self.at).copied()
+    }
+
+    /// Nothing but blanks may be left.
+    pub fn end(&mut self) -> Result<(), Broken> {
+        if self.peek().is_none() { Ok(()) } else { self.broken() }
+    }
+
+    /// Walks the object the cursor stands on. `each` must consume the member's value.
+    /// Returns through it the position of the opening brace via [`Scan::at`] beforehand.
+    pub fn object(
+        &mut self,
+        mut each: impl FnMut(Text<'a>, &mut Scan<'a>) -> Result<(), Broken>,
+    ) -> Result<(), Broken> {
+        self.open(b'{')?;
+        if self.peek() == Some(b'}') {
+            return self.close();
+        }
+        loop {
+            let key = self.string()?;
+            if self.peek() != Some(b':') {
+                return self.broken();
+            }
+            self.at += 1;
+            each(key, self)?;
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => return self.close(),
+                _ => return self.broken(),
+            }
+        }
+    }
+
+    /// Walks the array the cursor stands on. `each` must consume the item.
+    pub fn array(&mut self, mut each: impl FnMut(&mut Scan<'a>) -> Result<(), Broken>) -> Result<(), Broken> {
+        self.open(b'[')?;
+        if self.peek() == Some(b']') {
+            return self.close();
+        }
+        loop {
+            each(self)?;
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b']') => return self.close(),
+                _ => return self.broken(),
+            }
+        }
+    }
+
+    fn open(&mut self, mark: u8) -> Result<(), Broken> {
+        if self.peek() != Some(mark) {
+            return self.broken();
+        }
+        if self.depth == DEPTH {
+            return Err(Broken::Depth);
+        }
+        self.depth += 1;
+        self.at += 1;
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), Broken> {
+        self.depth -= 1;
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Reads the string the cursor stands on.
+    pub fn string(&mut self) -> Result<Text<'a>, Broken> {
+        if self.peek() != Some(b'"') {
+            return self.broken();
+        }
+        let start = self.at + 1;
+        let mut at = start;
+        let mut escaped = false;
+        loop {
+            at += plain_run(&self.bytes[at..]);
+            match self.bytes.get(at) {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    escaped = true;
+                    at = self.escape(at)?;
+                }
+                _ => {
+                    self.at = at;
+                    return self.broken();
+                }
+            }
+        }
+        self.at = at + 1;
+        Ok(Text { raw: &self.bytes[start..at], escaped })
+    }
+
+    /// Position after the escape that starts at `at`.
+    fn escape(&mut self, at: usize) -> Result<usize, Broken> {
+        match self.bytes.get(at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
+            Some(b'u')
+                if self.bytes.get(at + 2..at + 6).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) =>
+            {
+                Ok(at + 6)
+            }
+            _ => {
+                self.at = at;
+                self.broken()
+            }
+        }
+    }
+
+    /// Passes over any value, checking it.
+    pub fn skip(&mut self) -> Result<(), Broken> {
+        match self.peek() {
+            Some(b'"') => self.string().map(drop),
+            Some(b'{') => self.object(|_, scan| scan.skip()),
+            Some(b'[') => self.array(Scan::skip),
+            Some(b't') => self.word(b"true"),
+            Some(b'f') => self.word(b"false"),
+            Some(b'n') => self.word(b"null"),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            _ => self.broken(),
+        }
+    }
+
+    /// Passes over any value and gives its exact text.
+    pub fn value(&mut self) -> Result<&'a [u8], Broken> {
+        let span = self.span()?;
+        Ok(&self.bytes[span])
+    }
+
+    /// Passes over any value and gives its place.
+    pub fn span(&mut self) -> Result<Range<usize>, Broken> {
+        self.space();
+        let start = self.at;
+        self.skip()?;
+        Ok(start..self.at)
+    }
+
+    fn word(&mut self, word: &[u8]) -> Result<(), Broken> {
+        if self.bytes[self.at..].starts_with(word) {
+            self.at += word.len();
+            return Ok(());
+        }
+        self.broken()
+    }
+
+    fn digits(&mut self) -> Result<(), Broken> {
+        let count = self.bytes[self.at..].iter().take_while(|b| b.is_ascii_digit()).count();
+        self.at += count;
+        if count == 0 { self.broken() } else { Ok(()) }
+    }
+
+    fn number(&mut self) -> Result<(), Broken> {
+        if self.bytes[self.at] == b'-' {
+            self.at += 1;
+        }
+        if self.bytes.get(self.at) == Some(&b'0') {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.bytes.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.bytes.get(self.at) {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.bytes.get(self.at) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+}
+
+/// Length of the run without quote, backslash or control character.
+fn plain_run(bytes: &[u8]) -> usize {
+    bytes.iter().position(|&b| b == b'"' || b == b'\\' || b < 0x20).unwrap_or(bytes.len())
+}
+
+/// A number written as plain digits.
+pub(crate) fn whole_number(text: &[u8]) -> Option<u64> {
+    if !text.first()?.is_ascii_digit() {
+        return None;
+    }
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Writes a JSON string. U+2028, U+2029 and U+0085 are escaped too: some clients split lines there.
+pub(crate) fn write_str(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    for letter in text.chars() {
+        match letter {
+            '"' => out.extend_from_slice(b"\\\""),
+            '\\' => out.extend_from_slice(b"\\\\"),
+            '\n' => out.extend_from_slice(b"\\n"),
+            '\r' => out.extend_from_slice(b"\\r"),
+            '\t' => out.extend_from_slice(b"\\t"),
+            '\0'..='\x1f' | '\u{85}' | '\u{2028}' | '\u{2029}' => {
+                out.extend_from_slice(format!("\\u{:04x}", u32::from(letter)).as_bytes());
+            }
+            other => out.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    out.push(b'"');
+}
