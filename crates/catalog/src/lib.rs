@@ -1,1 +1,30 @@
-//! placeholder
+//! What is on sale, under which rules and at what price: models, faces, tiers, groups, and exact money.
+//!
+//! Pure: no input or output, no clock, no dialect, no floating point. Files come in as text and leave as
+//! a checked [`Snapshot`] or as the list of every [`Mistake`] in them.
+
+#![deny(clippy::float_arithmetic, clippy::float_cmp, clippy::lossy_float_literal)]
+
+mod book;
+mod condition;
+mod face;
+pub mod form;
+mod fraction;
+mod load;
+mod model;
+mod money;
+mod price;
+mod record;
+mod snapshot;
+
+pub use book::{Book, Facts, NoPrice, Tier};
+pub use condition::Condition;
+pub use face::{Face, Faces, MAX_FACE, Quantities, Unit};
+pub use form::{Mistake, Mistakes, Place};
+pub use fraction::Fraction;
+pub use load::load;
+pub use model::{BillingUnit, ENDPOINT_TYPES, Model, Route};
+pub use money::{BadMoney, Money};
+pub use price::{Line, Price, Uncharged};
+pub use record::View;
+pub use snapshot::{Group, Snapshot};

@@ -1,0 +1,96 @@
+//! The conditions of a tier. Each knows how to be tested against the facts of a call and how to write itself
+//! into the public record; time is a fact like the others, read in the condition's own time zone.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+
+use crate::{Facts, NoPrice};
+
+/// One condition of a tier's `when` list; all of a tier's conditions must hold.
+#[derive(Clone, Debug)]
+pub enum Condition {
+    /// More input tokens than this.
+    ContextOver(u64),
+    /// An effective parameter of the call (after defaults) has this value.
+    Attribute { path: String, equals: String },
+    /// The local time of the request lies in these weekdays and hours; an empty set means any.
+    WallClock { zone: TimeZone, weekdays: Weekdays, hours: Hours },
+}
+
+/// ISO weekdays, 1 = Monday … 7 = Sunday, as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weekdays(pub(crate) u8);
+
+/// Hours 0-23 as bits; hour 9 is 09:00 up to, not including, 10:00.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hours(pub(crate) u32);
+
+impl Weekdays {
+    pub fn list(self) -> Vec<u8> {
+        (1..=7).filter(|day| self.0 & (1 << day) != 0).collect()
+    }
+
+    fn allows(self, day: i8) -> bool {
+        self.0 == 0 || self.0 & (1 << day) != 0
+    }
+}
+
+impl Hours {
+    pub fn list(self) -> Vec<u8> {
+        (0..24).filter(|hour| self.0 & (1 << hour) != 0).collect()
+    }
+
+    fn allows(self, hour: i8) -> bool {
+        self.0 == 0 || self.0 & (1 << hour) != 0
+    }
+}
+
+impl Condition {
+    /// Whether it holds for a call with this many input tokens.
+    pub(crate) fn holds(&self, facts: &Facts<'_>, context_len: u64) -> Result<bool, NoPrice> {
+        match self {
+            Condition::ContextOver(limit) => Ok(context_len > *limit),
+            Condition::Attribute { path, equals } => Ok((facts.attr)(path).is_some_and(|value| value == *equals)),
+            Condition::WallClock { zone, weekdays, hours } => {
+                let at = Timestamp::from_millisecond(facts.at_ms).map_err(|_| NoPrice::BadTime)?;
+                let local = zone.to_datetime(at);
+                Ok(weekdays.allows(local.weekday().to_monday_one_offset()) && hours.allows(local.hour()))
+            }
+        }
+    }
+
+    pub fn is_about_time(&self) -> bool {
+        matches!(self, Condition::WallClock { .. })
+    }
+
+    /// About the request itself, its length or its parameters.
+    pub fn is_about_request(&self) -> bool {
+        !self.is_about_time()
+    }
+
+    /// As the specification's record writes it.
+    pub fn record(&self) -> Value {
+        match self {
+            Condition::ContextOver(limit) => {
+                json!({"dim": "context_len", "context_len_gt": limit})
+            }
+            Condition::Attribute { path, equals } => {
+                json!({"dim": "request_attr", "path": path, "equals": equals})
+            }
+            Condition::WallClock { zone, weekdays, hours } => {
+                let mut record = json!({
+                    "dim": "wall_clock",
+                    "timezone": zone.iana_name().unwrap_or("UTC"),
+                });
+                if weekdays.0 != 0 {
+                    record["weekdays"] = json!(weekdays.list());
+                }
+                if hours.0 != 0 {
+                    record["hours"] = json!(hours.list());
+                }
+                record
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! From files to a snapshot, or to the list of all mistakes in them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::form::{Form, Mistakes};
+use crate::{Fraction, Group, Mistake, Model, Snapshot, snapshot};
+
+mod groups;
+mod models;
+mod prices;
+
+/// Reads the files of a catalog (name and text of each). All or nothing: a snapshot, or every mistake.
+pub fn load(files: &[(String, String)]) -> Result<Snapshot, Vec<Mistake>> {
+    let mistakes = Mistakes::default();
+    let mut forms: Vec<Form<'_>> = files.iter().map(|(name, text)| Form::parse(name, text, &mistakes)).collect();
+
+    // Groups first: models of any file may name a group of any other.
+    let (groups, auto_groups) = groups::read(&mut forms, &mistakes);
+    let mut models: BTreeMap<String, Model> = BTreeMap::new();
+    for form in &mut forms {
+        for (name, table) in form.named("model") {
+            if let Some(first) = models.get(&name) {
+                table.mistake_here(format!("is already defined in {}", first.place));
+                table.ignore_rest();
+                continue;
+            }
+            let model = models::read(&name, table, &groups);
+            models.insert(name, model);
+        }
+    }
+    for form in forms {
+        form.finish();
+    }
+    if !mistakes.is_empty() {
+        return Err(mistakes.into_list());
+    }
+
+    let version = snapshot::pricing_version(models.values(), &groups);
+    for model in models.values_mut() {
+        build_prices(model, &version, &groups, &mistakes);
+    }
+    mistakes.result(Snapshot {
+        models: models.into_iter().map(|(name, model)| (name, Arc::new(model))).collect(),
+        pricing_version: version,
+        groups,
+        auto_groups,
+    })
+}
+
+fn build_prices(model: &mut Model, version: &str, groups: &BTreeMap<String, Group>, mistakes: &Mistakes) {
+    let sold: Vec<(&str, Fraction)> =
+        model.enable_groups.iter().filter_map(|name| Some((name.as_str(), groups.get(name)?.multiplier))).collect();
+    if model.book.build(&model.name, version, &sold).is_none() {
+        mistakes.add(
+            &model.place,
+            &crate::form::join("model", &model.name),
+            "a group's multiplier times a tier's does not fit into nine digits",
+        );
+    }
+}

@@ -1,0 +1,51 @@
+//! `[group.NAME]` tables and `auto_groups`.
+
+use std::collections::BTreeMap;
+
+use crate::form::{Form, Mistakes, did_you_mean};
+use crate::{Fraction, Group, Place};
+
+pub(super) fn read(forms: &mut [Form<'_>], mistakes: &Mistakes) -> (BTreeMap<String, Group>, Vec<String>) {
+    let mut groups: BTreeMap<String, (Group, Place)> = BTreeMap::new();
+    let mut auto: Option<(Vec<String>, Place, String)> = None;
+    for form in forms {
+        for (name, mut table) in form.named("group") {
+            if let Some((_, first)) = groups.get(&name) {
+                table.mistake_here(format!("is already defined in {first}"));
+                table.ignore_rest();
+                continue;
+            }
+            let group =
+                Group { multiplier: table.fraction("multiplier"), description: table.text_or("description", "") };
+            if group.multiplier.numerator() == 0 {
+                table.mistake("multiplier", "must be more than zero");
+            }
+            groups.insert(name, (group, table.place()));
+            table.finish();
+        }
+        let place = form.place_of("auto_groups");
+        if let Some(order) = form.opt_texts("auto_groups") {
+            match &auto {
+                Some((_, first, _)) => {
+                    form.mistake("auto_groups", format!("is already given in {first}"));
+                }
+                None => auto = Some((order, place, form.field("auto_groups"))),
+            }
+        }
+    }
+    let mut groups: BTreeMap<String, Group> = groups.into_iter().map(|(name, (group, _))| (name, group)).collect();
+    groups
+        .entry(Group::DEFAULT.to_owned())
+        .or_insert_with(|| Group { multiplier: Fraction::ONE, description: String::new() });
+    let order = match auto {
+        None => vec![Group::DEFAULT.to_owned()],
+        Some((order, place, field)) => {
+            for name in order.iter().filter(|name| !groups.contains_key(*name)) {
+                let hint = did_you_mean(name, groups.keys().map(String::as_str));
+                mistakes.add(&place, &field, format!("no group is called {name:?}{hint}"));
+            }
+            order
+        }
+    };
+    (groups, order)
+}

@@ -1,0 +1,127 @@
+//! A model on sale: the fields of the public record, its book of prices, and the routes that serve it.
+
+use std::sync::Arc;
+
+use crate::{Book, Facts, NoPrice, Place, Price};
+
+/// Values of `supported_endpoint_types`.
+pub const ENDPOINT_TYPES: &[&str] = &[
+    "openai",
+    "anthropic",
+    "openai-response",
+    "openai-video",
+    "image-generation",
+    "audio-speech",
+    "audio-transcription",
+    "realtime",
+    "gemini",
+    "music-generation",
+    "system-one",
+];
+
+/// What a model is billed by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BillingUnit {
+    #[default]
+    Tokens,
+    PerSecond,
+    PerCall,
+    Characters,
+    AudioDuration,
+}
+
+impl BillingUnit {
+    pub const ALL: [(&'static str, BillingUnit); 5] = [
+        ("tokens", BillingUnit::Tokens),
+        ("per_second", BillingUnit::PerSecond),
+        ("per_call", BillingUnit::PerCall),
+        ("characters", BillingUnit::Characters),
+        ("audio_duration", BillingUnit::AudioDuration),
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            BillingUnit::Tokens => "tokens",
+            BillingUnit::PerSecond => "per_second",
+            BillingUnit::PerCall => "per_call",
+            BillingUnit::Characters => "characters",
+            BillingUnit::AudioDuration => "audio_duration",
+        }
+    }
+}
+
+/// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// The public name, the value of `model` in requests.
+    pub name: String,
+    pub description: String,
+    /// `llm`, `image`, `video`, `asr`, `music`, `decision`, …
+    pub kind: String,
+    pub context_window: Option<u64>,
+    pub max_input_tokens: Option<u64>,
+    pub max_output_tokens: Option<u64>,
+    pub input_modalities: Vec<String>,
+    pub output_modalities: Vec<String>,
+    pub reasoning_efforts: Vec<String>,
+    pub resolutions: Vec<String>,
+    pub max_duration_seconds: Option<u64>,
+    pub pricing_notes: Option<String>,
+    pub login_required: bool,
+    pub icon: Option<String>,
+    pub tags: Vec<String>,
+    pub vendor_id: Option<i64>,
+    pub owner_by: Option<String>,
+    /// Groups the model is sold to.
+    pub enable_groups: Vec<String>,
+    pub supported_endpoint_types: Vec<String>,
+    pub capabilities: Vec<String>,
+    pub tasks: Vec<String>,
+    pub billing_unit: BillingUnit,
+    pub default_voice: Option<String>,
+    pub default_response_format: Option<String>,
+    pub speech_input: Option<String>,
+    pub accepted_upload_formats: Vec<String>,
+    /// Paid credit only; refused before the first top-up.
+    pub requires_topup: bool,
+    pub book: Book,
+    /// Ordered by priority.
+    pub routes: Vec<Route>,
+    /// Where it is written, for messages.
+    pub place: Place,
+}
+
+/// A way to a provider that serves the model.
+#[derive(Clone, Debug)]
+pub struct Route {
+    pub provider: String,
+    /// The provider's name for the model.
+    pub upstream_model: String,
+    /// Lower is tried first.
+    pub priority: u32,
+    /// Share of the traffic among routes of one priority; 0 takes none of its own.
+    pub weight: u32,
+    pub place: Place,
+}
+
+impl Model {
+    /// The price of a call with these facts: one of the prices built when the catalog was loaded.
+    pub fn price(&self, facts: &Facts<'_>) -> Result<Arc<Price>, NoPrice> {
+        self.book.price(facts)
+    }
+
+    /// The upper bound for the hold: the dearest price that can still apply at settlement.
+    pub fn dearest(&self, facts: &Facts<'_>) -> Result<Arc<Price>, NoPrice> {
+        self.book.dearest(facts)
+    }
+
+    /// The first of an account's groups that the model is sold to.
+    pub fn group_for<'g>(&self, groups: impl IntoIterator<Item = &'g str>) -> Option<&'g str> {
+        groups.into_iter().find(|group| self.enable_groups.iter().any(|own| own == group))
+    }
+
+    /// Whether requests of this endpoint type are offered.
+    pub fn supports(&self, endpoint_type: &str) -> bool {
+        self.supported_endpoint_types.iter().any(|own| own == endpoint_type)
+    }
+}

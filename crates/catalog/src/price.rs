@@ -1,0 +1,164 @@
+//! A frozen price: everything needed to compute, and later to prove, a charge. It names its model, tier, group
+//! and price version, so that a catalog change in mid-call changes nothing for that call.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::{Face, Faces, Fraction, Money, Quantities, Unit};
+
+/// The price of one call. Built once per catalog snapshot and shared; the ledger keeps it by its [`Price::id`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Written")]
+pub struct Price {
+    pub model: String,
+    /// The `pricing_version` of the snapshot it was taken from.
+    pub version: String,
+    /// `None`: the base prices.
+    pub tier: Option<String>,
+    pub group: String,
+    /// Whether these are the prices of accounts that have topped up.
+    pub paid: bool,
+    /// Micro-USD per million tokens, per call, per second; complete (see [`Faces::completed`]).
+    pub faces: Faces,
+    /// The group's multiplier times the tier's.
+    pub multiplier: Fraction,
+    #[serde(skip)]
+    id: [u8; 16],
+}
+
+/// A price as it is written down: the id is computed, never trusted.
+#[derive(Deserialize)]
+struct Written {
+    model: String,
+    version: String,
+    tier: Option<String>,
+    group: String,
+    paid: bool,
+    faces: Faces,
+    multiplier: Fraction,
+}
+
+impl From<Written> for Price {
+    fn from(w: Written) -> Price {
+        Price {
+            model: w.model,
+            version: w.version,
+            tier: w.tier,
+            group: w.group,
+            paid: w.paid,
+            faces: w.faces,
+            multiplier: w.multiplier,
+            id: [0; 16],
+        }
+        .identified()
+    }
+}
+
+/// Why a charge cannot be computed. Both are refusals; neither is ever zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uncharged {
+    /// The amount does not fit into 64 bits of nano-USD.
+    Overflow,
+    /// Something was used that this price does not price.
+    Unpriced(Face),
+}
+
+impl fmt::Display for Uncharged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Uncharged::Overflow => f.write_str("the charge is too large to be an amount of money"),
+            Uncharged::Unpriced(face) => write!(f, "the model has no price for {}", face.name()),
+        }
+    }
+}
+
+impl std::error::Error for Uncharged {}
+
+/// One line of a calculation: so much of this face at this price. The total is the sum of all lines times the
+/// multiplier, rounded up once; a line alone is not rounded and so has no amount of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    pub face: Face,
+    pub quantity: u64,
+    pub micro_usd: u64,
+    pub per: Unit,
+}
+
+const TOKENS: u128 = 1_000_000;
+const NANO_PER_MICRO: u128 = 1_000;
+
+impl Price {
+    pub(crate) fn of_model(model: &str, version: &str, group: &str) -> Price {
+        Price {
+            model: model.to_owned(),
+            version: version.to_owned(),
+            tier: None,
+            group: group.to_owned(),
+            paid: false,
+            faces: Faces::NONE,
+            multiplier: Fraction::ONE,
+            id: [0; 16],
+        }
+    }
+
+    pub(crate) fn identified(mut self) -> Price {
+        let mut hash = Sha256::new();
+        // Length first, so that no two prices share a text.
+        for part in [&self.model, &self.version, self.tier.as_deref().unwrap_or(""), &self.group] {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        }
+        hash.update([u8::from(self.paid), u8::from(self.tier.is_some())]);
+        hash.update(self.multiplier.numerator().to_le_bytes());
+        hash.update(self.multiplier.denominator().to_le_bytes());
+        for face in Face::ALL {
+            // Prices stay far below the all-ones word that stands for "none".
+            hash.update(self.faces.get(face).unwrap_or(u64::MAX).to_le_bytes());
+        }
+        self.id.copy_from_slice(&hash.finalize()[..16]);
+        self
+    }
+
+    /// A hash of the whole content: two prices with one id charge the same and say the same.
+    pub fn id(&self) -> [u8; 16] {
+        self.id
+    }
+
+    /// The charge for these quantities: exact in 128 bits, rounded up once to the next nano-USD.
+    pub fn charge(&self, used: &Quantities) -> Result<Money, Uncharged> {
+        // In nano-USD per million, so that token prices need no division before the last step.
+        let mut sum: u128 = 0;
+        for face in Face::ALL {
+            let quantity = used[face];
+            if quantity == 0 {
+                continue;
+            }
+            let price = self.faces.get(face).ok_or(Uncharged::Unpriced(face))?;
+            let scale = match face.unit() {
+                Unit::MillionTokens => NANO_PER_MICRO,
+                Unit::Call | Unit::Second => NANO_PER_MICRO * TOKENS,
+            };
+            sum = (u128::from(quantity) * u128::from(price))
+                .checked_mul(scale)
+                .and_then(|line| sum.checked_add(line))
+                .ok_or(Uncharged::Overflow)?;
+        }
+        let nano = sum
+            .checked_mul(u128::from(self.multiplier.numerator()))
+            .ok_or(Uncharged::Overflow)?
+            .div_ceil(TOKENS * u128::from(self.multiplier.denominator()));
+        i64::try_from(nano).map(Money::from_nano).map_err(|_| Uncharged::Overflow)
+    }
+
+    /// The lines of the calculation behind [`Price::charge`].
+    pub fn lines(&self, used: &Quantities) -> Result<Vec<Line>, Uncharged> {
+        used.iter()
+            .map(|(face, quantity)| {
+                let micro_usd = self.faces.get(face).ok_or(Uncharged::Unpriced(face))?;
+                Ok(Line { face, quantity, micro_usd, per: face.unit() })
+            })
+            .collect()
+    }
+}
