@@ -1,0 +1,78 @@
+//! The simulator's own endpoints, for tests that run in another process:
+//! `GET /_sim/received[?since=ID]`, `DELETE /_sim/received`, `GET /_sim/count`, `GET /_sim/scenarios`.
+
+use bytes::Bytes;
+use http::{Method, Response};
+use serde_json::{Value, json};
+
+use crate::fault;
+use crate::record::{Received, Records};
+use crate::refusal::Refusal;
+use crate::scenario::scenarios;
+
+pub(crate) fn answer(records: &Records, method: &Method, path: &str, query: &str) -> Response<Bytes> {
+    let body = match (method.as_str(), path) {
+        ("GET", "/_sim/received") => {
+            let since = query.split('&').find_map(|pair| pair.strip_prefix("since="));
+            let since = since.and_then(|text| text.parse().ok()).unwrap_or(0);
+            let list: Vec<_> = records.after(since).iter().map(show).collect();
+            json!({"received": list})
+        }
+        ("DELETE", "/_sim/received") => {
+            records.clear();
+            json!({"cleared": true})
+        }
+        ("GET", "/_sim/count") => {
+            let counts = records.counts();
+            json!({
+                "received": counts.received, "accepted": counts.accepted, "finished": counts.finished,
+                "client_closed": counts.client_closed, "dropped": counts.dropped,
+            })
+        }
+        ("GET", "/_sim/scenarios") => {
+            scenarios().map(|(name, meaning)| (name.to_string(), Value::from(meaning))).collect()
+        }
+        _ => return fault::refuse(&Refusal::new(404, "no such control endpoint")),
+    };
+    fault::response(200, "application/json", body.to_string().into())
+}
+
+/// `GET /v1/models`: every scenario is a model.
+pub(crate) fn models() -> Response<Bytes> {
+    let model = |name: &str| {
+        let id = format!("sim-{name}");
+        json!({"id": id, "object": "model", "created": 1_767_225_600, "owned_by": "sim"})
+    };
+    let list: Vec<_> = scenarios().map(|(name, _)| model(name)).collect();
+    let body = json!({"object": "list", "data": list});
+    fault::response(200, "application/json", body.to_string().into())
+}
+
+fn show(received: &Received) -> Value {
+    let headers: serde_json::Map<_, _> =
+        received.headers.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
+    let body = match received.json() {
+        Value::Null => Value::from(String::from_utf8_lossy(&received.body)),
+        json => json,
+    };
+    json!({
+        "id": received.id,
+        "at_ms": received.at_ms,
+        "method": received.method,
+        "path": received.path,
+        "headers": headers,
+        "has_authorization": received.has_authorization(),
+        "body": body,
+        "body_bytes": received.body.len(),
+        "model": received.model,
+        "scenario": received.scenario,
+        "stream": received.stream,
+        "accepted": received.accepted,
+        "status": received.status,
+        "finished": received.finished,
+        "sent": received.sent,
+        "prompt_tokens": received.prompt_tokens,
+        "completion_tokens": received.completion_tokens,
+        "client_closed_at_ms": received.client_closed_at_ms,
+    })
+}

@@ -1,0 +1,62 @@
+//! Replies for load: built once, chosen without reading the JSON, neither recorded nor counted.
+
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::ask::Ask;
+use crate::script::Step;
+
+const EVENTS: u64 = 100;
+
+static WHOLE: LazyLock<Bytes> = LazyLock::new(|| {
+    let message = json!({"role": "assistant", "content": "the gate opens for every coin", "refusal": null});
+    let reply = json!({
+        "id": "chatcmpl-sim-fast", "object": "chat.completion", "created": 1_767_225_600, "model": "sim-fast",
+        "choices": [{"index": 0, "message": message, "logprobs": null, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 6, "total_tokens": 15},
+    });
+    reply.to_string().into()
+});
+static EVENT: LazyLock<Bytes> = LazyLock::new(|| event(json!({"content": " coin"}), Value::Null));
+static LAST: LazyLock<Bytes> = LazyLock::new(|| event(json!({}), json!("stop")));
+
+/// Whether the body names a fast scenario as its model. Looks at bytes only: a false hit would need a caller who
+/// writes a quoted `"sim-fast` into a prompt, unescaped, which JSON does not allow.
+pub(crate) fn is_fast(body: &[u8]) -> bool {
+    let name = b"\"sim-fast";
+    body.windows(name.len()).any(|window| window == name)
+}
+
+pub(crate) fn whole() -> Bytes {
+    WHOLE.clone()
+}
+
+/// The events of `faststream[-N]`, none if the caller did not ask for a stream.
+pub(crate) fn stream(ask: &Ask) -> Option<Vec<Step>> {
+    if !ask.stream {
+        return None;
+    }
+    let argument = ask.model.strip_prefix("sim-faststream-");
+    let events = argument.and_then(|text| text.parse().ok()).unwrap_or(EVENTS);
+    let mut steps = vec![Step::Repeat(EVENT.clone(), events), Step::Send(LAST.clone())];
+    if ask.include_usage {
+        let usage = json!({"prompt_tokens": 9, "completion_tokens": events, "total_tokens": 9 + events});
+        let chunk = json!({
+            "id": "chatcmpl-sim-fast", "object": "chat.completion.chunk", "created": 1_767_225_600,
+            "model": "sim-fast", "choices": [], "usage": usage,
+        });
+        steps.push(Step::Send(format!("data: {chunk}\n\n").into()));
+    }
+    steps.push(Step::Send(Bytes::from_static(b"data: [DONE]\n\n")));
+    Some(steps)
+}
+
+fn event(delta: Value, finish: Value) -> Bytes {
+    let chunk = json!({
+        "id": "chatcmpl-sim-fast", "object": "chat.completion.chunk", "created": 1_767_225_600, "model": "sim-fast",
+        "choices": [{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish}],
+    });
+    format!("data: {chunk}\n\n").into()
+}

@@ -1,0 +1,161 @@
+//! The listening simulator: one accept loop, one worker per connection, HTTP/1 and HTTP/2 with prior knowledge.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::record::{Counts, Received, Records};
+use crate::reply;
+use crate::socket::Socket;
+
+/// How a simulator is set up. The default listens on a free local port, asks for no key and records.
+#[derive(Clone)]
+pub struct SimSettings {
+    /// Port 0 picks a free one; see [`Sim::addr`].
+    pub listen: SocketAddr,
+    /// When set, calls without exactly this bearer key are answered 401.
+    pub require_key: Option<String>,
+    /// Time before the first byte of every reply whose call does not set `think_ms`.
+    pub think: Duration,
+    /// Off for load: calls are counted but not remembered.
+    pub record: bool,
+    /// How many calls are remembered.
+    pub keep: usize,
+}
+
+impl Default for SimSettings {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            require_key: None,
+            think: Duration::ZERO,
+            record: true,
+            keep: 100_000,
+        }
+    }
+}
+
+/// A running simulator. Dropping it stops it; [`Sim::stop`] also waits for its connections to go.
+pub struct Sim {
+    addr: SocketAddr,
+    world: Arc<World>,
+    stop: CancellationToken,
+    tracker: TaskTracker,
+}
+
+/// What every connection shares.
+pub(crate) struct World {
+    pub require_key: Option<String>,
+    pub think: Duration,
+    pub records: Arc<Records>,
+}
+
+impl Sim {
+    pub async fn start(settings: SimSettings) -> io::Result<Self> {
+        let listener = TcpListener::bind(settings.listen).await?;
+        let addr = listener.local_addr()?;
+        let keep = if settings.record { settings.keep } else { 0 };
+        let world = Arc::new(World {
+            require_key: settings.require_key,
+            think: settings.think,
+            records: Arc::new(Records::new(keep)),
+        });
+        let stop = CancellationToken::new();
+        let tracker = TaskTracker::new();
+        tracker.spawn(accept(listener, Arc::clone(&world), stop.clone(), tracker.clone()));
+        Ok(Self { addr, world, stop, tracker })
+    }
+
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// What a client or a provider's configuration takes as its base: `http://…/v1`.
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.addr)
+    }
+
+    /// All remembered calls, oldest first.
+    pub fn received(&self) -> Vec<Received> {
+        self.world.records.after(0)
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.world.records.counts()
+    }
+
+    /// Forgets what was received and starts the counts again; ids go on counting.
+    pub fn clear(&self) {
+        self.world.records.clear();
+    }
+
+    /// Closes every connection at once, as a provider that dies does.
+    pub async fn stop(self) {
+        self.halt();
+        self.tracker.wait().await;
+    }
+
+    fn halt(&self) {
+        self.world.records.stopping();
+        self.stop.cancel();
+        self.tracker.close();
+    }
+}
+
+impl Drop for Sim {
+    fn drop(&mut self) {
+        self.halt();
+    }
+}
+
+async fn accept(listener: TcpListener, world: Arc<World>, stop: CancellationToken, tracker: TaskTracker) {
+    loop {
+        let accepted = tokio::select! {
+            () = stop.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        let Ok((stream, _)) = accepted else {
+            // Out of descriptors, most likely: let some go before asking again.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        if stream.set_nodelay(true).is_err() {
+            continue;
+        }
+        let (world, stop) = (Arc::clone(&world), stop.clone());
+        tracker.spawn(async move {
+            let reset = Arc::new(AtomicBool::new(false));
+            let socket = TokioIo::new(Socket::new(stream, Arc::clone(&reset)));
+            let service = service_fn(move |request| {
+                let (world, reset) = (Arc::clone(&world), Arc::clone(&reset));
+                async move { Ok::<_, Infallible>(reply::answer(&world, Reset(reset), request).await) }
+            });
+            let builder = auto::Builder::new(TokioExecutor::new());
+            tokio::select! {
+                () = stop.cancelled() => {}
+                // A broken connection is the caller's affair; the record already says so.
+                _ended = builder.serve_connection(socket, service) => {}
+            }
+        });
+    }
+}
+
+/// Lets a script end its connection with a TCP reset.
+#[derive(Clone)]
+pub(crate) struct Reset(Arc<AtomicBool>);
+
+impl Reset {
+    pub fn arm(&self) {
+        self.0.store(true, Relaxed);
+    }
+}
