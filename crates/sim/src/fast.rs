@@ -22,11 +22,16 @@ static WHOLE: LazyLock<Bytes> = LazyLock::new(|| {
 static EVENT: LazyLock<Bytes> = LazyLock::new(|| event(json!({"content": " coin"}), Value::Null));
 static LAST: LazyLock<Bytes> = LazyLock::new(|| event(json!({}), json!("stop")));
 
-/// Whether the body names a fast scenario as its model. Looks at bytes only: a false hit would need a caller who
-/// writes a quoted `"sim-fast` into a prompt, unescaped, which JSON does not allow.
+/// Whether the body names a fast scenario as its model. Looks at bytes only; inside a prompt the quotes would be
+/// escaped, so the pattern cannot match there.
 pub(crate) fn is_fast(body: &[u8]) -> bool {
-    let name = b"\"sim-fast";
-    body.windows(name.len()).any(|window| window == name)
+    let key = b"\"model\"";
+    let mut places = body.windows(key.len()).enumerate().filter(|(_, window)| window == key);
+    places.any(|(place, _)| {
+        let value = body[place + key.len()..].trim_ascii_start();
+        let value = value.strip_prefix(b":").unwrap_or_default();
+        value.trim_ascii_start().starts_with(b"\"sim-fast")
+    })
 }
 
 pub(crate) fn whole() -> Bytes {

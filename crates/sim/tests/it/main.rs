@@ -1,0 +1,8 @@
+//! Every scenario seen over a raw socket, so that no HTTP library hides what was sent.
+
+mod client;
+mod faults;
+mod framing;
+mod leaving;
+mod plain;
+mod usage;
