@@ -135,6 +135,14 @@ impl Book {
         Some(())
     }
 
+    /// The base prices as written, for accounts that have or have not topped up.
+    pub fn written(&self, topped_up: bool) -> &Faces {
+        match &self.paid {
+            Some(paid) if topped_up => paid,
+            _ => &self.standard,
+        }
+    }
+
     fn group(&self, name: &str) -> Result<&GroupPrices, NoPrice> {
         self.built.iter().find(|built| built.group == name).ok_or(NoPrice::NotInGroup)
     }

@@ -16,6 +16,7 @@ mod money;
 mod price;
 mod record;
 mod snapshot;
+mod vendor;
 
 pub use book::{Book, Facts, NoPrice, Tier};
 pub use condition::Condition;
@@ -28,3 +29,4 @@ pub use money::{BadMoney, Money};
 pub use price::{Line, Price, Uncharged};
 pub use record::View;
 pub use snapshot::{Group, Snapshot};
+pub use vendor::VendorList;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Book, Facts, NoPrice, Place, Price};
+use crate::{Book, Face, Facts, NoPrice, Place, Price, VendorList};
 
 /// Values of `supported_endpoint_types`.
 pub const ENDPOINT_TYPES: &[&str] = &[
@@ -48,6 +48,15 @@ impl BillingUnit {
             BillingUnit::AudioDuration => "audio_duration",
         }
     }
+
+    /// The face a model of this unit is known by.
+    pub fn main_face(self) -> Face {
+        match self {
+            BillingUnit::PerSecond => Face::VideoSecond,
+            BillingUnit::PerCall => Face::PerCall,
+            BillingUnit::Tokens | BillingUnit::Characters | BillingUnit::AudioDuration => Face::Input,
+        }
+    }
 }
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
@@ -85,6 +94,8 @@ pub struct Model {
     /// Paid credit only; refused before the first top-up.
     pub requires_topup: bool,
     pub book: Book,
+    /// The vendor's own prices, shown for comparison.
+    pub list: Option<VendorList>,
     /// Ordered by priority.
     pub routes: Vec<Route>,
     /// Where it is written, for messages.

@@ -152,6 +152,24 @@ impl Price {
         i64::try_from(nano).map(Money::from_nano).map_err(|_| Uncharged::Overflow)
     }
 
+    /// The face under which an input token costs most: whatever kind an input turns out to be, it costs no more.
+    pub fn dearest_input(&self) -> Face {
+        self.dearest_of(
+            Face::Input,
+            &[Face::CacheRead, Face::CacheWrite, Face::CacheWrite1h, Face::ImageInput, Face::AudioInput],
+        )
+    }
+
+    /// The face under which an output token costs most.
+    pub fn dearest_output(&self) -> Face {
+        self.dearest_of(Face::Output, &[Face::ImageOutput, Face::AudioOutput])
+    }
+
+    fn dearest_of(&self, plain: Face, others: &[Face]) -> Face {
+        let dearer = |best: Face, face: &Face| if self.faces.get(*face) > self.faces.get(best) { *face } else { best };
+        others.iter().fold(plain, dearer)
+    }
+
     /// The lines of the calculation behind [`Price::charge`].
     pub fn lines(&self, used: &Quantities) -> Result<Vec<Line>, Uncharged> {
         used.iter()

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{BillingUnit, Face, Faces, Group, Model, Snapshot, Tier};
+use crate::{Face, Faces, Fraction, Group, Model, Snapshot, Tier, Unit};
 
 /// For whom a record is written.
 #[derive(Clone, Copy, Debug)]
@@ -59,13 +59,16 @@ impl Model {
         let (rate, source) = match catalog.groups.get(view.group) {
             Some(group) if view.group != Group::DEFAULT => (group.multiplier, format!("group:{}", view.group)),
             Some(group) => (group.multiplier, "default".to_owned()),
-            None => (crate::Fraction::ONE, "default".to_owned()),
+            None => (Fraction::ONE, "default".to_owned()),
         };
         put("billing_rate", decimal(u128::from(rate.numerator()), u128::from(rate.denominator())));
         put("billing_rate_source", json!(source));
         for (key, value) in self.ratios(view.topped_up) {
             put(key, value);
         }
+        let written = self.book.written(view.topped_up);
+        let main = self.billing_unit.main_face();
+        put("vendor_list", json!(self.list.as_ref().map(|list| list.record(written, rate, main))));
         put("book_faces", self.book_faces());
         Value::Object(record)
     }
@@ -94,17 +97,9 @@ impl Model {
 
     /// `quota_type`, `model_ratio` (1 = 2 USD per million input tokens) and its relatives, or `model_price` (USD).
     fn ratios(&self, topped_up: bool) -> Vec<(&'static str, Value)> {
-        let book = &self.book;
-        let written = match &book.paid {
-            Some(paid) if topped_up => paid,
-            _ => &book.standard,
-        };
-        let unit_face = match self.billing_unit {
-            BillingUnit::PerCall => Some(Face::PerCall),
-            BillingUnit::PerSecond => Some(Face::VideoSecond),
-            _ => None,
-        };
-        if let Some(face) = unit_face {
+        let written = self.book.written(topped_up);
+        let face = self.billing_unit.main_face();
+        if face.unit() != Unit::MillionTokens {
             let price = u128::from(written.get(face).unwrap_or(0));
             return vec![
                 ("quota_type", json!(1)),

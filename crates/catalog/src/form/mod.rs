@@ -125,6 +125,13 @@ impl<'m> Form<'m> {
         }
     }
 
+    /// Declares keys that are known without being read, so that they are not reported.
+    pub fn known(&mut self, keys: &[&str]) {
+        for key in keys {
+            self.ask(key);
+        }
+    }
+
     /// Drops the table without complaints about what was not read; for tables whose rest another reader owns.
     pub fn ignore_rest(self) {}
 

@@ -226,12 +226,11 @@ impl Form<'_> {
         self.may(key, parsed_of)
     }
 
-    /// One of a few words. The first choice stands in for a mistake; `None` only without choices.
+    /// One of a few words; `None` means that a mistake was recorded.
     pub fn choice<T: Clone>(&mut self, key: &str, choices: &[(&str, T)]) -> Option<T> {
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
         let wanted = format!("one of {}", names.join(", "));
-        let stand_in = choices.first().map(|(_, choice)| choice.clone());
-        self.need(key, &wanted, stand_in, |value| choice_of(value, choices).map(Some))
+        self.need(key, &wanted, None, |value| choice_of(value, choices).map(Some))
     }
 
     pub fn choice_or<T: Clone>(&mut self, key: &str, default: T, choices: &[(&str, T)]) -> T {
@@ -260,7 +259,10 @@ impl Form<'_> {
 
     /// A list of whole numbers within a range; empty when left out.
     pub fn ints<N: Whole>(&mut self, key: &str, range: RangeInclusive<N>) -> Vec<N> {
+        self.opt_ints(key, range).unwrap_or_default()
+    }
+
+    pub fn opt_ints<N: Whole>(&mut self, key: &str, range: RangeInclusive<N>) -> Option<Vec<N>> {
         self.may(key, |value| list_of(value, "a list of whole numbers", |item| whole_of(item, &range)))
-            .unwrap_or_default()
     }
 }

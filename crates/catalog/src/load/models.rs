@@ -46,6 +46,7 @@ pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Gro
         accepted_upload_formats: form.texts("accepted_upload_formats"),
         requires_topup: form.flag_or("requires_topup", false),
         book,
+        list: prices::vendor_list(&mut form, billing_unit),
         routes: routes(&mut form),
         place,
     };
@@ -83,7 +84,6 @@ fn endpoint_types(form: &mut Form<'_>) -> Vec<String> {
 }
 
 fn routes(form: &mut Form<'_>) -> Vec<Route> {
-    let given = form.has("route");
     let mut routes = Vec::new();
     for mut table in form.tables("route") {
         let place = table.place();
@@ -96,9 +96,9 @@ fn routes(form: &mut Form<'_>) -> Vec<Route> {
         });
         table.finish();
     }
-    if !given {
+    if routes.is_empty() {
         form.mistake("route", "is missing: a model needs at least one [[…route]]");
-    } else if !routes.is_empty() && routes.iter().all(|route| route.weight == 0) {
+    } else if routes.iter().all(|route| route.weight == 0) {
         form.mistake("route", "every route has weight 0: none would be taken");
     }
     routes.sort_by_key(|route| route.priority);

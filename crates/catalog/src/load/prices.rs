@@ -4,7 +4,7 @@ use jiff::tz::TimeZoneDatabase;
 
 use crate::condition::{Hours, Weekdays};
 use crate::form::{Form, did_you_mean};
-use crate::{BillingUnit, Book, Condition, Face, Faces, Fraction, MAX_FACE, Tier};
+use crate::{BillingUnit, Book, Condition, Face, Faces, Fraction, MAX_FACE, Tier, VendorList};
 
 pub(super) fn read(
     form: &mut Form<'_>,
@@ -30,11 +30,10 @@ pub(super) fn read(
         table.finish();
         paid
     });
-    let tiers: Vec<Tier> = form.tables("tier").into_iter().map(|table| tier(table, unit, &standard, paid)).collect();
-    for (at, tier) in tiers.iter().enumerate() {
-        if tiers[..at].iter().any(|other| other.name == tier.name) {
-            form.mistake("tier", format!("two tiers are called {:?}", tier.name));
-        }
+    let mut tiers: Vec<Tier> = Vec::new();
+    for table in form.tables("tier") {
+        let tier = tier(table, unit, &standard, paid, &tiers);
+        tiers.push(tier);
     }
     Book { standard, paid, tiers, built: Vec::new() }
 }
@@ -45,6 +44,30 @@ fn faces(table: &mut Form<'_>) -> Faces {
         faces.set(face, table.opt_int(face.name(), 0..=MAX_FACE));
     }
     faces
+}
+
+/// `[model."NAME".list]`: what the vendor itself asks, for comparison; never charged.
+pub(super) fn vendor_list(form: &mut Form<'_>, unit: BillingUnit) -> Option<VendorList> {
+    let mut table = form.opt_table("list")?;
+    let mut price = table.table("price");
+    let faces = faces(&mut price);
+    let main = unit.main_face().name();
+    if !price.has(main) {
+        price.mistake(main, "is missing: the list price of this face, in millionths of the currency");
+    }
+    price.finish();
+    let list = VendorList {
+        currency: table.text_or("currency", "USD"),
+        usd_rate: table.fraction_or("usd_rate", Fraction::ONE),
+        source: table.text("source"),
+        verified_at: table.has("verified_at").then(|| table.plain("verified_at")),
+        faces,
+    };
+    if list.currency != "USD" && !table.has("usd_rate") {
+        table.mistake("usd_rate", "is missing: how many dollars is one unit of the currency?");
+    }
+    table.finish();
+    Some(list)
 }
 
 /// The faces a model of this unit cannot be sold without.
@@ -117,8 +140,11 @@ fn same_faces(table: &Form<'_>, faces: &Faces, base: &Faces) {
     }
 }
 
-fn tier(mut form: Form<'_>, unit: BillingUnit, base: &Faces, base_paid: Option<Faces>) -> Tier {
+fn tier(mut form: Form<'_>, unit: BillingUnit, base: &Faces, base_paid: Option<Faces>, before: &[Tier]) -> Tier {
     let name = form.text("name");
+    if before.iter().any(|other| other.name == name) {
+        form.mistake("name", format!("another tier of the model is called {name:?} too"));
+    }
     let when: Vec<Condition> = form.tables("when").into_iter().filter_map(condition).collect();
     if !form.has("when") {
         form.mistake("when", "is missing: without conditions the tier would always apply");
@@ -139,7 +165,8 @@ fn tier(mut form: Form<'_>, unit: BillingUnit, base: &Faces, base_paid: Option<F
             tier.paid = read("paid");
         }
         (true, Some(_)) => {
-            form.mistake("multiplier", "a tier has either a price or a multiplier of the base price, not both")
+            form.mistake("multiplier", "a tier has either a price or a multiplier of the base price, not both");
+            form.known(&["price", "paid"]);
         }
         (false, None) if form.has("multiplier") => {}
         (false, None) => form.mistake("price", "is missing: a tier needs a price or a multiplier of the base price"),
@@ -153,26 +180,28 @@ fn tier(mut form: Form<'_>, unit: BillingUnit, base: &Faces, base_paid: Option<F
 
 fn condition(mut form: Form<'_>) -> Option<Condition> {
     let kinds = [("context_len", 0), ("request_attr", 1), ("wall_clock", 2)];
-    let before = form.has("dim");
-    let kind = form.choice("dim", &kinds);
-    let condition = match kind {
-        _ if !before => None,
+    let condition = match form.choice("dim", &kinds) {
         Some(0) => Some(Condition::ContextOver(form.int("context_len_gt", 0..=1_000_000_000))),
         Some(1) => Some(Condition::Attribute { path: form.text("path"), equals: form.plain("equals") }),
-        _ => wall_clock(&mut form),
+        Some(_) => wall_clock(&mut form),
+        None => {
+            // Which keys belong here is anybody's guess.
+            form.ignore_rest();
+            return None;
+        }
     };
     form.finish();
     condition
 }
 
 fn wall_clock(form: &mut Form<'_>) -> Option<Condition> {
-    let days: Vec<u8> = form.ints("weekdays", 1..=7);
-    let hours: Vec<u8> = form.ints("hours", 0..=23);
+    let days: Option<Vec<u8>> = form.opt_ints("weekdays", 1..=7);
+    let hours: Option<Vec<u8>> = form.opt_ints("hours", 0..=23);
     if !form.has("weekdays") && !form.has("hours") {
         form.mistake_here("a wall_clock condition needs weekdays, hours or both");
     }
     for (key, list) in [("weekdays", &days), ("hours", &hours)] {
-        if form.has(key) && list.is_empty() {
+        if list.as_ref().is_some_and(Vec::is_empty) {
             form.mistake(key, "must not be empty: leave it out to mean any");
         }
     }
@@ -189,7 +218,7 @@ fn wall_clock(form: &mut Form<'_>) -> Option<Condition> {
     };
     Some(Condition::WallClock {
         zone,
-        weekdays: Weekdays(days.iter().fold(0, |bits, day| bits | 1 << day)),
-        hours: Hours(hours.iter().fold(0, |bits, hour| bits | 1 << hour)),
+        weekdays: Weekdays(days.iter().flatten().fold(0, |bits, day| bits | 1 << day)),
+        hours: Hours(hours.iter().flatten().fold(0, |bits, hour| bits | 1 << hour)),
     })
 }

@@ -1,0 +1,33 @@
+//! The demo catalog is the documentation of the format: it must load, and say what it shows.
+
+use tollgate_catalog::{Face, Facts, Quantities, load};
+
+const DEMO: &str = include_str!("../../../../catalog/demo.toml");
+
+#[test]
+fn the_demo_catalog_loads() {
+    let files = [("catalog/demo.toml".to_owned(), DEMO.to_owned())];
+    let catalog = load(&files).unwrap_or_else(|mistakes| panic!("{}", super::lines(&mistakes)));
+    assert_eq!(catalog.providers(), ["sim"]);
+    assert!(catalog.unknown_providers(&["sim"]).is_empty());
+    assert_eq!(catalog.auto_groups, ["default", "partner"]);
+    let demo = &catalog.models["tollgate-demo"];
+    assert_eq!(demo.routes[0].upstream_model, "sim-plain");
+    let price = demo.price(&Facts::at(0)).expect("a price");
+    let used = Quantities::NONE.with(Face::Input, 1_000).with(Face::Output, 100);
+    assert_eq!(price.charge(&used).expect("a charge").to_string(), "0.0045");
+    for model in catalog.models.values() {
+        assert!(!model.description.is_empty(), "{} has a description", model.name);
+        assert!(model.max_output_tokens.is_some(), "{} bounds its output", model.name);
+    }
+}
+
+#[test]
+fn every_key_of_the_format_is_shown_in_the_demo() {
+    for key in ["paid", "list", "tier", "when", "multiplier", "weekdays", "priority", "weight", "requires_topup"] {
+        assert!(DEMO.contains(key), "{key} is not explained");
+    }
+    for face in Face::ALL {
+        assert!(DEMO.contains(face.name()), "{} is not explained", face.name());
+    }
+}

@@ -1,0 +1,44 @@
+//! Pricing a call without tiers is a pointer clone of a price built when the catalog was loaded.
+
+use std::sync::Arc;
+
+use super::catalog;
+use tollgate_catalog::{Facts, Price};
+
+const CATALOG: &str = r#"
+[group.partner]
+multiplier = "4/5"
+[model.m]
+enable_groups = ["default", "partner"]
+price = { input = 3_000_000, output = 15_000_000 }
+route = [{ provider = "sim", upstream_model = "m" }]
+"#;
+
+#[test]
+fn the_same_price_is_shared_by_all_calls() {
+    let catalog = catalog(CATALOG);
+    let model = catalog.model("m").expect("the model");
+    let one = model.price(&Facts::at(0)).expect("a price");
+    let other = model.price(&Facts { context_len: 9, ..Facts::at(1) }).expect("a price");
+    let bound = model.dearest(&Facts::at(2)).expect("a price");
+    let paid = model.price(&Facts { topped_up: true, ..Facts::at(0) }).expect("a price");
+    assert!(Arc::ptr_eq(&one, &other) && Arc::ptr_eq(&one, &bound));
+    assert!(Arc::ptr_eq(&one, &paid), "no paid price: the same");
+    let partner = model.price(&Facts { group: "partner", ..Facts::at(0) }).expect("a price");
+    assert_ne!(one.id(), partner.id());
+    assert_eq!(model.group_for(["vip", "partner", "default"]), Some("partner"));
+    assert_eq!(model.group_for(["vip"]), None);
+}
+
+#[test]
+fn a_price_survives_being_written_down() {
+    let catalog = catalog(CATALOG);
+    let price = catalog.models["m"].price(&Facts { group: "partner", ..Facts::at(0) }).expect("a price");
+    let text = serde_json::to_string(&*price).expect("JSON");
+    let back: Price = serde_json::from_str(&text).expect("a price");
+    assert_eq!(back, *price);
+    assert_eq!(back.id(), price.id());
+    assert!(text.contains(r#""multiplier":"4/5""#), "{text}");
+    let forged: Price = serde_json::from_str(&text.replace("3000000", "3000001")).expect("a price");
+    assert_ne!(forged.id(), price.id(), "the id is computed from the content");
+}

@@ -1,0 +1,162 @@
+//! What people are told when a catalog is wrong: file, line, field and reason, all at once.
+
+use super::{catalog, lines, mistakes_of};
+use tollgate_catalog::load;
+
+#[test]
+fn every_mistake_of_a_file_is_named_at_once() {
+    let text = r#"
+auto_groups = ["default", "vip"]
+colour = "red"
+[group.partner]
+multiplier = "4/0"
+[group.none]
+multiplier = 0
+
+[model.unpriced]
+route = [{ provider = "sim", upstream_model = "m" }]
+
+[model.half]
+price = { input = 1 }
+route = [{ provider = "sim", upstream_model = "m" }]
+
+[model.negative]
+descripton = "a slip"
+context_window = "large"
+price = { input = -1, output = 1.5, inptu = 3 }
+enable_groups = ["partnr"]
+supported_endpoint_types = ["open-ai"]
+billing_unit = "tokens"
+
+[[model.negative.route]]
+provider = "sim"
+weight = -1
+
+[model."bad name"]
+billing_unit = "per_call"
+price = { per_call = 1, input = 1 }
+route = []
+
+[model.dear]
+price = { input = 1, output = 1_000_000_000_001 }
+route = [{ provider = "sim", upstream_model = "m", weight = 0 }]
+"#;
+    assert_eq!(
+        mistakes_of(text),
+        r#"test.toml:2: auto_groups: no group is called "vip"
+test.toml:3: colour: is not a known key
+test.toml:5: group.partner.multiplier: "4/0" is not a fraction such as "133/100", "0.8" or "5" (at most nine digits)
+test.toml:7: group.none.multiplier: must be more than zero
+test.toml:9: model.unpriced.price: is missing: a model without a price cannot be sold
+test.toml:13: model.half.price.output: is missing: a model billed by tokens needs a price for output, in micro-USD
+test.toml:17: model.negative.descripton: is not a known key; did you mean "description"?
+test.toml:18: model.negative.context_window: must be a whole number from 1 to 1000000000, not a text
+test.toml:19: model.negative.price.input: must be a whole number from 0 to 1000000000000, not -1
+test.toml:19: model.negative.price.output: must be a whole number from 0 to 1000000000000, not a decimal number
+test.toml:19: model.negative.price.inptu: is not a known key; did you mean "input"?
+test.toml:20: model.negative.enable_groups: no group is called "partnr"; did you mean "partner"?
+test.toml:21: model.negative.supported_endpoint_types: "open-ai" is not one of openai, anthropic, openai-response, openai-video, image-generation, audio-speech, audio-transcription, realtime, gemini, music-generation, system-one; did you mean "openai"?
+test.toml:24: model.negative.route[0].upstream_model: is missing: a text is needed
+test.toml:26: model.negative.route[0].weight: must be a whole number from 0 to 1000000, not -1
+test.toml:28: model."bad name": a model name has 1 to 200 letters, digits or -_.:/@+ (it is used in addresses)
+test.toml:30: model."bad name".price.input: is never charged by a model billed by per_call
+test.toml:31: model."bad name".route: is missing: a model needs at least one [[…route]]
+test.toml:34: model.dear.price.output: must be a whole number from 0 to 1000000000000, not 1000000000001
+test.toml:35: model.dear.route: every route has weight 0: none would be taken"#
+    );
+}
+
+#[test]
+fn tiers_are_checked_as_closely_as_the_base_price() {
+    let text = r#"
+[model.m]
+price = { input = 1, output = 1, cache_read = 1 }
+paid = { input = 1, output = 1 }
+route = [{ provider = "sim", upstream_model = "m" }]
+[[model.m.tier]]
+name = "always"
+price = { input = 1, output = 1, cache_read = 1 }
+[[model.m.tier]]
+name = "long"
+when = [{ dim = "context_len" }]
+price = { input = 1, output = 1, audio_input = 1 }
+[[model.m.tier]]
+name = "long"
+when = [{ dim = "wall_clok", hours = [1] }]
+multiplier = 2
+price = { input = 1, output = 1, cache_read = 1 }
+[[model.m.tier]]
+name = "peak"
+when = [{ dim = "wall_clock", timezone = "Europe/Berln", hours = [24] }, { dim = "wall_clock", timezone = "UTC" }]
+[[model.m.tier]]
+name = "free"
+when = [{ dim = "request_attr", path = "a" }]
+multiplier = 0
+"#;
+    assert_eq!(
+        mistakes_of(text),
+        r#"test.toml:4: model.m.paid.cache_read: is missing: the base price has it, so it needs a price here too
+test.toml:6: model.m.tier[0].when: is missing: without conditions the tier would always apply
+test.toml:11: model.m.tier[1].when[0].context_len_gt: is missing: a whole number is needed
+test.toml:12: model.m.tier[1].price.cache_read: is missing: the base price has it, so it needs a price here too
+test.toml:12: model.m.tier[1].price.audio_input: is not in the base price: put a price for it there too
+test.toml:14: model.m.tier[2].name: another tier of the model is called "long" too
+test.toml:15: model.m.tier[2].when[0].dim: "wall_clok" is not one of context_len, request_attr, wall_clock; did you mean "wall_clock"?
+test.toml:16: model.m.tier[2].multiplier: a tier has either a price or a multiplier of the base price, not both
+test.toml:18: model.m.tier[3].price: is missing: a tier needs a price or a multiplier of the base price
+test.toml:20: model.m.tier[3].when[0].hours: must be a whole number from 0 to 23, not 24
+test.toml:20: model.m.tier[3].when[0].timezone: "Europe/Berln" is not a time zone such as "Europe/Berlin"; did you mean "Europe/Berlin"?
+test.toml:20: model.m.tier[3].when[1]: a wall_clock condition needs weekdays, hours or both
+test.toml:23: model.m.tier[4].when[0].equals: is missing: a value is needed
+test.toml:24: model.m.tier[4].multiplier: must be more than zero"#
+    );
+}
+
+#[test]
+fn what_makes_sound_and_pictures_needs_prices_for_them() {
+    let text = r#"
+[model.voice]
+input_modalities = ["text", "audio"]
+output_modalities = ["audio", "image"]
+price = { input = 1, output = 1 }
+route = [{ provider = "sim", upstream_model = "m" }]
+"#;
+    assert_eq!(
+        mistakes_of(text),
+        r#"test.toml:5: model.voice.price.audio_input: is missing: a model billed by tokens needs a price for audio_input, in micro-USD
+test.toml:5: model.voice.price.audio_output: is missing: a model billed by tokens needs a price for audio_output, in micro-USD
+test.toml:5: model.voice.price.image_output: is missing: a model billed by tokens needs a price for image_output, in micro-USD"#
+    );
+}
+
+#[test]
+fn a_model_is_defined_once_over_all_files() {
+    let model =
+        "\n[model.m]\nprice = { input = 1, output = 1 }\nroute = [{ provider = 'sim', upstream_model = 'm' }]\n";
+    let files = [("a.toml".to_owned(), model.to_owned()), ("b.toml".to_owned(), format!("{model}[group.g]\n"))];
+    let mistakes = load(&files).expect_err("two models of one name");
+    assert_eq!(
+        lines(&mistakes),
+        "b.toml:2: model.m: is already defined in a.toml:2\nb.toml:5: group.g.multiplier: is missing: a fraction such as \"133/100\" is needed"
+    );
+}
+
+#[test]
+fn one_broken_file_does_not_hide_the_mistakes_of_another() {
+    let files = [("a.toml".to_owned(), "[model.x\n".to_owned()), ("b.toml".to_owned(), "[model.m]\n".to_owned())];
+    let mistakes = load(&files).expect_err("both are wrong");
+    assert_eq!(mistakes[0].file, "a.toml");
+    assert!(mistakes[0].reason.starts_with("is not TOML"), "{}", mistakes[0]);
+    assert_eq!(mistakes.iter().filter(|mistake| mistake.file == "b.toml").count(), 2, "price and route are missing");
+}
+
+#[test]
+fn a_route_to_a_provider_that_is_not_configured_has_a_place() {
+    let catalog = catalog(
+        "[model.m]\nprice = { input = 1, output = 1 }\n[[model.m.route]]\nprovider = 'simm'\nupstream_model = 'm'\n",
+    );
+    assert_eq!(
+        lines(&catalog.unknown_providers(&["sim", "other"])),
+        "test.toml:3: route.provider: no provider is called \"simm\"; did you mean \"sim\"?"
+    );
+}

@@ -1,0 +1,72 @@
+//! Amounts and fractions as text.
+
+use tollgate_catalog::{BadMoney, Fraction, Money};
+
+#[test]
+fn money_is_read_and_written_exactly() {
+    for (text, nano) in [
+        ("0", 0),
+        ("12.345678901", 12_345_678_901),
+        ("12.5", 12_500_000_000),
+        ("0.000000001", 1),
+        ("-0.000000001", -1),
+        ("-3.07", -3_070_000_000),
+        ("9223372036.854775807", i64::MAX),
+        ("-9223372036.854775808", i64::MIN),
+    ] {
+        let money: Money = text.parse().expect(text);
+        assert_eq!(money.nano(), nano, "{text}");
+        assert_eq!(money.to_string(), text);
+        assert_eq!(serde_json::to_string(&money).expect("JSON"), nano.to_string());
+    }
+    assert_eq!("5.10".parse::<Money>().expect("trailing zero").to_string(), "5.1");
+}
+
+#[test]
+fn what_is_not_money_is_refused() {
+    for (text, why) in [
+        ("", BadMoney::NotANumber),
+        ("-", BadMoney::NotANumber),
+        (".5", BadMoney::NotANumber),
+        ("5.", BadMoney::NotANumber),
+        ("+5", BadMoney::NotANumber),
+        ("1e3", BadMoney::NotANumber),
+        ("1,5", BadMoney::NotANumber),
+        ("1.0000000001", BadMoney::TooPrecise),
+        ("9223372036.854775808", BadMoney::TooLarge),
+        ("99999999999999999999999999999999999999999999", BadMoney::TooLarge),
+    ] {
+        assert_eq!(text.parse::<Money>(), Err(why), "{text}");
+    }
+}
+
+#[test]
+fn sums_that_do_not_fit_are_refused() {
+    let one = Money::from_nano(1);
+    assert_eq!(Money::MAX.checked_add(one), None);
+    assert_eq!(Money::from_nano(i64::MIN).checked_sub(one), None);
+    assert_eq!(Money::from_nano(i64::MIN).checked_neg(), None);
+    assert_eq!(Money::checked_sum([one, one]), Some(Money::from_nano(2)));
+    assert_eq!(Money::checked_sum([Money::MAX, one]), None);
+    assert_eq!(Money::from_usd(10).map(Money::nano), Some(10_000_000_000));
+    assert_eq!(Money::from_usd(i64::MAX), None);
+}
+
+#[test]
+fn fractions_are_exact_and_reduced() {
+    for (text, want) in [
+        ("133/100", "133/100"),
+        ("0.8", "4/5"),
+        ("1.330", "133/100"),
+        ("5", "5"),
+        ("5.0", "5"),
+        ("10/4", "5/2"),
+        ("0", "0"),
+        ("0.000000001", "1/1000000000"),
+    ] {
+        assert_eq!(text.parse::<Fraction>().expect(text).to_string(), want);
+    }
+    for text in ["", "1/0", "-1", "a", "1/2/3", "0.0000000001", "1.", ".5", "10000000000", "1e3", "inf"] {
+        assert!(text.parse::<Fraction>().is_err(), "{text}");
+    }
+}
