@@ -1,0 +1,217 @@
+//! The whole experiment. Subjects are measured in turn, round after round, so that a busy neighbour disturbs all alike;
+//! figures are compared within a round and the median of the rounds counts.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use serde_json::Value;
+
+use crate::children::{self, Held, Part};
+use crate::report;
+use crate::subject::{Kind, Place, Subject};
+
+#[derive(Args)]
+pub struct Settings {
+    /// The tollgate executable; without it only the proxy is measured.
+    #[arg(long)]
+    tollgate: Option<PathBuf>,
+    /// Few short rounds: to see that it works, not to judge.
+    #[arg(long)]
+    quick: bool,
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Seconds of each measurement.
+    #[arg(long)]
+    seconds: Option<f64>,
+    /// Streams held open for the memory figure.
+    #[arg(long, default_value_t = 2000)]
+    idle_streams: usize,
+    /// Write all figures here as JSON.
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+/// One kind of traffic.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Shape {
+    /// As many plain calls as go through.
+    Plain,
+    /// 200 plain calls a second, the provider thinks 20 ms.
+    Latency20,
+    /// 200 plain calls a second, the provider answers at once.
+    Latency0,
+    /// Streams of 200 events, as fast as they are taken.
+    Stream,
+    /// 64 streams with an event every 4 ms.
+    Paced,
+    /// 100 streams a second, the provider thinks 20 ms: time to first token.
+    First,
+}
+
+impl Shape {
+    const ALL: [Self; 6] = [Self::Plain, Self::Latency20, Self::Latency0, Self::Stream, Self::Paced, Self::First];
+
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Plain => &["--model", "bench-0-0", "--connections", "64"],
+            Self::Latency20 => &["--model", "bench-20-0", "--connections", "16", "--rate", "200"],
+            Self::Latency0 => &["--model", "bench-0-0", "--connections", "16", "--rate", "200"],
+            Self::Stream => &["--model", "bench-0-200", "--stream", "--connections", "64"],
+            Self::Paced => &["--model", "bench-0-100-4", "--stream", "--connections", "64"],
+            Self::First => &["--model", "bench-20-8", "--stream", "--connections", "16", "--rate", "100"],
+        }
+    }
+}
+
+/// One measurement of one subject.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    pub requests: f64,
+    pub events: f64,
+    pub seconds: f64,
+    pub p50_us: f64,
+    pub p99_us: f64,
+    pub first_p50_us: f64,
+    pub first_p99_us: f64,
+    /// CPU of the subject; 0 for the direct way.
+    pub cpu_seconds: f64,
+}
+
+/// Memory of one subject, in KiB.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    pub idle: u64,
+    pub with_streams: u64,
+    pub streams: u64,
+    pub after_run: u64,
+}
+
+/// Everything measured.
+#[derive(Default)]
+pub struct Results {
+    pub rounds: BTreeMap<(Shape, Kind), Vec<Figures>>,
+    pub memory: BTreeMap<Kind, Memory>,
+}
+
+pub fn run(settings: &Settings) -> anyhow::Result<()> {
+    let scratch = std::env::temp_dir().join(format!("tollgate-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch)?;
+    let outcome = measure_all(settings, &scratch);
+    std::fs::remove_dir_all(&scratch).context("removing the scratch directory")?;
+    let results = outcome?;
+    report::print(&results);
+    if let Some(path) = &settings.json {
+        std::fs::write(path, report::json(&results).to_string()).context("writing the JSON file")?;
+    }
+    Ok(())
+}
+
+fn measure_all(settings: &Settings, scratch: &std::path::Path) -> anyhow::Result<Results> {
+    let cores = std::thread::available_parallelism()?.get();
+    if cores < 2 {
+        eprintln!("one core only: nothing is pinned, and the figures say little");
+    }
+    let (subject_core, load_core) = if cores < 2 { (None, None) } else { (Some(0), Some(1)) };
+    let bench = std::env::current_exe()?;
+    let upstream = children::free_address()?;
+    let listen = upstream.to_string();
+    let _upstream = Part::server(&bench, &["upstream", "--listen", &listen], load_core, upstream)?;
+    let tollgate = settings.tollgate.as_ref().map(|path| path.canonicalize()).transpose();
+    let tollgate = tollgate.context("the tollgate executable")?;
+    let mut kinds = vec![Kind::Direct, Kind::Proxy];
+    if tollgate.is_some() {
+        kinds.push(Kind::Tollgate);
+    }
+    let place = Place { bench, tollgate, upstream, subject_core, load_core, scratch: scratch.to_path_buf() };
+    let mut results = Results::default();
+    for kind in &kinds[1..] {
+        eprintln!("memory of {}", kind.name());
+        results.memory.insert(*kind, memory(*kind, &place, settings.idle_streams)?);
+    }
+    rounds(settings, &place, &kinds, &mut results)?;
+    Ok(results)
+}
+
+fn rounds(settings: &Settings, place: &Place, kinds: &[Kind], results: &mut Results) -> anyhow::Result<()> {
+    let rounds = settings.rounds.unwrap_or(if settings.quick { 2 } else { 5 });
+    let seconds = settings.seconds.unwrap_or(if settings.quick { 1.0 } else { 3.0 });
+    let subjects = kinds.iter().map(|kind| Subject::start(*kind, place, "rounds"));
+    let subjects = subjects.collect::<anyhow::Result<Vec<_>>>()?;
+    for subject in &subjects {
+        // Pools, caches and lazily built tables are filled before anything counts.
+        measure(subject, Shape::Plain, 0.5, place)?;
+        measure(subject, Shape::Stream, 0.5, place)?;
+    }
+    for round in 1..=rounds {
+        for shape in Shape::ALL {
+            for subject in &subjects {
+                eprintln!("round {round} of {rounds}: {shape:?} {}", subject.kind.name());
+                let figures = measure(subject, shape, seconds, place)?;
+                results.rounds.entry((shape, subject.kind)).or_default().push(figures);
+            }
+        }
+    }
+    for subject in &subjects {
+        if let (Some(sample), Some(memory)) = (subject.sample()?, results.memory.get_mut(&subject.kind)) {
+            memory.after_run = sample.rss_kib;
+        }
+    }
+    Ok(())
+}
+
+fn measure(subject: &Subject, shape: Shape, seconds: f64, place: &Place) -> anyhow::Result<Figures> {
+    let (target, seconds) = (subject.addr.to_string(), seconds.to_string());
+    let common = ["load", "--target", &target, "--key", &subject.key, "--seconds", &seconds];
+    let before = subject.sample()?;
+    let seen = children::ask(&place.bench, &[&common, shape.arguments()].concat(), place.load_core)?;
+    // Work a gateway puts off until after the reply is part of the call's price.
+    std::thread::sleep(Duration::from_millis(200));
+    let cpu = subject.sample()?.zip(before).map_or(0.0, |(after, before)| after.cpu_seconds - before.cpu_seconds);
+    ensure!(
+        seen["errors"] == 0,
+        "{} {shape:?}: {} errors, {}",
+        subject.kind.name(),
+        seen["errors"],
+        seen["last_error"]
+    );
+    let number = |name: &str| seen[name].as_f64().unwrap_or(0.0);
+    Ok(Figures {
+        requests: number("requests"),
+        events: number("events"),
+        seconds: number("seconds"),
+        p50_us: number("p50_us"),
+        p99_us: number("p99_us"),
+        first_p50_us: number("first_p50_us"),
+        first_p99_us: number("first_p99_us"),
+        cpu_seconds: cpu,
+    })
+}
+
+/// A fresh process at rest, then with streams open: memory freed by earlier work must not hide what a stream takes.
+fn memory(kind: Kind, place: &Place, streams: usize) -> anyhow::Result<Memory> {
+    let subject = Subject::start(kind, place, "memory")?;
+    std::thread::sleep(Duration::from_secs(1));
+    let rss = || anyhow::Ok(subject.sample()?.context("no process")?.rss_kib);
+    let idle = rss()?;
+    let (target, count) = (subject.addr.to_string(), streams.to_string());
+    let common = ["load", "--target", &target, "--key", &subject.key, "--model", "bench-idle", "--stream"];
+    let arguments = [&common[..], &["--connections", &count, "--hold"]].concat();
+    let held = Held::start(&place.bench, &arguments, place.load_core)?;
+    std::thread::sleep(Duration::from_secs(1));
+    ensure!(crate::stat::Sample::of(held.pid()).is_ok(), "the streams did not stay open");
+    let with_streams = rss()?;
+    Ok(Memory { idle, with_streams, streams: streams as u64, after_run: 0 })
+}
+
+impl Figures {
+    pub fn json(&self) -> Value {
+        serde_json::json!({
+            "requests": self.requests, "events": self.events, "seconds": self.seconds,
+            "p50_us": self.p50_us, "p99_us": self.p99_us, "first_p50_us": self.first_p50_us,
+            "first_p99_us": self.first_p99_us, "cpu_seconds": self.cpu_seconds,
+        })
+    }
+}

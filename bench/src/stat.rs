@@ -1,0 +1,36 @@
+//! CPU time and memory of a process, read from /proc.
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// User and system time of all threads, those that ended included.
+    pub cpu_seconds: f64,
+    pub rss_kib: u64,
+}
+
+/// Ticks of /proc/PID/stat; 100 on every Linux this runs on.
+const TICKS: f64 = 100.0;
+
+impl Sample {
+    pub fn of(pid: u32) -> anyhow::Result<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).context("the process is gone")?;
+        // The name in parentheses may contain anything; fields are counted after it.
+        let (_, fields) = stat.rsplit_once(") ").context("an odd stat line")?;
+        let fields: Vec<&str> = fields.split(' ').collect();
+        let ticks = |place: usize| fields.get(place).and_then(|text| text.parse::<f64>().ok());
+        let cpu = ticks(11).zip(ticks(12)).map(|(user, system)| user + system);
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let rss = rss.and_then(|text| text.split_whitespace().next());
+        Ok(Self {
+            cpu_seconds: cpu.context("an odd stat line")? / TICKS,
+            rss_kib: rss.and_then(|text| text.parse().ok()).context("no VmRSS")?,
+        })
+    }
+
+    pub fn json(&self) -> Value {
+        json!({"cpu_seconds": self.cpu_seconds, "rss_kib": self.rss_kib})
+    }
+}

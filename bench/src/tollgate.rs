@@ -1,0 +1,50 @@
+//! Setting up tollgate for the experiment: configuration, a catalog of the bench models, a funded account and a key.
+//! Everything is on, as in production: keys, holds, durable ledger on SQLite, usage rows.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde_json::Value;
+
+use crate::children;
+use crate::replies::MODELS;
+
+/// Writes `tollgate.toml` and the catalog; returns the path of the former.
+pub fn write_config(dir: &Path, listen: SocketAddr, upstream: SocketAddr) -> anyhow::Result<PathBuf> {
+    let catalog = dir.join("catalog");
+    fs::create_dir_all(&catalog)?;
+    let models = MODELS.iter().map(|model| {
+        format!(
+            "[model.\"{model}\"]\ncontext_window = 128_000\nmax_output_tokens = 4_096\n\
+             [model.\"{model}\".price]\ninput = 150_000\noutput = 600_000\n\
+             [[model.\"{model}\".route]]\nprovider = \"bench\"\nupstream_model = \"{model}\"\n\n"
+        )
+    });
+    fs::write(catalog.join("bench.toml"), models.collect::<String>())?;
+    let config = format!(
+        "listen = \"{listen}\"\ndata_dir = \"data\"\ncatalog_dir = \"catalog\"\n\n\
+         [provider.bench]\nkind = \"openai\"\nbase_url = \"http://{upstream}/v1\"\n"
+    );
+    let path = dir.join("tollgate.toml");
+    fs::write(&path, config)?;
+    Ok(path)
+}
+
+/// Creates a funded account and returns the text of its key.
+pub fn create_key(executable: &Path, config: &Path) -> anyhow::Result<String> {
+    let config = config.to_str().context("a path in UTF-8")?;
+    let cli = |arguments: &[&str]| {
+        let all = [arguments, &["--config", config, "--json"]].concat();
+        children::ask(executable, &all, None)
+    };
+    let account = text(&cli(&["account", "create", "bench"])?, "id")?;
+    cli(&["account", "topup", &account, "1000000"])?;
+    text(&cli(&["key", "create", &account])?, "key")
+}
+
+fn text(json: &Value, name: &str) -> anyhow::Result<String> {
+    let text = json[name].as_str().with_context(|| format!("no `{name}` in the reply of the command"))?;
+    Ok(text.to_string())
+}

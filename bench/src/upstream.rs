@@ -1,0 +1,103 @@
+//! The provider of the experiment: prebuilt replies, no parsing, one thread. Each event of a stream is one write, and
+//! streams take turns, as events of real providers arrive one by one.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use bytes::Bytes;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::task::TaskTracker;
+
+use crate::http1;
+use crate::replies::{self, Events, MODELS, STREAM_HEAD, Wish};
+use crate::timer::Timer;
+
+struct Shelf {
+    replies: HashMap<String, (Bytes, Events)>,
+    timer: Timer,
+}
+
+pub fn run(listen: SocketAddr) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind(listen).await.context("listening")?;
+        let built = MODELS.iter().map(|model| (model.to_string(), (replies::whole(model), Events::of(model))));
+        let shelf = Arc::new(Shelf { replies: built.collect(), timer: Timer::start() });
+        let tracker = TaskTracker::new();
+        loop {
+            let (socket, _) = listener.accept().await?;
+            socket.set_nodelay(true)?;
+            let shelf = Arc::clone(&shelf);
+            tracker.spawn(async move {
+                // A connection that breaks is seen by whoever broke it.
+                let _ = serve(socket, &shelf).await;
+            });
+        }
+    })
+}
+
+async fn serve(mut socket: TcpStream, shelf: &Shelf) -> anyhow::Result<()> {
+    let mut buffer = Vec::with_capacity(4096);
+    loop {
+        let Some(end) = http1::head_end(&buffer) else {
+            if socket.read_buf(&mut buffer).await? == 0 {
+                return Ok(());
+            }
+            continue;
+        };
+        let length = http1::content_length(&buffer[..end]).context("a request without a length")?;
+        while buffer.len() < end + length {
+            if socket.read_buf(&mut buffer).await? == 0 {
+                return Ok(());
+            }
+        }
+        answer(&mut socket, shelf, &buffer[end..end + length]).await?;
+        buffer.drain(..end + length);
+    }
+}
+
+async fn answer(socket: &mut TcpStream, shelf: &Shelf, body: &[u8]) -> anyhow::Result<()> {
+    let wish = Wish::of(body).context("a request without a bench model")?;
+    let model = MODELS.iter().find(|model| Wish::of(format!("\"{model}\"").as_bytes()) == Some(wish));
+    let (whole, events) = &shelf.replies[*model.context("no such model")?];
+    match wish {
+        Wish::Whole { think_ms } => {
+            think(shelf, think_ms).await;
+            socket.write_all(whole).await?;
+        }
+        Wish::Stream { think_ms, events: count, pause_ms } => {
+            think(shelf, think_ms).await;
+            socket.write_all(STREAM_HEAD).await?;
+            for _ in 0..count {
+                socket.write_all(&events.token).await?;
+                if pause_ms == 0 {
+                    tokio::task::yield_now().await;
+                } else {
+                    shelf.timer.sleep(Duration::from_millis(pause_ms)).await;
+                }
+            }
+            socket.write_all(&events.finish).await?;
+            if replies::wants_usage(body) {
+                socket.write_all(&events.usage).await?;
+            }
+            socket.write_all(&events.done).await?;
+        }
+        Wish::Idle => {
+            socket.write_all(STREAM_HEAD).await?;
+            socket.write_all(&events.token).await?;
+            // Until the peer closes.
+            while socket.read(&mut [0; 64]).await? > 0 {}
+        }
+    }
+    Ok(())
+}
+
+async fn think(shelf: &Shelf, millis: u64) {
+    if millis > 0 {
+        shelf.timer.sleep(Duration::from_millis(millis)).await;
+    }
+}
