@@ -105,8 +105,8 @@ impl<'a> Scan<'a> {
         self.at
     }
 
-    fn broken<T>(&self) -> Result<T, Broken> {
-        Err(Broken::Syntax { at: self.at })
+    fn broken(&self) -> Broken {
+        Broken::Syntax { at: self.at }
     }
 
     fn space(&mut self) {
@@ -123,53 +123,60 @@ impl<'a> Scan<'a> {
 
     /// Nothing but blanks may be left.
     pub fn end(&mut self) -> Result<(), Broken> {
-        if self.peek().is_none() { Ok(()) } else { self.broken() }
+        if self.peek().is_none() { Ok(()) } else { Err(self.broken()) }
     }
 
     /// Walks the object the cursor stands on. `each` must consume the member's value.
-    /// Returns through it the position of the opening brace via [`Scan::at`] beforehand.
-    pub fn object(
+    pub fn object<E: From<Broken>>(
         &mut self,
-        mut each: impl FnMut(Text<'a>, &mut Scan<'a>) -> Result<(), Broken>,
-    ) -> Result<(), Broken> {
+        mut each: impl FnMut(Text<'a>, &mut Scan<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.open(b'{')?;
         if self.peek() == Some(b'}') {
-            return self.close();
+            self.close();
+            return Ok(());
         }
         loop {
             let key = self.string()?;
             if self.peek() != Some(b':') {
-                return self.broken();
+                return Err(self.broken().into());
             }
             self.at += 1;
             each(key, self)?;
             match self.peek() {
                 Some(b',') => self.at += 1,
-                Some(b'}') => return self.close(),
-                _ => return self.broken(),
+                Some(b'}') => {
+                    self.close();
+                    return Ok(());
+                }
+                _ => return Err(self.broken().into()),
             }
         }
     }
 
     /// Walks the array the cursor stands on. `each` must consume the item.
-    pub fn array(&mut self, mut each: impl FnMut(&mut Scan<'a>) -> Result<(), Broken>) -> Result<(), Broken> {
+    pub fn array<E: From<Broken>>(&mut self, mut each: impl FnMut(&mut Scan<'a>) -> Result<(), E>) -> Result<(), E> {
         self.open(b'[')?;
         if self.peek() == Some(b']') {
-            return self.close();
+            self.close();
+            return Ok(());
         }
         loop {
             each(self)?;
             match self.peek() {
                 Some(b',') => self.at += 1,
-                Some(b']') => return self.close(),
-                _ => return self.broken(),
+                Some(b']') => {
+                    self.close();
+                    return Ok(());
+                }
+                _ => return Err(self.broken().into()),
             }
         }
     }
 
     fn open(&mut self, mark: u8) -> Result<(), Broken> {
         if self.peek() != Some(mark) {
-            return self.broken();
+            return Err(self.broken());
         }
         if self.depth == DEPTH {
             return Err(Broken::Depth);
@@ -179,16 +186,15 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn close(&mut self) -> Result<(), Broken> {
+    fn close(&mut self) {
         self.depth -= 1;
         self.at += 1;
-        Ok(())
     }
 
     /// Reads the string the cursor stands on.
     pub fn string(&mut self) -> Result<Text<'a>, Broken> {
         if self.peek() != Some(b'"') {
-            return self.broken();
+            return Err(self.broken());
         }
         let start = self.at + 1;
         let mut at = start;
@@ -203,7 +209,7 @@ impl<'a> Scan<'a> {
                 }
                 _ => {
                     self.at = at;
-                    return self.broken();
+                    return Err(self.broken());
                 }
             }
         }
@@ -222,7 +228,7 @@ impl<'a> Scan<'a> {
             }
             _ => {
                 self.at = at;
-                self.broken()
+                Err(self.broken())
             }
         }
     }
@@ -237,7 +243,7 @@ impl<'a> Scan<'a> {
             Some(b'f') => self.word(b"false"),
             Some(b'n') => self.word(b"null"),
             Some(b'-' | b'0'..=b'9') => self.number(),
-            _ => self.broken(),
+            _ => Err(self.broken()),
         }
     }
 
@@ -260,13 +266,13 @@ impl<'a> Scan<'a> {
             self.at += word.len();
             return Ok(());
         }
-        self.broken()
+        Err(self.broken())
     }
 
     fn digits(&mut self) -> Result<(), Broken> {
         let count = self.bytes[self.at..].iter().take_while(|b| b.is_ascii_digit()).count();
         self.at += count;
-        if count == 0 { self.broken() } else { Ok(()) }
+        if count == 0 { Err(self.broken()) } else { Ok(()) }
     }
 
     fn number(&mut self) -> Result<(), Broken> {
@@ -293,9 +299,27 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Length of the run without quote, backslash or control character.
+/// Length of the run without quote, backslash or control character; eight bytes at a time.
 fn plain_run(bytes: &[u8]) -> usize {
-    bytes.iter().position(|&b| b == b'"' || b == b'\\' || b < 0x20).unwrap_or(bytes.len())
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    // The lowest set top bit marks the first zero byte; bits above it may be false.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & TOPS;
+    let mut words = bytes.chunks_exact(8);
+    let mut at = 0;
+    for word in &mut words {
+        let word = u64::from_le_bytes(word.try_into().expect("eight bytes"));
+        let quote = zeros(word ^ (ONES * 0x22));
+        let slash = zeros(word ^ (ONES * 0x5C));
+        let control = word.wrapping_sub(ONES * 0x20) & !word & TOPS;
+        let hit = quote | slash | control;
+        if hit != 0 {
+            return at + (hit.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    let rest = words.remainder();
+    at + rest.iter().position(|&b| b == b'"' || b == b'\\' || b < 0x20).unwrap_or(rest.len())
 }
 
 /// A number written as plain digits.
@@ -304,6 +328,30 @@ pub(crate) fn whole_number(text: &[u8]) -> Option<u64> {
         return None;
     }
     std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// A splice: the bytes of a place and what stands there instead.
+pub(crate) type Edit<'a> = (Range<usize>, &'a [u8]);
+
+/// The text with some places replaced; `edits` in order of place, not overlapping.
+pub(crate) fn splice(text: &[u8], edits: &[Edit<'_>]) -> Vec<u8> {
+    let added: usize = edits.iter().map(|(_, new)| new.len()).sum();
+    let mut out = Vec::with_capacity(text.len() + added);
+    let mut done = 0;
+    for (place, new) in edits {
+        out.extend_from_slice(&text[done..place.start]);
+        out.extend_from_slice(new);
+        done = place.end;
+    }
+    out.extend_from_slice(&text[done..]);
+    out
+}
+
+/// A JSON string as bytes, quotes included.
+pub(crate) fn quoted(text: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    write_str(&mut out, text);
+    out
 }
 
 /// Writes a JSON string. U+2028, U+2029 and U+0085 are escaped too: some clients split lines there.
@@ -324,3 +372,6 @@ pub(crate) fn write_str(out: &mut Vec<u8>, text: &str) {
     }
     out.push(b'"');
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,17 @@
-//! Server-sent events, read from bytes as they arrive.
+//! Server-sent events, cut from bytes as they arrive.
+//!
+//! Lines end with CR, LF or CRLF and nothing else; text is never decoded. Each byte is looked
+//! at once, however the stream is cut into chunks, and copied only when its event spans chunks.
+//! The raw bytes of all events plus the rest are exactly the input.
 
 use bytes::Bytes;
+use std::collections::VecDeque;
+use std::ops::Range;
 
 /// One event of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The exact bytes, the ending blank line included.
+    /// The exact bytes, the ending blank line included; a slice of the chunk when it lies inside one.
     pub raw: Bytes,
     /// The data lines, joined by a newline; `None` when there was none.
     pub data: Option<Bytes>,
@@ -20,27 +26,258 @@ pub struct TooLong;
 /// Cuts a byte stream into events.
 #[derive(Debug)]
 pub struct Reader {
-    max_event_bytes: usize,
+    cutter: Cutter,
+    ready: VecDeque<Result<Event, TooLong>>,
+    dead: bool,
 }
 
 impl Reader {
     pub fn new(max_event_bytes: usize) -> Self {
-        Reader { max_event_bytes }
+        Reader { cutter: Cutter::new(max_event_bytes), ready: VecDeque::new(), dead: false }
     }
 
-    /// Takes the next bytes of the stream.
+    /// Takes the next bytes of the stream. After an event that was too long nothing is read.
     pub fn push(&mut self, chunk: Bytes) {
-        let _ = (chunk, self.max_event_bytes);
+        if self.dead {
+            return;
+        }
+        if self.cut(chunk).is_err() {
+            self.dead = true;
+            self.ready.push_back(Err(TooLong));
+        }
+    }
+
+    fn cut(&mut self, chunk: Bytes) -> Result<(), TooLong> {
+        let Some(bytes) = self.cutter.take(chunk)? else {
+            return Ok(());
+        };
+        let mut start = 0;
+        while let Some(frame) = self.cutter.next(&bytes[start..])? {
+            let raw = bytes.slice(start..start + frame.end);
+            start += frame.end;
+            self.ready.push_back(Ok(frame.event(raw)));
+        }
+        self.cutter.hold(&bytes[start..])
     }
 
     /// The next whole event, if there is one.
     #[expect(clippy::should_implement_trait, reason = "None means more bytes are needed, not the end")]
     pub fn next(&mut self) -> Option<Result<Event, TooLong>> {
-        None
+        self.ready.pop_front()
     }
 
     /// The unterminated last event, at the end of the stream.
     pub fn take_rest(&mut self) -> Option<Event> {
+        let (raw, frame) = self.cutter.rest()?;
+        Some(frame.event(Bytes::from(raw)))
+    }
+}
+
+/// The data of one event, as places in its raw bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Data {
+    None,
+    One(Range<usize>),
+    /// Several lines; see [`join`].
+    Many,
+}
+
+/// Where the parts of one event stand in its raw bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub end: usize,
+    pub data: Data,
+    pub name: Option<Range<usize>>,
+    /// An `id:` or `retry:` line is there.
+    pub control: bool,
+}
+
+impl Frame {
+    fn event(self, raw: Bytes) -> Event {
+        let data = match self.data {
+            Data::None => None,
+            Data::One(place) => Some(raw.slice(place)),
+            Data::Many => Some(Bytes::from(join(&raw, b'\n'))),
+        };
+        Event { data, name: self.name.map(|place| raw.slice(place)), raw }
+    }
+}
+
+/// All data lines of an event, put together with `between`.
+pub(crate) fn join(raw: &[u8], between: u8) -> Vec<u8> {
+    let mut out = Vec::with_capacity(raw.len());
+    let mut first = true;
+    let mut start = if raw.starts_with(BOM) { BOM.len() } else { 0 };
+    while start < raw.len() {
+        let end = memchr::memchr2(b'\r', b'\n', &raw[start..]).map_or(raw.len(), |at| start + at);
+        if let Some(("data", value)) = field(raw, start..end) {
+            if !first {
+                out.push(between);
+            }
+            first = false;
+            out.extend_from_slice(&raw[value]);
+        }
+        start = end + 1;
+    }
+    out
+}
+
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// Name and value of a line; `None` for comments and unknown names.
+fn field(raw: &[u8], line: Range<usize>) -> Option<(&'static str, Range<usize>)> {
+    let bytes = &raw[line.clone()];
+    let name = match bytes.first()? {
+        b'd' => "data",
+        b'e' => "event",
+        b'i' => "id",
+        b'r' => "retry",
+        _ => return None,
+    };
+    let after = bytes.strip_prefix(name.as_bytes())?;
+    let start = match after {
+        [] => line.end,
+        [b':', b' ', ..] => line.start + name.len() + 2,
+        [b':', ..] => line.start + name.len() + 1,
+        _ => return None,
+    };
+    Some((name, start..line.end))
+}
+
+/// The state of looking for the end of one event: positions count from the event's start.
+#[derive(Debug, Default)]
+struct Look {
+    /// Everything before this has been looked at.
+    at: usize,
+    /// Start of the current line.
+    line: usize,
+    data: Option<Range<usize>>,
+    many: bool,
+    name: Option<Range<usize>>,
+    control: bool,
+}
+
+impl Look {
+    fn line(&mut self, bytes: &[u8], line: Range<usize>) {
+        match field(bytes, line) {
+            Some(("data", _)) if self.data.is_some() => self.many = true,
+            Some(("data", value)) => self.data = Some(value),
+            Some(("event", value)) => self.name = Some(value),
+            Some(_) => self.control = true,
+            None => {}
+        }
+    }
+
+    fn frame(self, end: usize) -> Frame {
+        let data = match self.data {
+            None => Data::None,
+            Some(_) if self.many => Data::Many,
+            Some(place) => Data::One(place),
+        };
+        Frame { end, data, name: self.name, control: self.control }
+    }
+}
+
+/// Finds the ends of events and keeps the start of an unfinished one between chunks.
+#[derive(Debug)]
+pub(crate) struct Cutter {
+    held: Vec<u8>,
+    look: Look,
+    found: Option<Frame>,
+    /// The last event ended with a CR that may be half of a CRLF.
+    after_cr: bool,
+    /// Nothing was read yet: a byte order mark may come.
+    fresh: bool,
+    max: usize,
+}
+
+impl Cutter {
+    pub fn new(max: usize) -> Self {
+        Cutter { held: Vec::new(), look: Look::default(), found: None, after_cr: false, fresh: true, max }
+    }
+
+    /// Takes a chunk; gives the bytes in which to look for events with [`Cutter::next`], the held start
+    /// included. `None` when the chunk completes no held event. What is left goes to [`Cutter::hold`].
+    pub fn take(&mut self, chunk: Bytes) -> Result<Option<Bytes>, TooLong> {
+        if self.held.is_empty() {
+            return Ok(Some(chunk));
+        }
+        let mut held = std::mem::take(&mut self.held);
+        held.extend_from_slice(&chunk);
+        self.found = self.find(&held);
+        if self.found.is_some() {
+            return Ok(Some(Bytes::from(held)));
+        }
+        self.held = held;
+        if self.held.len() > self.max { Err(TooLong) } else { Ok(None) }
+    }
+
+    /// The event at the start of `bytes`, if it is whole.
+    pub fn next(&mut self, bytes: &[u8]) -> Result<Option<Frame>, TooLong> {
+        let frame = match self.found.take() {
+            Some(frame) => frame,
+            None => match self.find(bytes) {
+                Some(frame) => frame,
+                None => return Ok(None),
+            },
+        };
+        if frame.end > self.max { Err(TooLong) } else { Ok(Some(frame)) }
+    }
+
+    /// Keeps the start of an event for the next chunk.
+    pub fn hold(&mut self, rest: &[u8]) -> Result<(), TooLong> {
+        if rest.len() > self.max {
+            return Err(TooLong);
+        }
+        self.held.extend_from_slice(rest);
+        Ok(())
+    }
+
+    /// The unfinished event at the end of the stream.
+    pub fn rest(&mut self) -> Option<(Vec<u8>, Frame)> {
+        let held = std::mem::take(&mut self.held);
+        if held.is_empty() {
+            return None;
+        }
+        let mut look = std::mem::take(&mut self.look);
+        look.line(&held, look.line..held.len());
+        let frame = look.frame(held.len());
+        Some((held, frame))
+    }
+
+    /// Goes on looking where the last look ended.
+    fn find(&mut self, bytes: &[u8]) -> Option<Frame> {
+        if self.fresh {
+            if bytes.len() < BOM.len() && BOM.starts_with(bytes) {
+                return None;
+            }
+            self.fresh = false;
+            if bytes.starts_with(BOM) {
+                self.look.at = BOM.len();
+                self.look.line = BOM.len();
+            }
+        }
+        while let Some(step) = memchr::memchr2(b'\r', b'\n', &bytes[self.look.at..]) {
+            let end = self.look.at + step;
+            let line = self.look.line..end;
+            self.look.at = end + 1;
+            self.look.line = end + 1;
+            if !line.is_empty() {
+                self.look.line(bytes, line);
+                continue;
+            }
+            let cr_before = if end == 0 { self.after_cr } else { bytes[end - 1] == b'\r' };
+            if bytes[end] == b'\n' && cr_before {
+                // The second half of a CRLF.
+                self.after_cr = false;
+                continue;
+            }
+            let crlf = bytes[end] == b'\r' && bytes.get(end + 1) == Some(&b'\n');
+            let end = end + 1 + usize::from(crlf);
+            self.after_cr = bytes[end - 1] == b'\r';
+            return Some(std::mem::take(&mut self.look).frame(end));
+        }
+        self.look.at = bytes.len();
         None
     }
 }

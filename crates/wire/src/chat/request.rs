@@ -1,8 +1,14 @@
 //! Reads a chat request once: checks what must be checked and remembers where things stand.
+//!
+//! Only what money and routing depend on is checked here; the provider judges the rest. Keys
+//! given twice are refused, because two readers could understand them differently.
 
+use super::prompt::Estimate;
 use crate::error::Code;
+use crate::json::{self, Broken, Edit, Scan, Text};
 use bytes::Bytes;
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Why a request is refused; names the parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +16,33 @@ pub struct Problem {
     pub code: Code,
     pub param: Option<String>,
     pub message: String,
+}
+
+impl Problem {
+    fn new(code: Code, param: &str, message: impl Into<String>) -> Problem {
+        Problem { code, param: Some(param.to_owned()), message: message.into() }
+    }
+
+    fn not_json(message: impl Into<String>) -> Problem {
+        Problem { code: Code::InvalidJson, param: None, message: message.into() }
+    }
+
+    fn wrong(param: &str, wanted: &str) -> Problem {
+        Problem::new(Code::InvalidParameter, param, format!("`{param}` must be {wanted}."))
+    }
+
+    fn missing(param: &str) -> Problem {
+        Problem::new(Code::MissingParameter, param, format!("`{param}` is required."))
+    }
+}
+
+impl From<Broken> for Problem {
+    fn from(broken: Broken) -> Problem {
+        match broken {
+            Broken::Syntax { at } => Problem::not_json(format!("The body is not valid JSON (at byte {at}).")),
+            Broken::Depth => Problem::not_json(format!("The body is nested more than {} levels deep.", json::DEPTH)),
+        }
+    }
 }
 
 /// A checked chat request and its original bytes.
@@ -27,20 +60,251 @@ pub struct Request {
     pub prompt_tokens: u64,
     pub service_tier: Option<String>,
     body: Bytes,
+    model_place: Range<usize>,
+    /// What must be written where so that the provider reports usage of a stream.
+    ask_usage: Option<(Range<usize>, &'static str)>,
 }
+
+/// Most choices one call may ask for.
+const MOST_CHOICES: u64 = 128;
+/// Longest model name.
+const MOST_NAME: usize = 256;
 
 /// Reads and checks the body of `POST /v1/chat/completions`.
 pub fn read_request(body: Bytes) -> Result<Request, Problem> {
+    if std::str::from_utf8(&body).is_err() {
+        return Err(Problem::not_json("The body is not valid UTF-8."));
+    }
+    let mut form = Form::new();
+    let mut scan = Scan::new(&body);
+    if scan.peek() != Some(b'{') {
+        return Err(Problem::not_json("The body must be a JSON object."));
+    }
+    scan.object(|key, scan| form.member(key, scan))?;
+    // The object's closing brace is the last byte read.
+    let close = scan.at() - 1;
+    scan.end()?;
+    let form = form.checked()?;
+    let (Some((model, model_place)), Some(())) = (form.model, form.messages) else {
+        let absent = if form.messages.is_none() { "messages" } else { "model" };
+        return Err(Problem::missing(absent));
+    };
+    let wants_usage = matches!(form.options, Options::Asks);
+    let ask_usage = match form.options {
+        _ if !form.stream => None,
+        Options::Absent => Some((close..close, r#","stream_options":{"include_usage":true}"#)),
+        Options::Null(place) => Some((place, r#"{"include_usage":true}"#)),
+        Options::Empty(place) => Some((place, r#""include_usage":true"#)),
+        Options::Without(place) => Some((place, r#""include_usage":true,"#)),
+        Options::Refuses(place) => Some((place, "true")),
+        Options::Asks => None,
+    };
     Ok(Request {
-        model: String::new(),
-        stream: false,
-        wants_usage: false,
-        max_output: None,
-        choices: 1,
-        prompt_tokens: 0,
-        service_tier: None,
+        model,
+        stream: form.stream,
+        wants_usage,
+        max_output: form.max_completion_tokens.or(form.max_tokens),
+        choices: form.n.unwrap_or(1),
+        prompt_tokens: form.estimate.tokens(),
+        service_tier: form.service_tier,
+        model_place,
+        ask_usage,
         body,
     })
+}
+
+/// What `stream_options` says about usage, and the place where it can be made to ask for it.
+enum Options {
+    Absent,
+    Null(Range<usize>),
+    /// An empty object: between its braces.
+    Empty(Range<usize>),
+    /// Members but not this one: after the opening brace.
+    Without(Range<usize>),
+    /// `false` or `null`: the value.
+    Refuses(Range<usize>),
+    Asks,
+}
+
+/// What is known while the members go by.
+struct Form<'a> {
+    keys: Vec<Cow<'a, str>>,
+    model: Option<(String, Range<usize>)>,
+    messages: Option<()>,
+    stream: bool,
+    options: Options,
+    max_completion_tokens: Option<u64>,
+    max_tokens: Option<u64>,
+    n: Option<u64>,
+    service_tier: Option<String>,
+    estimate: Estimate,
+}
+
+impl<'a> Form<'a> {
+    fn new() -> Self {
+        Form {
+            keys: Vec::with_capacity(16),
+            model: None,
+            messages: None,
+            stream: false,
+            options: Options::Absent,
+            max_completion_tokens: None,
+            max_tokens: None,
+            n: None,
+            service_tier: None,
+            estimate: Estimate::new(),
+        }
+    }
+
+    fn member(&mut self, key: Text<'a>, scan: &mut Scan<'a>) -> Result<(), Problem> {
+        let key = key.text();
+        match key.as_ref() {
+            "model" => self.model(scan)?,
+            "messages" => self.messages(scan)?,
+            "stream" => self.stream = boolean(scan, "stream")?.unwrap_or(false),
+            "stream_options" => self.stream_options(scan)?,
+            "max_completion_tokens" => self.max_completion_tokens = whole(scan, "max_completion_tokens")?,
+            "max_tokens" => self.max_tokens = whole(scan, "max_tokens")?,
+            "n" => {
+                self.n = whole(scan, "n")?;
+                if self.n.is_some_and(|n| n == 0 || n > MOST_CHOICES) {
+                    return Err(Problem::wrong("n", "between 1 and 128"));
+                }
+            }
+            "service_tier" if scan.peek() == Some(b'"') => {
+                self.service_tier = Some(scan.string()?.text().into_owned());
+            }
+            "tools" | "functions" | "response_format" => {
+                let raw = scan.value()?;
+                self.estimate.verbatim(raw);
+            }
+            _ => scan.skip()?,
+        }
+        self.keys.push(key);
+        Ok(())
+    }
+
+    fn model(&mut self, scan: &mut Scan<'a>) -> Result<(), Problem> {
+        match scan.peek() {
+            Some(b'"') => {}
+            Some(b'n') => return Ok(scan.skip()?),
+            _ => return Err(Problem::wrong("model", "a string")),
+        }
+        let start = scan.at();
+        let name = scan.string()?.text();
+        if name.is_empty() || name.len() > MOST_NAME {
+            return Err(Problem::wrong("model", "the name of a model"));
+        }
+        self.model = Some((name.into_owned(), start..scan.at()));
+        Ok(())
+    }
+
+    fn messages(&mut self, scan: &mut Scan<'a>) -> Result<(), Problem> {
+        match scan.peek() {
+            Some(b'[') => {}
+            Some(b'n') => return Ok(scan.skip()?),
+            _ => return Err(Problem::wrong("messages", "an array")),
+        }
+        let mut count = 0usize;
+        scan.array(|scan| {
+            self.message(count, scan)?;
+            count += 1;
+            Ok::<(), Problem>(())
+        })?;
+        if count == 0 {
+            return Err(Problem::wrong("messages", "an array with at least one message"));
+        }
+        self.messages = Some(());
+        Ok(())
+    }
+
+    fn message(&mut self, index: usize, scan: &mut Scan<'a>) -> Result<(), Problem> {
+        if scan.peek() != Some(b'{') {
+            return Err(Problem::wrong(&format!("messages[{index}]"), "an object"));
+        }
+        self.estimate.message();
+        let mut role = false;
+        scan.object(|key, scan| {
+            if key.text() == "role" {
+                role = scan.peek() == Some(b'"') && !scan.string()?.is_empty();
+                if !role {
+                    return Err(Problem::wrong(&format!("messages[{index}].role"), "a string"));
+                }
+                return Ok(());
+            }
+            Ok(self.estimate.value(scan)?)
+        })?;
+        if role { Ok(()) } else { Err(Problem::missing(&format!("messages[{index}].role"))) }
+    }
+
+    fn stream_options(&mut self, scan: &mut Scan<'a>) -> Result<(), Problem> {
+        let first = scan.peek();
+        let start = scan.at();
+        if first != Some(b'{') {
+            if scan.value()? != b"null" {
+                return Err(Problem::wrong("stream_options", "an object"));
+            }
+            self.options = Options::Null(start..scan.at());
+            return Ok(());
+        }
+        let mut members = 0;
+        let mut usage = None;
+        scan.object(|key, scan| {
+            members += 1;
+            if key.text() != "include_usage" {
+                return Ok(scan.skip()?);
+            }
+            if usage.is_some() {
+                return Err(Problem::wrong("stream_options.include_usage", "given once"));
+            }
+            scan.peek();
+            let from = scan.at();
+            let asks = boolean(scan, "stream_options.include_usage")?.unwrap_or(false);
+            usage = Some(if asks { Options::Asks } else { Options::Refuses(from..scan.at()) });
+            Ok(())
+        })?;
+        let inside = start + 1..start + 1;
+        self.options = usage.unwrap_or(if members == 0 { Options::Empty(inside) } else { Options::Without(inside) });
+        Ok(())
+    }
+
+    /// Refuses a key that was given twice.
+    fn checked(mut self) -> Result<Self, Problem> {
+        self.keys.sort_unstable();
+        match self.keys.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(Problem::new(
+                Code::InvalidRequest,
+                clip(&pair[0]),
+                format!("`{}` is given more than once.", clip(&pair[0])),
+            )),
+            None => Ok(self),
+        }
+    }
+}
+
+fn clip(name: &str) -> &str {
+    &name[..name.floor_char_boundary(64)]
+}
+
+/// A boolean; null counts as absent.
+fn boolean(scan: &mut Scan<'_>, param: &str) -> Result<Option<bool>, Problem> {
+    match scan.value()? {
+        b"true" => Ok(Some(true)),
+        b"false" => Ok(Some(false)),
+        b"null" => Ok(None),
+        _ => Err(Problem::wrong(param, "true or false")),
+    }
+}
+
+/// A whole number not below zero; null counts as absent.
+fn whole(scan: &mut Scan<'_>, param: &str) -> Result<Option<u64>, Problem> {
+    match scan.value()? {
+        b"null" => Ok(None),
+        text => match json::whole_number(text) {
+            Some(number) => Ok(Some(number)),
+            None => Err(Problem::wrong(param, "a whole number, not negative")),
+        },
+    }
 }
 
 impl Request {
@@ -52,14 +316,47 @@ impl Request {
     /// A scalar of the request by dotted path (`service_tier`, `reasoning.effort`); text without quotes,
     /// numbers and booleans as written. Scans the body: not free.
     pub fn attr(&self, path: &str) -> Option<Cow<'_, str>> {
-        let _ = path;
-        None
+        let mut found = None;
+        look_up(&mut Scan::new(&self.body), path, &mut found).ok()?;
+        found
     }
 
     /// The body to send upstream: `model` replaced, usage asked for when streaming, every other byte as
     /// the client sent it. The same `Bytes` when nothing changes.
     pub fn upstream_body(&self, upstream_model: &str) -> Bytes {
-        let _ = upstream_model;
-        self.body.clone()
+        let name = (self.model != upstream_model).then(|| json::quoted(upstream_model));
+        let name = name.as_ref().map(|name| (self.model_place.clone(), name.as_slice()));
+        let usage = self.ask_usage.as_ref().map(|(place, text)| (place.clone(), text.as_bytes()));
+        let edits: &[Edit<'_>] = match (name, usage) {
+            (None, None) => return self.body.clone(),
+            (Some(one), None) | (None, Some(one)) => &[one],
+            (Some(name), Some(usage)) if name.0.start < usage.0.start => &[name, usage],
+            (Some(name), Some(usage)) => &[usage, name],
+        };
+        Bytes::from(json::splice(&self.body, edits))
     }
+}
+
+fn look_up<'a>(scan: &mut Scan<'a>, path: &str, found: &mut Option<Cow<'a, str>>) -> Result<(), Broken> {
+    let (name, rest) = match path.split_once('.') {
+        Some((name, rest)) => (name, Some(rest)),
+        None => (path, None),
+    };
+    scan.object(|key, scan| {
+        if key.text() != name {
+            return scan.skip();
+        }
+        match (rest, scan.peek()) {
+            (Some(rest), Some(b'{')) => look_up(scan, rest, found),
+            (None, Some(b'"')) => {
+                *found = Some(scan.string()?.text());
+                Ok(())
+            }
+            (None, Some(b'-' | b'0'..=b'9' | b't' | b'f')) => {
+                *found = Some(String::from_utf8_lossy(scan.value()?));
+                Ok(())
+            }
+            _ => scan.skip(),
+        }
+    })
 }

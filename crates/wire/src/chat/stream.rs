@@ -1,12 +1,25 @@
-//! The meter of a streamed chat reply.
+//! The meter of a streamed chat reply: reads each event once as it passes.
+//!
+//! Events go on as the bytes they are. Rewritten or left out is only what a client must not see
+//! (usage it did not ask for, anything after `[DONE]`) or what its SDK would choke on: `id:` and
+//! `retry:` lines, events without data, objects without `choices`.
 
 use super::UpstreamError;
+use super::out::Out;
+use super::part::{Tally, UsageSeen};
+use super::reply::MOST_RAW_USAGE;
+use super::seen::Seen;
 use crate::error::{Code, Dialect, write_body};
-use crate::usage::Usage;
+use crate::json;
+use crate::sse::{self, Cutter, Data, Frame};
+use crate::usage::{ChatUsage, Usage};
 use bytes::Bytes;
+use std::ops::Range;
 
 /// A keep-alive every chat client tolerates: one comment line, no blank line.
 pub const HEARTBEAT: &[u8] = b": hb\n";
+
+const DONE: &[u8] = b"data: [DONE]\n\n";
 
 /// How one stream is to be treated.
 #[derive(Clone, Debug)]
@@ -42,68 +55,335 @@ pub struct Broken {
 pub enum End {
     /// Whole. `tail` still has to reach the client (`[DONE]` from a provider that omits it); often empty.
     Complete { tail: Bytes },
-    /// No terminal mark: the client needs an error event. Bytes of an unfinished event are dropped.
-    Truncated,
-    /// The unterminated rest was an error object or nonsense.
+    /// No terminal mark: after `rest` (a whole last event, often empty) the client needs an error event.
+    Truncated { rest: Bytes },
+    /// The unterminated rest was an error object.
     Fault(StreamFault),
 }
 
 /// Reads a streamed reply as it passes.
 #[derive(Debug)]
 pub struct Stream {
-    setup: StreamSetup,
+    cutter: Cutter,
+    wants_usage: bool,
+    /// The public name as JSON.
+    rename_to: Option<Box<[u8]>>,
+    tally: Tally,
+    reported: ChatUsage,
+    usage: Option<Usage>,
+    raw_usage: String,
+    /// Output came after the last report.
+    output_since: bool,
+    /// The client has seen a usage chunk of the standard form.
+    usage_sent: bool,
+    /// `"id":…,"object":…,"created":…,"model":…` for chunks of our own.
+    envelope: Vec<u8>,
+    state: State,
+    events: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    Done,
+    /// `[DONE]` came though nothing was said: withheld.
+    Empty,
+    Broken,
 }
 
 impl Stream {
     pub fn new(setup: StreamSetup) -> Self {
-        Stream { setup }
+        Stream {
+            cutter: Cutter::new(setup.max_event_bytes),
+            wants_usage: setup.wants_usage,
+            rename_to: setup.rename_to.map(|name| json::quoted(&name).into_boxed_slice()),
+            tally: Tally::counting(),
+            reported: ChatUsage::default(),
+            usage: None,
+            raw_usage: String::new(),
+            output_since: false,
+            usage_sent: false,
+            envelope: Vec::new(),
+            state: State::Open,
+            events: 0,
+        }
     }
 
     /// Takes a chunk from upstream and gives what the client gets now: whole events only, possibly
     /// nothing, and the chunk itself when it holds only whole events that pass unchanged.
     pub fn feed(&mut self, chunk: Bytes) -> Result<Bytes, Broken> {
-        let _ = &self.setup;
-        Ok(chunk)
+        if self.state != State::Open {
+            return Ok(Bytes::new());
+        }
+        let bytes = match self.cutter.take(chunk) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Ok(Bytes::new()),
+            Err(sse::TooLong) => return Err(self.broken(Bytes::new(), StreamFault::TooLong)),
+        };
+        let mut out = Out::new(&bytes);
+        match self.walk(&bytes, &mut out) {
+            Ok(()) => Ok(out.finish()),
+            Err(fault) => {
+                let before = out.finish();
+                Err(self.broken(before, fault))
+            }
+        }
     }
 
-    /// The upstream has closed its side.
+    fn walk(&mut self, bytes: &Bytes, out: &mut Out<'_>) -> Result<(), StreamFault> {
+        while self.state == State::Open {
+            let Some(frame) = self.cutter.next(&bytes[out.at..]).map_err(|_| StreamFault::TooLong)? else {
+                return self.cutter.hold(&bytes[out.at..]).map_err(|_| StreamFault::TooLong);
+            };
+            self.event(&frame, out)?;
+        }
+        Ok(())
+    }
+
+    fn broken(&mut self, before: Bytes, fault: StreamFault) -> Broken {
+        self.state = State::Broken;
+        Broken { before, fault }
+    }
+
+    /// Reads the event at `out.at` and moves past it.
+    fn event(&mut self, frame: &Frame, out: &mut Out<'_>) -> Result<(), StreamFault> {
+        let raw = &out.from[out.at..out.at + frame.end];
+        let joined;
+        let (data, place) = match &frame.data {
+            Data::None => {
+                out.drop(frame.end);
+                return Ok(());
+            }
+            Data::One(place) => (&raw[place.clone()], place.start),
+            Data::Many => {
+                joined = sse::join(raw, b' ');
+                (joined.as_slice(), 0)
+            }
+        };
+        let shift = data.iter().take_while(|b| b.is_ascii_whitespace()).count();
+        let data = data.trim_ascii();
+        if data.is_empty() {
+            out.drop(frame.end);
+            return Ok(());
+        }
+        self.events += 1;
+        if data == b"[DONE]" {
+            self.done(out);
+            out.drop_or_keep(frame.end, self.state == State::Done && !frame.control);
+            if self.state == State::Done && frame.control {
+                out.insert(DONE);
+            }
+            return Ok(());
+        }
+        let change = self.chunk(data)?;
+        let plain = matches!(frame.data, Data::One(_)) && !frame.control;
+        match change {
+            Change::None if plain => out.keep(frame.end),
+            Change::Drop => out.drop(frame.end),
+            Change::Edit(edit, text) if plain => {
+                out.edit(place + shift + edit.start..place + shift + edit.end, text, frame.end);
+            }
+            Change::None => out.put(frame.end, &[b"data: ", data, b"\n\n"]),
+            Change::Edit(edit, text) => {
+                out.put(frame.end, &[b"data: ", &data[..edit.start], text, &data[edit.end..], b"\n\n"]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads one chunk's JSON, takes what it says, and tells what to do with it.
+    fn chunk(&mut self, data: &[u8]) -> Result<Change<'_>, StreamFault> {
+        let mut seen = Seen::default();
+        let before = self.tally.output;
+        // Set again by any output of this chunk.
+        self.tally.output = false;
+        let read = seen.scan(data, &mut self.tally);
+        let output = self.tally.output;
+        self.tally.output |= before;
+        if read.is_err() {
+            return Err(StreamFault::Garbage);
+        }
+        if let Some(error) = seen.error(data) {
+            return Err(StreamFault::Upstream(error));
+        }
+        self.output_since |= output;
+        let has_usage = seen.usage.place.is_some();
+        self.take_usage(&seen.usage, data);
+        if self.envelope.is_empty() && seen.choices.is_some() {
+            self.keep_envelope(&seen, data);
+        }
+        match seen.choices {
+            // Filters and the like: nothing in it for us, but the client may want it.
+            Some(0) if !has_usage => {}
+            None if !has_usage => return Ok(Change::Drop),
+            Some(0) | None if !self.wants_usage => return Ok(Change::Drop),
+            Some(0) => self.usage_sent = true,
+            None => {
+                self.usage_sent = true;
+                return Ok(Change::Edit(1..1, br#""choices":[],"#));
+            }
+            Some(_) => {}
+        }
+        match (&self.rename_to, seen.model) {
+            (Some(name), Some(place)) if data[place.clone()] != **name => Ok(Change::Edit(place, name)),
+            _ => Ok(Change::None),
+        }
+    }
+
+    fn take_usage(&mut self, seen: &UsageSeen, data: &[u8]) {
+        if let Some(place) = seen.place.clone().filter(|p| p.len() <= MOST_RAW_USAGE) {
+            self.raw_usage.clear();
+            self.raw_usage.push_str(&String::from_utf8_lossy(&data[place]));
+        }
+        if let Some(read) = &seen.read {
+            self.reported.merge(read);
+            self.usage = Usage::from_chat(&self.reported);
+            self.output_since = false;
+        }
+    }
+
+    fn keep_envelope(&mut self, seen: &Seen, data: &[u8]) {
+        let text = |place: &Option<Range<usize>>| place.clone().map_or(&b"null"[..], |p| &data[p]);
+        let model = self.rename_to.as_deref().unwrap_or(text(&seen.model));
+        let parts: [&[u8]; 6] = [
+            br#""id":"#,
+            text(&seen.id),
+            br#","object":"chat.completion.chunk","created":"#,
+            text(&seen.created),
+            br#","model":"#,
+            model,
+        ];
+        self.envelope = parts.concat();
+    }
+
+    /// Before `[DONE]` goes out: adds the last chunks a provider left out.
+    fn done(&mut self, out: &mut Out<'_>) {
+        let mut last = Vec::new();
+        self.state = if self.end_chunks(&mut last) { State::Done } else { State::Empty };
+        if !last.is_empty() {
+            out.insert(&last);
+        }
+    }
+
+    /// Writes the finish and usage chunks still owed. False when there was no answer at all.
+    fn end_chunks(&mut self, out: &mut Vec<u8>) -> bool {
+        if !self.tally.finished {
+            if !self.tally.output {
+                return false;
+            }
+            let reason: &[u8] = if self.tally.tools { b"tool_calls" } else { b"stop" };
+            let choice = [br#"[{"index":0,"delta":{},"finish_reason":""#, reason, br#""}]"#].concat();
+            self.write_chunk(out, &choice, None);
+        }
+        if self.wants_usage && !self.usage_sent && self.usage.is_some() && !self.raw_usage.is_empty() {
+            self.usage_sent = true;
+            self.write_chunk(out, b"[]", Some(self.raw_usage.as_bytes()));
+        }
+        true
+    }
+
+    fn write_chunk(&self, out: &mut Vec<u8>, choices: &[u8], usage: Option<&[u8]>) {
+        for part in [b"data: {", self.envelope.as_slice(), br#","choices":"#, choices] {
+            out.extend_from_slice(part);
+        }
+        if let Some(usage) = usage {
+            out.extend_from_slice(br#","usage":"#);
+            out.extend_from_slice(usage);
+        }
+        out.extend_from_slice(b"}\n\n");
+    }
+
+    /// The upstream has closed its side (or [`Stream::saw_done`] said that nothing more matters).
     pub fn finish(&mut self) -> End {
-        End::Truncated
+        let mut tail = Bytes::new();
+        if self.state == State::Open
+            && let Some((raw, frame)) = self.cutter.rest()
+        {
+            match self.last_event(raw, &frame) {
+                Ok(bytes) => tail = bytes,
+                Err(fault) => return End::Fault(fault),
+            }
+        }
+        match self.state {
+            State::Done => End::Complete { tail },
+            State::Open if self.tally.finished => {
+                let mut all = tail.to_vec();
+                self.end_chunks(&mut all);
+                all.extend_from_slice(DONE);
+                self.state = State::Done;
+                End::Complete { tail: Bytes::from(all) }
+            }
+            _ => End::Truncated { rest: tail },
+        }
+    }
+
+    /// What came after the last blank line: a whole event without its end, an error, or scraps.
+    fn last_event(&mut self, raw: Vec<u8>, frame: &Frame) -> Result<Bytes, StreamFault> {
+        if frame.data == Data::None {
+            return match UpstreamError::read(&raw) {
+                Some(error) => Err(StreamFault::Upstream(error)),
+                None => Ok(Bytes::new()),
+            };
+        }
+        let bytes = Bytes::from([&raw[..], b"\n\n"].concat());
+        let frame = Frame { end: bytes.len(), ..frame.clone() };
+        let mut out = Out::new(&bytes);
+        match self.event(&frame, &mut out) {
+            Ok(()) => Ok(out.finish()),
+            // Half an event is a cut, not nonsense.
+            Err(StreamFault::Garbage) => Ok(Bytes::new()),
+            Err(fault) => Err(fault),
+        }
     }
 
     /// Disjoint counters from what was reported so far.
     pub fn usage(&self) -> Option<&Usage> {
-        None
+        self.usage.as_ref()
     }
 
     /// The last `usage` object as it came.
     pub fn raw_usage(&self) -> Option<&str> {
-        None
+        (!self.raw_usage.is_empty()).then_some(self.raw_usage.as_str())
     }
 
-    /// True when no output came after the last usage report, so that it covers everything seen.
+    /// True when the last report covers all output seen.
     pub fn usage_is_current(&self) -> bool {
-        false
+        let denied = self.tally.output && self.usage.is_some_and(|u| u.output_total() == 0);
+        self.usage.is_some() && !self.output_since && !denied
+    }
+
+    /// The usage to bill and whether it rests on our own count; `prompt_estimate` stands in for an
+    /// input that was not reported.
+    pub fn best_usage(&self, prompt_estimate: u64) -> (Usage, bool) {
+        super::best_usage(self.usage(), self.usage_is_current(), self.counted_output(), prompt_estimate)
     }
 
     /// Own count of text, reasoning, refusal, tool names and arguments seen so far.
     pub fn counted_output(&self) -> u64 {
-        0
+        self.tally.tokens()
     }
 
     pub fn has_output(&self) -> bool {
-        false
+        self.tally.output
     }
 
     /// `[DONE]` was seen: nothing of interest follows.
     pub fn saw_done(&self) -> bool {
-        false
+        matches!(self.state, State::Done | State::Empty)
     }
 
     /// Events with data seen so far.
     pub fn events(&self) -> u64 {
-        0
+        self.events
     }
+}
+
+/// What a chunk becomes.
+enum Change<'a> {
+    None,
+    Drop,
+    /// A place in the data and what stands there instead.
+    Edit(Range<usize>, &'a [u8]),
 }
 
 /// An error in the middle of a stream, as both official SDKs expect it.

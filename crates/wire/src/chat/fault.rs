@@ -1,0 +1,104 @@
+//! Error objects of providers, in the shapes they come in.
+
+use crate::json::{Broken, Scan};
+
+/// An error object sent by a provider, as it came: not yet safe for a client's eyes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UpstreamError {
+    /// A numeric `code` or `status` that reads like an HTTP status.
+    pub status: Option<u16>,
+    pub code: Option<String>,
+    /// `type`.
+    pub kind: Option<String>,
+    pub param: Option<String>,
+    pub message: String,
+}
+
+/// Longest text kept from an error object.
+const MOST: usize = 4096;
+
+impl UpstreamError {
+    /// Reads the body of a failed call: `{"error":{…}}`, `{"error":"…"}`, a flat object with
+    /// `message`, or `{"detail":"…"}`. `None` when it is not JSON or says nothing.
+    pub fn read(body: &[u8]) -> Option<UpstreamError> {
+        let mut scan = Scan::new(body);
+        let mut flat = UpstreamError::default();
+        let mut nested = None;
+        scan.object(|key, scan| match key.raw() {
+            b"error" if matches!(scan.peek(), Some(b'{' | b'"')) => {
+                nested = Some(UpstreamError::scan(scan)?);
+                Ok(())
+            }
+            b"detail" => flat.field(b"message", scan),
+            other => flat.field(other, scan),
+        })
+        .ok()?;
+        match nested {
+            Some(nested) => Some(nested),
+            None if flat.message.is_empty() => None,
+            None => Some(flat),
+        }
+    }
+
+    /// Reads the value of an `error` member: an object or a text.
+    pub(crate) fn scan(scan: &mut Scan<'_>) -> Result<UpstreamError, Broken> {
+        let mut error = UpstreamError::default();
+        if scan.peek() == Some(b'{') {
+            scan.object(|key, scan| error.field(key.raw(), scan))?;
+        } else {
+            error.field(b"message", scan)?;
+        }
+        Ok(error)
+    }
+
+    /// Takes one member of an error object.
+    pub(crate) fn field(&mut self, key: &[u8], scan: &mut Scan<'_>) -> Result<(), Broken> {
+        let text = match scan.peek() {
+            Some(b'"') => Some(clip(&scan.string()?.text())),
+            Some(b'0'..=b'9') => Some(clip(&String::from_utf8_lossy(scan.value()?))),
+            _ => {
+                scan.skip()?;
+                None
+            }
+        };
+        let Some(text) = text else { return Ok(()) };
+        match key {
+            b"message" | b"msg" => self.message = text,
+            b"type" => self.kind = Some(text),
+            b"param" => self.param = Some(text),
+            b"code" | b"status" | b"status_code" => {
+                if let Ok(status @ 100..=599) = text.parse::<u16>() {
+                    self.status = Some(status);
+                } else if key == b"code" {
+                    self.code = Some(text);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn clip(text: &str) -> String {
+    text[..text.floor_char_boundary(MOST)].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes() {
+        let read = |text: &str| UpstreamError::read(text.as_bytes());
+        let error = read(r#"{"error":{"message":"Bad \"x\"","type":"t","param":"n","code":"c"}}"#).unwrap();
+        assert_eq!((error.message.as_str(), error.kind.as_deref()), ("Bad \"x\"", Some("t")));
+        assert_eq!((error.param.as_deref(), error.code.as_deref()), (Some("n"), Some("c")));
+        assert_eq!(read(r#"{"error":"plain"}"#).unwrap().message, "plain");
+        assert_eq!(read(r#"{"object":"error","message":"m","code":400}"#).unwrap().status, Some(400));
+        assert_eq!(read(r#"{"detail":"Not Found"}"#).unwrap().message, "Not Found");
+        assert_eq!(read(r#"{"error":null}"#), None);
+        assert_eq!(read("<html>"), None);
+        assert_eq!(read(r#"[1]"#), None);
+        assert_eq!(read(r#"{"error":{"message":{"deep":1},"code":null}}"#), Some(UpstreamError::default()));
+    }
+}

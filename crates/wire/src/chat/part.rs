@@ -1,0 +1,134 @@
+//! Reads what a model produced: the `message` of a reply or the `delta` of an event.
+
+use crate::count::{Counter, IMAGE, SPOKEN_LETTERS};
+use crate::json::{Broken, Scan};
+use crate::usage::ChatUsage;
+use std::ops::Range;
+
+/// What was produced so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    /// Any text, refusal, tool call, sound, picture or reasoning.
+    pub output: bool,
+    pub tools: bool,
+    /// A `finish_reason` was given.
+    pub finished: bool,
+    /// Whether to count at all: a reply with usage needs no count.
+    pub counting: bool,
+    text: Counter,
+    thought: Counter,
+    call: Counter,
+}
+
+impl Tally {
+    pub fn counting() -> Self {
+        Tally { counting: true, ..Tally::default() }
+    }
+
+    pub fn tokens(&self) -> u64 {
+        self.text.tokens() + self.thought.tokens() + self.call.tokens()
+    }
+
+    /// Reads one element of `choices`. A `usage` inside it (some providers put it there) goes to `usage`.
+    pub fn choice(&mut self, scan: &mut Scan<'_>, usage: &mut UsageSeen) -> Result<(), Broken> {
+        if scan.peek() != Some(b'{') {
+            return scan.skip();
+        }
+        scan.object(|key, scan| match key.raw() {
+            b"delta" | b"message" => self.part(scan),
+            b"text" => text(scan, &mut self.text, &mut self.output, self.counting),
+            b"finish_reason" => {
+                self.finished |= scan.value()? != b"null";
+                Ok(())
+            }
+            b"usage" => usage.scan(scan),
+            _ => scan.skip(),
+        })
+    }
+
+    fn part(&mut self, scan: &mut Scan<'_>) -> Result<(), Broken> {
+        if scan.peek() != Some(b'{') {
+            return scan.skip();
+        }
+        let counting = self.counting;
+        scan.object(|key, scan| match key.raw() {
+            b"content" | b"refusal" => text(scan, &mut self.text, &mut self.output, counting),
+            b"reasoning_content" | b"reasoning" => text(scan, &mut self.thought, &mut self.output, counting),
+            // Repeats what `reasoning` says, or carries it sealed: seen, not counted.
+            b"reasoning_details" => text(scan, &mut Counter::default(), &mut self.output, false),
+            b"tool_calls" if scan.peek() == Some(b'[') => scan.array(|scan| {
+                self.tools = true;
+                text(scan, &mut self.call, &mut self.output, counting)
+            }),
+            b"function_call" if scan.peek() == Some(b'{') => {
+                self.tools = true;
+                text(scan, &mut self.call, &mut self.output, counting)
+            }
+            b"audio" if scan.peek() == Some(b'{') => self.audio(scan),
+            b"images" if scan.peek() == Some(b'[') => scan.array(|scan| {
+                self.output = true;
+                self.text.add(IMAGE);
+                scan.skip()
+            }),
+            _ => scan.skip(),
+        })
+    }
+
+    fn audio(&mut self, scan: &mut Scan<'_>) -> Result<(), Broken> {
+        scan.object(|key, scan| match key.raw() {
+            b"data" if scan.peek() == Some(b'"') => {
+                let letters = scan.string()?.raw().len() as u64;
+                self.output |= letters > 0;
+                self.text.add(letters.div_ceil(SPOKEN_LETTERS));
+                Ok(())
+            }
+            b"transcript" => text(scan, &mut self.text, &mut self.output, self.counting),
+            _ => scan.skip(),
+        })
+    }
+}
+
+/// Counts all text in a value: a string, content parts, a tool call. Marks and names of the format
+/// (`type`, `id`) are no output.
+fn text(scan: &mut Scan<'_>, counter: &mut Counter, output: &mut bool, counting: bool) -> Result<(), Broken> {
+    match scan.peek() {
+        Some(b'"') => {
+            let text = scan.string()?;
+            *output |= !text.is_empty();
+            if counting {
+                counter.json(text.raw());
+            }
+            Ok(())
+        }
+        Some(b'{') => scan.object(|key, scan| match key.raw() {
+            b"type" | b"id" | b"index" | b"format" | b"signature" => scan.skip(),
+            _ => text(scan, counter, output, counting),
+        }),
+        Some(b'[') => scan.array(|scan| text(scan, counter, output, counting)),
+        _ => scan.skip(),
+    }
+}
+
+/// A `usage` member met on the way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UsageSeen {
+    /// Its place, when it was an object.
+    pub place: Option<Range<usize>>,
+    /// Its numbers, when their shape was sound.
+    pub read: Option<ChatUsage>,
+}
+
+impl UsageSeen {
+    pub fn scan(&mut self, scan: &mut Scan<'_>) -> Result<(), Broken> {
+        if scan.peek() != Some(b'{') {
+            return scan.skip();
+        }
+        let start = scan.at();
+        let read = ChatUsage::scan(scan)?;
+        self.place = Some(start..scan.at());
+        if read.is_some() {
+            self.read = read;
+        }
+        Ok(())
+    }
+}

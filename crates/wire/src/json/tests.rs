@@ -1,0 +1,103 @@
+//! The scanner against serde_json: the same texts are JSON, the same strings mean the same.
+
+use super::*;
+use proptest::prelude::*;
+
+fn accepts(text: &[u8]) -> bool {
+    let mut scan = Scan::new(text);
+    scan.skip().and_then(|()| scan.end()).is_ok()
+}
+
+fn serde_accepts(text: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+fn any_json() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i64>().prop_map(Into::into),
+        any::<f64>().prop_map(Into::into),
+        "\\PC{0,12}".prop_map(Into::into),
+        any::<String>().prop_map(Into::into),
+    ];
+    leaf.prop_recursive(4, 32, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
+            prop::collection::vec(("[a-z\"\\\\é]{0,6}", inner), 0..6)
+                .prop_map(|members| serde_json::Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn takes_what_serde_writes(value in any_json(), pretty in any::<bool>()) {
+        let text = if pretty { serde_json::to_vec_pretty(&value) } else { serde_json::to_vec(&value) }.unwrap();
+        prop_assert!(accepts(&text));
+    }
+
+    #[test]
+    fn agrees_on_damaged_texts(value in any_json(), at in any::<prop::sample::Index>(), byte in any::<u8>(), how in 0..3) {
+        let mut text = serde_json::to_vec(&value).unwrap();
+        let at = at.index(text.len());
+        match how {
+            0 => text[at] = byte & 0x7f,
+            1 => { text.remove(at); }
+            _ => text.insert(at, byte & 0x7f),
+        }
+        // What serde refuses for reasons that are not grammar is not compared.
+        prop_assume!(std::str::from_utf8(&text).is_ok());
+        prop_assert_eq!(accepts(&text), serde_accepts(&text), "{}", String::from_utf8_lossy(&text));
+    }
+
+    #[test]
+    fn agrees_on_scraps(text in r#"[\[\]{}:,"0-9eE+.\\u truefalsn-]{0,24}"#) {
+        prop_assert_eq!(accepts(text.as_bytes()), serde_accepts(text.as_bytes()), "{}", text);
+    }
+
+    #[test]
+    fn strings_mean_the_same(text in any::<String>()) {
+        let raw = serde_json::to_string(&text).unwrap();
+        let read = Scan::new(raw.as_bytes()).string().unwrap();
+        prop_assert_eq!(read.text(), text.as_str());
+        let ours = quoted(&text);
+        prop_assert_eq!(serde_json::from_slice::<String>(&ours).unwrap(), text);
+    }
+
+    #[test]
+    fn never_panics(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        accepts(&bytes);
+        if let Ok(text) = Scan::new(&bytes).string() {
+            let _ = text.text();
+        }
+    }
+
+    #[test]
+    fn finds_the_first_special_byte(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        let plain = bytes.iter().position(|&b| b == b'"' || b == b'\\' || b < 0x20).unwrap_or(bytes.len());
+        prop_assert_eq!(plain_run(&bytes), plain);
+    }
+}
+
+#[test]
+fn depth_has_a_limit() {
+    let nested = |levels: usize| [vec![b'['; levels], vec![b']'; levels]].concat();
+    assert!(accepts(&nested(128)));
+    assert_eq!(Scan::new(&nested(129)).skip(), Err(Broken::Depth));
+    assert_eq!(Scan::new(&vec![b'['; 1_000_000]).skip(), Err(Broken::Depth));
+}
+
+#[test]
+fn odd_but_valid() {
+    for text in [r#""\ud800""#, "1e999", "-0", "0.0", "[]", "{}", " \n\t\r1 ", r#""\u0041\/""#] {
+        assert!(accepts(text.as_bytes()), "{text}");
+    }
+    for text in
+        ["", " ", "01", "1.", ".5", "+1", "1e", "nul", "tru", "'a'", "[1,]", "{,}", "{\"a\"}", "\"\u{1}\"", "1 2"]
+    {
+        assert!(!accepts(text.as_bytes()), "{text}");
+    }
+    let pair = Scan::new(br#""\ud83d\ude00 \ud83d \ud83dx""#).string().unwrap();
+    assert_eq!(pair.text(), "😀 \u{FFFD} \u{FFFD}x");
+}
