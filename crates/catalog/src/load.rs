@@ -40,12 +40,10 @@ pub fn load(files: &[(String, String)]) -> Result<Snapshot, Vec<Mistake>> {
     for model in models.values_mut() {
         build_prices(model, &version, &groups, &mistakes);
     }
-    mistakes.result(Snapshot {
-        models: models.into_iter().map(|(name, model)| (name, Arc::new(model))).collect(),
-        pricing_version: version,
-        groups,
-        auto_groups,
-    })
+    let models: BTreeMap<String, Arc<Model>> =
+        models.into_iter().map(|(name, model)| (name, Arc::new(model))).collect();
+    let by_name = models.iter().map(|(name, model)| (name.clone(), Arc::clone(model))).collect();
+    mistakes.result(Snapshot { models, pricing_version: version, groups, auto_groups, by_name })
 }
 
 fn build_prices(model: &mut Model, version: &str, groups: &BTreeMap<String, Group>, mistakes: &Mistakes) {

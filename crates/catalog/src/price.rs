@@ -107,7 +107,7 @@ impl Price {
         let mut hash = Sha256::new();
         // Length first, so that no two prices share a text.
         for part in [&self.model, &self.version, self.tier.as_deref().unwrap_or(""), &self.group] {
-            hash.update(part.len().to_le_bytes());
+            hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
         hash.update([u8::from(self.paid), u8::from(self.tier.is_some())]);
@@ -145,10 +145,13 @@ impl Price {
                 .and_then(|line| sum.checked_add(line))
                 .ok_or(Uncharged::Overflow)?;
         }
-        let nano = sum
-            .checked_mul(u128::from(self.multiplier.numerator()))
-            .ok_or(Uncharged::Overflow)?
-            .div_ceil(TOKENS * u128::from(self.multiplier.denominator()));
+        let sum = sum.checked_mul(u128::from(self.multiplier.numerator())).ok_or(Uncharged::Overflow)?;
+        let divisor = TOKENS * u128::from(self.multiplier.denominator());
+        // Nearly every call fits into 64 bits, where a division costs a fraction.
+        let nano = match (u64::try_from(sum), u64::try_from(divisor)) {
+            (Ok(sum), Ok(divisor)) => u128::from(sum.div_ceil(divisor)),
+            _ => sum.div_ceil(divisor),
+        };
         i64::try_from(nano).map(Money::from_nano).map_err(|_| Uncharged::Overflow)
     }
 

@@ -1,6 +1,6 @@
 //! All that is on sale at one moment: read once, checked as a whole, never changed, replaced as a whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -18,6 +18,8 @@ pub struct Snapshot {
     pub groups: BTreeMap<String, Group>,
     /// The order in which an account's groups are tried.
     pub auto_groups: Vec<String>,
+    /// The same models for look-ups by calls: quick however many there are.
+    pub(crate) by_name: HashMap<String, Arc<Model>>,
 }
 
 /// A group of accounts with its price multiplier.
@@ -34,7 +36,7 @@ impl Group {
 
 impl Snapshot {
     pub fn model(&self, name: &str) -> Option<&Arc<Model>> {
-        self.models.get(name)
+        self.by_name.get(name)
     }
 
     /// Every provider a route leads to, once, in alphabetical order.

@@ -40,8 +40,8 @@ pub struct Form<'m> {
     path: String,
     place: Place,
     fields: BTreeMap<String, Node>,
-    /// Every name that was asked for, to tell unknown keys from known ones and to suggest.
-    asked: Vec<String>,
+    /// The names that were asked for and are not there, one per line: what an unknown key may have been meant as.
+    absent: String,
     mistakes: &'m Mistakes,
     /// The file's syntax is broken: what the rest says would only mislead.
     muted: bool,
@@ -64,11 +64,11 @@ impl<'m> Form<'m> {
         for over in overrides {
             overrides::lay(&mut fields, over, mistakes);
         }
-        Form { path: String::new(), place: Place::line(&file, 1), fields, asked: Vec::new(), mistakes, muted }
+        Form { path: String::new(), place: Place::line(&file, 1), fields, absent: String::new(), mistakes, muted }
     }
 
     fn child(&self, path: String, place: Place, fields: BTreeMap<String, Node>) -> Form<'m> {
-        Form { path, place, fields, asked: Vec::new(), mistakes: self.mistakes, muted: self.muted }
+        Form { path, place, fields, absent: String::new(), mistakes: self.mistakes, muted: self.muted }
     }
 
     /// Dotted path of this table, such as `model."demo".price`.
@@ -116,11 +116,9 @@ impl<'m> Form<'m> {
 
     /// Ends the reading of this table: every field nobody asked for is a mistake.
     pub fn finish(self) {
-        for key in self.fields.keys() {
-            if self.asked.iter().any(|asked| asked == key) {
-                continue;
-            }
-            let hint = did_you_mean(key, self.asked.iter().map(String::as_str));
+        for (key, _) in self.fields.iter().filter(|(_, node)| !node.asked) {
+            let present = self.fields.iter().filter(|(_, node)| node.asked).map(|(name, _)| name.as_str());
+            let hint = did_you_mean(key, self.absent.lines().chain(present));
             self.mistake(key, format!("is not a known key{hint}"));
         }
     }
@@ -136,10 +134,13 @@ impl<'m> Form<'m> {
     pub fn ignore_rest(self) {}
 
     fn ask(&mut self, key: &str) -> Option<&Node> {
-        if !self.asked.iter().any(|asked| asked == key) {
-            self.asked.push(key.to_owned());
+        if let Some(node) = self.fields.get_mut(key) {
+            node.asked = true;
+            return Some(node);
         }
-        self.fields.get(key)
+        self.absent.push_str(key);
+        self.absent.push('\n');
+        None
     }
 
     fn missing(&self, key: &str, wanted: &str) {

@@ -13,6 +13,14 @@ pub(crate) struct Node {
     pub(crate) value: Value,
     /// The line of the key (of the header, for a table).
     pub(crate) place: Place,
+    /// Somebody read it: a key nobody reads is a mistake.
+    pub(crate) asked: bool,
+}
+
+impl Node {
+    pub(super) fn new(value: Value, place: Place) -> Node {
+        Node { value, place, asked: false }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -83,7 +91,7 @@ impl<'f> Lines<'f> {
             .map(|(key, value)| {
                 let place = self.place(key.span().start);
                 let value = self.value(value.into_inner());
-                (key.into_inner().into_owned(), Node { value, place })
+                (key.into_inner().into_owned(), Node::new(value, place))
             })
             .collect()
     }
@@ -106,6 +114,6 @@ impl<'f> Lines<'f> {
 
     fn item(&self, item: Spanned<DeValue<'_>>) -> Node {
         let place = self.place(item.span().start);
-        Node { value: self.value(item.into_inner()), place }
+        Node::new(self.value(item.into_inner()), place)
     }
 }

@@ -28,8 +28,7 @@ pub(super) fn lay(fields: &mut BTreeMap<String, Node>, over: &Override, mistakes
     for part in tables {
         path = join(&path, part);
         let key = spelt(fields, part);
-        let node =
-            fields.entry(key).or_insert_with(|| Node { value: Value::Table(BTreeMap::new()), place: place.clone() });
+        let node = fields.entry(key).or_insert_with(|| Node::new(Value::Table(BTreeMap::new()), place.clone()));
         match step(node) {
             Some(inner) => fields = inner,
             None => {
@@ -39,7 +38,7 @@ pub(super) fn lay(fields: &mut BTreeMap<String, Node>, over: &Override, mistakes
         }
     }
     let key = spelt(fields, last);
-    fields.insert(key, Node { value: Value::Loose(over.value.clone()), place });
+    fields.insert(key, Node::new(Value::Loose(over.value.clone()), place));
 }
 
 fn step(node: &mut Node) -> Option<&mut BTreeMap<String, Node>> {

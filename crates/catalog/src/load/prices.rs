@@ -1,10 +1,15 @@
 //! `price`, `paid` and `tier` tables: every face that can be charged has a price, or the catalog is refused.
 
+use std::sync::LazyLock;
+
 use jiff::tz::TimeZoneDatabase;
 
 use crate::condition::{Hours, Weekdays};
 use crate::form::{Form, did_you_mean};
 use crate::{BillingUnit, Book, Condition, Face, Faces, Fraction, MAX_FACE, Tier, VendorList};
+
+/// Compiled in, and read once: a large catalog names the same few zones again and again.
+static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
 pub(super) fn read(
     form: &mut Form<'_>,
@@ -209,9 +214,8 @@ fn wall_clock(form: &mut Form<'_>) -> Option<Condition> {
     if name.is_empty() {
         return None;
     }
-    let zones = TimeZoneDatabase::bundled();
-    let Ok(zone) = zones.get(&name) else {
-        let known: Vec<String> = zones.available().map(|zone| zone.to_string()).collect();
+    let Ok(zone) = ZONES.get(&name) else {
+        let known: Vec<String> = ZONES.available().map(|zone| zone.to_string()).collect();
         let hint = did_you_mean(&name, known.iter().map(String::as_str));
         form.mistake("timezone", format!("{name:?} is not a time zone such as \"Europe/Berlin\"{hint}"));
         return None;
