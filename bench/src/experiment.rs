@@ -10,8 +10,8 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::children::{self, Held, Part};
-use crate::report;
 use crate::subject::{Kind, Place, Subject};
+use crate::{report, stat};
 
 #[derive(Args)]
 pub struct Settings {
@@ -114,6 +114,9 @@ fn measure_all(settings: &Settings, scratch: &std::path::Path) -> anyhow::Result
     if cores < 2 {
         eprintln!("one core only: nothing is pinned, and the figures say little");
     }
+    if let Some(load) = stat::load_average().filter(|load| *load > 0.5) {
+        eprintln!("the machine is busy (load average {load}): expect a wide spread");
+    }
     let (subject_core, load_core) = if cores < 2 { (None, None) } else { (Some(0), Some(1)) };
     let bench = std::env::current_exe()?;
     let upstream = children::free_address()?;
@@ -201,7 +204,7 @@ fn memory(kind: Kind, place: &Place, streams: usize) -> anyhow::Result<Memory> {
     let arguments = [&common[..], &["--connections", &count, "--hold"]].concat();
     let held = Held::start(&place.bench, &arguments, place.load_core)?;
     std::thread::sleep(Duration::from_secs(1));
-    ensure!(crate::stat::Sample::of(held.pid()).is_ok(), "the streams did not stay open");
+    ensure!(stat::Sample::of(held.pid()).is_ok(), "the streams did not stay open");
     let with_streams = rss()?;
     Ok(Memory { idle, with_streams, streams: streams as u64, after_run: 0 })
 }

@@ -34,3 +34,8 @@ impl Sample {
         json!({"cpu_seconds": self.cpu_seconds, "rss_kib": self.rss_kib})
     }
 }
+
+/// Processes that wanted to run during the last minute.
+pub fn load_average() -> Option<f64> {
+    std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
+}

@@ -39,12 +39,13 @@ pub fn create_key(executable: &Path, config: &Path) -> anyhow::Result<String> {
         let all = [arguments, &["--config", config, "--json"]].concat();
         children::ask(executable, &all, None)
     };
-    let account = text(&cli(&["account", "create", "bench"])?, "id")?;
+    let account = text(&cli(&["account", "create", "bench"])?, &["id", "account"])?;
     cli(&["account", "topup", &account, "1000000"])?;
-    text(&cli(&["key", "create", &account])?, "key")
+    text(&cli(&["key", "create", &account])?, &["secret", "key"])
 }
 
-fn text(json: &Value, name: &str) -> anyhow::Result<String> {
-    let text = json[name].as_str().with_context(|| format!("no `{name}` in the reply of the command"))?;
-    Ok(text.to_string())
+/// The first of these fields that is text.
+fn text(json: &Value, names: &[&str]) -> anyhow::Result<String> {
+    let found = names.iter().find_map(|name| json[*name].as_str());
+    Ok(found.with_context(|| format!("no {} in the reply of the command", names.join(" or ")))?.to_string())
 }
