@@ -1,1 +1,35 @@
-//! placeholder
+//! All that survives a restart: accounts, keys, the ledger, the usage log. The ledger decides a hold before anything
+//! is sent upstream and closes it exactly once, in one transaction with the usage row that explains the money.
+//!
+//! Two engines behind the same verbs: SQLite (embedded, one process owns the file) and PostgreSQL (several
+//! replicas). A close is first written to a local journal, so that a killed process loses neither the charge nor
+//! the customer's money. Start with [`Store`]; `ledger.rs` has the arithmetic, `journal.rs` the journal.
+#![deny(clippy::float_arithmetic, clippy::float_cmp)]
+
+mod account;
+pub mod admin;
+mod call;
+mod error;
+mod group;
+pub mod ids;
+mod journal;
+mod ledger;
+mod price;
+mod report;
+mod sqlite;
+mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod verify;
+mod world;
+
+pub use account::{Account, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret};
+pub use call::{
+    Close, Closed, Counters, Ending, Hold, HoldRefused, Idem, Mark, Page, StoredReply, UsageFacts, UsageRow,
+};
+pub use error::StoreError;
+pub use group::{Closing, Held};
+pub use ids::{AccountId, CallId, KeyId};
+pub use report::{Breach, Gauges, Recovered, Report, Swept};
+pub use store::{Opened, Store};
+pub use world::{Options, Place, World};

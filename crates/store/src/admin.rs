@@ -1,0 +1,151 @@
+//! One process owns a SQLite file, so the command line reaches a running server through a socket in its data
+//! directory: one JSON command per line, one JSON answer per line. Only the owner of the files may connect.
+
+use std::future::Future;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
+
+use crate::account::{Credit, NewAccount, NewKey};
+use crate::call::Page;
+use crate::error::StoreError;
+use crate::ids::{AccountId, CallId, KeyId};
+use crate::store::Store;
+
+/// A command longer than this is not one of ours.
+const LINE_LIMIT: u64 = 1 << 20;
+
+/// What an operator can ask of a store.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Command {
+    AccountCreate { account: NewAccount },
+    AccountList { after: Option<AccountId>, limit: u32 },
+    AccountShow { account: AccountId },
+    Credit { credit: Credit },
+    KeyCreate { key: NewKey, secret: String },
+    KeyList { account: AccountId },
+    KeyRevoke { key: KeyId },
+    UsageList { account: Option<AccountId>, page: Page },
+    UsageShow { account: AccountId, call: CallId },
+    LedgerVerify,
+}
+
+/// Why a command over the socket has no result.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CallError {
+    /// No server listens there: open the store and execute the command yourself.
+    #[error("no server is running in this data directory")]
+    NoServer,
+    #[error("{0}")]
+    Refused(String),
+    #[error("the server did not answer properly: {0}")]
+    Garbled(String),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Answer {
+    Ok(Value),
+    Error(String),
+}
+
+impl Store {
+    /// Executes an operator's command; the same over the socket and in process.
+    pub async fn execute(&self, command: Command) -> Result<Value, StoreError> {
+        let missing = |what: String| StoreError::NotFound(what);
+        match command {
+            Command::AccountCreate { account } => value(self.create_account(account).await?),
+            Command::AccountList { after, limit } => value(self.accounts(after, limit).await?),
+            Command::AccountShow { account } => {
+                value(self.account(account).await?.ok_or_else(|| missing(account.to_string()))?)
+            }
+            Command::Credit { credit } => value(self.credit(credit).await?),
+            Command::KeyCreate { key, secret } => value(self.create_key(key, &secret).await?),
+            Command::KeyList { account } => value(self.keys(account).await?),
+            Command::KeyRevoke { key } => value(self.revoke_key(key).await?.ok_or_else(|| missing(key.to_string()))?),
+            Command::UsageList { account, page } => value(self.usage(account, page).await?),
+            Command::UsageShow { account, call } => {
+                value(self.usage_of(account, call).await?.ok_or_else(|| missing(call.to_string()))?)
+            }
+            Command::LedgerVerify => value(self.verify().await?),
+        }
+    }
+}
+
+fn value(result: impl Serialize) -> Result<Value, StoreError> {
+    serde_json::to_value(result).map_err(StoreError::broken)
+}
+
+/// Serves commands until `shutdown` completes. The data directory must be ours: a socket left behind is removed.
+pub async fn listen(path: &Path, store: Store, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+    if path.exists() {
+        std::fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    let mut connections = JoinSet::new();
+    tokio::pin!(shutdown);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(serve(stream, store.clone()));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "admin socket");
+                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+    connections.shutdown().await;
+    std::fs::remove_file(path)
+}
+
+async fn serve(stream: UnixStream, store: Store) {
+    let (read, mut write) = stream.into_split();
+    let mut read = BufReader::new(read.take(LINE_LIMIT));
+    let mut line = String::new();
+    while read.read_line(&mut line).await.is_ok_and(|n| n > 0) {
+        let answer = match serde_json::from_str::<Command>(&line) {
+            // The text of a bad command is not repeated: it may carry a secret.
+            Err(error) => Answer::Error(format!("not a command (line {}, column {})", error.line(), error.column())),
+            Ok(command) => match store.execute(command).await {
+                Ok(result) => Answer::Ok(result),
+                Err(error) => Answer::Error(error.to_string()),
+            },
+        };
+        let mut text = json!(answer).to_string();
+        text.push('\n');
+        if write.write_all(text.as_bytes()).await.is_err() {
+            return;
+        }
+        line.clear();
+        read.get_mut().set_limit(LINE_LIMIT);
+    }
+}
+
+/// Sends one command to the server that owns the data directory.
+pub async fn call(path: &Path, command: &Command) -> Result<Value, CallError> {
+    let garbled = |e: &dyn std::fmt::Display| CallError::Garbled(e.to_string());
+    let stream = UnixStream::connect(path).await.map_err(|_| CallError::NoServer)?;
+    let (read, mut write) = stream.into_split();
+    let mut text = serde_json::to_string(command).map_err(|e| garbled(&e))?;
+    text.push('\n');
+    write.write_all(text.as_bytes()).await.map_err(|e| garbled(&e))?;
+    let mut line = String::new();
+    BufReader::new(read).read_line(&mut line).await.map_err(|e| garbled(&e))?;
+    match serde_json::from_str(&line).map_err(|e| garbled(&e))? {
+        Answer::Ok(result) => Ok(result),
+        Answer::Error(message) => Err(CallError::Refused(message)),
+    }
+}

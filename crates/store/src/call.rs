@@ -1,0 +1,233 @@
+//! The money side of one call: the hold before anything is sent, the close after, and the usage row that explains it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use tollgate_catalog::{Money, Price};
+
+use crate::ids::{AccountId, CallId, KeyId};
+
+/// A wish to reserve money for a call.
+#[derive(Clone)]
+pub struct Hold {
+    pub call: CallId,
+    pub account: AccountId,
+    pub key: KeyId,
+    pub amount: Money,
+    /// The price the amount was computed with; frozen with the hold.
+    pub price: Arc<Price>,
+    pub model: String,
+    pub endpoint: &'static str,
+    /// Trial credit may not pay for this call.
+    pub paid_only: bool,
+    pub expires_at: i64,
+    pub at: i64,
+    pub idem: Option<Idem>,
+}
+
+/// A client's idempotency key: the same key must come with the same body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Idem {
+    pub key_hash: [u8; 32],
+    pub fingerprint: [u8; 32],
+}
+
+/// Why there is no hold. Nothing may be sent upstream.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum HoldRefused {
+    #[error("the balance does not cover the call")]
+    Insufficient,
+    #[error("the key's spending limit does not cover the call")]
+    KeyCap,
+    #[error("no such account or key")]
+    NoAccount,
+    #[error("the ledger is not available")]
+    Unavailable,
+    #[error("the idempotency key was used with another body")]
+    IdemConflict,
+    #[error("the first call with this idempotency key is still running")]
+    IdemRunning(CallId),
+    #[error("the first call with this idempotency key has ended")]
+    IdemDone { call: CallId, reply: Option<StoredReply> },
+}
+
+/// A reply kept for repeated requests with the same idempotency key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredReply {
+    pub status: u16,
+    pub content_type: String,
+    pub body: Bytes,
+}
+
+/// How a call ended. Every call ends in exactly one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    Answered,
+    Refused,
+    UpstreamFault,
+    ClientLeft,
+    Expired,
+}
+
+impl Ending {
+    pub const ALL: [Self; 5] = [Self::Answered, Self::Refused, Self::UpstreamFault, Self::ClientLeft, Self::Expired];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Refused => "refused",
+            Self::UpstreamFault => "upstream_fault",
+            Self::ClientLeft => "client_left",
+            Self::Expired => "expired",
+        }
+    }
+
+    pub(crate) fn code(self) -> i16 {
+        self as i16
+    }
+
+    pub(crate) fn from_code(code: i64) -> Self {
+        usize::try_from(code).ok().and_then(|i| Self::ALL.get(i).copied()).unwrap_or(Self::Expired)
+    }
+}
+
+/// What was consumed, in disjoint counters (a token is counted in one of them only).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    pub input: u64,
+    pub cache_read: u64,
+    pub cache_write_5m: u64,
+    pub cache_write_1h: u64,
+    pub image_input: u64,
+    pub audio_input: u64,
+    pub output: u64,
+    pub reasoning: u64,
+    pub image_output: u64,
+    pub audio_output: u64,
+    /// Calls billed by the call, and seconds billed by the second: the quantities that are no tokens.
+    pub calls: u64,
+    pub seconds: u64,
+}
+
+/// What the usage row says besides the money.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct UsageFacts {
+    pub key: KeyId,
+    pub at: i64,
+    pub ended_at: i64,
+    pub endpoint: Cow<'static, str>,
+    pub model: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream_model: Option<String>,
+    /// HTTP status the client got.
+    pub status: u16,
+    pub counters: Counters,
+    /// The counters are our own count, not the provider's report.
+    pub estimated: bool,
+    /// The provider's usage object as it came; cut to 4 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_usage: Option<String>,
+    pub attempts: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_byte_ms: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
+    /// The price of the charge when it is not the price of the hold (a cheaper tier applied in the end).
+    #[serde(skip)]
+    pub price: Option<Arc<Price>>,
+}
+
+/// The end of a held call: settle when `charge` is above zero, void otherwise.
+#[derive(Clone)]
+pub struct Close {
+    pub call: CallId,
+    pub account: AccountId,
+    pub ending: Ending,
+    pub reason: String,
+    pub charge: Money,
+    pub row: UsageFacts,
+    /// Kept for repeated requests when the call had an idempotency key.
+    pub reply: Option<StoredReply>,
+}
+
+/// What the close did to the account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Closed {
+    pub captured: Money,
+    /// What the account could not pay; the operator's loss.
+    pub write_off: Money,
+    /// `false`: the hold had been closed before (expired, or a repeated close); nothing was changed.
+    pub applied: bool,
+}
+
+/// Evidence of progress of a long call: what it would be charged if the process died now.
+#[derive(Clone)]
+pub struct Mark {
+    pub call: CallId,
+    pub account: AccountId,
+    pub charge: Money,
+    pub row: UsageFacts,
+}
+
+/// One line of the usage log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UsageRow {
+    pub call: CallId,
+    pub account: AccountId,
+    pub key: KeyId,
+    pub at: i64,
+    pub ended_at: i64,
+    pub endpoint: String,
+    pub model: String,
+    pub provider: Option<String>,
+    pub upstream_model: Option<String>,
+    pub ending: Ending,
+    pub reason: String,
+    pub status: u16,
+    pub counters: Counters,
+    pub estimated: bool,
+    pub hold: Money,
+    pub charge: Money,
+    pub refunded: Money,
+    pub write_off: Money,
+    pub raw_usage: Option<String>,
+    pub attempts: u32,
+    pub first_byte_ms: Option<u32>,
+    pub tier: Option<String>,
+    /// The frozen price, on request ([`crate::Store::usage_of`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<serde_json::Value>,
+}
+
+/// Newest first; `before` is the last call of the page before.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Page {
+    pub before: Option<CallId>,
+    pub limit: u32,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self { before: None, limit: 50 }
+    }
+}
+
+/// The provider's usage object is kept as evidence: without NUL (PostgreSQL refuses it) and bounded.
+pub(crate) fn tidy_raw_usage(raw: Option<String>) -> Option<String> {
+    const LIMIT: usize = 4096;
+    let mut raw = raw?;
+    if raw.contains('\0') {
+        raw.retain(|c| c != '\0');
+    }
+    if raw.len() > LIMIT {
+        let cut = (0..=LIMIT).rev().find(|&i| raw.is_char_boundary(i)).unwrap_or(0);
+        raw.truncate(cut);
+    }
+    Some(raw)
+}

@@ -1,0 +1,192 @@
+//! Identifiers of accounts, keys and calls: 16 bytes, 48 bits of milliseconds and 80 random bits, so that they sort by
+//! age in every index. The text form is a prefix and 26 lower-case Crockford base32 characters.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Mutex;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::World;
+
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+const TEXT_LEN: usize = 26;
+
+/// The text is not an identifier of the wanted kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not an identifier of the form {0}…")]
+pub struct NotAnId(pub &'static str);
+
+macro_rules! id_type {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub [u8; 16]);
+
+        impl $name {
+            pub const PREFIX: &'static str = $prefix;
+
+            /// Bytes read from the database; anything but 16 bytes is not ours.
+            pub fn from_slice(bytes: &[u8]) -> Option<Self> {
+                bytes.try_into().ok().map(Self)
+            }
+
+            /// Milliseconds since 1970 at which the id was made.
+            pub fn made_at(&self) -> i64 {
+                let mut ms = [0u8; 8];
+                ms[2..].copy_from_slice(&self.0[..6]);
+                i64::from_be_bytes(ms)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str($prefix)?;
+                let text = encode(&self.0);
+                f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NotAnId;
+
+            fn from_str(text: &str) -> Result<Self, NotAnId> {
+                text.strip_prefix($prefix)
+                    .and_then(decode)
+                    .map(Self)
+                    .ok_or(NotAnId($prefix))
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(d)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+id_type!(
+    /// One customer of the gateway.
+    AccountId,
+    "acct_"
+);
+id_type!(
+    /// One API key of an account.
+    KeyId,
+    "key_"
+);
+id_type!(
+    /// One call; also the identity of its hold and of its usage row.
+    CallId,
+    "call_"
+);
+
+fn encode(bytes: &[u8; 16]) -> [u8; TEXT_LEN] {
+    let value = u128::from_be_bytes(*bytes);
+    let mut text = [0u8; TEXT_LEN];
+    for (i, slot) in text.iter_mut().enumerate() {
+        let shift = 5 * (TEXT_LEN - 1 - i);
+        *slot = ALPHABET[((value >> shift) & 31) as usize];
+    }
+    text
+}
+
+fn decode(text: &str) -> Option<[u8; 16]> {
+    let text = text.as_bytes();
+    // 26 characters hold 130 bits: the first may carry three only.
+    if text.len() != TEXT_LEN || text[0] > b'7' {
+        return None;
+    }
+    let mut value: u128 = 0;
+    for c in text {
+        let digit = ALPHABET.iter().position(|a| a == c)?;
+        value = (value << 5) | digit as u128;
+    }
+    Some(value.to_be_bytes())
+}
+
+/// Makes ids that never repeat and never go back, even when the clock does.
+pub struct Maker {
+    world: World,
+    last: Mutex<u128>,
+}
+
+impl Maker {
+    pub fn new(world: World) -> Self {
+        Self { world, last: Mutex::new(0) }
+    }
+
+    pub fn account(&self) -> AccountId {
+        AccountId(self.next())
+    }
+
+    pub fn key(&self) -> KeyId {
+        KeyId(self.next())
+    }
+
+    pub fn call(&self) -> CallId {
+        CallId(self.next())
+    }
+
+    fn next(&self) -> [u8; 16] {
+        let now = u128::from((self.world.now_ms)().max(0).unsigned_abs()) & ((1 << 48) - 1);
+        let mut last = self.last.lock().unwrap_or_else(|e| e.into_inner());
+        // One draw of randomness per millisecond; within it (or while the clock stands back) count on.
+        *last = if now > (*last >> 80) {
+            let mut random = [0u8; 16];
+            (self.world.random)(&mut random[6..]);
+            random[6] &= 0x7f; // leaves room to count within the millisecond
+            (now << 80) | u128::from_be_bytes(random)
+        } else {
+            *last + 1
+        };
+        last.to_be_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_back() {
+        let id = CallId([255; 16]);
+        assert_eq!(id.to_string(), "call_7zzzzzzzzzzzzzzzzzzzzzzzzz");
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert!("acct_7zzzzzzzzzzzzzzzzzzzzzzzzz".parse::<CallId>().is_err());
+        assert!("call_8zzzzzzzzzzzzzzzzzzzzzzzzz".parse::<CallId>().is_err());
+        assert!("call_".parse::<CallId>().is_err());
+    }
+
+    #[test]
+    fn ids_grow_even_when_the_clock_goes_back() {
+        use std::sync::Arc;
+        use std::sync::atomic::{AtomicI64, Ordering};
+        let clock = Arc::new(AtomicI64::new(1_000_000));
+        let now = clock.clone();
+        let maker = Maker::new(World {
+            now_ms: Arc::new(move || now.load(Ordering::Relaxed)),
+            random: Arc::new(|b| b.fill(9)),
+        });
+        let first = maker.call();
+        assert_eq!(first.made_at(), 1_000_000);
+        let second = maker.call();
+        clock.store(5, Ordering::Relaxed);
+        let third = maker.call();
+        assert!(first < second && second < third);
+    }
+}

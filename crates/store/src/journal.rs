@@ -1,0 +1,254 @@
+//! The close journal: what a call cost, written before its last byte reaches the client, so that a killed process
+//! loses neither the charge nor the customer's money and nobody waits for a sync.
+//!
+//! Two preallocated segments take turns (space taken in advance still takes closes when the disk is full). A record
+//! is `length, crc32, JSON`; the checksum covers the segment's epoch, so what an earlier turn left behind is never
+//! read again. A segment is free for reuse once every operation in it is committed. Marks (progress of running
+//! calls) have no operation: those still wanted are carried over before their segment is reused.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard};
+
+use crate::ids::CallId;
+
+pub(crate) mod record;
+
+const HEADER: u64 = 16;
+const MAGIC: &[u8; 4] = b"TGJ1";
+const RECORD_HEADER: usize = 8;
+
+pub(crate) struct Journal {
+    inner: Mutex<Inner>,
+    segment_size: u64,
+    limit: u64,
+}
+
+struct Inner {
+    segments: [Segment; 2],
+    active: usize,
+    epoch: u64,
+    /// Operations up to this one could not be journalled; until they are committed the store takes no holds.
+    unwritten_upto: u64,
+    marks: HashMap<CallId, LiveMark>,
+}
+
+struct Segment {
+    file: File,
+    epoch: u64,
+    end: u64,
+    last_op: u64,
+    unsynced: bool,
+}
+
+struct LiveMark {
+    segment: usize,
+    payload: Vec<u8>,
+}
+
+/// A buffer for one record, with room for the header in front.
+pub(crate) fn buffer() -> Vec<u8> {
+    let mut buffer = Vec::with_capacity(768);
+    buffer.resize(RECORD_HEADER, 0);
+    buffer
+}
+
+impl Journal {
+    /// Opens (or makes) the journal and returns the records a crash left behind, oldest first.
+    pub fn open(dir: &Path, segment_size: u64, limit: u64) -> io::Result<(Self, Vec<Vec<u8>>)> {
+        let mut found = Vec::new();
+        let mut open = |name: &str| -> io::Result<Segment> {
+            let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(dir.join(name))?;
+            preallocate(&file, segment_size)?;
+            let (epoch, end, records) = read_segment(&file)?;
+            found.push((epoch, records));
+            Ok(Segment { file, epoch, end, last_op: 0, unsynced: false })
+        };
+        let segments = [open("journal.0")?, open("journal.1")?];
+        found.sort_by_key(|(epoch, _)| *epoch);
+        let records = found.into_iter().flat_map(|(_, records)| records).collect();
+        let active = usize::from(segments[1].epoch > segments[0].epoch);
+        let epoch = segments[active].epoch;
+        let inner = Inner { segments, active, epoch, unwritten_upto: 0, marks: HashMap::new() };
+        Ok((Self { inner: Mutex::new(inner), segment_size, limit }, records))
+    }
+
+    /// After recovery: everything in the journal is in the database.
+    pub fn reset(&self) -> io::Result<()> {
+        let mut inner = self.lock();
+        inner.marks.clear();
+        for i in 0..2 {
+            inner.recycle(i, self.segment_size)?;
+            inner.segments[i].file.sync_data()?;
+        }
+        inner.active = 1;
+        Ok(())
+    }
+
+    /// Appends the close that is operation `op`. `durable` is the last committed operation.
+    pub fn append_close(&self, call: CallId, op: u64, buffer: &mut [u8], durable: u64) {
+        let mut inner = self.lock();
+        inner.marks.remove(&call);
+        inner.make_room(self.segment_size, durable);
+        let active = inner.active;
+        match inner.segments[active].append(buffer) {
+            Ok(()) => inner.segments[active].last_op = inner.segments[active].last_op.max(op),
+            Err(error) => {
+                inner.unwritten_upto = inner.unwritten_upto.max(op);
+                tracing::error!(%error, "cannot write the close journal");
+            }
+        }
+    }
+
+    /// Appends (replaces) the mark of a running call.
+    pub fn append_mark(&self, call: CallId, mut payload: Vec<u8>, durable: u64) {
+        let mut inner = self.lock();
+        inner.make_room(self.segment_size, durable);
+        let active = inner.active;
+        if let Err(error) = inner.segments[active].append(&mut payload) {
+            tracing::error!(%error, "cannot write a progress mark");
+            return;
+        }
+        inner.marks.insert(call, LiveMark { segment: active, payload });
+    }
+
+    /// The call has ended in another way; its mark is not wanted any more.
+    pub fn forget_mark(&self, call: CallId) {
+        self.lock().marks.remove(&call);
+    }
+
+    /// The last mark of a running call.
+    pub fn mark_of(&self, call: CallId) -> Option<Vec<u8>> {
+        self.lock().marks.get(&call).map(|m| m.payload[RECORD_HEADER..].to_vec())
+    }
+
+    /// Whether new holds may be taken: there is room for their closes, and all earlier closes are safe.
+    pub fn accepts(&self, durable: u64) -> bool {
+        let inner = self.lock();
+        inner.unwritten_upto <= durable && inner.waiting(durable) < self.limit
+    }
+
+    /// Bytes whose operations are not committed.
+    pub fn waiting_bytes(&self, durable: u64) -> u64 {
+        self.lock().waiting(durable)
+    }
+
+    /// Syncs what was written since the last sync. Called by the writer when commits are late.
+    pub fn sync(&self) {
+        let mut inner = self.lock();
+        for segment in inner.segments.iter_mut().filter(|s| s.unsynced) {
+            match segment.file.sync_data() {
+                Ok(()) => segment.unsynced = false,
+                Err(error) => tracing::error!(%error, "cannot sync the close journal"),
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+impl Inner {
+    fn waiting(&self, durable: u64) -> u64 {
+        self.segments.iter().filter(|s| s.last_op > durable).map(|s| s.end - HEADER).sum()
+    }
+
+    /// Turns to the other segment when this one is full and the other is free; otherwise this one grows.
+    fn make_room(&mut self, segment_size: u64, durable: u64) {
+        let other = 1 - self.active;
+        if self.segments[self.active].end < segment_size || self.segments[other].last_op > durable {
+            return;
+        }
+        // Marks of running calls in the segment to be reused are written again first.
+        let active = self.active;
+        for mark in self.marks.values_mut().filter(|m| m.segment == other) {
+            if self.segments[active].append(&mut mark.payload).is_err() {
+                return;
+            }
+            mark.segment = active;
+        }
+        match self.recycle(other, segment_size) {
+            Ok(()) => self.active = other,
+            Err(error) => tracing::error!(%error, "cannot reuse a journal segment"),
+        }
+    }
+
+    fn recycle(&mut self, i: usize, segment_size: u64) -> io::Result<()> {
+        let segment = &mut self.segments[i];
+        let epoch = self.epoch + 1;
+        let mut header = [0u8; HEADER as usize];
+        header[..4].copy_from_slice(MAGIC);
+        header[4..12].copy_from_slice(&epoch.to_le_bytes());
+        let crc = crc32fast::hash(&header[..12]);
+        header[12..].copy_from_slice(&crc.to_le_bytes());
+        segment.file.write_all_at(&header, 0)?;
+        if segment.end > segment_size {
+            segment.file.set_len(segment_size)?;
+        }
+        self.epoch = epoch;
+        *segment = Segment { file: segment.file.try_clone()?, epoch, end: HEADER, last_op: 0, unsynced: true };
+        Ok(())
+    }
+}
+
+impl Segment {
+    /// One write call: the record survives the process from here on.
+    fn append(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        let (header, payload) = buffer.split_at_mut(RECORD_HEADER);
+        let len = u32::try_from(payload.len()).map_err(io::Error::other)?;
+        header[..4].copy_from_slice(&len.to_le_bytes());
+        header[4..].copy_from_slice(&checksum(self.epoch, payload).to_le_bytes());
+        self.file.write_all_at(buffer, self.end)?;
+        self.end += buffer.len() as u64;
+        self.unsynced = true;
+        Ok(())
+    }
+}
+
+fn checksum(epoch: u64, payload: &[u8]) -> u32 {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&epoch.to_le_bytes());
+    crc.update(payload);
+    crc.finalize()
+}
+
+/// Takes the space now, with real zeros: a file with holes would still fail on a full disk.
+fn preallocate(file: &File, size: u64) -> io::Result<()> {
+    let zeros = vec![0u8; 64 << 10];
+    let mut at = file.metadata()?.len();
+    while at < size {
+        let step = (size - at).min(zeros.len() as u64) as usize;
+        file.write_all_at(&zeros[..step], at)?;
+        at += step as u64;
+    }
+    Ok(())
+}
+
+/// Epoch, end of the valid part and the payloads of a segment. Reading stops at the first record that is not whole.
+fn read_segment(file: &File) -> io::Result<(u64, u64, Vec<Vec<u8>>)> {
+    let len = file.metadata()?.len();
+    let mut bytes = vec![0u8; usize::try_from(len).map_err(io::Error::other)?];
+    file.read_exact_at(&mut bytes, 0)?;
+    let word =
+        |at: usize| -> Option<u32> { bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes) };
+    let valid = bytes.get(..4) == Some(MAGIC) && word(12) == Some(crc32fast::hash(&bytes[..12]));
+    let Some(epoch) = valid.then(|| bytes[4..12].try_into().ok().map(u64::from_le_bytes)).flatten() else {
+        return Ok((0, HEADER, Vec::new()));
+    };
+    let mut records = Vec::new();
+    let mut at = HEADER as usize;
+    while let (Some(len), Some(crc)) = (word(at), word(at + 4)) {
+        let start = at + RECORD_HEADER;
+        let Some(payload) = bytes.get(start..start + len as usize) else { break };
+        if len == 0 || checksum(epoch, payload) != crc {
+            break;
+        }
+        records.push(payload.to_vec());
+        at = start + len as usize;
+    }
+    Ok((epoch, at as u64, records))
+}

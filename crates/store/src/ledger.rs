@@ -1,0 +1,135 @@
+//! The arithmetic of holds: pure functions over a customer's pots, shared by everything that decides about money.
+//! Trial credit is spent first; a capture never exceeds the hold and its extensions; no pot goes below zero.
+
+/// An amount in each of the two pots, in nano-USD.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pots {
+    pub trial: i64,
+    pub paid: i64,
+}
+
+impl Pots {
+    pub fn total(self) -> i64 {
+        self.trial.saturating_add(self.paid)
+    }
+
+    pub fn is_zero(self) -> bool {
+        self == Self::default()
+    }
+
+    pub fn plus(self, other: Self) -> Self {
+        Self { trial: self.trial.saturating_add(other.trial), paid: self.paid.saturating_add(other.paid) }
+    }
+
+    pub fn minus(self, other: Self) -> Self {
+        Self { trial: self.trial.saturating_sub(other.trial), paid: self.paid.saturating_sub(other.paid) }
+    }
+
+    /// As much of `amount` as the pots hold, trial first.
+    fn take(self, amount: i64) -> Self {
+        let trial = amount.min(self.trial).max(0);
+        let paid = (amount - trial).min(self.paid).max(0);
+        Self { trial, paid }
+    }
+}
+
+/// How a hold of `amount` is taken from what is available; `None` = it does not fit.
+pub(crate) fn split_hold(available: Pots, amount: i64, paid_only: bool) -> Option<Pots> {
+    if amount < 0 {
+        return None;
+    }
+    let usable = if paid_only { Pots { trial: 0, ..available } } else { available };
+    let part = usable.take(amount);
+    (part.total() == amount).then_some(part)
+}
+
+/// What closing a hold does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settlement {
+    /// Held in addition, because the charge is above the hold.
+    pub extend: Pots,
+    /// What leaves the held pots: the hold and its extensions.
+    pub release: Pots,
+    /// What of it goes to revenue; the rest returns to available.
+    pub take: Pots,
+    /// What nobody could pay: the operator's loss.
+    pub write_off: i64,
+}
+
+/// Closes a hold at `charge` (zero = void).
+pub(crate) fn settle(held: Pots, available: Pots, charge: i64, paid_only: bool) -> Settlement {
+    let charge = charge.max(0);
+    let usable = if paid_only { Pots { trial: 0, ..available } } else { available };
+    let extend = usable.take((charge - held.total()).max(0));
+    let release = held.plus(extend);
+    let take = release.take(charge);
+    Settlement { extend, release, take, write_off: charge - take.total() }
+}
+
+/// How a refund goes back to the pots a charge came from: paid first, so that real money is returned as such.
+pub(crate) fn split_refund(taken: Pots, amount: i64) -> Option<Pots> {
+    if amount <= 0 || amount > taken.total() {
+        return None;
+    }
+    let paid = amount.min(taken.paid);
+    Some(Pots { trial: amount - paid, paid })
+}
+
+/// The kinds of ledger entry. Each is a fixed posting between the customer's pots and the platform's accounts;
+/// the view `posting` in the schema spells them out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Hold = 0,
+    Settle = 1,
+    Void = 2,
+    Expire = 3,
+    Extend = 4,
+    WriteOff = 5,
+    TopUp = 6,
+    Adjust = 7,
+    Refund = 8,
+}
+
+impl Kind {
+    pub const ALL: [Self; 9] = [
+        Self::Hold,
+        Self::Settle,
+        Self::Void,
+        Self::Expire,
+        Self::Extend,
+        Self::WriteOff,
+        Self::TopUp,
+        Self::Adjust,
+        Self::Refund,
+    ];
+
+    pub fn from_code(code: i64) -> Option<Self> {
+        usize::try_from(code).ok().and_then(|i| Self::ALL.get(i).copied())
+    }
+}
+
+/// Identity of a ledger entry: the call and a class byte. Settle, void and expire share one class, so the unique
+/// index on it is the rule "one terminal entry per hold".
+pub(crate) type OpId = [u8; 17];
+
+pub(crate) const CLASS_HOLD: u8 = 0;
+pub(crate) const CLASS_TERMINAL: u8 = 1;
+pub(crate) const CLASS_EXTEND: u8 = 2;
+pub(crate) const CLASS_WRITE_OFF: u8 = 200;
+pub(crate) const CLASS_REFUND: u8 = 201;
+pub(crate) const CLASS_CREDIT: u8 = 202;
+
+pub(crate) fn op_id(id: &[u8; 16], class: u8) -> OpId {
+    let mut op = [0u8; 17];
+    op[..16].copy_from_slice(id);
+    op[16] = class;
+    op
+}
+
+/// Identity of a credit: made from the caller's own id, so that repeating it is recognised.
+pub(crate) fn credit_op_id(id: &str) -> OpId {
+    let hash = crate::account::hash_secret(id);
+    let mut half = [0u8; 16];
+    half.copy_from_slice(&hash[..16]);
+    op_id(&half, CLASS_CREDIT)
+}

@@ -1,0 +1,430 @@
+//! One group of operations as one transaction: entries and usage rows are inserted one by one with prepared
+//! statements, balances are updated once per account and key.
+
+use std::collections::HashMap;
+
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+
+use super::ops::{CloseOp, CreditDone, CreditOp, HoldOp, Op, RefusalOp};
+use crate::account::{Account, CreditKind, Key, Pot};
+use crate::call::{Ending, UsageFacts};
+use crate::error::StoreError;
+use crate::ids::{AccountId, CallId, KeyId};
+use crate::ledger::{self, Kind, Pots, op_id};
+use crate::price::KnownPrices;
+
+const HOLD: &str = "INSERT INTO entry (seq, op_id, kind, account_id, key_id, trial, paid, at, price_id, model, endpoint, \
+     expires_at, paid_only) VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+const MOVE: &str = "INSERT INTO entry (seq, op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, \
+     reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+const CREDIT: &str = "INSERT INTO entry (seq, op_id, kind, account_id, key_id, trial, paid, at, reference, actor, reason) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+const USAGE: &str = "INSERT INTO usage (account_id, call_id, key_id, at, ended_at, endpoint, model, provider, \
+     upstream_model, ending, reason, status, input, cache_read, cache_write_5m, cache_write_1h, image_input, \
+     audio_input, output, reasoning, image_output, audio_output, calls, seconds, estimated, hold, charge, write_off, \
+     price_id, raw_usage, attempts, first_byte_ms, tier) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
+     ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33)";
+const ACCOUNT: &str = "UPDATE account SET trial_available = trial_available + ?2, paid_available = paid_available + ?3, \
+     trial_held = trial_held + ?4, paid_held = paid_held + ?5 WHERE id = ?1";
+const KEY: &str = "UPDATE key SET spent = spent + ?2, held = held + ?3 WHERE id = ?1";
+
+/// What an operation answers, beyond being durable.
+pub(super) enum Outcome {
+    Plain,
+    Done(Result<(), StoreError>),
+    Credit(Result<CreditDone, StoreError>),
+    Count(u64),
+}
+
+#[derive(Default)]
+struct AccountDelta {
+    available: Pots,
+    held: Pots,
+}
+
+#[derive(Default)]
+struct KeyDelta {
+    spent: i64,
+    held: i64,
+}
+
+/// Writes operations inside an open transaction; `flush` brings the balances along.
+pub(super) struct Apply<'a> {
+    conn: &'a Connection,
+    known: &'a KnownPrices,
+    next_seq: i64,
+    accounts: HashMap<AccountId, AccountDelta>,
+    keys: HashMap<KeyId, KeyDelta>,
+    pub new_prices: Vec<[u8; 16]>,
+    /// Holds opened (with their entry) and closed (`None`), for the watermark of open holds.
+    pub holds: Vec<(CallId, Option<i64>)>,
+}
+
+impl<'a> Apply<'a> {
+    pub fn new(conn: &'a Connection, known: &'a KnownPrices, next_seq: i64) -> Self {
+        Self {
+            conn,
+            known,
+            next_seq,
+            accounts: HashMap::new(),
+            keys: HashMap::new(),
+            new_prices: Vec::new(),
+            holds: Vec::new(),
+        }
+    }
+
+    pub fn next_seq(&self) -> i64 {
+        self.next_seq
+    }
+
+    /// Forgets the unflushed part of an operation that was rolled back.
+    pub fn discard(&mut self) {
+        self.accounts.clear();
+        self.keys.clear();
+    }
+
+    fn seq(&mut self) -> i64 {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        seq
+    }
+
+    fn statement(&self, sql: &str) -> rusqlite::Result<CachedStatement<'a>> {
+        self.conn.prepare_cached(sql)
+    }
+
+    pub fn write(&mut self, op: &Op) -> rusqlite::Result<Outcome> {
+        match op {
+            Op::Hold(hold) => self.hold(hold)?,
+            Op::Close(close) => self.close(close)?,
+            Op::Refusal(refusal) => self.refusal(refusal)?,
+            Op::Account(account, _) => return Ok(Outcome::Done(self.account(account)?)),
+            Op::Key(key, _) => return Ok(Outcome::Done(self.key(key)?)),
+            Op::Revoke(id, at, _) => {
+                let sql = "UPDATE key SET revoked_at = ?2, changed_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
+                self.statement(sql)?.execute(params![id.0, at])?;
+                return Ok(Outcome::Done(Ok(())));
+            }
+            Op::Credit(credit, _) => return Ok(Outcome::Credit(self.credit(credit)?)),
+            Op::ForgetIdem { before, .. } => {
+                let count = self.statement("DELETE FROM idem WHERE at < ?1 AND done = 1")?.execute(params![before])?;
+                return Ok(Outcome::Count(count as u64));
+            }
+        }
+        Ok(Outcome::Plain)
+    }
+
+    pub fn flush(&mut self) -> rusqlite::Result<()> {
+        let mut statement = self.statement(ACCOUNT)?;
+        for (id, d) in self.accounts.drain() {
+            statement.execute(params![id.0, d.available.trial, d.available.paid, d.held.trial, d.held.paid])?;
+        }
+        let mut statement = self.statement(KEY)?;
+        for (id, d) in self.keys.drain() {
+            statement.execute(params![id.0, d.spent, d.held])?;
+        }
+        Ok(())
+    }
+
+    fn price(&mut self, price: &tollgate_catalog::Price) -> rusqlite::Result<()> {
+        let id = price.id();
+        if !self.known.has(&id) && !self.new_prices.contains(&id) {
+            let json = serde_json::to_string(price).map_err(|e| rusqlite::Error::ToSqlConversionFailure(e.into()))?;
+            self.statement("INSERT OR IGNORE INTO price (id, json) VALUES (?1, ?2)")?.execute(params![id, json])?;
+            self.new_prices.push(id);
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, h: &HoldOp) -> rusqlite::Result<()> {
+        self.price(&h.price)?;
+        let seq = self.seq();
+        self.statement(HOLD)?.execute(params![
+            seq,
+            op_id(&h.call.0, ledger::CLASS_HOLD),
+            h.account.0,
+            h.key.0,
+            h.pots.trial,
+            h.pots.paid,
+            h.at,
+            h.price.id(),
+            h.model,
+            h.endpoint,
+            h.expires_at,
+            h.paid_only,
+        ])?;
+        if let Some(idem) = &h.idem {
+            let sql = "INSERT OR REPLACE INTO idem (account_id, key_hash, fingerprint, call_id, at) \
+                       VALUES (?1, ?2, ?3, ?4, ?5)";
+            self.statement(sql)?.execute(params![h.account.0, idem.key_hash, idem.fingerprint, h.call.0, h.at])?;
+        }
+        let account = self.accounts.entry(h.account).or_default();
+        account.available = account.available.minus(h.pots);
+        account.held = account.held.plus(h.pots);
+        self.keys.entry(h.key).or_default().held += h.pots.total();
+        self.holds.push((h.call, Some(seq)));
+        Ok(())
+    }
+
+    fn close(&mut self, c: &CloseOp) -> rusqlite::Result<()> {
+        let s = c.settlement;
+        if !s.extend.is_zero() {
+            self.movement(c, Kind::Extend, ledger::CLASS_EXTEND, s.extend, Pots::default())?;
+        }
+        let kind = match (s.take.is_zero() && s.write_off == 0, c.ending) {
+            (false, _) => Kind::Settle,
+            (true, Ending::Expired) => Kind::Expire,
+            (true, _) => Kind::Void,
+        };
+        self.movement(c, kind, ledger::CLASS_TERMINAL, s.release, s.take)?;
+        if s.write_off > 0 {
+            let loss = Pots { trial: 0, paid: s.write_off };
+            self.movement(c, Kind::WriteOff, ledger::CLASS_WRITE_OFF, loss, Pots::default())?;
+        }
+        if let Some(price) = &c.row.price {
+            self.price(price)?;
+        }
+        let captured = s.take.total();
+        self.usage(&UsageInsert {
+            call: c.call,
+            account: c.account,
+            key: c.key,
+            ending: c.ending,
+            reason: &c.reason,
+            row: &c.row,
+            hold: c.held.total(),
+            charge: captured,
+            write_off: s.write_off,
+            price_id: Some(&c.price_id),
+        })?;
+        if let Some(idem) = &c.idem {
+            if idem.keep {
+                let sql = "UPDATE idem SET done = 1, status = ?3, content_type = ?4, reply = ?5 \
+                           WHERE account_id = ?1 AND key_hash = ?2";
+                let reply = idem.reply.as_ref();
+                self.statement(sql)?.execute(params![
+                    c.account.0,
+                    idem.key_hash,
+                    reply.map(|r| r.status),
+                    reply.map(|r| r.content_type.as_str()),
+                    reply.map(|r| r.body.as_ref()),
+                ])?;
+            } else {
+                self.statement("DELETE FROM idem WHERE account_id = ?1 AND key_hash = ?2")?
+                    .execute(params![c.account.0, idem.key_hash])?;
+            }
+        }
+        let account = self.accounts.entry(c.account).or_default();
+        account.available = account.available.minus(s.extend).plus(s.release.minus(s.take));
+        account.held = account.held.minus(c.held);
+        let key = self.keys.entry(c.key).or_default();
+        key.held -= c.held.total();
+        key.spent += captured;
+        self.holds.push((c.call, None));
+        Ok(())
+    }
+
+    fn movement(&mut self, c: &CloseOp, kind: Kind, class: u8, pots: Pots, take: Pots) -> rusqlite::Result<()> {
+        let seq = self.seq();
+        // The usage row has the reason of ordinary endings; the ledger repeats it only where nothing was charged.
+        let reason = (kind != Kind::Settle && !c.reason.is_empty()).then_some(c.reason.as_str());
+        self.statement(MOVE)?.execute(params![
+            seq,
+            op_id(&c.call.0, class),
+            kind as i64,
+            c.account.0,
+            c.key.0,
+            pots.trial,
+            pots.paid,
+            take.trial,
+            take.paid,
+            c.at,
+            reason,
+        ])?;
+        Ok(())
+    }
+
+    fn refusal(&mut self, r: &RefusalOp) -> rusqlite::Result<()> {
+        self.usage(&UsageInsert {
+            call: r.call,
+            account: r.account,
+            key: r.row.key,
+            ending: Ending::Refused,
+            reason: &r.reason,
+            row: &r.row,
+            hold: 0,
+            charge: 0,
+            write_off: 0,
+            price_id: None,
+        })
+    }
+
+    fn usage(&mut self, u: &UsageInsert<'_>) -> rusqlite::Result<()> {
+        let row = u.row;
+        let n = row.counters.columns();
+        self.statement(USAGE)?.execute(params![
+            u.account.0,
+            u.call.0,
+            u.key.0,
+            row.at,
+            row.ended_at,
+            row.endpoint,
+            row.model,
+            row.provider,
+            row.upstream_model,
+            u.ending.code(),
+            u.reason,
+            row.status,
+            n[0],
+            n[1],
+            n[2],
+            n[3],
+            n[4],
+            n[5],
+            n[6],
+            n[7],
+            n[8],
+            n[9],
+            n[10],
+            n[11],
+            row.estimated,
+            u.hold,
+            u.charge,
+            u.write_off,
+            u.price_id,
+            row.raw_usage,
+            row.attempts,
+            row.first_byte_ms,
+            row.tier,
+        ])?;
+        Ok(())
+    }
+
+    fn account(&mut self, a: &Account) -> rusqlite::Result<Result<(), StoreError>> {
+        let sql = "INSERT OR IGNORE INTO account (id, name, created_at, changed_at, groups) \
+                   VALUES (?1, ?2, ?3, ?3, ?4)";
+        let groups = serde_json::to_string(&a.groups).unwrap_or_default();
+        self.statement(sql)?.execute(params![a.id.0, a.name, a.created_at, groups])?;
+        Ok(Ok(()))
+    }
+
+    fn key(&mut self, k: &Key) -> rusqlite::Result<Result<(), StoreError>> {
+        let exists = "SELECT EXISTS (SELECT 1 FROM account WHERE id = ?1)";
+        if !self.statement(exists)?.query_row(params![k.account.0], |r| r.get::<_, bool>(0))? {
+            return Ok(Err(StoreError::NotFound(k.account.to_string())));
+        }
+        let list = |l: &Option<Vec<String>>| l.as_ref().and_then(|l| serde_json::to_string(l).ok());
+        let sql = "INSERT OR IGNORE INTO key (id, account_id, hash, prefix, name, created_at, changed_at, expires_at, \
+                   models, cidrs, cap) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10)";
+        let made = self.statement(sql)?.execute(params![
+            k.id.0,
+            k.account.0,
+            k.hash,
+            k.prefix,
+            k.name,
+            k.created_at,
+            k.expires_at,
+            list(&k.models),
+            list(&k.cidrs),
+            k.cap.map(|c| c.nano()),
+        ])?;
+        Ok(match made {
+            0 => Err(StoreError::Conflict("this secret is in use already".into())),
+            _ => Ok(()),
+        })
+    }
+
+    fn credit(&mut self, op: &CreditOp) -> rusqlite::Result<Result<CreditDone, StoreError>> {
+        let c = &op.credit;
+        let amount = c.amount.nano();
+        let id = match c.kind {
+            CreditKind::Refund { call } => op_id(&call.0, ledger::CLASS_REFUND),
+            _ => ledger::credit_op_id(&c.id),
+        };
+        let before = self
+            .statement("SELECT account_id, trial + paid, kind FROM entry WHERE op_id = ?1")?
+            .query_row(params![id], |r| Ok((r.get::<_, [u8; 16]>(0)?, r.get::<_, i64>(1)?, r.get::<_, i64>(2)?)))
+            .optional()?;
+        let kind = match c.kind {
+            CreditKind::TopUp => Kind::TopUp,
+            CreditKind::Adjust => Kind::Adjust,
+            CreditKind::Refund { .. } => Kind::Refund,
+        };
+        if let Some(before) = before {
+            if before != (c.account.0, amount, kind as i64) {
+                return Ok(Err(StoreError::Conflict("this id was used for another credit".into())));
+            }
+            return Ok(Ok(CreditDone { applied: false, added: Pots::default(), unspent: None }));
+        }
+        let (pots, key) = match c.kind {
+            CreditKind::Refund { call } => match self.refund(c.account, call, amount)? {
+                Ok((pots, key)) => (pots, Some(key)),
+                Err(error) => return Ok(Err(error)),
+            },
+            _ if c.pot == Pot::Trial => (Pots { trial: amount, paid: 0 }, None),
+            _ => (Pots { trial: 0, paid: amount }, None),
+        };
+        let seq = self.seq();
+        self.statement(CREDIT)?.execute(params![
+            seq,
+            id,
+            kind as i64,
+            c.account.0,
+            key.map(|k: KeyId| k.0),
+            pots.trial,
+            pots.paid,
+            op.at,
+            c.id,
+            c.actor,
+            c.reason,
+        ])?;
+        if kind == Kind::TopUp && c.pot == Pot::Paid {
+            let sql = "UPDATE account SET topped_up = 1, changed_at = ?2 WHERE id = ?1 AND topped_up = 0";
+            self.statement(sql)?.execute(params![c.account.0, op.at])?;
+        }
+        let account = self.accounts.entry(c.account).or_default();
+        account.available = account.available.plus(pots);
+        if let Some(key) = key {
+            self.keys.entry(key).or_default().spent -= amount;
+        }
+        Ok(Ok(CreditDone { applied: true, added: pots, unspent: key.map(|k| (k, amount)) }))
+    }
+
+    fn refund(
+        &mut self,
+        account: AccountId,
+        call: CallId,
+        amount: i64,
+    ) -> rusqlite::Result<Result<(Pots, KeyId), StoreError>> {
+        let sql = "SELECT account_id, key_id, take_trial, take_paid FROM entry WHERE op_id = ?1 AND kind = 1";
+        let settled = self
+            .statement(sql)?
+            .query_row(params![op_id(&call.0, ledger::CLASS_TERMINAL)], |r| {
+                let taken = Pots { trial: r.get(2)?, paid: r.get(3)? };
+                Ok((AccountId(r.get(0)?), KeyId(r.get(1)?), taken))
+            })
+            .optional()?;
+        let Some((_, key, taken)) = settled.filter(|(owner, ..)| *owner == account) else {
+            return Ok(Err(StoreError::NotFound(format!("no charge for {call}"))));
+        };
+        let Some(pots) = ledger::split_refund(taken, amount) else {
+            return Ok(Err(StoreError::Conflict("a refund must be above zero and within the charge".into())));
+        };
+        self.statement("UPDATE usage SET refunded = refunded + ?3 WHERE account_id = ?1 AND call_id = ?2")?
+            .execute(params![account.0, call.0, amount])?;
+        Ok(Ok((pots, key)))
+    }
+}
+
+struct UsageInsert<'a> {
+    call: CallId,
+    account: AccountId,
+    key: KeyId,
+    ending: Ending,
+    reason: &'a str,
+    row: &'a UsageFacts,
+    hold: i64,
+    charge: i64,
+    write_off: i64,
+    price_id: Option<&'a [u8; 16]>,
+}

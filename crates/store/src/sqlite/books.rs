@@ -1,0 +1,264 @@
+//! The books in memory: balances, key spending, open holds and running idempotency keys, under one short lock. A
+//! hold is decided here, without the database, and queued; the writer makes the database follow in the same order.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tollgate_catalog::Money;
+
+use super::ops::{CloseOp, HoldOp, IdemEnd, Op, Open};
+use crate::account::{Account, Key};
+use crate::call::{Close, Closed, Ending, Hold, HoldRefused, Idem};
+use crate::group::Group;
+use crate::ids::{AccountId, CallId, KeyId};
+use crate::ledger::{self, Pots};
+
+/// Above this many queued operations new holds are refused: the database does not keep up.
+const QUEUE_LIMIT: usize = 200_000;
+
+pub(super) struct AccountBook {
+    pub available: Pots,
+    pub held: Pots,
+    pub closed: bool,
+}
+
+pub(super) struct KeyBook {
+    pub account: AccountId,
+    pub cap: Option<i64>,
+    pub spent: i64,
+    pub held: i64,
+}
+
+pub(super) struct IdemBook {
+    pub fingerprint: [u8; 32],
+    pub call: CallId,
+    pub state: IdemState,
+    /// The operation that brought it here; once committed the database knows as much as we do.
+    pub op: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum IdemState {
+    Running,
+    Done,
+    /// The call ended without a charge or an answer: the key may be used again.
+    Free,
+}
+
+/// How deep the writer sleeps: a close wakes it from `Asleep` only, a hold also from `Dozing`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Nap {
+    Awake,
+    Dozing,
+    Asleep,
+}
+
+pub(super) struct Books {
+    pub accounts: HashMap<AccountId, AccountBook>,
+    pub keys: HashMap<KeyId, KeyBook>,
+    pub open: HashMap<CallId, Open>,
+    pub idem: HashMap<(AccountId, [u8; 32]), IdemBook>,
+    /// Grows whenever finished idempotency keys are dropped from memory.
+    pub idem_epoch: u64,
+    pub queue: Vec<Op>,
+    pub queued_since: Option<Instant>,
+    pub next_op: u64,
+    pub group: Arc<Group>,
+    pub last_at: i64,
+    pub hurry: bool,
+    pub nap: Nap,
+    pub stop: bool,
+}
+
+/// What the books say to a wish for a hold.
+pub(super) enum Decision {
+    Held {
+        pots: Pots,
+        op: u64,
+        group: Arc<Group>,
+    },
+    Refused(HoldRefused),
+    /// The account or the key is not in memory yet.
+    Unknown,
+    /// The idempotency key is known and finished; its reply is in the database once `op` is committed.
+    Done {
+        call: CallId,
+        op: u64,
+    },
+}
+
+impl Books {
+    pub fn new(last_at: i64) -> Self {
+        Self {
+            accounts: HashMap::new(),
+            keys: HashMap::new(),
+            open: HashMap::new(),
+            idem: HashMap::new(),
+            idem_epoch: 0,
+            queue: Vec::new(),
+            queued_since: None,
+            next_op: 1,
+            group: Arc::default(),
+            last_at,
+            hurry: false,
+            nap: Nap::Awake,
+            stop: false,
+        }
+    }
+
+    /// Ledger time never goes back, whatever the clock does.
+    pub fn tick(&mut self, now: i64) -> i64 {
+        self.last_at = self.last_at.max(now);
+        self.last_at
+    }
+
+    /// Queues an operation and says its number.
+    pub fn push(&mut self, op: Op) -> u64 {
+        if self.queue.is_empty() {
+            self.queued_since = Some(Instant::now());
+        }
+        self.queue.push(op);
+        let number = self.next_op;
+        self.next_op += 1;
+        number
+    }
+
+    pub fn hold(&mut self, hold: &mut Hold, now: i64) -> Decision {
+        if self.queue.len() >= QUEUE_LIMIT || self.stop || self.open.contains_key(&hold.call) {
+            return Decision::Refused(HoldRefused::Unavailable);
+        }
+        let (Some(account), Some(key)) = (self.accounts.get_mut(&hold.account), self.keys.get_mut(&hold.key)) else {
+            return Decision::Unknown;
+        };
+        if key.account != hold.account || account.closed {
+            return Decision::Refused(HoldRefused::NoAccount);
+        }
+        if let Some(idem) = &hold.idem
+            && let Some(known) = self.idem.get(&(hold.account, idem.key_hash))
+            && known.state != IdemState::Free
+        {
+            return repeated(known, idem);
+        }
+        let amount = hold.amount.nano();
+        if key.cap.is_some_and(|cap| key.spent.saturating_add(key.held).saturating_add(amount) > cap) {
+            return Decision::Refused(HoldRefused::KeyCap);
+        }
+        let Some(pots) = ledger::split_hold(account.available, amount, hold.paid_only) else {
+            return Decision::Refused(HoldRefused::Insufficient);
+        };
+        account.available = account.available.minus(pots);
+        account.held = account.held.plus(pots);
+        key.held += amount;
+        let at = self.tick(now);
+        let model = std::mem::take(&mut hold.model);
+        self.open.insert(
+            hold.call,
+            Open {
+                account: hold.account,
+                key: hold.key,
+                held: pots,
+                paid_only: hold.paid_only,
+                at,
+                expires_at: hold.expires_at,
+                price_id: hold.price.id(),
+                model: model.clone(),
+                endpoint: hold.endpoint.into(),
+                idem: hold.idem.map(|i| i.key_hash),
+            },
+        );
+        let op = self.push(Op::Hold(Box::new(HoldOp {
+            call: hold.call,
+            account: hold.account,
+            key: hold.key,
+            pots,
+            price: hold.price.clone(),
+            model,
+            endpoint: hold.endpoint,
+            paid_only: hold.paid_only,
+            expires_at: hold.expires_at,
+            at,
+            idem: hold.idem,
+        })));
+        if let Some(idem) = hold.idem {
+            let known = IdemBook { fingerprint: idem.fingerprint, call: hold.call, state: IdemState::Running, op };
+            self.idem.insert((hold.account, idem.key_hash), known);
+        }
+        Decision::Held { pots, op, group: self.group.clone() }
+    }
+
+    /// Closes an open hold; `None` when it is not open (closed before, or never there).
+    pub fn close(&mut self, close: Close, price_id: Option<[u8; 16]>, now: i64) -> Option<(Closed, u64)> {
+        let open = self.open.remove(&close.call)?;
+        let charge = close.charge.nano();
+        let account = self.accounts.get_mut(&open.account)?;
+        let settlement = ledger::settle(open.held, account.available, charge, open.paid_only);
+        account.available = account.available.minus(settlement.extend).plus(settlement.release.minus(settlement.take));
+        account.held = account.held.minus(open.held);
+        let captured = settlement.take.total();
+        if let Some(key) = self.keys.get_mut(&open.key) {
+            key.held -= open.held.total();
+            key.spent = key.spent.saturating_add(captured);
+        }
+        let keep = captured > 0 || close.reply.is_some() || close.ending == Ending::Answered;
+        let at = self.tick(now);
+        let op = self.push(Op::Close(Box::new(CloseOp {
+            call: close.call,
+            account: open.account,
+            key: open.key,
+            at,
+            ending: close.ending,
+            reason: close.reason,
+            held: open.held,
+            settlement,
+            price_id: price_id.unwrap_or(open.price_id),
+            row: close.row,
+            idem: open.idem.map(|key_hash| IdemEnd { key_hash, keep, reply: close.reply }),
+        })));
+        if let Some(known) = open.idem.and_then(|hash| self.idem.get_mut(&(open.account, hash))) {
+            known.state = if keep { IdemState::Done } else { IdemState::Free };
+            known.op = op;
+        }
+        let closed = Closed {
+            captured: Money::from_nano(captured),
+            write_off: Money::from_nano(settlement.write_off),
+            applied: true,
+        };
+        Some((closed, op))
+    }
+
+    /// Drops finished idempotency keys that the database has; later readers of the database must look again.
+    pub fn drop_finished_idem(&mut self, durable: u64) {
+        let before = self.idem.len();
+        self.idem.retain(|_, known| known.state == IdemState::Running || known.op > durable);
+        if self.idem.len() != before {
+            self.idem_epoch += 1;
+        }
+    }
+}
+
+fn repeated(known: &IdemBook, idem: &Idem) -> Decision {
+    if known.fingerprint != idem.fingerprint {
+        return Decision::Refused(HoldRefused::IdemConflict);
+    }
+    if known.state == IdemState::Running {
+        return Decision::Refused(HoldRefused::IdemRunning(known.call));
+    }
+    Decision::Done { call: known.call, op: known.op }
+}
+
+impl AccountBook {
+    pub fn of(account: &Account) -> Self {
+        Self {
+            available: Pots { trial: account.trial_available.nano(), paid: account.paid_available.nano() },
+            held: Pots { trial: account.trial_held.nano(), paid: account.paid_held.nano() },
+            closed: account.closed_at.is_some(),
+        }
+    }
+}
+
+impl KeyBook {
+    pub fn of(key: &Key) -> Self {
+        Self { account: key.account, cap: key.cap.map(Money::nano), spent: key.spent.nano(), held: key.held.nano() }
+    }
+}

@@ -1,0 +1,151 @@
+//! Holds, closes, marks and refusals on the embedded engine: decided in memory, journalled, queued.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::time::Instant;
+use tollgate_catalog::Money;
+
+use super::books::Decision;
+use super::ops::{Op, RefusalOp};
+use super::{Engine, lock};
+use crate::call::{Close, Closed, Hold, HoldRefused, Mark, StoredReply, UsageFacts, tidy_raw_usage};
+use crate::group::{Closing, ClosingWait, Held, HeldWait};
+use crate::ids::{AccountId, CallId};
+use crate::journal::record;
+
+/// Above this many queued operations the usage rows of refusals are left out.
+const REFUSAL_LIMIT: usize = 20_000;
+
+impl Engine {
+    pub async fn hold(&self, mut hold: Hold) -> Result<Held, HoldRefused> {
+        let shared = &self.shared;
+        if shared.down.load(Ordering::Acquire) || !shared.journal.accepts(shared.durable()) {
+            return Err(HoldRefused::Unavailable);
+        }
+        if hold.amount.is_negative() {
+            return Err(HoldRefused::Insufficient);
+        }
+        let mut epoch = self.look_up_idem(&hold).await?;
+        for _ in 0..3 {
+            match self.decide(&mut hold, epoch) {
+                None => epoch = self.look_up_idem(&hold).await?,
+                Some(Decision::Held { pots, op, group }) => {
+                    let until = Instant::now() + self.options.hold_deadline;
+                    return Ok(Held {
+                        call: hold.call,
+                        trial: Money::from_nano(pots.trial),
+                        paid: Money::from_nano(pots.paid),
+                        wait: HeldWait::Group { group, op, until },
+                    });
+                }
+                Some(Decision::Refused(refused)) => return Err(refused),
+                Some(Decision::Done { call, op }) => return Err(self.finished(&hold, call, op).await),
+                Some(Decision::Unknown) => match self.load(hold.account, hold.key).await {
+                    Ok(true) => {}
+                    Ok(false) => return Err(HoldRefused::NoAccount),
+                    Err(_) => return Err(HoldRefused::Unavailable),
+                },
+            }
+        }
+        Err(HoldRefused::Unavailable)
+    }
+
+    /// `None`: what was read about the idempotency key may be out of date.
+    fn decide(&self, hold: &mut Hold, epoch: u64) -> Option<Decision> {
+        let now = self.now();
+        let mut books = lock(&self.shared.books);
+        if hold.idem.is_some() && books.idem_epoch != epoch {
+            return None;
+        }
+        let decision = books.hold(hold, now);
+        if matches!(decision, Decision::Held { .. }) {
+            self.shared.ring(books);
+        }
+        Some(decision)
+    }
+
+    /// Reads an idempotency key that memory does not know. Returns the epoch the answer belongs to.
+    async fn look_up_idem(&self, hold: &Hold) -> Result<u64, HoldRefused> {
+        let Some(idem) = hold.idem else { return Ok(0) };
+        let slot = (hold.account, idem.key_hash);
+        let (epoch, known) = {
+            let books = lock(&self.shared.books);
+            (books.idem_epoch, books.idem.contains_key(&slot))
+        };
+        if known {
+            return Ok(epoch);
+        }
+        let stored = self.readers.idem(slot.0, slot.1).await.map_err(|_| HoldRefused::Unavailable)?;
+        match stored {
+            None => Ok(epoch),
+            Some(stored) if stored.fingerprint != idem.fingerprint => Err(HoldRefused::IdemConflict),
+            Some(stored) if stored.done => Err(HoldRefused::IdemDone { call: stored.call, reply: stored.reply }),
+            // Running in the database but unknown to memory: memory has just dropped it, so it has ended since.
+            Some(stored) => Err(HoldRefused::IdemRunning(stored.call)),
+        }
+    }
+
+    /// The first call with this key has ended; its reply is in the database as soon as its close is committed.
+    async fn finished(&self, hold: &Hold, call: CallId, op: u64) -> HoldRefused {
+        if self.shared.durable() < op && self.flush().await.is_err() {
+            return HoldRefused::Unavailable;
+        }
+        let Some(idem) = hold.idem else { return HoldRefused::Unavailable };
+        let reply: Option<StoredReply> = match self.readers.idem(hold.account, idem.key_hash).await {
+            Ok(stored) => stored.and_then(|s| s.reply),
+            Err(_) => return HoldRefused::Unavailable,
+        };
+        HoldRefused::IdemDone { call, reply }
+    }
+
+    pub fn close(self: &Arc<Self>, mut close: Close) -> Closing {
+        close.row.raw_usage = tidy_raw_usage(close.row.raw_usage.take());
+        let mut written = record::write_close(&close, &self.shared.known_prices);
+        let call = close.call;
+        let price_id = close.row.price.as_ref().map(|p| p.id());
+        let Some((closed, op, group)) = self.close_in_books(close, price_id) else {
+            self.shared.late_closes.fetch_add(1, Ordering::Relaxed);
+            return Closing { wait: ClosingWait::Done(Closed::default()) };
+        };
+        self.shared.journal.append_close(call, op, &mut written, self.shared.durable());
+        Closing { wait: ClosingWait::Group { closed, group, op, engine: self.clone() } }
+    }
+
+    /// The close without the journal: for the journal's own replay.
+    pub(super) fn close_in_books(
+        &self,
+        close: Close,
+        price_id: Option<[u8; 16]>,
+    ) -> Option<(Closed, u64, Arc<crate::group::Group>)> {
+        let now = self.now();
+        let mut books = lock(&self.shared.books);
+        let (closed, op) = books.close(close, price_id, now)?;
+        let group = books.group.clone();
+        self.shared.nudge(books);
+        if !closed.write_off.is_zero() {
+            self.shared.write_offs.fetch_add(closed.write_off.nano(), Ordering::Relaxed);
+        }
+        Some((closed, op, group))
+    }
+
+    pub fn mark(&self, mut mark: Mark) {
+        if !lock(&self.shared.books).open.contains_key(&mark.call) {
+            return;
+        }
+        mark.row.raw_usage = tidy_raw_usage(mark.row.raw_usage.take());
+        let written = record::write_mark(&mark, &self.shared.known_prices);
+        self.shared.journal.append_mark(mark.call, written, self.shared.durable());
+    }
+
+    pub fn note_refusal(&self, call: CallId, account: AccountId, reason: String, mut row: UsageFacts) {
+        row.raw_usage = tidy_raw_usage(row.raw_usage.take());
+        let mut books = lock(&self.shared.books);
+        if books.queue.len() >= REFUSAL_LIMIT || books.stop || self.shared.down.load(Ordering::Relaxed) {
+            self.shared.refusals_dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        books.push(Op::Refusal(Box::new(RefusalOp { call, account, reason, row })));
+        self.shared.nudge(books);
+    }
+}

@@ -1,0 +1,238 @@
+//! The embedded engine: one SQLite file owned by one process. Decisions are made in memory (`books`), written in
+//! groups by one thread (`writer`, `apply`), and read by a few connections apart (`read`).
+
+mod apply;
+mod books;
+mod calls;
+mod open;
+mod ops;
+mod read;
+mod records;
+mod recover;
+mod writer;
+
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+
+use tollgate_catalog::Money;
+
+use crate::group::Group;
+use crate::ids::Maker;
+use crate::journal::Journal;
+use crate::ledger::Pots;
+use crate::price::KnownPrices;
+use crate::report::Gauges;
+use crate::world::{Options, World};
+use apply::Outcome;
+use books::{Books, Nap};
+use ops::Op;
+use read::Readers;
+
+pub(crate) struct Engine {
+    shared: Arc<Shared>,
+    readers: Readers,
+    writer: Mutex<Option<JoinHandle<()>>>,
+    ids: Maker,
+    options: Options,
+    world: World,
+    /// Held for as long as the engine lives: one process owns the data directory.
+    _owner: File,
+}
+
+/// What the writer thread and the callers share.
+struct Shared {
+    books: Mutex<Books>,
+    bell: Condvar,
+    journal: Journal,
+    known_prices: KnownPrices,
+    /// The last operation that is committed.
+    durable: AtomicU64,
+    down: AtomicBool,
+    commits: AtomicU64,
+    committed_ops: AtomicU64,
+    largest_group: AtomicU64,
+    write_offs: AtomicI64,
+    late_closes: AtomicU64,
+    refusals_dropped: AtomicU64,
+    breaches: AtomicU64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic while the lock was held cannot leave half a decision: every change under it is arithmetic.
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+impl Shared {
+    fn new(books: Books, journal: Journal) -> Self {
+        Self {
+            books: Mutex::new(books),
+            bell: Condvar::new(),
+            journal,
+            known_prices: KnownPrices::default(),
+            durable: AtomicU64::new(0),
+            down: AtomicBool::new(false),
+            commits: AtomicU64::new(0),
+            committed_ops: AtomicU64::new(0),
+            largest_group: AtomicU64::new(0),
+            write_offs: AtomicI64::new(0),
+            late_closes: AtomicU64::new(0),
+            refusals_dropped: AtomicU64::new(0),
+            breaches: AtomicU64::new(0),
+        }
+    }
+
+    fn durable(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    fn set_down(&self, down: bool) {
+        if self.down.swap(down, Ordering::AcqRel) != down {
+            tracing::warn!(down, "the ledger's database changed state");
+        }
+    }
+
+    /// Wakes the writer for an operation somebody waits for.
+    fn ring(&self, mut books: MutexGuard<'_, Books>) {
+        books.hurry = true;
+        let sleeps = books.nap != Nap::Awake;
+        if sleeps {
+            books.nap = Nap::Awake;
+        }
+        drop(books);
+        if sleeps {
+            self.bell.notify_one();
+        }
+    }
+
+    /// Makes sure the writer comes round in a while, for an operation nobody waits for.
+    fn nudge(&self, mut books: MutexGuard<'_, Books>) {
+        let asleep = books.nap == Nap::Asleep;
+        if asleep {
+            books.nap = Nap::Awake;
+        }
+        drop(books);
+        if asleep {
+            self.bell.notify_one();
+        }
+    }
+
+    /// Brings committed credits into the books in memory.
+    fn credit_books(&self, ops: &[Op], outcomes: &[Outcome]) {
+        for (op, outcome) in ops.iter().zip(outcomes) {
+            let Op::Credit(op, _) = op else { continue };
+            let mut books = lock(&self.books);
+            let done = match outcome {
+                Outcome::Credit(Ok(done)) => Some(done),
+                _ => None,
+            };
+            if let Some(account) = books.accounts.get_mut(&op.credit.account) {
+                // What was taken in advance is given back first, then what really happened is booked.
+                account.available = account.available.plus(op.taken);
+                account.available = account.available.plus(done.map_or(Pots::default(), |d| d.added));
+            }
+            if let Some((key, amount)) = done.and_then(|d| d.unspent)
+                && let Some(key) = books.keys.get_mut(&key)
+            {
+                key.spent -= amount;
+            }
+        }
+    }
+}
+
+impl Engine {
+    fn now(&self) -> i64 {
+        (self.world.now_ms)()
+    }
+
+    /// Somebody waits for what is queued.
+    pub fn hurry(&self) {
+        let books = lock(&self.shared.books);
+        if !books.queue.is_empty() {
+            self.shared.ring(books);
+        }
+    }
+
+    /// The group of what is queued (and a ring for it), and the number of the last operation.
+    fn last_queued(&self) -> (Option<Arc<Group>>, u64) {
+        let books = lock(&self.shared.books);
+        let last = books.next_op - 1;
+        if books.queue.is_empty() {
+            return (None, last);
+        }
+        let group = books.group.clone();
+        self.shared.ring(books);
+        (Some(group), last)
+    }
+
+    /// Waits until everything queued so far is committed.
+    async fn flush(&self) -> Result<(), crate::StoreError> {
+        let (group, last) = self.last_queued();
+        let until = tokio::time::Instant::now() + self.options.hold_deadline;
+        if let Some(group) = group {
+            // A refused operation of somebody else is not our trouble; waiting for operation 0 never is refused.
+            return group.wait(0, Some(until)).await;
+        }
+        // Nothing is queued, but a group may be on its way to the disk.
+        while self.shared.durable() < last {
+            if tokio::time::Instant::now() > until {
+                return Err(crate::StoreError::away("the commit takes too long"));
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        Ok(())
+    }
+
+    pub fn ready(&self) -> bool {
+        !self.shared.down.load(Ordering::Acquire)
+            && self.shared.journal.accepts(self.shared.durable())
+            && !lock(&self.shared.books).stop
+    }
+
+    pub fn gauges(&self) -> Gauges {
+        let s = &self.shared;
+        let now = self.now();
+        let mut g = Gauges {
+            journal_bytes: s.journal.waiting_bytes(s.durable()),
+            down: s.down.load(Ordering::Relaxed),
+            commits: s.commits.load(Ordering::Relaxed),
+            committed_ops: s.committed_ops.load(Ordering::Relaxed),
+            largest_group: s.largest_group.load(Ordering::Relaxed),
+            write_off_total: Money::from_nano(s.write_offs.load(Ordering::Relaxed)),
+            late_closes: s.late_closes.load(Ordering::Relaxed),
+            refusals_dropped: s.refusals_dropped.load(Ordering::Relaxed),
+            breaches: s.breaches.load(Ordering::Relaxed),
+            ..Gauges::default()
+        };
+        let books = lock(&s.books);
+        g.count_open(books.open.values().map(|o| now.saturating_sub(o.at)));
+        g.queue_len = books.next_op - 1 - s.durable().min(books.next_op - 1);
+        let oldest = books.queued_since.filter(|_| !books.queue.is_empty()).map(|t| t.elapsed());
+        g.settle_lag_ms = oldest.map_or(0, |t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX));
+        g
+    }
+
+    pub async fn shut(&self) {
+        {
+            let mut books = lock(&self.shared.books);
+            books.stop = true;
+        }
+        self.shared.bell.notify_all();
+        let writer = lock(&self.writer).take();
+        if let Some(writer) = writer {
+            let joined = tokio::task::spawn_blocking(move || writer.join()).await;
+            if !matches!(joined, Ok(Ok(()))) {
+                tracing::error!("the writer thread did not end well");
+            }
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // Only a message: the thread writes what is queued and ends.
+        lock(&self.shared.books).stop = true;
+        self.shared.bell.notify_all();
+    }
+}

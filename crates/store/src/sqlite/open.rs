@@ -1,0 +1,188 @@
+//! Opening the embedded engine: one owner, the schema, the books, the journal, then whatever a crash left open.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::books::{AccountBook, Books, IdemBook, IdemState, KeyBook};
+use super::ops::Open;
+use super::read::{self, Readers};
+use super::writer::Writer;
+use super::{Engine, Shared};
+use crate::error::StoreError;
+use crate::ids::{AccountId, CallId, KeyId, Maker};
+use crate::journal::Journal;
+use crate::ledger::{Kind, Pots};
+use crate::report::Recovered;
+use crate::world::{Options, Place, World};
+
+const FILE: &str = "tollgate.db";
+/// Migrations in order; the schema version is how many have run. Never change one that was released.
+const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
+
+impl Engine {
+    pub async fn open(place: &Place, options: Options, world: World) -> Result<(Arc<Self>, Recovered), StoreError> {
+        let dir = place.data_dir.clone();
+        let made = tokio::task::spawn_blocking(move || Self::prepare(&dir, options, world));
+        let (engine, journal) = made.await.map_err(StoreError::broken)??;
+        let recovered = engine.recover(journal).await?;
+        Ok((engine, recovered))
+    }
+
+    fn prepare(dir: &Path, options: Options, world: World) -> Result<(Arc<Self>, Vec<Vec<u8>>), StoreError> {
+        std::fs::create_dir_all(dir)?;
+        let owner = own(dir)?;
+        let path = dir.join(FILE);
+        let mut conn = connect(&path)?;
+        migrate(&mut conn)?;
+        let (journal, records) = Journal::open(dir, options.journal_segment, options.journal_limit)?;
+        let (books, open, next_seq) = load(&conn)?;
+        let shared = Arc::new(Shared::new(books, journal));
+        let mut prices = conn.prepare("SELECT id FROM price")?;
+        let known = prices.query_map([], |r| r.get(0))?.collect::<Result<Vec<[u8; 16]>, _>>()?;
+        drop(prices);
+        shared.known_prices.add(known);
+        let writer = Writer {
+            conn,
+            shared: shared.clone(),
+            pace: options.commit_pace,
+            next_seq,
+            open,
+            watermark_at: Instant::now(),
+            wal: dir.join(format!("{FILE}-wal")),
+        };
+        let thread = std::thread::Builder::new().name("ledger".into()).spawn(move || writer.run())?;
+        let engine = Arc::new(Self {
+            shared,
+            readers: Readers::new(path),
+            writer: Mutex::new(Some(thread)),
+            ids: Maker::new(world.clone()),
+            options,
+            world,
+            _owner: owner,
+        });
+        Ok((engine, records))
+    }
+}
+
+/// The lock goes with the process, however it ends.
+fn own(dir: &Path) -> Result<File, StoreError> {
+    let path = dir.join("lock");
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(StoreError::InUse(dir.display().to_string())),
+        Err(std::fs::TryLockError::Error(error)) => Err(error.into()),
+    }
+}
+
+fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let conn = Connection::open(path)?;
+    conn.set_prepared_statement_cache_capacity(64);
+    conn.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 20; PRAGMA foreign_keys = ON; \
+         PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;",
+    )?;
+    Ok(conn)
+}
+
+fn migrate(conn: &mut Connection) -> Result<(), StoreError> {
+    conn.execute_batch("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)")?;
+    let version: Option<i64> = conn.query_row("SELECT max(version) FROM schema_version", [], |r| r.get(0))?;
+    let done = usize::try_from(version.unwrap_or(0)).unwrap_or(usize::MAX);
+    if done > MIGRATIONS.len() {
+        return Err(StoreError::broken("the database was made by a newer version"));
+    }
+    for (i, sql) in MIGRATIONS.iter().enumerate().skip(done) {
+        let tx = conn.transaction()?;
+        tx.execute_batch(sql)?;
+        tx.execute("INSERT INTO schema_version (version) VALUES (?1)", params![i as i64 + 1])?;
+        tx.commit()?;
+    }
+    Ok(())
+}
+
+/// The books as the database has them: open holds with their accounts and keys; others come when they are used.
+fn load(conn: &Connection) -> Result<(Books, HashMap<CallId, i64>, i64), StoreError> {
+    let (last_seq, last_at): (i64, i64) = conn
+        .query_row("SELECT seq, at FROM entry ORDER BY seq DESC LIMIT 1", [], |r| Ok((r.get(0)?, r.get(1)?)))
+        .optional()?
+        .unwrap_or((0, 0));
+    let watermark: i64 = conn
+        .query_row("SELECT value FROM meta WHERE name = 'oldest_open_seq'", [], |r| r.get(0))
+        .optional()?
+        .unwrap_or(0);
+    let mut books = Books::new(last_at);
+    let mut seqs = HashMap::new();
+    let mut entries = conn.prepare(
+        "SELECT seq, kind, call_id, account_id, key_id, trial, paid, at, price_id, model, endpoint, expires_at, \
+         paid_only FROM entry WHERE seq >= ?1 ORDER BY seq",
+    )?;
+    let mut rows = entries.query(params![watermark])?;
+    while let Some(r) = rows.next()? {
+        let call = r.get::<_, Option<[u8; 16]>>(2)?.map(CallId);
+        let (Some(kind), Some(call)) = (Kind::from_code(r.get(1)?), call) else { continue };
+        let pots = Pots { trial: r.get(5)?, paid: r.get(6)? };
+        match kind {
+            Kind::Hold => {
+                let open = Open {
+                    account: AccountId(r.get(3)?),
+                    key: KeyId(r.get(4)?),
+                    held: pots,
+                    paid_only: r.get(12)?,
+                    at: r.get(7)?,
+                    expires_at: r.get(11)?,
+                    price_id: r.get(8)?,
+                    model: r.get(9)?,
+                    endpoint: r.get::<_, String>(10)?.into(),
+                    idem: None,
+                };
+                books.open.insert(call, open);
+                seqs.insert(call, r.get(0)?);
+            }
+            Kind::Settle | Kind::Void | Kind::Expire => {
+                books.open.remove(&call);
+                seqs.remove(&call);
+            }
+            Kind::Extend | Kind::WriteOff | Kind::TopUp | Kind::Adjust | Kind::Refund => {}
+        }
+    }
+    load_owners(conn, &mut books)?;
+    load_running_idem(conn, &mut books)?;
+    Ok((books, seqs, last_seq + 1))
+}
+
+fn load_owners(conn: &Connection, books: &mut Books) -> Result<(), StoreError> {
+    for open in books.open.values() {
+        if !books.accounts.contains_key(&open.account)
+            && let Some(found) = read::account(conn, open.account)?
+        {
+            books.accounts.insert(open.account, AccountBook::of(&found));
+        }
+        if !books.keys.contains_key(&open.key)
+            && let Some(found) = read::key(conn, open.key)?
+        {
+            books.keys.insert(open.key, KeyBook::of(&found));
+        }
+    }
+    Ok(())
+}
+
+fn load_running_idem(conn: &Connection, books: &mut Books) -> Result<(), StoreError> {
+    let mut running = conn.prepare("SELECT account_id, key_hash, fingerprint, call_id FROM idem WHERE done = 0")?;
+    let mut rows = running.query([])?;
+    while let Some(r) = rows.next()? {
+        let (account, key_hash) = (AccountId(r.get(0)?), r.get(1)?);
+        let call = CallId(r.get(3)?);
+        if let Some(open) = books.open.get_mut(&call) {
+            open.idem = Some(key_hash);
+        }
+        let known = IdemBook { fingerprint: r.get(2)?, call, state: IdemState::Running, op: 0 };
+        books.idem.insert((account, key_hash), known);
+    }
+    Ok(())
+}

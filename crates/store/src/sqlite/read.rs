@@ -1,0 +1,260 @@
+//! Reading: a few connections of their own, on blocking threads, so that reports never hold up the ledger.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use tokio::sync::Semaphore;
+use tollgate_catalog::Money;
+
+use super::lock;
+use crate::account::{Account, Key, KeyAndAccount};
+use crate::call::{Counters, Ending, Page, StoredReply, UsageRow};
+use crate::error::StoreError;
+use crate::ids::{AccountId, CallId, KeyId};
+
+/// So many reads at a time; more wait.
+const READERS: usize = 4;
+
+pub(super) struct Readers {
+    path: PathBuf,
+    idle: Arc<Mutex<Vec<Connection>>>,
+    permits: Arc<Semaphore>,
+}
+
+/// A row of `idem`.
+pub(super) struct StoredIdem {
+    pub fingerprint: [u8; 32],
+    pub call: CallId,
+    pub done: bool,
+    pub reply: Option<StoredReply>,
+}
+
+impl Readers {
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, idle: Arc::default(), permits: Arc::new(Semaphore::new(READERS)) }
+    }
+
+    pub async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    {
+        let permit = self.permits.clone().acquire_owned().await.map_err(StoreError::away)?;
+        let (idle, path) = (self.idle.clone(), self.path.clone());
+        let done = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            let free = lock(&idle).pop();
+            let conn = match free {
+                Some(conn) => conn,
+                None => connect(&path)?,
+            };
+            let result = work(&conn);
+            lock(&idle).push(conn);
+            result
+        });
+        done.await.map_err(StoreError::away)?
+    }
+
+    pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
+        self.read(move |c| Ok(account(c, id)?)).await
+    }
+
+    pub async fn accounts(&self, after: Option<AccountId>, limit: u32) -> Result<Vec<Account>, StoreError> {
+        let after = after.map_or([0; 16], |a| a.0);
+        self.read(move |c| {
+            let sql = format!("SELECT {ACCOUNT} FROM account a WHERE a.id > ?1 ORDER BY a.id LIMIT ?2");
+            let mut s = c.prepare_cached(&sql)?;
+            let rows = s.query_map(params![after, limit], |r| read_account(r, 0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    pub async fn key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
+        self.read(move |c| Ok(key(c, id)?)).await
+    }
+
+    pub async fn keys(&self, account: AccountId) -> Result<Vec<Key>, StoreError> {
+        self.read(move |c| {
+            let sql = format!("SELECT {KEY} FROM key k WHERE k.account_id = ?1 ORDER BY k.id");
+            let mut s = c.prepare_cached(&sql)?;
+            let rows = s.query_map(params![account.0], |r| read_key(r, 0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    pub async fn key_by_hash(&self, hash: [u8; 32]) -> Result<Option<KeyAndAccount>, StoreError> {
+        self.read(move |c| {
+            let sql =
+                format!("SELECT {KEY}, {ACCOUNT} FROM key k JOIN account a ON a.id = k.account_id WHERE k.hash = ?1");
+            Ok(c.prepare_cached(&sql)?.query_row(params![hash], read_key_and_account).optional()?)
+        })
+        .await
+    }
+
+    pub async fn keys_changed_since(&self, since: i64) -> Result<Vec<KeyAndAccount>, StoreError> {
+        self.read(move |c| {
+            let sql = format!(
+                "SELECT {KEY}, {ACCOUNT} FROM key k JOIN account a ON a.id = k.account_id WHERE k.id IN ( \
+                 SELECT id FROM key WHERE changed_at >= ?1 UNION SELECT k2.id FROM key k2 JOIN account a2 \
+                 ON a2.id = k2.account_id WHERE a2.changed_at >= ?1) ORDER BY k.id"
+            );
+            let mut s = c.prepare_cached(&sql)?;
+            let rows = s.query_map(params![since], read_key_and_account)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    pub async fn usage(&self, account: Option<AccountId>, page: Page) -> Result<Vec<UsageRow>, StoreError> {
+        let before = page.before.map_or([0xff; 16], |c| c.0);
+        self.read(move |c| {
+            let filter = if account.is_some() { "u.account_id = ?3 AND" } else { "?3 IS NULL AND" };
+            let sql = format!(
+                "SELECT {USAGE}, NULL FROM usage u WHERE {filter} u.call_id < ?1 ORDER BY u.call_id DESC LIMIT ?2"
+            );
+            let mut s = c.prepare_cached(&sql)?;
+            let rows = s.query_map(params![before, page.limit, account.map(|a| a.0)], read_usage)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    pub async fn usage_of(&self, account: AccountId, call: CallId) -> Result<Option<UsageRow>, StoreError> {
+        self.read(move |c| {
+            let sql = format!(
+                "SELECT {USAGE}, p.json FROM usage u LEFT JOIN price p ON p.id = u.price_id \
+                 WHERE u.account_id = ?1 AND u.call_id = ?2"
+            );
+            Ok(c.prepare_cached(&sql)?.query_row(params![account.0, call.0], read_usage).optional()?)
+        })
+        .await
+    }
+
+    pub async fn idem(&self, account: AccountId, hash: [u8; 32]) -> Result<Option<StoredIdem>, StoreError> {
+        self.read(move |c| {
+            let sql = "SELECT fingerprint, call_id, done, status, content_type, reply FROM idem \
+                       WHERE account_id = ?1 AND key_hash = ?2";
+            let found = c.prepare_cached(sql)?.query_row(params![account.0, hash], |r| {
+                let reply = match r.get::<_, Option<Vec<u8>>>(5)? {
+                    Some(body) => Some(StoredReply { status: r.get(3)?, content_type: r.get(4)?, body: body.into() }),
+                    None => None,
+                };
+                Ok(StoredIdem { fingerprint: r.get(0)?, call: CallId(r.get(1)?), done: r.get(2)?, reply })
+            });
+            Ok(found.optional()?)
+        })
+        .await
+    }
+}
+
+fn connect(path: &std::path::Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags)?;
+    conn.execute_batch("PRAGMA busy_timeout = 1000; PRAGMA query_only = ON; PRAGMA temp_store = MEMORY;")?;
+    Ok(conn)
+}
+
+pub(super) fn account(c: &Connection, id: AccountId) -> rusqlite::Result<Option<Account>> {
+    let sql = format!("SELECT {ACCOUNT} FROM account a WHERE a.id = ?1");
+    c.prepare_cached(&sql)?.query_row(params![id.0], |r| read_account(r, 0)).optional()
+}
+
+pub(super) fn key(c: &Connection, id: KeyId) -> rusqlite::Result<Option<Key>> {
+    let sql = format!("SELECT {KEY} FROM key k WHERE k.id = ?1");
+    c.prepare_cached(&sql)?.query_row(params![id.0], |r| read_key(r, 0)).optional()
+}
+
+const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.trial_available, a.paid_available, a.trial_held, \
+     a.paid_held, a.topped_up, a.groups, a.closed_at";
+const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k.changed_at, k.expires_at, k.revoked_at, \
+     k.models, k.cidrs, k.cap, k.spent, k.held";
+const KEY_COLUMNS: usize = 14;
+const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
+     u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
+     u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.input, u.cache_read, u.cache_write_5m, u.cache_write_1h, \
+     u.image_input, u.audio_input, u.output, u.reasoning, u.image_output, u.audio_output, u.calls, u.seconds";
+const USAGE_COLUMNS: usize = 33;
+
+fn money(r: &Row<'_>, i: usize) -> rusqlite::Result<Money> {
+    r.get(i).map(Money::from_nano)
+}
+
+fn list(r: &Row<'_>, i: usize) -> rusqlite::Result<Option<Vec<String>>> {
+    let text: Option<String> = r.get(i)?;
+    Ok(text.and_then(|t| serde_json::from_str(&t).ok()))
+}
+
+fn read_account(r: &Row<'_>, at: usize) -> rusqlite::Result<Account> {
+    Ok(Account {
+        id: AccountId(r.get(at)?),
+        name: r.get(at + 1)?,
+        created_at: r.get(at + 2)?,
+        changed_at: r.get(at + 3)?,
+        trial_available: money(r, at + 4)?,
+        paid_available: money(r, at + 5)?,
+        trial_held: money(r, at + 6)?,
+        paid_held: money(r, at + 7)?,
+        topped_up: r.get(at + 8)?,
+        groups: list(r, at + 9)?.unwrap_or_default(),
+        closed_at: r.get(at + 10)?,
+    })
+}
+
+fn read_key(r: &Row<'_>, at: usize) -> rusqlite::Result<Key> {
+    Ok(Key {
+        id: KeyId(r.get(at)?),
+        account: AccountId(r.get(at + 1)?),
+        hash: r.get(at + 2)?,
+        prefix: r.get(at + 3)?,
+        name: r.get(at + 4)?,
+        created_at: r.get(at + 5)?,
+        changed_at: r.get(at + 6)?,
+        expires_at: r.get(at + 7)?,
+        revoked_at: r.get(at + 8)?,
+        models: list(r, at + 9)?,
+        cidrs: list(r, at + 10)?,
+        cap: r.get::<_, Option<i64>>(at + 11)?.map(Money::from_nano),
+        spent: money(r, at + 12)?,
+        held: money(r, at + 13)?,
+    })
+}
+
+fn read_key_and_account(r: &Row<'_>) -> rusqlite::Result<KeyAndAccount> {
+    Ok(KeyAndAccount { key: read_key(r, 0)?, account: read_account(r, KEY_COLUMNS)? })
+}
+
+fn read_usage(r: &Row<'_>) -> rusqlite::Result<UsageRow> {
+    let mut counters = [0i64; 12];
+    for (i, n) in counters.iter_mut().enumerate() {
+        *n = r.get(21 + i)?;
+    }
+    let price: Option<String> = r.get(USAGE_COLUMNS)?;
+    Ok(UsageRow {
+        call: CallId(r.get(0)?),
+        account: AccountId(r.get(1)?),
+        key: KeyId(r.get(2)?),
+        at: r.get(3)?,
+        ended_at: r.get(4)?,
+        endpoint: r.get(5)?,
+        model: r.get(6)?,
+        provider: r.get(7)?,
+        upstream_model: r.get(8)?,
+        ending: Ending::from_code(r.get(9)?),
+        reason: r.get(10)?,
+        status: r.get(11)?,
+        counters: Counters::from_columns(counters),
+        estimated: r.get(12)?,
+        hold: money(r, 13)?,
+        charge: money(r, 14)?,
+        refunded: money(r, 15)?,
+        write_off: money(r, 16)?,
+        raw_usage: r.get(17)?,
+        attempts: r.get(18)?,
+        first_byte_ms: r.get(19)?,
+        tier: r.get(20)?,
+        price: price.and_then(|p| serde_json::from_str(&p).ok()),
+    })
+}

@@ -1,0 +1,237 @@
+//! Accounts, keys, credit, usage and housekeeping on the embedded engine.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::oneshot;
+use tollgate_catalog::Money;
+
+use super::books::{AccountBook, KeyBook};
+use super::ops::{CreditOp, Op, Reply};
+use super::{Engine, lock};
+use crate::account::{Account, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret};
+use crate::call::{Page, UsageRow};
+use crate::error::StoreError;
+use crate::ids::{AccountId, CallId, KeyId};
+use crate::ledger::Pots;
+use crate::report::{Report, Swept};
+
+impl Engine {
+    /// Queues an operation and waits for its outcome.
+    async fn ask<T>(&self, make: impl FnOnce(Reply<T>) -> Op) -> Result<T, StoreError> {
+        let (send, receive) = oneshot::channel();
+        {
+            let mut books = lock(&self.shared.books);
+            if books.stop {
+                return Err(StoreError::away("the store is shut"));
+            }
+            books.push(make(Some(send)));
+            self.shared.ring(books);
+        }
+        receive.await.map_err(|_| StoreError::away("the store was shut"))?
+    }
+
+    pub async fn create_account(&self, new: NewAccount) -> Result<Account, StoreError> {
+        let id = new.id.unwrap_or_else(|| self.ids.account());
+        let now = self.now();
+        let account = Account {
+            id,
+            name: new.name,
+            created_at: now,
+            changed_at: now,
+            trial_available: Money::ZERO,
+            paid_available: Money::ZERO,
+            trial_held: Money::ZERO,
+            paid_held: Money::ZERO,
+            topped_up: false,
+            groups: new.groups,
+            closed_at: None,
+        };
+        self.ask(|reply| Op::Account(Box::new(account), reply)).await?;
+        self.account(id).await?.ok_or_else(|| StoreError::broken("a new account is gone"))
+    }
+
+    pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
+        let found = self.readers.account(id).await?;
+        Ok(found.map(|a| self.with_live_pots(a)))
+    }
+
+    pub async fn accounts(&self, after: Option<AccountId>, limit: u32) -> Result<Vec<Account>, StoreError> {
+        let found = self.readers.accounts(after, limit).await?;
+        Ok(found.into_iter().map(|a| self.with_live_pots(a)).collect())
+    }
+
+    /// Balances as they are now: the database is a few milliseconds behind the books.
+    fn with_live_pots(&self, mut account: Account) -> Account {
+        if let Some(book) = lock(&self.shared.books).accounts.get(&account.id) {
+            account.trial_available = Money::from_nano(book.available.trial);
+            account.paid_available = Money::from_nano(book.available.paid);
+            account.trial_held = Money::from_nano(book.held.trial);
+            account.paid_held = Money::from_nano(book.held.paid);
+        }
+        account
+    }
+
+    fn with_live_spending(&self, mut key: Key) -> Key {
+        if let Some(book) = lock(&self.shared.books).keys.get(&key.id) {
+            key.spent = Money::from_nano(book.spent);
+            key.held = Money::from_nano(book.held);
+        }
+        key
+    }
+
+    fn live(&self, found: KeyAndAccount) -> KeyAndAccount {
+        KeyAndAccount { key: self.with_live_spending(found.key), account: self.with_live_pots(found.account) }
+    }
+
+    pub async fn credit(&self, credit: Credit) -> Result<Credited, StoreError> {
+        let amount = credit.amount.nano();
+        if amount == 0 || (amount < 0 && credit.kind != CreditKind::Adjust) {
+            return Err(StoreError::Conflict("the amount must be above zero".into()));
+        }
+        let id = credit.account;
+        // A refund gives spending back to the key; the books must know the key before the database changes.
+        let key = match credit.kind {
+            CreditKind::Refund { call } => self.readers.usage_of(id, call).await?.map(|row| row.key),
+            _ => None,
+        };
+        if !self.load_account(id).await? {
+            return Err(StoreError::NotFound(id.to_string()));
+        }
+        if let Some(key) = key {
+            self.load_key(key).await?;
+        }
+        let taken = self.take_in_advance(&credit)?;
+        let at = {
+            let now = self.now();
+            lock(&self.shared.books).tick(now)
+        };
+        let op = CreditOp { credit, at, taken };
+        let done = self.ask(|reply| Op::Credit(Box::new(op), reply)).await?;
+        let account = self.account(id).await?.ok_or_else(|| StoreError::broken("an account is gone"))?;
+        Ok(Credited { applied: done.applied, account })
+    }
+
+    /// Money that an adjustment takes away must not be spent by a hold in the meantime.
+    fn take_in_advance(&self, credit: &Credit) -> Result<Pots, StoreError> {
+        let wanted = (-credit.amount.nano()).max(0);
+        let taken = match credit.pot {
+            Pot::Trial => Pots { trial: wanted, paid: 0 },
+            Pot::Paid => Pots { trial: 0, paid: wanted },
+        };
+        let mut books = lock(&self.shared.books);
+        let Some(account) = books.accounts.get_mut(&credit.account) else {
+            return Err(StoreError::NotFound(credit.account.to_string()));
+        };
+        let left = account.available.minus(taken);
+        if left.trial < 0 || left.paid < 0 {
+            return Err(StoreError::Conflict("the adjustment is above the available balance".into()));
+        }
+        account.available = left;
+        Ok(taken)
+    }
+
+    pub async fn create_key(&self, new: NewKey, secret: &str) -> Result<Key, StoreError> {
+        let now = self.now();
+        let key = Key {
+            id: self.ids.key(),
+            account: new.account,
+            hash: hash_secret(secret),
+            prefix: secret.chars().take(7).collect(),
+            name: new.name,
+            created_at: now,
+            changed_at: now,
+            expires_at: new.expires_at,
+            revoked_at: None,
+            models: new.models,
+            cidrs: new.cidrs,
+            cap: new.cap,
+            spent: Money::ZERO,
+            held: Money::ZERO,
+        };
+        let made = key.clone();
+        self.ask(|reply| Op::Key(Box::new(key), reply)).await?;
+        Ok(made)
+    }
+
+    pub async fn key_by_hash(&self, hash: [u8; 32]) -> Result<Option<KeyAndAccount>, StoreError> {
+        Ok(self.readers.key_by_hash(hash).await?.map(|found| self.live(found)))
+    }
+
+    pub async fn keys(&self, account: AccountId) -> Result<Vec<Key>, StoreError> {
+        let found = self.readers.keys(account).await?;
+        Ok(found.into_iter().map(|k| self.with_live_spending(k)).collect())
+    }
+
+    pub async fn revoke_key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
+        let now = self.now();
+        self.ask(|reply| Op::Revoke(id, now, reply)).await?;
+        Ok(self.readers.key(id).await?.map(|k| self.with_live_spending(k)))
+    }
+
+    pub async fn keys_changed_since(&self, since: i64) -> Result<Vec<KeyAndAccount>, StoreError> {
+        let found = self.readers.keys_changed_since(since).await?;
+        Ok(found.into_iter().map(|found| self.live(found)).collect())
+    }
+
+    pub async fn usage(&self, account: Option<AccountId>, page: Page) -> Result<Vec<UsageRow>, StoreError> {
+        self.flush().await?;
+        self.readers.usage(account, page).await
+    }
+
+    pub async fn usage_of(&self, account: AccountId, call: CallId) -> Result<Option<UsageRow>, StoreError> {
+        self.flush().await?;
+        self.readers.usage_of(account, call).await
+    }
+
+    /// Brings an account and a key into the books. `false`: one of them does not exist.
+    pub(super) async fn load(&self, account: AccountId, key: KeyId) -> Result<bool, StoreError> {
+        Ok(self.load_account(account).await? && self.load_key(key).await?)
+    }
+
+    async fn load_account(&self, id: AccountId) -> Result<bool, StoreError> {
+        if lock(&self.shared.books).accounts.contains_key(&id) {
+            return Ok(true);
+        }
+        let Some(found) = self.readers.account(id).await? else { return Ok(false) };
+        // Nothing can be under way for an account the books do not know, so what was read is current.
+        lock(&self.shared.books).accounts.entry(id).or_insert_with(|| AccountBook::of(&found));
+        Ok(true)
+    }
+
+    async fn load_key(&self, id: KeyId) -> Result<bool, StoreError> {
+        if lock(&self.shared.books).keys.contains_key(&id) {
+            return Ok(true);
+        }
+        let Some(found) = self.readers.key(id).await? else { return Ok(false) };
+        lock(&self.shared.books).keys.entry(id).or_insert_with(|| KeyBook::of(&found));
+        Ok(true)
+    }
+
+    pub async fn sweep(self: &Arc<Self>, now: i64) -> Result<Swept, StoreError> {
+        let due: Vec<CallId> = {
+            let mut books = lock(&self.shared.books);
+            books.drop_finished_idem(self.shared.durable());
+            books.open.iter().filter(|(_, o)| o.expires_at <= now).map(|(call, _)| *call).collect()
+        };
+        let expired = due.into_iter().filter(|call| self.resolve(*call, "expired")).count() as u64;
+        let retention = i64::try_from(self.options.idem_retention.as_millis()).unwrap_or(i64::MAX);
+        let before = now.saturating_sub(retention);
+        let forgotten = self.ask(|reply| Op::ForgetIdem { before, reply }).await?;
+        Ok(Swept { expired, orphaned: 0, forgotten })
+    }
+
+    /// One process owns the file: there is nobody to tell.
+    #[expect(clippy::unused_async, reason = "the verb waits on the other engine")]
+    pub async fn beat(&self, _now: i64) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    pub async fn verify(&self) -> Result<Report, StoreError> {
+        self.flush().await?;
+        let now = self.now();
+        let report = self.readers.read(move |c| crate::verify::sqlite(c, now)).await?;
+        self.shared.breaches.store(report.breaches.len() as u64, Ordering::Relaxed);
+        Ok(report)
+    }
+}

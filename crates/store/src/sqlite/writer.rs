@@ -1,0 +1,269 @@
+//! The one thread that writes. It takes what has queued, commits it as one group and wakes those who wait; then it
+//! lets at least the commit pace pass, because a commit costs the same for one operation and for a hundred.
+//! When the database refuses (disk full, locked), the group stays first in line and is tried again until it works.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode, params};
+
+use super::apply::{Apply, Outcome};
+use super::books::Nap;
+use super::ops::{Op, Reply};
+use super::{Shared, lock};
+use crate::error::StoreError;
+use crate::group::Group;
+use crate::ids::CallId;
+
+/// How long a close nobody waits for may stay queued, to share a commit with the next hold.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// The journal is synced when commits have been late for this long.
+const JOURNAL_SYNC: Duration = Duration::from_millis(50);
+/// How often the watermark of open holds is moved.
+const WATERMARK: Duration = Duration::from_secs(1);
+
+pub(super) struct Writer {
+    pub conn: Connection,
+    pub shared: Arc<Shared>,
+    pub pace: Duration,
+    pub next_seq: i64,
+    /// Entry of each open hold.
+    pub open: HashMap<CallId, i64>,
+    pub watermark_at: Instant,
+    pub wal: PathBuf,
+}
+
+struct Batch {
+    ops: Vec<Op>,
+    first: u64,
+    group: Arc<Group>,
+    since: Instant,
+}
+
+impl Batch {
+    fn last(&self) -> u64 {
+        self.first + self.ops.len() as u64 - 1
+    }
+}
+
+/// What a committed group leaves to be done.
+struct Committed {
+    outcomes: Vec<Outcome>,
+    failed: Vec<u64>,
+    new_prices: Vec<[u8; 16]>,
+    holds: Vec<(CallId, Option<i64>)>,
+    next_seq: i64,
+}
+
+impl Writer {
+    pub fn run(mut self) {
+        let mut last_commit: Option<Instant> = None;
+        while let Some(batch) = self.next_batch(last_commit) {
+            let started = Instant::now();
+            last_commit = Some(started);
+            match self.commit_until_done(&batch) {
+                Some(committed) => self.finish(batch, committed),
+                // Shut down while the database is away: what is not committed is in the journal.
+                None => break,
+            }
+        }
+        if let Err(error) = self.conn.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);") {
+            tracing::warn!(%error, "cannot tidy the database on the way out");
+        }
+    }
+
+    /// Waits for work. `None`: the store is shut and everything is written.
+    fn next_batch(&self, last_commit: Option<Instant>) -> Option<Batch> {
+        let mut idle_since = Instant::now();
+        let mut tidy = true;
+        let mut books = lock(&self.shared.books);
+        loop {
+            let waited = books.queued_since.filter(|_| !books.queue.is_empty()).map(|s| s.elapsed());
+            match waited {
+                None if books.stop => return None,
+                None => {
+                    let asleep = idle_since.elapsed() > Duration::from_secs(1);
+                    if asleep && tidy {
+                        tidy = false;
+                        drop(books);
+                        self.checkpoint();
+                        books = lock(&self.shared.books);
+                        continue;
+                    }
+                    books.nap = if asleep { Nap::Asleep } else { Nap::Dozing };
+                    books = if asleep {
+                        idle_since = Instant::now();
+                        self.shared.bell.wait(books).unwrap_or_else(|e| e.into_inner())
+                    } else {
+                        self.shared.bell.wait_timeout(books, PATIENCE).unwrap_or_else(|e| e.into_inner()).0
+                    };
+                }
+                Some(waited) if !(books.hurry || books.stop || waited >= PATIENCE) => {
+                    books.nap = Nap::Dozing;
+                    let rest = PATIENCE - waited;
+                    books = self.shared.bell.wait_timeout(books, rest).unwrap_or_else(|e| e.into_inner()).0;
+                }
+                Some(_) => {
+                    books.nap = Nap::Awake;
+                    let rest = last_commit.map_or(Duration::ZERO, |t| self.pace.saturating_sub(t.elapsed()));
+                    if !rest.is_zero() && !books.stop {
+                        drop(books);
+                        std::thread::sleep(rest);
+                        books = lock(&self.shared.books);
+                    }
+                    let ops = std::mem::take(&mut books.queue);
+                    books.hurry = false;
+                    let first = books.next_op - ops.len() as u64;
+                    let group = std::mem::take(&mut books.group);
+                    let since = books.queued_since.take().unwrap_or_else(Instant::now);
+                    return Some(Batch { ops, first, group, since });
+                }
+            }
+        }
+    }
+
+    fn commit_until_done(&mut self, batch: &Batch) -> Option<Committed> {
+        let mut pause = Duration::from_millis(20);
+        let mut isolate = false;
+        let mut tries_after_stop = 0;
+        loop {
+            match self.commit(batch, isolate) {
+                Ok(committed) => {
+                    self.shared.set_down(false);
+                    return Some(committed);
+                }
+                Err(error) if !isolate && is_refusal(&error) => {
+                    // One operation breaks a rule of the schema: find it and leave it out, the others must not wait.
+                    tracing::error!(%error, "the database refuses an operation");
+                    isolate = true;
+                }
+                Err(error) => {
+                    tracing::error!(%error, operations = batch.ops.len(), "cannot commit, trying again");
+                    self.shared.set_down(true);
+                    if batch.since.elapsed() > JOURNAL_SYNC {
+                        self.shared.journal.sync();
+                    }
+                    tries_after_stop += u32::from(lock(&self.shared.books).stop);
+                    if tries_after_stop > 20 {
+                        return None;
+                    }
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(Duration::from_millis(250));
+                }
+            }
+        }
+    }
+
+    fn commit(&mut self, batch: &Batch, isolate: bool) -> rusqlite::Result<Committed> {
+        let watermark = (self.watermark_at.elapsed() >= WATERMARK).then(|| self.watermark());
+        let tx = self.conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let mut apply = Apply::new(&tx, &self.shared.known_prices, self.next_seq);
+        let mut outcomes = Vec::with_capacity(batch.ops.len());
+        let mut failed = Vec::new();
+        for (i, op) in batch.ops.iter().enumerate() {
+            if isolate {
+                tx.execute_batch("SAVEPOINT one")?;
+                let written = apply.write(op).and_then(|o| apply.flush().map(|()| o));
+                if let Err(error) = &written
+                    && is_refusal(error)
+                {
+                    tracing::error!(%error, "left out an operation the database refuses");
+                    tx.execute_batch("ROLLBACK TO one; RELEASE one")?;
+                    apply.discard();
+                    failed.push(batch.first + i as u64);
+                    outcomes.push(Outcome::Plain);
+                    continue;
+                }
+                outcomes.push(written?);
+                tx.execute_batch("RELEASE one")?;
+            } else {
+                outcomes.push(apply.write(op)?);
+            }
+        }
+        apply.flush()?;
+        if let Some(seq) = watermark {
+            let sql = "INSERT OR REPLACE INTO meta (name, value) VALUES ('oldest_open_seq', ?1)";
+            tx.prepare_cached(sql)?.execute(params![seq])?;
+        }
+        let Apply { new_prices, holds, .. } = &mut apply;
+        let (new_prices, holds) = (std::mem::take(new_prices), std::mem::take(holds));
+        let next_seq = apply.next_seq();
+        drop(apply);
+        tx.commit()?;
+        if watermark.is_some() {
+            self.watermark_at = Instant::now();
+        }
+        Ok(Committed { outcomes, failed, new_prices, holds, next_seq })
+    }
+
+    /// Every entry before this one belongs to a closed hold. Entries of the running group come after it.
+    fn watermark(&self) -> i64 {
+        self.open.values().copied().min().unwrap_or(self.next_seq)
+    }
+
+    fn finish(&mut self, batch: Batch, committed: Committed) {
+        let shared = &self.shared;
+        self.next_seq = committed.next_seq;
+        for (call, seq) in committed.holds {
+            match seq {
+                Some(seq) => self.open.insert(call, seq),
+                None => self.open.remove(&call),
+            };
+        }
+        if !committed.new_prices.is_empty() {
+            shared.known_prices.add(committed.new_prices);
+        }
+        let (last, len) = (batch.last(), batch.ops.len() as u64);
+        shared.credit_books(&batch.ops, &committed.outcomes);
+        shared.durable.store(last, Ordering::Release);
+        shared.commits.fetch_add(1, Ordering::Relaxed);
+        shared.committed_ops.fetch_add(len, Ordering::Relaxed);
+        shared.largest_group.fetch_max(len, Ordering::Relaxed);
+        batch.group.finish(committed.failed);
+        for (op, outcome) in batch.ops.into_iter().zip(committed.outcomes) {
+            answer(op, outcome);
+        }
+    }
+
+    fn checkpoint(&self) {
+        if std::fs::metadata(&self.wal).is_ok_and(|m| m.len() > 0)
+            && let Err(error) = self.conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
+        {
+            tracing::debug!(%error, "checkpoint put off");
+        }
+    }
+}
+
+/// A rule of the schema was broken: trying again cannot help. Anything else may pass.
+fn is_refusal(error: &rusqlite::Error) -> bool {
+    match error {
+        rusqlite::Error::SqliteFailure(e, _) => {
+            matches!(e.code, ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)
+        }
+        _ => true,
+    }
+}
+
+fn answer(op: Op, outcome: Outcome) {
+    fn send<T>(reply: Reply<T>, value: Result<T, StoreError>) {
+        if let Some(reply) = reply {
+            // The asker may have gone; the operation is done all the same.
+            let _ = reply.send(value);
+        }
+    }
+    let refused = || StoreError::broken("the database refused the operation");
+    match (op, outcome) {
+        (Op::Account(_, reply) | Op::Key(_, reply) | Op::Revoke(_, _, reply), Outcome::Done(value)) => {
+            send(reply, value);
+        }
+        (Op::Account(_, reply) | Op::Key(_, reply) | Op::Revoke(_, _, reply), _) => send(reply, Err(refused())),
+        (Op::Credit(_, reply), Outcome::Credit(value)) => send(reply, value),
+        (Op::Credit(_, reply), _) => send(reply, Err(refused())),
+        (Op::ForgetIdem { reply, .. }, Outcome::Count(count)) => send(reply, Ok(count)),
+        (Op::ForgetIdem { reply, .. }, _) => send(reply, Err(refused())),
+        (Op::Hold(_) | Op::Close(_) | Op::Refusal(_), _) => {}
+    }
+}

@@ -1,0 +1,158 @@
+//! The verbs. Each goes to one of two engines; a storage engine is a closed set, so this is an enum and not a trait.
+
+use std::sync::Arc;
+
+use crate::account::{Account, Credit, Credited, Key, KeyAndAccount, NewAccount, NewKey};
+use crate::call::{Close, Hold, HoldRefused, Mark, Page, UsageFacts, UsageRow};
+use crate::error::StoreError;
+use crate::group::{Closing, Held};
+use crate::ids::{AccountId, CallId, KeyId};
+use crate::report::{Gauges, Recovered, Report, Swept};
+use crate::sqlite;
+use crate::world::{Options, Place, World};
+
+/// The store. Cheap to clone; all clones are the same store.
+#[derive(Clone)]
+pub struct Store {
+    engine: Engine,
+}
+
+#[derive(Clone)]
+enum Engine {
+    Sqlite(Arc<sqlite::Engine>),
+}
+
+/// A store ready for use, and what opening it had to put right.
+pub struct Opened {
+    pub store: Store,
+    pub recovered: Recovered,
+}
+
+macro_rules! on_engine {
+    ($self:ident, $engine:ident => $body:expr) => {
+        match &$self.engine {
+            Engine::Sqlite($engine) => $body,
+        }
+    };
+}
+
+impl Store {
+    /// Opens the place, brings the schema up to date, replays the journal and resolves what a crash left open.
+    pub async fn open(place: Place, options: Options, world: World) -> Result<Opened, StoreError> {
+        let (engine, recovered) = if place.url == "sqlite" {
+            let (engine, recovered) = sqlite::Engine::open(&place, options, world).await?;
+            (Engine::Sqlite(engine), recovered)
+        } else {
+            return Err(StoreError::broken("the database must be `sqlite` or `postgres://…`"));
+        };
+        Ok(Opened { store: Self { engine }, recovered })
+    }
+
+    /// Commits all that is queued and stops. Calls still open stay open; the next start resolves them.
+    pub async fn shut(&self) {
+        on_engine!(self, e => e.shut().await);
+    }
+
+    /// Ready to take holds.
+    pub fn ready(&self) -> bool {
+        on_engine!(self, e => e.ready())
+    }
+
+    pub fn gauges(&self) -> Gauges {
+        on_engine!(self, e => e.gauges())
+    }
+
+    // Accounts and keys.
+
+    pub async fn create_account(&self, new: NewAccount) -> Result<Account, StoreError> {
+        on_engine!(self, e => e.create_account(new).await)
+    }
+
+    pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
+        on_engine!(self, e => e.account(id).await)
+    }
+
+    /// Accounts in order of creation.
+    pub async fn accounts(&self, after: Option<AccountId>, limit: u32) -> Result<Vec<Account>, StoreError> {
+        on_engine!(self, e => e.accounts(after, limit).await)
+    }
+
+    pub async fn credit(&self, credit: Credit) -> Result<Credited, StoreError> {
+        on_engine!(self, e => e.credit(credit).await)
+    }
+
+    /// The caller made the secret and shows it once; kept are its hash and first characters.
+    pub async fn create_key(&self, new: NewKey, secret: &str) -> Result<Key, StoreError> {
+        on_engine!(self, e => e.create_key(new, secret).await)
+    }
+
+    pub async fn key_by_hash(&self, hash: [u8; 32]) -> Result<Option<KeyAndAccount>, StoreError> {
+        on_engine!(self, e => e.key_by_hash(hash).await)
+    }
+
+    pub async fn keys(&self, account: AccountId) -> Result<Vec<Key>, StoreError> {
+        on_engine!(self, e => e.keys(account).await)
+    }
+
+    /// `None`: no such key. Revoking twice keeps the first time.
+    pub async fn revoke_key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
+        on_engine!(self, e => e.revoke_key(id).await)
+    }
+
+    /// Keys whose own record, or whose account's, changed at `since` or later: what a cache of keys must forget.
+    pub async fn keys_changed_since(&self, since: i64) -> Result<Vec<KeyAndAccount>, StoreError> {
+        on_engine!(self, e => e.keys_changed_since(since).await)
+    }
+
+    // The ledger.
+
+    /// Reserves money for a call. On SQLite the decision is made in memory and the hold is durable a little later
+    /// ([`Held::durable`]); on PostgreSQL it is durable when this returns.
+    pub async fn hold(&self, hold: Hold) -> Result<Held, HoldRefused> {
+        on_engine!(self, e => e.hold(hold).await)
+    }
+
+    /// Ends a held call. Survives a crash of the process when this returns; never waits for the database.
+    pub fn close(&self, close: Close) -> Closing {
+        on_engine!(self, e => e.close(close))
+    }
+
+    /// Remembers, in the journal only, what a running call has produced so far.
+    pub fn mark(&self, mark: Mark) {
+        on_engine!(self, e => e.mark(mark));
+    }
+
+    /// Usage row of a call that was refused before it had a hold. Left out when the store is under pressure.
+    pub fn note_refusal(&self, call: CallId, account: AccountId, reason: String, row: UsageFacts) {
+        on_engine!(self, e => e.note_refusal(call, account, reason, row));
+    }
+
+    // Reading.
+
+    /// The usage log, newest first; of all accounts when none is named.
+    pub async fn usage(&self, account: Option<AccountId>, page: Page) -> Result<Vec<UsageRow>, StoreError> {
+        on_engine!(self, e => e.usage(account, page).await)
+    }
+
+    /// One call of an account, with its frozen price. Another account's call is not found.
+    pub async fn usage_of(&self, account: AccountId, call: CallId) -> Result<Option<UsageRow>, StoreError> {
+        on_engine!(self, e => e.usage_of(account, call).await)
+    }
+
+    // Housekeeping.
+
+    /// Resolves holds past their time (and those of dead replicas) and forgets old idempotency keys.
+    pub async fn sweep(&self, now: i64) -> Result<Swept, StoreError> {
+        on_engine!(self, e => e.sweep(now).await)
+    }
+
+    /// Says that this replica lives; every five seconds or so.
+    pub async fn beat(&self, now: i64) -> Result<(), StoreError> {
+        on_engine!(self, e => e.beat(now).await)
+    }
+
+    /// Recomputes every balance and every charge from the entries.
+    pub async fn verify(&self) -> Result<Report, StoreError> {
+        on_engine!(self, e => e.verify().await)
+    }
+}

@@ -1,0 +1,65 @@
+//! Helpers for tests of this crate and of its users: a clock set by hand, a price, a private PostgreSQL server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use tollgate_catalog::Price;
+
+use crate::world::World;
+
+mod server;
+
+pub use server::{PostgresServer, make_database};
+
+/// A clock that stands still until it is moved. Starts at a fixed moment in 2026.
+#[derive(Clone)]
+pub struct HandClock(Arc<AtomicI64>);
+
+impl Default for HandClock {
+    fn default() -> Self {
+        Self(Arc::new(AtomicI64::new(1_770_000_000_000)))
+    }
+}
+
+impl HandClock {
+    pub fn now(&self) -> i64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    pub fn advance(&self, ms: i64) {
+        self.0.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    /// This clock with randomness that repeats from run to run but not within one.
+    pub fn world(&self, seed: u64) -> World {
+        let clock = self.clone();
+        let state = Arc::new(AtomicU64::new(seed));
+        World {
+            now_ms: Arc::new(move || clock.now()),
+            random: Arc::new(move |bytes| {
+                for chunk in bytes.chunks_mut(8) {
+                    let word = mix(state.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::SeqCst));
+                    chunk.copy_from_slice(&word.to_le_bytes()[..chunk.len()]);
+                }
+            }),
+        }
+    }
+}
+
+/// SplitMix64: well spread, not secret.
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A price of `micro` micro-USD per million input tokens and twice as much for output, so that 1,000 counted input
+/// tokens at `micro` = 1 cost exactly one nano-USD.
+pub fn price(micro: u64) -> Arc<Price> {
+    let text = format!(
+        r#"{{"model":"test","version":"v1","tier":null,"group":"default","paid":false,
+            "faces":{{"input":{micro},"output":{}}},"multiplier":"1"}}"#,
+        micro * 2
+    );
+    Arc::new(serde_json::from_str(&text).unwrap_or_else(|e| panic!("the test price is written wrongly: {e}")))
+}

@@ -1,0 +1,106 @@
+//! A private PostgreSQL server in a temporary directory, for tests on machines that have the programs installed.
+
+use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Runs until it is dropped. Durability is off: it lives for one test.
+pub struct PostgresServer {
+    programs: PathBuf,
+    dir: PathBuf,
+    user: Option<(u32, u32)>,
+    url: String,
+}
+
+impl PostgresServer {
+    /// `Err` says what is missing.
+    pub fn start(dir: &Path) -> Result<Self, String> {
+        let programs = find_programs().ok_or("no PostgreSQL programs on this machine")?;
+        // The server refuses to run as root.
+        let root = std::fs::metadata("/proc/self").map_err(|e| e.to_string())?.uid() == 0;
+        let user = if root { Some(other_user().ok_or("no user to run the server as")?) } else { None };
+        std::fs::create_dir_all(dir).map_err(|e| e.to_string())?;
+        if let Some((uid, gid)) = user {
+            chown(dir, Some(uid), Some(gid)).map_err(|e| e.to_string())?;
+        }
+        let port = free_port().map_err(|e| e.to_string())?;
+        let url = format!("postgres://tollgate@127.0.0.1:{port}");
+        let server = Self { programs, dir: dir.join("data"), user, url };
+        let data = server.dir.display().to_string();
+        server.run("initdb", &["-D", &data, "-U", "tollgate", "--auth=trust", "-E", "UTF8", "--no-sync"])?;
+        let settings = format!("-p {port} -k {} -c listen_addresses=127.0.0.1 -c fsync=off", dir.display());
+        server.run("pg_ctl", &["-D", &data, "-w", "-o", &settings, "-l", &format!("{data}/log"), "start"])?;
+        Ok(server)
+    }
+
+    /// Address of a database of this server; `postgres` exists.
+    pub fn url(&self, database: &str) -> String {
+        format!("{}/{database}", self.url)
+    }
+
+    /// Makes an empty database and returns its address.
+    pub async fn database(&self, name: &str) -> Result<String, tokio_postgres::Error> {
+        make_database(&self.url("postgres"), name).await?;
+        Ok(self.url(name))
+    }
+
+    /// Stops the server at once, as a crash would.
+    pub fn stop(&self) -> Result<(), String> {
+        self.run("pg_ctl", &["-D", &self.dir.display().to_string(), "-m", "immediate", "-w", "stop"])
+    }
+
+    /// Starts a stopped server again, on the same port.
+    pub fn restart(&self) -> Result<(), String> {
+        let data = self.dir.display().to_string();
+        self.run("pg_ctl", &["-D", &data, "-w", "-l", &format!("{data}/log"), "restart"])
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
+        let mut command = Command::new(self.programs.join(program));
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).current_dir("/");
+        if let Some((uid, gid)) = self.user {
+            command.uid(uid).gid(gid);
+        }
+        let status = command.status().map_err(|e| format!("{program}: {e}"))?;
+        if status.success() { Ok(()) } else { Err(format!("{program} ended with {status}")) }
+    }
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        // It may have been stopped by the test already.
+        let _ = self.stop();
+    }
+}
+
+/// Makes an empty database on the server at `url` (which names an existing database).
+pub async fn make_database(url: &str, name: &str) -> Result<(), tokio_postgres::Error> {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await?;
+    let work = async move { client.batch_execute(&format!("CREATE DATABASE {name}")).await };
+    let (connection, work) = tokio::join!(connection, work);
+    work.and(connection)
+}
+
+fn find_programs() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut places: Vec<PathBuf> = versions.map(|v| v.path().join("bin")).collect();
+    places.sort();
+    places.extend(["/usr/local/bin", "/usr/bin", "/opt/homebrew/bin"].map(PathBuf::from));
+    places.into_iter().find(|p| p.join("initdb").exists() && p.join("pg_ctl").exists())
+}
+
+fn other_user() -> Option<(u32, u32)> {
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    ["postgres", "nobody"].iter().find_map(|wanted| {
+        users.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            (fields.next() == Some(wanted)).then_some(())?;
+            Some((fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?))
+        })
+    })
+}
+
+fn free_port() -> std::io::Result<u16> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}

@@ -1,0 +1,53 @@
+//! What the store takes from outside: where the data lives, how it is tuned, and the clock and randomness.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Clock and randomness as values, so that tests own them. The clock should not run backwards; the store keeps
+/// ledger times non-decreasing whatever it does.
+#[derive(Clone)]
+pub struct World {
+    /// Milliseconds since 1970.
+    pub now_ms: Arc<dyn Fn() -> i64 + Send + Sync>,
+    pub random: Arc<dyn Fn(&mut [u8]) + Send + Sync>,
+}
+
+/// Where the data lives.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// `sqlite` (a file in `data_dir`) or `postgres://…`.
+    pub url: String,
+    /// Journal, replica identity, admin socket and the SQLite file. Owned by one process at a time.
+    pub data_dir: PathBuf,
+}
+
+/// Settings of the store. The defaults are right for production.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Least time between the starts of two commits. A commit costs CPU whatever its size, so waiting makes groups.
+    pub commit_pace: Duration,
+    /// How long a call waits for its hold to become durable before it is refused.
+    pub hold_deadline: Duration,
+    /// Total size of the close journal above which new holds are refused.
+    pub journal_limit: u64,
+    /// Size of one journal segment, allocated in advance so that a full disk does not stop settlements.
+    pub journal_segment: u64,
+    /// How long an idempotency key is remembered.
+    pub idem_retention: Duration,
+    /// A replica silent for this long is taken for dead and its open holds are resolved (PostgreSQL).
+    pub replica_silence: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            commit_pace: Duration::from_millis(2),
+            hold_deadline: Duration::from_secs(2),
+            journal_limit: 64 << 20,
+            journal_segment: 4 << 20,
+            idem_retention: Duration::from_secs(24 * 3600),
+            replica_silence: Duration::from_secs(60),
+        }
+    }
+}
