@@ -1,1 +1,47 @@
-fn main(){}
+//! The executable. Reads the command line and the environment once, and hands values to the rooms below.
+
+mod args;
+mod books;
+mod demo;
+mod real;
+mod serve;
+mod show;
+
+use clap::{CommandFactory as _, Parser as _};
+use std::process::ExitCode;
+
+/// jemalloc gives memory back in the background; measured best for long-running proxies by several teams.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    if let args::Command::Completions { shell } = cli.command {
+        clap_complete::generate(shell, &mut args::Cli::command(), "tollgate", &mut std::io::stdout());
+        return ExitCode::SUCCESS;
+    }
+    match real::runtime().block_on(run(cli)) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("tollgate: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
+    use args::Command;
+    let out = show::Output { json: cli.json };
+    match cli.command {
+        Command::Serve => serve::serve(&cli.config).await.map(|()| ExitCode::SUCCESS),
+        Command::Demo(demo) => demo::demo(demo, &out).await.map(|()| ExitCode::SUCCESS),
+        Command::Sim { listen } => demo::sim(listen, &out).await.map(|()| ExitCode::SUCCESS),
+        Command::Check { print_default } => Ok(serve::check(&cli.config, print_default, &out)),
+        Command::Account { command } => books::account(&cli.config, command, &out).await,
+        Command::Key { command } => books::key(&cli.config, command, &out).await,
+        Command::Topup(topup) => books::account(&cli.config, args::Account::Topup(topup), &out).await,
+        Command::Usage(usage) => books::usage(&cli.config, usage, &out).await,
+        Command::Ledger { command: args::Ledger::Verify } => books::verify(&cli.config, &out).await,
+        Command::Completions { .. } => Ok(ExitCode::SUCCESS),
+    }
+}

@@ -1,1 +1,19 @@
-//! placeholder
+//! The desk: endpoints, the life of a call, background workers. Knows the four rooms below it; knows nothing of the command
+//! line and nothing of the simulator.
+
+pub mod app;
+pub mod call;
+pub mod caller;
+pub mod endpoints;
+pub mod keys;
+pub mod metrics;
+pub mod refusal;
+pub mod server;
+pub mod settings;
+pub mod start;
+pub mod timed;
+pub mod workers;
+pub mod world;
+
+#[cfg(test)]
+mod testing;

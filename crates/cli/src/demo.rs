@@ -1,0 +1,123 @@
+//! `demo` (gateway and simulator in one process, with a funded account) and `sim` (the simulator alone).
+
+use crate::args;
+use crate::real;
+use crate::serve::{listed, stop, until_told_to_stop};
+use crate::show::Output;
+use anyhow::Context as _;
+use serde_json::json;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tollgate_catalog::Money;
+use tollgate_gateway::settings::Source;
+use tollgate_gateway::start::start;
+use tollgate_sim::{Sim, SimSettings};
+use tollgate_store::{AccountId, Credit, CreditKind, NewAccount, NewKey, Pot, Store};
+
+/// The catalog of the demo is the commented example of the format.
+const CATALOG: &str = include_str!("../../../catalog/demo.toml");
+const CONFIG: &str = "\
+# The demo's configuration. Addresses are chosen at each start.
+data_dir = \".\"
+
+[provider.sim]
+kind = \"openai\"
+base_url = \"http://127.0.0.1:9090/v1\"
+";
+const ACCOUNT: &str = "demo";
+
+pub async fn sim(listen: SocketAddr, out: &Output) -> anyhow::Result<()> {
+    let sim = Sim::start(SimSettings { listen, ..SimSettings::default() }).await.context("the simulator cannot start")?;
+    let url = format!("http://{}/v1", sim.addr());
+    out.say(&json!({ "sim_url": url }), || format!("simulated provider at {url}"));
+    until_told_to_stop().await?;
+    sim.stop().await;
+    Ok(())
+}
+
+pub async fn demo(demo: args::Demo, out: &Output) -> anyhow::Result<()> {
+    real::logs();
+    let sim = Sim::start(SimSettings { listen: ([127, 0, 0, 1], 0).into(), ..SimSettings::default() })
+        .await
+        .context("the simulator cannot start")?;
+    let sim_url = format!("http://{}/v1", sim.addr());
+    let (data_dir, temporary) = match demo.data {
+        Some(dir) => (dir, false),
+        None => (temporary_folder(), true),
+    };
+    let source = configured(demo.listen, &data_dir, &sim_url)?;
+    let loaded = source.load().map_err(|mistakes| anyhow::anyhow!(listed(&mistakes)))?;
+    let running = start(loaded, Some(source), real::world()).await?;
+    let secret = funded_key(&running.app.store).await?;
+    let base_url = format!("http://{}", running.address);
+    let line = json!({ "base_url": base_url, "dash_url": base_url, "key": secret, "admin_key": null, "sim_url": sim_url });
+    out.say(&line, || welcome(&base_url, &secret));
+    until_told_to_stop().await?;
+    stop(running).await;
+    sim.stop().await;
+    if temporary {
+        std::fs::remove_dir_all(&data_dir).with_context(|| format!("{} could not be removed", data_dir.display()))?;
+    }
+    Ok(())
+}
+
+fn temporary_folder() -> PathBuf {
+    let mut random = [0; 8];
+    real::fill(&mut random);
+    std::env::temp_dir().join(format!("tollgate-demo-{:016x}", u64::from_le_bytes(random)))
+}
+
+/// The demo is an ordinary configuration in its data folder: people can look at it, change it and see it taken over.
+/// What is different at each start (addresses) is laid over it like the environment.
+fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Result<Source> {
+    let file = data_dir.join("tollgate.toml");
+    for (path, text) in [(file.clone(), CONFIG), (data_dir.join("catalog").join("demo.toml"), CATALOG)] {
+        if !path.exists() {
+            let dir = path.parent().context("a folder")?;
+            std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
+            std::fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+        }
+    }
+    let mut source = real::source(&file);
+    let environment = Arc::make_mut(&mut source.environment);
+    environment.insert("TOLLGATE__LISTEN".to_owned(), listen.to_string());
+    environment.insert("TOLLGATE__PROVIDER__SIM__BASE_URL".to_owned(), sim_url.to_owned());
+    Ok(source)
+}
+
+/// The demo account is funded once; each start makes a new key, because the secret of an old one is nowhere to be read.
+async fn funded_key(store: &Store) -> anyhow::Result<String> {
+    let account = match find_account(store).await? {
+        Some(account) => account,
+        None => store.create_account(NewAccount { name: ACCOUNT.to_owned(), ..NewAccount::default() }).await?.id,
+    };
+    let usd = |amount| Money::from_usd(amount).context("an amount");
+    for (id, pot, amount) in [("demo-trial", Pot::Trial, usd(5)?), ("demo-paid", Pot::Paid, usd(95)?)] {
+        let reason = "demo credit".to_owned();
+        let credit = Credit { id: id.to_owned(), account, kind: CreditKind::TopUp, pot, amount, reason, actor: "demo".to_owned() };
+        store.credit(credit).await?;
+    }
+    let secret = real::new_secret();
+    let key = NewKey { account, name: ACCOUNT.to_owned(), expires_at: None, models: None, cidrs: None, cap: None };
+    store.create_key(key, &secret).await?;
+    Ok(secret)
+}
+
+async fn find_account(store: &Store) -> anyhow::Result<Option<AccountId>> {
+    let accounts = store.accounts(None, 100).await?;
+    Ok(accounts.into_iter().find(|account| account.name == ACCOUNT).map(|account| account.id))
+}
+
+fn welcome(base_url: &str, secret: &str) -> String {
+    format!(
+        "Tollgate is ready at {base_url} with simulated providers and 100 USD of demo credit.\n\n\
+         Key: {secret}\n\n\
+         Try it:\n\n  \
+         curl {base_url}/v1/chat/completions \\\n    \
+         -H 'Authorization: Bearer {secret}' -H 'Content-Type: application/json' \\\n    \
+         -d '{{\"model\":\"tollgate-demo\",\"messages\":[{{\"role\":\"user\",\"content\":\"Hello!\"}}]}}'\n\n  \
+         curl {base_url}/v1/usage -H 'Authorization: Bearer {secret}'\n\n\
+         Ctrl-C stops it."
+    )
+}

@@ -1,0 +1,59 @@
+//! The real clock, randomness, environment and runtime: the only place that touches them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tollgate_gateway::settings::Source;
+use tollgate_gateway::world::World;
+
+/// Milliseconds since 1970.
+#[expect(clippy::disallowed_methods, reason = "this is where the clock enters")]
+pub fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is where randomness enters")]
+#[expect(clippy::expect_used, reason = "without randomness no key or id may be made")]
+pub fn fill(bytes: &mut [u8]) {
+    getrandom::fill(bytes).expect("the system gives random bytes");
+}
+
+pub fn world() -> World {
+    World::new(now_ms, fill)
+}
+
+/// A new key: `sk-` and 48 random letters and digits (285 bits).
+pub fn new_secret() -> String {
+    const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let mut secret = String::from("sk-");
+    while secret.len() < 51 {
+        let mut byte = [0];
+        fill(&mut byte);
+        // 248 is the largest multiple of 62 in a byte: above it the draw would favour the first letters.
+        if byte[0] < 248 {
+            secret.push(char::from(ALPHABET[usize::from(byte[0]) % ALPHABET.len()]));
+        }
+    }
+    secret
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is where the environment enters, once")]
+pub fn source(config: &Path) -> Source {
+    let environment: BTreeMap<String, String> = std::env::vars().collect();
+    Source { file: config.to_owned(), environment: Arc::new(environment) }
+}
+
+pub fn runtime() -> tokio::runtime::Runtime {
+    #[expect(clippy::expect_used, reason = "nothing can run without it")]
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime")
+}
+
+/// JSON lines on standard error; `TOLLGATE_LOG=debug` shows more.
+#[expect(clippy::disallowed_methods, reason = "this is where the environment enters")]
+pub fn logs() {
+    let filter = std::env::var("TOLLGATE_LOG").unwrap_or_else(|_| "info".to_owned());
+    let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_else(|_| "info".into());
+    tracing_subscriber::fmt().json().flatten_event(true).with_env_filter(filter).with_writer(std::io::stderr).init();
+}

@@ -1,0 +1,73 @@
+//! `serve` and `check`.
+
+use crate::real;
+use crate::show::Output;
+use anyhow::{Context as _, bail};
+use std::path::Path;
+use std::process::ExitCode;
+use tokio::signal::unix::{SignalKind, signal};
+use tollgate_catalog::Mistake;
+use tollgate_gateway::settings::DEFAULT_FILE;
+use tollgate_gateway::start::{Running, start};
+
+pub async fn serve(config: &Path) -> anyhow::Result<()> {
+    real::logs();
+    let source = real::source(config);
+    let loaded = source.load().map_err(|mistakes| anyhow::anyhow!(listed(&mistakes)))?;
+    let running = start(loaded, Some(source), real::world()).await?;
+    tracing::info!(address = %running.address, recovered = ?running.recovered, "serving");
+    until_told_to_stop().await?;
+    stop(running).await;
+    Ok(())
+}
+
+pub async fn stop(running: Running) {
+    tracing::info!("stopping: open calls may finish");
+    running.stop().await;
+    tracing::info!("stopped: every call is closed and committed");
+}
+
+pub async fn until_told_to_stop() -> anyhow::Result<()> {
+    let mut term = signal(SignalKind::terminate()).context("SIGTERM cannot be handled")?;
+    let mut int = signal(SignalKind::interrupt()).context("Ctrl-C cannot be handled")?;
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = int.recv() => {}
+    }
+    Ok(())
+}
+
+pub fn check(config: &Path, print_default: bool, out: &Output) -> ExitCode {
+    if print_default {
+        print!("{DEFAULT_FILE}");
+        return ExitCode::SUCCESS;
+    }
+    match real::source(config).load() {
+        Ok(loaded) => {
+            let catalog = &loaded.serving.catalog;
+            out.say(
+                &serde_json::json!({ "ok": true, "models": catalog.models.len(), "providers": loaded.serving.providers.len(), "pricing_version": catalog.pricing_version }),
+                || format!("{}: no mistakes ({} models, {} providers, prices {})", config.display(), catalog.models.len(), loaded.serving.providers.len(), catalog.pricing_version),
+            );
+            ExitCode::SUCCESS
+        }
+        Err(mistakes) => {
+            out.say(&serde_json::json!({ "ok": false, "mistakes": mistakes }), || listed(&mistakes));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+pub fn listed(mistakes: &[Mistake]) -> String {
+    let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+    let count = lines.len();
+    format!("{}\n{count} {}", lines.join("\n"), if count == 1 { "mistake" } else { "mistakes" })
+}
+
+/// The settings of a configuration, for commands that only need to find the store.
+pub fn settings(config: &Path) -> anyhow::Result<tollgate_gateway::settings::Settings> {
+    match real::source(config).load() {
+        Ok(loaded) => Ok(loaded.settings),
+        Err(mistakes) => bail!("{}", listed(&mistakes)),
+    }
+}

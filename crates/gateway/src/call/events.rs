@@ -1,0 +1,263 @@
+//! The body of a streamed reply. The client's reading drives the provider's: no task and no queue in between,
+//! so memory per stream is bounded by one event, and a client that leaves drops the upstream connection with it.
+//!
+//! Exactly one of these ends the call: `[DONE]` (answered), a fault or a cut in mid-stream (upstream fault, what was
+//! produced is paid), the client's leaving (client left), the end of the server's patience at a stop.
+
+use super::dispatch::Started;
+use super::open::Call;
+use crate::workers::settler::Abandoned;
+use bytes::Bytes;
+use http_body::{Body, Frame};
+use std::future::Future as _;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::WaitForCancellationFutureOwned;
+use tollgate_store::Ending;
+use tollgate_upstream::{Body as Upstream, Fault};
+use tollgate_wire::chat;
+use tollgate_wire::error::Code;
+
+/// A mark is written at the first output, then at most this often (money.md, kill -9 after send).
+const MARK_EVERY: Duration = Duration::from_secs(5);
+const MARK_TOKENS: u64 = 4_096;
+/// After `[DONE]` the provider gets this long to end its reply properly, so that its connection can be used again.
+const LAST_WORD: Duration = Duration::from_millis(100);
+
+pub struct Events {
+    call: Call,
+    body: Option<Upstream>,
+    reader: chat::Stream,
+    first: Option<Bytes>,
+    fault: Option<chat::StreamFault>,
+    phase: Phase,
+    /// One timer for heartbeat, longest stream and last word; set again only when it rings.
+    timer: Pin<Box<Sleep>>,
+    cut: Pin<Box<WaitForCancellationFutureOwned>>,
+    last_sent: Instant,
+    ends_at: Instant,
+    heartbeat: Duration,
+    marked_at: Option<Instant>,
+    marked_tokens: u64,
+}
+
+#[derive(PartialEq, Eq)]
+enum Phase {
+    Streaming,
+    /// Closed and paid; only the upstream's own end is awaited.
+    Closing,
+    Ended,
+}
+
+impl Events {
+    pub fn new(call: Call, started: Started) -> Events {
+        let limits = &call.app.settings.limits;
+        let now = Instant::now();
+        let heartbeat = limits.heartbeat;
+        Events {
+            ends_at: now + limits.stream_time,
+            cut: Box::pin(call.app.cut.clone().cancelled_owned()),
+            call,
+            body: Some(started.body),
+            reader: started.reader,
+            first: Some(started.first),
+            fault: started.fault,
+            phase: Phase::Streaming,
+            timer: Box::pin(tokio::time::sleep_until(now + heartbeat)),
+            last_sent: now,
+            heartbeat,
+            marked_at: None,
+            marked_tokens: 0,
+        }
+    }
+
+    /// Copies what the reader has seen into the call's meter.
+    fn sync(&mut self) {
+        let meter = &mut self.call.meter;
+        meter.reported = self.reader.usage().copied();
+        meter.raw_usage = self.reader.raw_usage().map(str::to_owned);
+        meter.counted_output = self.reader.counted_output();
+        meter.has_output = self.reader.has_output();
+    }
+
+    /// What goes out now, and what it means for the call.
+    fn passed(&mut self, out: Bytes) -> Option<Bytes> {
+        if self.reader.saw_done() {
+            self.sync();
+            let reason = if self.call.meter.is_empty() { "empty_answer" } else { "" };
+            self.call.close(Ending::Answered, 200, reason);
+            self.phase = Phase::Closing;
+            self.timer.as_mut().reset(Instant::now() + LAST_WORD);
+        } else if self.reader.has_output() {
+            self.mark_when_due();
+        }
+        (!out.is_empty()).then_some(out)
+    }
+
+    fn mark_when_due(&mut self) {
+        let counted = self.reader.counted_output();
+        let now = Instant::now();
+        let due = self.marked_at.is_none_or(|at| now - at >= MARK_EVERY) || counted >= self.marked_tokens + MARK_TOKENS;
+        if due {
+            self.sync();
+            self.call.mark();
+            self.marked_at = Some(now);
+            self.marked_tokens = counted;
+        }
+    }
+
+    fn feed(&mut self, chunk: Bytes) -> Option<Bytes> {
+        match self.reader.feed(chunk) {
+            Ok(out) => self.passed(out),
+            Err(broken) => {
+                let event = self.broke(&broken.fault);
+                Some(if broken.before.is_empty() { event } else { [broken.before, event].concat().into() })
+            }
+        }
+    }
+
+    fn broke(&mut self, fault: &chat::StreamFault) -> Bytes {
+        let reason = match fault {
+            chat::StreamFault::Upstream(_) => "upstream_error",
+            chat::StreamFault::TooLong => "event_too_long",
+            chat::StreamFault::Garbage => "garbage",
+        };
+        let fault = self.call.provider.as_ref().map(|one| Fault::of_stream(one.kind, fault));
+        let fault = fault.unwrap_or_else(Fault::garbage);
+        self.fail(fault.code, &fault.message, reason)
+    }
+
+    /// Ends the stream with an explicit error event: clients take a silent cut for success.
+    fn fail(&mut self, code: Code, message: &str, reason: &str) -> Bytes {
+        self.sync();
+        self.call.close(Ending::UpstreamFault, 200, reason);
+        self.phase = Phase::Ended;
+        self.body = None;
+        chat::error_event(code, message)
+    }
+
+    fn upstream_ended(&mut self) -> Option<Bytes> {
+        match self.reader.finish() {
+            chat::End::Complete { tail } => {
+                self.sync();
+                self.call.close(Ending::Answered, 200, "");
+                self.phase = Phase::Ended;
+                (!tail.is_empty()).then_some(tail)
+            }
+            chat::End::Truncated { .. } => {
+                let fault = Fault::truncated();
+                Some(self.fail(fault.code, &fault.message, "truncated"))
+            }
+            chat::End::Fault(fault) => Some(self.broke(&fault)),
+        }
+    }
+
+    fn upstream_broke(&mut self, fault: &Fault) -> Bytes {
+        let reason = if fault.code == Code::UpstreamTimeout { "upstream_silent" } else { "upstream_reset" };
+        self.fail(fault.code, &fault.message, reason)
+    }
+
+    fn poll_streaming(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            let Some(body) = self.body.as_mut() else { return Poll::Ready(None) };
+            let out = match body.poll_chunk(cx) {
+                Poll::Ready(Ok(Some(chunk))) => match self.feed(chunk) {
+                    Some(out) => out,
+                    None if self.phase == Phase::Streaming => continue,
+                    None => return Poll::Ready(None),
+                },
+                Poll::Ready(Err(fault)) => self.upstream_broke(&fault),
+                Poll::Ready(Ok(None)) => return Poll::Ready(self.upstream_ended()),
+                Poll::Pending => ready!(self.poll_clocks(cx)),
+            };
+            return Poll::Ready(Some(out));
+        }
+    }
+
+    /// Nothing from upstream: is a heartbeat due, or is it time to end?
+    fn poll_clocks(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
+        if self.cut.as_mut().poll(cx).is_ready() {
+            let text = "The server is stopping. What was produced is charged; send the request again.";
+            return Poll::Ready(self.fail(Code::ServerDraining, text, "server_draining"));
+        }
+        loop {
+            ready!(self.timer.as_mut().poll(cx));
+            let now = Instant::now();
+            if now >= self.ends_at {
+                return Poll::Ready(self.fail(Code::UpstreamTimeout, "The stream took too long.", "stream_too_long"));
+            }
+            let due = self.last_sent + self.heartbeat;
+            if now >= due {
+                self.last_sent = now;
+                self.timer.as_mut().reset((now + self.heartbeat).min(self.ends_at));
+                return Poll::Ready(Bytes::from_static(chat::HEARTBEAT));
+            }
+            self.timer.as_mut().reset(due.min(self.ends_at));
+        }
+    }
+
+    fn poll_closing(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(body) = self.body.as_mut() {
+            loop {
+                match body.poll_chunk(cx) {
+                    Poll::Ready(Ok(Some(_))) => {}
+                    Poll::Ready(_) => break,
+                    Poll::Pending if self.timer.as_mut().poll(cx).is_ready() => break,
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+            self.body = None;
+        }
+        self.phase = Phase::Ended;
+        Poll::Ready(())
+    }
+}
+
+impl Body for Events {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let this = self.get_mut();
+        if let Some(first) = this.first.take()
+            && let Some(out) = this.passed(first)
+        {
+            return Poll::Ready(Some(Ok(Frame::data(out))));
+        }
+        if let Some(fault) = this.fault.take() {
+            return Poll::Ready(Some(Ok(Frame::data(this.broke(&fault)))));
+        }
+        if this.phase == Phase::Streaming {
+            let out = ready!(this.poll_streaming(cx));
+            if let Some(out) = out {
+                this.last_sent = Instant::now();
+                return Poll::Ready(Some(Ok(Frame::data(out))));
+            }
+        }
+        if this.phase == Phase::Closing {
+            ready!(this.poll_closing(cx));
+        }
+        Poll::Ready(None)
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        if !self.call.is_open() {
+            return;
+        }
+        self.sync();
+        let Some(body) = self.body.take() else { return };
+        if self.call.provider.as_ref().is_some_and(|one| one.settings.bill_on_cancel) {
+            let spent = chat::StreamSetup { wants_usage: false, rename_to: None, max_event_bytes: 0 };
+            let reader = std::mem::replace(&mut self.reader, chat::Stream::new(spent));
+            if let Some(call) = self.call.take() {
+                let to = call.app.abandoned.clone();
+                let _ = to.send(Abandoned::Stream { call, body: Box::new(body), reader: Box::new(reader) });
+            }
+        }
+        // Otherwise the call's own guard reports it, and the upstream connection closes with `body`.
+    }
+}

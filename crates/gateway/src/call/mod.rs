@@ -1,0 +1,197 @@
+//! The life of a call. The one place where money and traffic meet, for every modality: admit, quote, hold,
+//! dispatch, meter, settle or void. No endpoint bills by itself.
+//!
+//! What holds at every moment (docs/life-of-a-call.md tells it as a story):
+//! 1. Nothing is sent upstream before the hold was granted.
+//! 2. No byte of the answer reaches the client before the hold is durable.
+//! 3. The close (settle or void, with its usage row) is journalled before the last byte is handed over.
+//! 4. A call that is dropped anywhere in between reports to the settler, which closes it.
+
+mod admit;
+mod dispatch;
+mod events;
+mod meter;
+mod open;
+mod quote;
+
+pub use events::Events;
+pub use meter::Meter;
+pub use open::{Call, OpenCall};
+
+use crate::app::{App, Serving};
+use crate::caller::Caller;
+use crate::refusal::Refusal;
+use axum::body::Body;
+use axum::response::Response;
+use dispatch::Begun;
+use http::{HeaderValue, header};
+use std::sync::Arc;
+use tollgate_store::{CallId, Ending, Held, Hold, HoldRefused, Idem, StoredReply};
+use tollgate_wire::chat;
+use tollgate_wire::error::Code;
+
+/// What a caller asks for, read and checked, with the bytes it came in.
+pub struct Ask {
+    pub id: CallId,
+    pub endpoint: &'static str,
+    pub request: chat::Request,
+    pub idem: Option<Idem>,
+}
+
+/// Runs one call from admission to its reply. The stream of a streamed reply carries the rest of its life.
+pub async fn run(app: &Arc<App>, caller: Arc<Caller>, ask: Ask) -> Result<Response, Refusal> {
+    let serving = app.serving.load_full();
+    let model = admit::admit(app, &serving, &caller, &ask)?;
+    let quote = quote::quote(app, &caller, &model, &ask)?;
+    let mut call = Call::begin(app.clone(), caller, model, quote, &ask);
+    let held = match hold(&call, ask.idem).await {
+        Ok(held) => held,
+        Err(HoldRefused::IdemDone { call: first, reply }) => {
+            call.forget();
+            return replay(first, reply);
+        }
+        Err(refused) => {
+            let refusal = why_refused(&refused);
+            call.refuse(&refusal, &refused);
+            return Err(refusal);
+        }
+    };
+    let goes_on_without_client = serving.bills_on_cancel(&call);
+    let rest = answer(serving, call, held, ask.request);
+    if goes_on_without_client {
+        // This provider bills to the end whatever happens, so the call is read to its end too.
+        return app.tracker.spawn(rest).await.unwrap_or_else(|_| {
+            Err(Refusal::new(Code::Internal, "The call ended unexpectedly; what it cost is settled separately."))
+        });
+    }
+    rest.await
+}
+
+async fn hold(call: &Call, idem: Option<Idem>) -> Result<Held, HoldRefused> {
+    call.app
+        .store
+        .hold(Hold {
+            call: call.id,
+            account: call.caller.account.id,
+            key: call.caller.key.id,
+            amount: call.quote.amount,
+            price: call.quote.price.clone(),
+            model: call.model.name.clone(),
+            endpoint: call.endpoint,
+            paid_only: call.model.requires_topup,
+            expires_at: call.began + call.app.settings.limits.hold_life().as_millis() as i64,
+            at: call.began,
+            idem,
+        })
+        .await
+}
+
+async fn answer(
+    serving: Arc<Serving>,
+    mut call: Call,
+    mut held: Held,
+    request: chat::Request,
+) -> Result<Response, Refusal> {
+    let begun = match dispatch::dispatch(&serving, &mut call, &request).await {
+        Ok(begun) => begun,
+        Err(refusal) => {
+            call.close(Ending::UpstreamFault, refusal.code.status(), refusal.code.code());
+            return Err(refusal);
+        }
+    };
+    if held.durable().await.is_err() {
+        call.close_free(Ending::UpstreamFault, Code::LedgerUnavailable.status(), "hold_not_durable");
+        return Err(Refusal::new(
+            Code::LedgerUnavailable,
+            "The hold for this call could not be made durable; nothing was charged.",
+        )
+        .after(2));
+    }
+    Ok(match begun {
+        Begun::Whole(bytes) => whole_reply(call, bytes),
+        Begun::Stream(stream) => {
+            let id = call.id;
+            stream_reply(id, Events::new(call, *stream))
+        }
+    })
+}
+
+fn whole_reply(mut call: Call, bytes: bytes::Bytes) -> Response {
+    let id = call.id;
+    let stored = call.keeps_reply().then(|| StoredReply {
+        status: 200,
+        content_type: "application/json".to_owned(),
+        body: bytes.clone(),
+    });
+    let charge = call.close_with_reply(Ending::Answered, 200, "", stored);
+    let mut reply = Response::new(Body::from(bytes));
+    let headers = reply.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert("x-request-id", id_value(id));
+    if let Ok(value) = HeaderValue::try_from(charge.to_string()) {
+        headers.insert("x-tollgate-charge-usd", value);
+    }
+    reply
+}
+
+fn stream_reply(id: CallId, events: Events) -> Response {
+    let mut reply = Response::new(Body::new(events));
+    let headers = reply.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    headers.insert("x-request-id", id_value(id));
+    reply
+}
+
+fn id_value(id: CallId) -> HeaderValue {
+    HeaderValue::try_from(id.to_string()).unwrap_or_else(|_| HeaderValue::from_static("call"))
+}
+
+/// The answer to a repeated Idempotency-Key whose first call is finished.
+fn replay(first: CallId, reply: Option<StoredReply>) -> Result<Response, Refusal> {
+    let Some(stored) = reply else {
+        return Err(Refusal::about(
+            Code::IdempotencyConflict,
+            "Idempotency-Key",
+            format!("The call {first} with this Idempotency-Key is finished and its reply was not kept (streamed, failed or too large). It was charged at most once; use a new key to run it again."),
+        ));
+    };
+    let mut reply = Response::new(Body::from(stored.body));
+    *reply.status_mut() = http::StatusCode::from_u16(stored.status).unwrap_or(http::StatusCode::OK);
+    let headers = reply.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert("x-request-id", id_value(first));
+    headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
+    Ok(reply)
+}
+
+fn why_refused(refused: &HoldRefused) -> Refusal {
+    match refused {
+        HoldRefused::Insufficient => Refusal::new(
+            Code::InsufficientBalance,
+            "The balance does not cover this call. Top up, or ask for fewer tokens (max_tokens).",
+        ),
+        HoldRefused::KeyCap => Refusal::new(
+            Code::KeySpendCapReached,
+            "This key's spend cap does not cover this call.",
+        ),
+        HoldRefused::NoAccount => Refusal::new(Code::InvalidApiKey, "The account of this key is closed."),
+        HoldRefused::IdemConflict => Refusal::about(
+            Code::IdempotencyConflict,
+            "Idempotency-Key",
+            "This Idempotency-Key was used with another body.",
+        ),
+        HoldRefused::IdemRunning(first) => Refusal::about(
+            Code::IdempotencyInProgress,
+            "Idempotency-Key",
+            format!("The call {first} with this Idempotency-Key is still running."),
+        )
+        .after(1),
+        HoldRefused::Unavailable | HoldRefused::IdemDone { .. } => Refusal::new(
+            Code::LedgerUnavailable,
+            "The ledger cannot take holds at the moment; nothing was sent and nothing was charged.",
+        )
+        .after(2),
+    }
+}

@@ -1,0 +1,237 @@
+//! A call between its hold and its close. `Call` is a guard: dropped in the middle (the client left, a handler
+//! panicked) it only sends what it knows to the settler, which closes it there.
+
+use super::Ask;
+use super::meter::Meter;
+use super::quote::Quote;
+use crate::app::App;
+use crate::caller::Caller;
+use crate::refusal::Refusal;
+use crate::workers::settler::Abandoned;
+use crate::world::Millis;
+use std::borrow::Cow;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tollgate_catalog::{Face, Model, Money, Price};
+use tollgate_store::{CallId, Close, Counters, Ending, HoldRefused, Mark, StoredReply, UsageFacts};
+use tollgate_upstream::Provider;
+use tollgate_wire::usage::Usage;
+
+/// Replies up to this size are kept for an Idempotency-Key.
+const REPLY_KEPT: usize = 1 << 20;
+
+/// All that is known of a call while it is open.
+pub struct OpenCall {
+    pub app: Arc<App>,
+    pub id: CallId,
+    pub caller: Arc<Caller>,
+    pub model: Arc<Model>,
+    pub endpoint: &'static str,
+    pub quote: Quote,
+    pub began: Millis,
+    pub meter: Meter,
+    pub provider: Option<Arc<Provider>>,
+    pub upstream_model: String,
+    pub attempts: u32,
+    pub first_byte_at: Option<Millis>,
+    pub idempotent: bool,
+}
+
+pub struct Call(Option<Box<OpenCall>>);
+
+impl Call {
+    pub fn begin(app: Arc<App>, caller: Arc<Caller>, model: Arc<Model>, quote: Quote, ask: &Ask) -> Call {
+        app.running.fetch_add(1, Ordering::Relaxed);
+        Call(Some(Box::new(OpenCall {
+            id: ask.id,
+            endpoint: ask.endpoint,
+            meter: Meter::new(&model, ask.request.prompt_tokens, ask.request.choices),
+            began: quote.at,
+            caller,
+            model,
+            quote,
+            provider: None,
+            upstream_model: String::new(),
+            attempts: 0,
+            first_byte_at: None,
+            idempotent: ask.idem.is_some(),
+            app,
+        })))
+    }
+
+    /// Ends the call with what its meter shows.
+    pub fn close(&mut self, ending: Ending, status: u16, reason: &str) -> Money {
+        self.close_with_reply(ending, status, reason, None)
+    }
+
+    pub fn close_with_reply(
+        &mut self,
+        ending: Ending,
+        status: u16,
+        reason: &str,
+        reply: Option<StoredReply>,
+    ) -> Money {
+        match self.0.take() {
+            Some(open) => open.close(ending, status, reason, reply),
+            None => Money::ZERO,
+        }
+    }
+
+    /// Ends the call without a charge, whatever was produced: none of it reached the client.
+    pub fn close_free(&mut self, ending: Ending, status: u16, reason: &str) {
+        if let Some(mut open) = self.0.take() {
+            open.meter = Meter::default();
+            open.close(ending, status, reason, None);
+        }
+    }
+
+    /// The hold was refused: there is nothing to close, only something to note.
+    pub fn refuse(&mut self, refusal: &Refusal, refused: &HoldRefused) {
+        let Some(open) = self.0.take() else { return };
+        open.app.running.fetch_sub(1, Ordering::Relaxed);
+        open.app.metrics.ended(open.endpoint, Ending::Refused, refusal.code.code());
+        if matches!(refused, HoldRefused::Unavailable) {
+            // The outcome may be unknown: if the hold was taken after all, this gives it back.
+            open.app.store.close(open.closing(Ending::Refused, refusal.code.status(), refusal.code.code(), Money::ZERO, None));
+            return;
+        }
+        if matches!(refused, HoldRefused::Insufficient | HoldRefused::KeyCap) {
+            let row = open.row(refusal.code.status(), &Usage::default(), false, open.quote.price.clone());
+            open.app.store.note_refusal(open.id, open.caller.account.id, refusal.code.code().to_owned(), row);
+        }
+    }
+
+    /// This id never became a call of its own (a repeated Idempotency-Key).
+    pub fn forget(&mut self) {
+        if let Some(open) = self.0.take() {
+            open.app.running.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub fn take(&mut self) -> Option<Box<OpenCall>> {
+        self.0.take()
+    }
+}
+
+impl OpenCall {
+    pub fn keeps_reply(&self) -> bool {
+        self.idempotent
+    }
+
+    /// The only place where a call's charge is computed and handed to the ledger.
+    pub fn close(self: Box<Self>, ending: Ending, status: u16, reason: &str, reply: Option<StoredReply>) -> Money {
+        let (charge, ..) = self.charge();
+        let reply = reply.filter(|reply| reply.body.len() <= REPLY_KEPT);
+        let metrics = &self.app.metrics;
+        metrics.ended(self.endpoint, ending, reason);
+        metrics.took(self.app.world.now_ms() - self.began, self.first_byte_at.map(|at| at - self.began));
+        if ending != Ending::Answered {
+            tracing::info!(call = %self.id, ending = ending.name(), reason, status, charge = %charge, "call ended");
+        } else {
+            tracing::debug!(call = %self.id, charge = %charge, "call answered");
+        }
+        let close = self.closing(ending, status, reason, charge, reply);
+        self.app.store.close(close);
+        self.app.running.fetch_sub(1, Ordering::Relaxed);
+        charge
+    }
+
+    /// Evidence for the case that this process dies in mid-stream.
+    pub fn mark(&self) {
+        let (charge, usage, _, price) = self.charge();
+        let row = self.row(0, &usage, true, price);
+        self.app.store.mark(Mark { call: self.id, account: self.caller.account.id, charge, row });
+    }
+
+    fn charge(&self) -> (Money, Usage, bool, Arc<Price>) {
+        if self.meter.is_empty() {
+            return (Money::ZERO, self.meter.reported.unwrap_or_default(), false, self.quote.price.clone());
+        }
+        let (usage, estimated) = self.meter.measured();
+        let price = self.quote.price_for(&self.model, usage.input_total());
+        match price.charge(&counters(&usage, &price).quantities(&price)) {
+            Ok(charge) => (charge, usage, estimated, price),
+            // Cannot happen with plausible counters; never free and never more than was held.
+            Err(_) => (self.quote.amount, usage, true, price),
+        }
+    }
+
+    fn closing(&self, ending: Ending, status: u16, reason: &str, charge: Money, reply: Option<StoredReply>) -> Close {
+        let (_, usage, estimated, price) = self.charge();
+        Close {
+            call: self.id,
+            account: self.caller.account.id,
+            ending,
+            reason: reason.to_owned(),
+            charge,
+            row: self.row(status, &usage, estimated, price),
+            reply,
+        }
+    }
+
+    fn row(&self, status: u16, usage: &Usage, estimated: bool, price: Arc<Price>) -> UsageFacts {
+        UsageFacts {
+            key: self.caller.key.id,
+            at: self.began,
+            ended_at: self.app.world.now_ms(),
+            endpoint: Cow::Borrowed(self.endpoint),
+            model: self.model.name.clone(),
+            provider: self.provider.as_ref().map(|one| one.name.clone()),
+            upstream_model: self.provider.is_some().then(|| self.upstream_model.clone()),
+            status,
+            counters: counters(usage, &price),
+            estimated,
+            raw_usage: self.meter.raw_usage.clone(),
+            attempts: self.attempts,
+            first_byte_ms: self.first_byte_at.map(|at| u32::try_from(at - self.began).unwrap_or(0)),
+            tier: price.tier.clone(),
+            price: (price.id() != self.quote.price.id()).then_some(price),
+        }
+    }
+}
+
+fn counters(usage: &Usage, price: &Price) -> Counters {
+    Counters {
+        input: usage.input,
+        cache_read: usage.cache_read,
+        cache_write_5m: usage.cache_write_5m,
+        cache_write_1h: usage.cache_write_1h,
+        image_input: usage.image_input,
+        audio_input: usage.audio_input,
+        output: usage.output,
+        reasoning: usage.reasoning,
+        image_output: usage.image_output,
+        audio_output: usage.audio_output,
+        calls: u64::from(price.faces.has(Face::PerCall)),
+        seconds: 0,
+    }
+}
+
+/// A call is reached through its guard as long as it is open; using a closed one is a mistake of ours.
+impl Deref for Call {
+    type Target = OpenCall;
+    fn deref(&self) -> &OpenCall {
+        self.0.as_deref().expect("a closed call is not used again")
+    }
+}
+
+impl DerefMut for Call {
+    fn deref_mut(&mut self) -> &mut OpenCall {
+        self.0.as_deref_mut().expect("a closed call is not used again")
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if let Some(open) = self.0.take() {
+            let to = open.app.abandoned.clone();
+            // Fails only when the settler is gone, at the very end of the process: recovery finds the hold.
+            let _ = to.send(Abandoned::Call(open));
+        }
+    }
+}

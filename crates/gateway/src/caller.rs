@@ -1,0 +1,155 @@
+//! Who is calling: the key and the account behind it, and what that key may do.
+//!
+//! Missing, unknown, revoked and expired keys get one and the same answer, so that nobody learns which it was.
+
+use crate::app::App;
+use crate::keys::Found;
+use crate::refusal::Refusal;
+use crate::world::Millis;
+use http::request::Parts;
+use http::{HeaderMap, header};
+use ipnet::IpNet;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use tollgate_store::{Account, Key, KeyAndAccount};
+use tollgate_wire::error::Code;
+
+/// The address at the other end of the connection, put into each request by the server.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub SocketAddr);
+
+pub struct Caller {
+    pub key: Key,
+    pub account: Account,
+    /// Parsed once; an unreadable entry matches nothing.
+    networks: Option<Vec<IpNet>>,
+}
+
+impl Caller {
+    pub fn new(found: KeyAndAccount) -> Caller {
+        let networks = found.key.cidrs.as_ref().map(|list| list.iter().filter_map(|one| network(one)).collect());
+        Caller { key: found.key, account: found.account, networks }
+    }
+
+    fn works_at(&self, now: Millis) -> bool {
+        self.key.revoked_at.is_none_or(|at| at > now) && self.key.expires_at.is_none_or(|at| at > now)
+    }
+
+    fn may_come_from(&self, ip: IpAddr) -> bool {
+        self.networks.as_ref().is_none_or(|list| list.iter().any(|net| net.contains(&ip)))
+    }
+
+    pub fn may_use(&self, model: &str) -> bool {
+        self.key.models.as_ref().is_none_or(|list| list.iter().any(|one| one == model))
+    }
+}
+
+/// An address range, or a single address as a range of one.
+pub fn network(text: &str) -> Option<IpNet> {
+    text.parse::<IpNet>().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
+}
+
+/// Finds the caller of a request or says why not.
+pub async fn authenticate(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
+    let key = presented_key(&parts.headers)?;
+    let now = app.world.now_ms();
+    let caller = match app.keys.find(&app.store, key, now).await {
+        Found::Known(caller) => caller,
+        Found::Unknown => return Err(no_such_key()),
+        Found::CannotTell => {
+            return Err(Refusal::new(Code::LedgerUnavailable, "Keys cannot be checked at the moment.").after(2));
+        }
+    };
+    if !caller.works_at(now) {
+        return Err(no_such_key());
+    }
+    if let Some(ip) = client_address(app, parts)
+        && !caller.may_come_from(ip)
+    {
+        return Err(Refusal::new(Code::IpNotAllowed, "This key may not be used from this address."));
+    }
+    Ok(caller)
+}
+
+fn no_such_key() -> Refusal {
+    Refusal::new(Code::InvalidApiKey, "The API key is missing, unknown, revoked or expired.")
+}
+
+/// The key as the SDKs of the four dialects send it. Two different keys in one request are refused.
+fn presented_key(headers: &HeaderMap) -> Result<&str, Refusal> {
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| {
+        let (scheme, key) = value.to_str().ok()?.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
+    });
+    let mut key = bearer;
+    for name in ["x-api-key", "x-goog-api-key"] {
+        if let Some(other) = headers.get(name).and_then(|value| value.to_str().ok()) {
+            if key.is_some_and(|key| key != other) {
+                return Err(Refusal::new(Code::InvalidApiKey, "Two different API keys were sent."));
+            }
+            key = Some(other);
+        }
+    }
+    key.filter(|key| !key.is_empty() && key.len() <= 512).ok_or_else(no_such_key)
+}
+
+/// The client's address: the peer, or what a trusted proxy in front of us says.
+fn client_address(app: &App, parts: &Parts) -> Option<IpAddr> {
+    let peer = parts.extensions.get::<Peer>()?.0.ip();
+    let trusted = &app.settings.trusted_proxies;
+    if trusted.is_empty() || !trusted.iter().any(|net| net.contains(&peer)) {
+        return Some(peer);
+    }
+    // The rightmost address that is not itself a trusted proxy: everything left of it can be forged.
+    let forwarded = parts.headers.get("x-forwarded-for").and_then(|value| value.to_str().ok()).unwrap_or("");
+    forwarded
+        .rsplit(',')
+        .filter_map(|one| one.trim().parse::<IpAddr>().ok())
+        .find(|ip| !trusted.iter().any(|net| net.contains(ip)))
+        .or(Some(peer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(list: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in list {
+            map.insert(*name, http::HeaderValue::from_static(value));
+        }
+        map
+    }
+
+    #[test]
+    fn the_key_is_found_where_each_sdk_puts_it() {
+        for list in [
+            [("authorization", "Bearer sk-a")],
+            [("authorization", "bearer sk-a")],
+            [("x-api-key", "sk-a")],
+            [("x-goog-api-key", "sk-a")],
+        ] {
+            assert_eq!(presented_key(&headers(&list)).ok(), Some("sk-a"), "{list:?}");
+        }
+    }
+
+    #[test]
+    fn two_different_keys_or_none_are_refused() {
+        let both = headers(&[("authorization", "Bearer sk-a"), ("x-api-key", "sk-b")]);
+        assert_eq!(presented_key(&both).err().map(|r| r.code), Some(Code::InvalidApiKey));
+        let same = headers(&[("authorization", "Bearer sk-a"), ("x-api-key", "sk-a")]);
+        assert_eq!(presented_key(&same).ok(), Some("sk-a"));
+        for none in [headers(&[]), headers(&[("authorization", "Basic abc")]), headers(&[("authorization", "Bearer ")])] {
+            assert_eq!(presented_key(&none).err().map(|r| r.code), Some(Code::InvalidApiKey));
+        }
+    }
+
+    #[test]
+    fn a_single_address_is_a_range_of_one() {
+        let one = network("10.1.2.3").expect("an address");
+        assert!(one.contains(&"10.1.2.3".parse::<IpAddr>().expect("ip")));
+        assert!(!one.contains(&"10.1.2.4".parse::<IpAddr>().expect("ip")));
+        assert!(network("10.0.0.0/8").expect("a range").contains(&"10.200.0.1".parse::<IpAddr>().expect("ip")));
+        assert!(network("nonsense").is_none());
+    }
+}

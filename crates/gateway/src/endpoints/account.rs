@@ -1,0 +1,151 @@
+//! What an account holder asks: balance, usage log, one call with its whole calculation.
+
+use super::reading;
+use crate::app::App;
+use crate::caller::Caller;
+use crate::refusal::Refusal;
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::response::Response;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tollgate_catalog::Money;
+use tollgate_store::{CallId, Page, UsageRow};
+use tollgate_wire::error::{Code, Dialect};
+
+const PAGE: u32 = 50;
+const LARGEST_PAGE: u32 = 500;
+
+#[derive(Serialize)]
+struct Balance {
+    object: &'static str,
+    account: String,
+    currency: &'static str,
+    available_nano_usd: i64,
+    held_nano_usd: i64,
+    available_usd: String,
+    held_usd: String,
+    trial_available_nano_usd: i64,
+    paid_available_nano_usd: i64,
+    topped_up: bool,
+}
+
+pub async fn balance(State(app): State<Arc<App>>, request: Request) -> Response {
+    answer(&app, request, async |caller| {
+        let account = app
+            .store
+            .account(caller.account.id)
+            .await?
+            .ok_or_else(|| Refusal::new(Code::NotFound, "The account does not exist."))?;
+        let available = sum(account.trial_available, account.paid_available)?;
+        let held = sum(account.trial_held, account.paid_held)?;
+        Ok(reading::json(&Balance {
+            object: "balance",
+            account: account.id.to_string(),
+            currency: "USD",
+            available_nano_usd: available.nano(),
+            held_nano_usd: held.nano(),
+            available_usd: available.to_string(),
+            held_usd: held.to_string(),
+            trial_available_nano_usd: account.trial_available.nano(),
+            paid_available_nano_usd: account.paid_available.nano(),
+            topped_up: account.topped_up,
+        }))
+    })
+    .await
+}
+
+fn sum(a: Money, b: Money) -> Result<Money, Refusal> {
+    a.checked_add(b).ok_or_else(|| Refusal::new(Code::Internal, "The balance does not fit into a number."))
+}
+
+pub async fn usage(State(app): State<Arc<App>>, RawQuery(query): RawQuery, request: Request) -> Response {
+    answer(&app, request, async |caller| {
+        let page = page(query.as_deref().unwrap_or(""))?;
+        let mut rows = app.store.usage(Some(caller.account.id), Page { limit: page.limit + 1, ..page }).await?;
+        let more = rows.len() > page.limit as usize;
+        rows.truncate(page.limit as usize);
+        let next = more.then(|| rows.last().map(|row| row.call.to_string())).flatten();
+        let data: Vec<Value> = rows.iter().map(row_json).collect();
+        Ok(reading::json(&json!({ "object": "list", "data": data, "has_more": more, "next_before": next })))
+    })
+    .await
+}
+
+pub async fn usage_of(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
+    answer(&app, request, async |caller| {
+        let unknown = || Refusal::about(Code::NotFound, "call_id", format!("There is no call `{id}` of this account."));
+        let call: CallId = id.parse().map_err(|_| unknown())?;
+        let row = app.store.usage_of(caller.account.id, call).await?.ok_or_else(unknown)?;
+        Ok(reading::json(&row_json(&row)))
+    })
+    .await
+}
+
+/// A usage row as customers see it: money both exact and readable; no route, host or upstream name.
+fn row_json(row: &UsageRow) -> Value {
+    let mut value = json!({
+        "object": "usage",
+        "call_id": row.call,
+        "key_id": row.key,
+        "started_at_ms": row.at,
+        "ended_at_ms": row.ended_at,
+        "endpoint": row.endpoint,
+        "model": row.model,
+        "ending": row.ending,
+        "reason": row.reason,
+        "status": row.status,
+        "usage": row.counters,
+        "estimated": row.estimated,
+        "tier": row.tier,
+        "hold_nano_usd": row.hold.nano(),
+        "charge_nano_usd": row.charge.nano(),
+        "charge_usd": row.charge.to_string(),
+        "refunded_nano_usd": row.refunded.nano(),
+        "first_byte_ms": row.first_byte_ms,
+    });
+    if let (Some(price), Some(object)) = (&row.price, value.as_object_mut()) {
+        object.insert("price".to_owned(), price.clone());
+        object.insert("raw_usage".to_owned(), row.raw_usage.clone().map_or(Value::Null, Value::String));
+    }
+    value
+}
+
+fn page(query: &str) -> Result<Page, Refusal> {
+    let mut page = Page { before: None, limit: PAGE };
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        match name {
+            "limit" => {
+                page.limit = value.parse().ok().filter(|limit| (1..=LARGEST_PAGE).contains(limit)).ok_or_else(|| {
+                    Refusal::about(Code::InvalidParameter, "limit", format!("`limit` is a number from 1 to {LARGEST_PAGE}."))
+                })?;
+            }
+            "before" => {
+                let call = value.parse().map_err(|_| {
+                    Refusal::about(Code::InvalidParameter, "before", "`before` is the call id of the last row of the page before.")
+                })?;
+                page.before = Some(call);
+            }
+            other => {
+                let name: String = other.chars().take(64).collect();
+                return Err(Refusal::about(Code::UnknownParameter, &name, format!("`{name}` is not a parameter of this endpoint.")));
+            }
+        }
+    }
+    Ok(page)
+}
+
+/// Authenticates, runs, and turns a refusal into a reply.
+async fn answer(
+    app: &Arc<App>,
+    request: Request,
+    work: impl AsyncFnOnce(Arc<Caller>) -> Result<Response, Refusal>,
+) -> Response {
+    let (parts, _) = request.into_parts();
+    let outcome = match reading::caller(app, &parts).await {
+        Ok(caller) => work(caller).await,
+        Err(refusal) => Err(refusal),
+    };
+    outcome.unwrap_or_else(|refusal| reading::refused(app, Dialect::OpenAi, refusal, ""))
+}

@@ -1,0 +1,43 @@
+//! For the machines around us: alive, ready, metrics.
+
+use crate::app::App;
+use crate::caller::Peer;
+use crate::metrics;
+use crate::refusal::Refusal;
+use axum::extract::{Extension, State};
+use axum::response::{IntoResponse as _, Response};
+use http::{StatusCode, header};
+use std::sync::Arc;
+use tollgate_wire::error::{Code, Dialect};
+
+/// The process runs.
+pub async fn alive() -> &'static str {
+    "ok\n"
+}
+
+/// Paid calls can be taken now.
+pub async fn ready(State(app): State<Arc<App>>) -> Response {
+    if app.stopping.is_cancelled() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response();
+    }
+    if !app.store.ready() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "the ledger takes no holds\n").into_response();
+    }
+    "ready\n".into_response()
+}
+
+/// On the main port the page is for loopback peers, and only while it has no port of its own.
+pub async fn metrics(State(app): State<Arc<App>>, Extension(Peer(peer)): Extension<Peer>) -> Response {
+    if app.settings.metrics_listen.is_some() || !peer.ip().is_loopback() {
+        return Refusal::new(Code::NotFound, "There is no such path.").into_reply(Dialect::OpenAi, "");
+    }
+    page(&app)
+}
+
+pub async fn metrics_for_all(State(app): State<Arc<App>>) -> Response {
+    page(&app)
+}
+
+fn page(app: &App) -> Response {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics::page(app)).into_response()
+}

@@ -1,0 +1,12 @@
+//! The desk. `table` lists every path; the other files hold the handlers, each a few lines between reading a request and a
+//! verb of `call` or `store`.
+
+pub mod account;
+pub mod chat;
+pub mod health;
+pub mod models;
+pub mod openapi;
+mod reading;
+pub mod table;
+
+pub use table::router;

@@ -1,0 +1,167 @@
+//! `GET /openapi.json`: the description of this API.
+
+use super::table::{Access, PATHS};
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+use tollgate_wire::error::Code;
+
+/// Written from the table of paths and the table of errors, so that it cannot forget one.
+pub async fn page() -> Response {
+    super::reading::json(&document())
+}
+
+pub fn document() -> Value {
+    let mut paths = Map::new();
+    for (method, path, access) in PATHS {
+        let operation = operation(method, path, *access);
+        let entry = paths.entry((*path).to_owned()).or_insert_with(|| json!({}));
+        if let Some(entry) = entry.as_object_mut() {
+            entry.insert(method.to_ascii_lowercase(), operation);
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Tollgate",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "paths": paths,
+        "components": {
+            "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } },
+            "schemas": schemas(),
+        },
+    })
+}
+
+fn operation(method: &str, path: &str, access: Access) -> Value {
+    let mut operation = json!({
+        "operationId": format!("{}_{}", method.to_ascii_lowercase(), path.trim_matches('/').replace(['/', '{', '}', '.'], "_")),
+        "summary": summary(path),
+        "parameters": parameters(path),
+        "responses": replies(path, access),
+    });
+    if let Some(object) = operation.as_object_mut() {
+        if matches!(access, Access::Key | Access::Paid) {
+            object.insert("security".to_owned(), json!([{ "key": [] }]));
+        }
+        if access == Access::Paid {
+            let schema = json!({ "$ref": "#/components/schemas/ChatRequest" });
+            object.insert(
+                "requestBody".to_owned(),
+                json!({ "required": true, "content": { "application/json": { "schema": schema } } }),
+            );
+        }
+    }
+    operation
+}
+
+fn summary(path: &str) -> &'static str {
+    match path {
+        "/v1/chat/completions" => "A chat reply, streamed or whole, in OpenAI's format",
+        "/v1/models" => "The models this key can use",
+        "/v1/models/{id}" => "One model",
+        "/v1/balance" => "What the account has and what is held for running calls",
+        "/v1/usage" => "The usage log, newest first",
+        "/v1/usage/{call_id}" => "One call with its price and charge",
+        "/healthz" => "The process runs",
+        "/readyz" => "Paid calls can be taken",
+        "/metrics" => "Prometheus text, for the operator",
+        _ => "This description",
+    }
+}
+
+fn parameters(path: &str) -> Value {
+    let in_path = |name: &str| json!([{ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }]);
+    match path {
+        "/v1/models/{id}" => in_path("id"),
+        "/v1/usage/{call_id}" => in_path("call_id"),
+        "/v1/usage" => json!([
+            { "name": "limit", "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 500, "default": 50 } },
+            { "name": "before", "in": "query", "description": "`next_before` of the page before", "schema": { "type": "string" } },
+        ]),
+        "/v1/chat/completions" => json!([{
+            "name": "Idempotency-Key", "in": "header",
+            "description": "The same key and body within 24 hours is charged once",
+            "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
+        }]),
+        _ => json!([]),
+    }
+}
+
+fn replies(path: &str, access: Access) -> Value {
+    let schema = |name: &str| json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{name}") } } });
+    let text = json!({ "text/plain": { "schema": { "type": "string" } } });
+    let content = match path {
+        "/v1/chat/completions" => json!({
+            "application/json": { "schema": { "type": "object" } },
+            "text/event-stream": { "schema": { "type": "string" } },
+        }),
+        "/v1/models" => schema("ModelList"),
+        "/v1/models/{id}" => schema("Model"),
+        "/v1/balance" => schema("Balance"),
+        "/v1/usage" => schema("UsageList"),
+        "/v1/usage/{call_id}" => schema("Usage"),
+        "/openapi.json" => json!({ "application/json": { "schema": { "type": "object" } } }),
+        _ => text,
+    };
+    let mut all = Map::new();
+    all.insert("200".to_owned(), json!({ "description": "done", "content": content }));
+    let expected: Vec<u16> = match access {
+        Access::Public => vec![503],
+        Access::Operator => vec![404],
+        Access::Key => vec![400, 401, 403, 404, 503],
+        Access::Paid => Code::ALL.iter().map(|code| code.status()).filter(|status| *status != 499).collect(),
+    };
+    for status in expected {
+        all.insert(status.to_string(), json!({ "description": "refused", "content": schema("Error") }));
+    }
+    Value::Object(all)
+}
+
+fn schemas() -> Value {
+    let text = json!({ "type": "string" });
+    let int = json!({ "type": "integer" });
+    let nano = json!({ "type": "integer", "description": "nano-USD" });
+    let list = |of: &str| {
+        json!({ "type": "object", "required": ["object", "data"], "properties": {
+            "object": { "const": "list" },
+            "data": { "type": "array", "items": { "$ref": format!("#/components/schemas/{of}") } },
+        } })
+    };
+    let codes: Vec<&str> = Code::ALL.iter().map(|code| code.code()).collect();
+    json!({
+        "Error": { "type": "object", "required": ["error"], "properties": { "error": {
+            "type": "object", "required": ["message", "type", "param", "code"],
+            "properties": { "message": text, "type": text, "param": { "type": ["string", "null"] }, "code": { "enum": codes } },
+        } } },
+        "ChatRequest": { "type": "object", "required": ["model", "messages"], "additionalProperties": true, "properties": {
+            "model": { "type": "string", "minLength": 1 },
+            "messages": { "type": "array", "minItems": 1, "items": {
+                "type": "object", "required": ["role"], "properties": { "role": text },
+            } },
+            "stream": { "type": ["boolean", "null"] },
+            "max_tokens": { "type": ["integer", "null"], "minimum": 1 },
+            "max_completion_tokens": { "type": ["integer", "null"], "minimum": 1 },
+            "n": { "type": ["integer", "null"], "minimum": 1, "maximum": 128 },
+            "stream_options": { "type": ["object", "null"], "properties": { "include_usage": { "type": ["boolean", "null"] } } },
+        } },
+        "Model": { "type": "object", "required": ["id", "object", "created", "owned_by"], "properties": {
+            "id": text, "object": { "const": "model" }, "created": int, "owned_by": text,
+            "supported_endpoint_types": { "type": "array", "items": text },
+        } },
+        "ModelList": list("Model"),
+        "Balance": { "type": "object", "required": ["object", "available_nano_usd", "held_nano_usd"], "properties": {
+            "object": { "const": "balance" }, "account": text, "currency": { "const": "USD" },
+            "available_nano_usd": nano, "held_nano_usd": nano, "available_usd": text, "held_usd": text,
+            "trial_available_nano_usd": nano, "paid_available_nano_usd": nano, "topped_up": { "type": "boolean" },
+        } },
+        "Usage": { "type": "object", "required": ["object", "call_id", "ending", "charge_nano_usd"], "properties": {
+            "object": { "const": "usage" }, "call_id": text, "model": text,
+            "ending": { "enum": tollgate_store::Ending::ALL.map(tollgate_store::Ending::name) },
+            "status": int, "usage": { "type": "object" }, "estimated": { "type": "boolean" },
+            "hold_nano_usd": nano, "charge_nano_usd": nano, "charge_usd": text,
+        } },
+        "UsageList": list("Usage"),
+    })
+}

@@ -1,0 +1,76 @@
+//! What every endpoint does first: find the caller, read the body within its limits, turn a refusal into a reply.
+
+use crate::app::App;
+use crate::caller::{self, Caller};
+use crate::refusal::Refusal;
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderValue, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use serde::Serialize;
+use std::sync::Arc;
+use tollgate_wire::error::{Code, Dialect};
+
+/// Finds the caller of a request that has no body worth reading.
+pub async fn caller(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
+    caller::authenticate(app, parts).await
+}
+
+/// Reads a JSON body within the limits of size and time.
+pub async fn json_body(app: &App, parts: &Parts, body: Body) -> Result<Bytes, Refusal> {
+    let limits = &app.settings.limits;
+    let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let essence = kind.split(';').next().unwrap_or("").trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
+        return Err(Refusal::about(
+            Code::UnsupportedMediaType,
+            "Content-Type",
+            "The body must be JSON with `Content-Type: application/json`.",
+        ));
+    }
+    if parts.headers.get(header::CONTENT_ENCODING).is_some_and(|value| value != "identity") {
+        return Err(Refusal::about(
+            Code::UnsupportedMediaType,
+            "Content-Encoding",
+            "A compressed body is not accepted; send it as it is.",
+        ));
+    }
+    let declared = parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if declared.is_some_and(|length| length > limits.body_bytes) {
+        return Err(too_large(limits.body_bytes));
+    }
+    let whole = Limited::new(body, limits.body_bytes).collect();
+    match tokio::time::timeout(limits.body_time, whole).await {
+        Ok(Ok(whole)) => Ok(whole.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(limits.body_bytes)),
+        Ok(Err(_)) => Err(Refusal::new(Code::InvalidRequest, "The body could not be read to its end.")),
+        Err(_) => Err(Refusal::new(Code::RequestTimeout, "The body took too long to arrive.")),
+    }
+}
+
+fn too_large(limit: usize) -> Refusal {
+    Refusal::new(Code::BodyTooLarge, format!("The body is larger than {limit} bytes."))
+}
+
+/// A refusal as a reply, counted.
+pub fn refused(app: &App, dialect: Dialect, refusal: Refusal, request_id: &str) -> Response {
+    app.metrics.refused(refusal.code.code());
+    refusal.into_reply(dialect, request_id)
+}
+
+/// A reply with a JSON body.
+pub fn json(value: &impl Serialize) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(text) => {
+            let mut reply = Response::new(Body::from(text));
+            reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            reply
+        }
+        Err(error) => {
+            tracing::error!(%error, "a reply could not be written");
+            Refusal::new(Code::Internal, "The reply could not be written.").into_reply(Dialect::OpenAi, "")
+        }
+    }
+}

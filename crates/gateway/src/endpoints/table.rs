@@ -1,0 +1,69 @@
+//! Every path of the gateway, grouped by who calls it. The first file to open.
+
+use super::{account, chat, health, models, openapi};
+use crate::app::App;
+use crate::refusal::Refusal;
+use axum::Router;
+use axum::response::Response;
+use axum::routing::{get, post};
+use std::sync::Arc;
+use tollgate_wire::error::{Code, Dialect};
+
+/// Who may call a path, and whether it can cost money. Tests walk this list: a path without a line here does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Anybody.
+    Public,
+    /// Loopback peers only, unless an own port is set.
+    Operator,
+    /// A key; free of charge.
+    Key,
+    /// A key; held and charged.
+    Paid,
+}
+
+pub const PATHS: &[(&str, &str, Access)] = &[
+    // applications
+    ("POST", "/v1/chat/completions", Access::Paid),
+    ("GET", "/v1/models", Access::Key),
+    ("GET", "/v1/models/{id}", Access::Key),
+    // account holders
+    ("GET", "/v1/balance", Access::Key),
+    ("GET", "/v1/usage", Access::Key),
+    ("GET", "/v1/usage/{call_id}", Access::Key),
+    // machines around us
+    ("GET", "/healthz", Access::Public),
+    ("GET", "/readyz", Access::Public),
+    ("GET", "/openapi.json", Access::Public),
+    ("GET", "/metrics", Access::Operator),
+];
+
+pub fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/v1/chat/completions", post(chat::completions))
+        .route("/v1/models", get(models::list))
+        .route("/v1/models/{*id}", get(models::one))
+        .route("/v1/balance", get(account::balance))
+        .route("/v1/usage", get(account::usage))
+        .route("/v1/usage/{call_id}", get(account::usage_of))
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready))
+        .route("/openapi.json", get(openapi::page))
+        .route("/metrics", get(health::metrics))
+        .fallback(no_such_path)
+        .method_not_allowed_fallback(no_such_method)
+        .with_state(app)
+}
+
+/// The operator's own port.
+pub fn metrics_router(app: Arc<App>) -> Router {
+    Router::new().route("/metrics", get(health::metrics_for_all)).with_state(app)
+}
+
+async fn no_such_path() -> Response {
+    Refusal::new(Code::NotFound, "There is no such path.").into_reply(Dialect::OpenAi, "")
+}
+
+async fn no_such_method() -> Response {
+    Refusal::new(Code::MethodNotAllowed, "This path does not take this method.").into_reply(Dialect::OpenAi, "")
+}

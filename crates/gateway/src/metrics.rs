@@ -1,0 +1,136 @@
+//! What an operator watches, as Prometheus text. Counters of calls are kept here with their label handles cached by the
+//! family; gauges of the ledger are read from the store when somebody asks.
+
+use crate::app::App;
+use crate::world::Millis;
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+use tollgate_store::{Ending, Gauges};
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct EndedLabels {
+    endpoint: &'static str,
+    ending: &'static str,
+    reason: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct FaultLabels {
+    provider: String,
+    code: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct RefusedLabels {
+    code: &'static str,
+}
+
+pub struct Metrics {
+    registry: Registry,
+    ended: Family<EndedLabels, Counter>,
+    answered: Counter,
+    faults: Family<FaultLabels, Counter>,
+    refused: Family<RefusedLabels, Counter>,
+    seconds: Histogram,
+    first_byte: Histogram,
+    pub catalog_stale: Gauge,
+    pub catalog_loads: Counter,
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        let mut registry = Registry::with_prefix("tollgate");
+        let buckets = || [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0].into_iter();
+        let metrics = Metrics {
+            ended: Family::default(),
+            answered: Counter::default(),
+            faults: Family::default(),
+            refused: Family::default(),
+            seconds: Histogram::new(buckets()),
+            first_byte: Histogram::new(buckets()),
+            catalog_stale: Gauge::default(),
+            catalog_loads: Counter::default(),
+            registry: Registry::default(),
+        };
+        registry.register("calls_ended", "Calls by ending and reason", metrics.ended.clone());
+        registry.register("calls_answered", "Calls answered in full", metrics.answered.clone());
+        registry.register("provider_faults", "Failed attempts by provider and code", metrics.faults.clone());
+        registry.register("refusals", "Requests refused by code", metrics.refused.clone());
+        registry.register("call_seconds", "Time from admission to the end of a call", metrics.seconds.clone());
+        registry.register("first_byte_seconds", "Time from admission to the provider's first byte", metrics.first_byte.clone());
+        registry.register("catalog_stale", "1 while a broken configuration keeps an old one serving", metrics.catalog_stale.clone());
+        registry.register("catalog_loads", "Configurations taken over since the start", metrics.catalog_loads.clone());
+        Metrics { registry, ..metrics }
+    }
+}
+
+impl Metrics {
+    pub fn ended(&self, endpoint: &'static str, ending: Ending, reason: &str) {
+        if ending == Ending::Answered && reason.is_empty() {
+            self.answered.inc();
+            return;
+        }
+        let labels = EndedLabels { endpoint, ending: ending.name(), reason: reason.to_owned() };
+        self.ended.get_or_create(&labels).inc();
+    }
+
+    pub fn took(&self, call: Millis, first_byte: Option<Millis>) {
+        self.seconds.observe(seconds(call));
+        if let Some(first_byte) = first_byte {
+            self.first_byte.observe(seconds(first_byte));
+        }
+    }
+
+    pub fn fault(&self, provider: &str, code: &'static str) {
+        self.faults.get_or_create(&FaultLabels { provider: provider.to_owned(), code }).inc();
+    }
+
+    pub fn refused(&self, code: &'static str) {
+        self.refused.get_or_create(&RefusedLabels { code }).inc();
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a duration in a histogram, no money")]
+fn seconds(ms: Millis) -> f64 {
+    ms.max(0) as f64 / 1_000.0
+}
+
+/// The whole page.
+pub fn page(app: &App) -> String {
+    let mut page = String::with_capacity(8 << 10);
+    let running = app.running.load(Ordering::Relaxed);
+    ledger(&mut page, &app.store.gauges());
+    plain(&mut page, "calls_running", "gauge", "Calls between hold and close", running);
+    if text::encode(&mut page, &app.metrics.registry).is_err() {
+        tracing::error!("metrics could not be written");
+    }
+    page
+}
+
+fn ledger(page: &mut String, gauges: &Gauges) {
+    let name = "tollgate_open_holds";
+    let _ = writeln!(page, "# HELP {name} Holds without a terminal entry, by age.\n# TYPE {name} gauge");
+    for (age, count) in ["10s", "1m", "10m", "1h", "older"].into_iter().zip(gauges.open_by_age) {
+        let _ = writeln!(page, "{name}{{age=\"{age}\"}} {count}");
+    }
+    plain(page, "oldest_open_hold_ms", "gauge", "Age of the oldest open hold", gauges.oldest_open_ms);
+    plain(page, "settle_lag_ms", "gauge", "Age of the oldest close that is not in the database yet", gauges.settle_lag_ms);
+    plain(page, "ledger_queue", "gauge", "Ledger operations waiting for the next group", gauges.queue_len);
+    plain(page, "ledger_drift", "gauge", "Broken invariants found by the last audit", gauges.breaches);
+    plain(page, "ledger_down", "gauge", "1 while the ledger takes no holds", u8::from(gauges.down));
+    plain(page, "ledger_commits_total", "counter", "Groups committed", gauges.commits);
+    plain(page, "ledger_operations_total", "counter", "Operations committed", gauges.committed_ops);
+    plain(page, "journal_bytes", "gauge", "Closes journalled and not yet recycled", gauges.journal_bytes);
+    plain(page, "write_off_nano_usd_total", "counter", "Cost above what accounts could pay", gauges.write_off_total.nano());
+    plain(page, "late_closes_total", "counter", "Closes whose hold was closed before", gauges.late_closes);
+}
+
+fn plain(page: &mut String, name: &str, kind: &str, help: &str, value: impl std::fmt::Display) {
+    let _ = writeln!(page, "# HELP tollgate_{name} {help}.\n# TYPE tollgate_{name} {kind}\ntollgate_{name} {value}");
+}

@@ -1,0 +1,82 @@
+//! A refusal is our own "no", or a provider's fault translated for the caller: a code from the one table of
+//! public errors, a message that names the field, and retry advice. It becomes a reply in the caller's dialect here
+//! and nowhere else.
+
+use axum::body::Body;
+use axum::response::Response;
+use http::{HeaderValue, header};
+use tollgate_wire::chat;
+use tollgate_wire::error::{self, Code, Dialect, Retry};
+
+/// Why a request was not served.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    pub code: Code,
+    pub message: String,
+    pub param: Option<String>,
+    /// Seconds; the table's own advice is used when it is absent.
+    pub retry_after: Option<u32>,
+}
+
+impl Refusal {
+    pub fn new(code: Code, message: impl Into<String>) -> Refusal {
+        Refusal { code, message: message.into(), param: None, retry_after: None }
+    }
+
+    pub fn about(code: Code, param: &str, message: impl Into<String>) -> Refusal {
+        Refusal { code, message: message.into(), param: Some(param.to_owned()), retry_after: None }
+    }
+
+    pub fn after(mut self, seconds: u32) -> Refusal {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    /// The reply in the caller's dialect. `request_id` is the call id where there is one.
+    pub fn into_reply(self, dialect: Dialect, request_id: &str) -> Response {
+        let body = error::body(dialect, self.code, &self.message, self.param.as_deref(), request_id);
+        let mut reply = Response::new(Body::from(body));
+        *reply.status_mut() = http::StatusCode::from_u16(self.code.status())
+            .unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = reply.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Ok(id) = HeaderValue::from_str(request_id) {
+            headers.insert("x-request-id", id);
+        }
+        let advised = match self.code.retry() {
+            Retry::Never => {
+                headers.insert("x-should-retry", HeaderValue::from_static("false"));
+                None
+            }
+            Retry::Soon => None,
+            Retry::After(seconds) => Some(seconds),
+        };
+        if let Some(seconds) = self.retry_after.or(advised) {
+            // Some SDKs sleep as long as they are told: never tell them more than a minute.
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds.min(60)));
+        }
+        if self.code == Code::InvalidApiKey {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        reply
+    }
+}
+
+impl From<chat::Problem> for Refusal {
+    fn from(problem: chat::Problem) -> Refusal {
+        Refusal { code: problem.code, message: problem.message, param: problem.param, retry_after: None }
+    }
+}
+
+impl From<tollgate_upstream::Fault> for Refusal {
+    fn from(fault: tollgate_upstream::Fault) -> Refusal {
+        Refusal { code: fault.code, message: fault.message, param: None, retry_after: fault.retry_after }
+    }
+}
+
+impl From<tollgate_store::StoreError> for Refusal {
+    fn from(error: tollgate_store::StoreError) -> Refusal {
+        tracing::error!(%error, "store");
+        Refusal::new(Code::LedgerUnavailable, "The ledger cannot be reached at the moment; nothing was charged.").after(2)
+    }
+}

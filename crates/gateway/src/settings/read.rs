@@ -1,0 +1,218 @@
+//! From files and environment to checked values, all mistakes at once.
+//!
+//! Every key can be set from the environment: `TOLLGATE__LIMITS__BODY_BYTES=1MiB` lays a value over `body_bytes` in `[limits]`,
+//! `TOLLGATE__PROVIDER__SIM__BASE_URL` over a provider's. The environment comes in as a value, read once by the executable.
+
+use super::{Limits, Settings};
+use crate::app::Serving;
+use ipnet::IpNet;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tollgate_catalog::form::{Form, Mistakes, Override};
+use tollgate_catalog::{Mistake, Snapshot};
+use tollgate_upstream::{BaseUrl, KINDS, Provider, Secret, Settings as Habits};
+
+const PREFIX: &str = "TOLLGATE__";
+
+/// Where the configuration comes from. Read again as a whole at each reload.
+#[derive(Clone)]
+pub struct Source {
+    pub file: PathBuf,
+    pub environment: Arc<BTreeMap<String, String>>,
+}
+
+pub struct Loaded {
+    pub settings: Settings,
+    pub serving: Serving,
+}
+
+impl Source {
+    /// Reads everything. Nothing is taken over unless all of it is right.
+    pub fn load(&self) -> Result<Loaded, Vec<Mistake>> {
+        let mistakes = Mistakes::default();
+        let name = self.file.display().to_string();
+        let text = std::fs::read_to_string(&self.file).unwrap_or_else(|error| {
+            mistakes.push(file_mistake(&name, &error));
+            String::new()
+        });
+        let mut form = Form::parse_with(&name, &text, &self.overrides(), &mistakes);
+        let settings = self.settings(&mut form);
+        let providers = self.providers(&mut form);
+        form.finish();
+        let catalog = self.catalog(&settings.catalog_dir, &mistakes);
+        if let Some(catalog) = &catalog {
+            let known: Vec<&str> = providers.keys().map(String::as_str).collect();
+            catalog.unknown_providers(&known).into_iter().for_each(|one| mistakes.push(one));
+        }
+        let providers = providers.into_iter().filter_map(|(name, provider)| Some((name, Arc::new(provider?)))).collect();
+        let loaded = catalog.map(|catalog| Loaded { settings, serving: Serving { catalog, providers } });
+        match (mistakes.result(()), loaded) {
+            (Ok(()), Some(loaded)) => Ok(loaded),
+            (Err(list), _) => Err(list),
+            (Ok(()), None) => Err(vec![whole_mistake(&name, "could not be read")]),
+        }
+    }
+
+    /// The files whose change means a reload.
+    pub fn watched(&self, settings: &Settings) -> [PathBuf; 2] {
+        [self.file.clone(), settings.catalog_dir.clone()]
+    }
+
+    fn overrides(&self) -> Vec<Override> {
+        let ours = self.environment.iter().filter_map(|(name, value)| Some((name, name.strip_prefix(PREFIX)?, value)));
+        ours.map(|(name, path, value)| Override {
+            path: path.split("__").map(str::to_owned).collect(),
+            value: value.clone(),
+            origin: name.clone(),
+        })
+        .collect()
+    }
+
+    /// Paths in the file are relative to the file.
+    fn beside(&self, path: &str) -> PathBuf {
+        self.file.parent().unwrap_or(Path::new(".")).join(path)
+    }
+
+    fn settings(&self, form: &mut Form<'_>) -> Settings {
+        let default = std::net::SocketAddr::from(([127, 0, 0, 1], 8080));
+        let database = form.text_or("database", "sqlite");
+        if database != "sqlite" && !database.starts_with("postgres://") && !database.starts_with("postgresql://") {
+            form.mistake("database", "must be \"sqlite\" or an address that starts with postgres://");
+        }
+        let settings = Settings {
+            listen: form.parsed_or("listen", default),
+            metrics_listen: form.opt_parsed("metrics_listen"),
+            data_dir: self.beside(&form.text_or("data_dir", "data")),
+            catalog_dir: self.beside(&form.text_or("catalog_dir", "catalog")),
+            database,
+            trusted_proxies: form.parsed_list::<IpNet>("trusted_proxies"),
+            limits: Limits::default(),
+        };
+        let mut table = form.table("limits");
+        let limits = limits(&mut table);
+        table.finish();
+        Settings { limits, ..settings }
+    }
+
+    fn providers(&self, form: &mut Form<'_>) -> HashMap<String, Option<Provider>> {
+        let mut all = HashMap::new();
+        for (name, mut table) in form.named("provider") {
+            let provider = self.provider(&name, &mut table);
+            table.finish();
+            all.insert(name, provider);
+        }
+        all
+    }
+
+    fn provider(&self, name: &str, form: &mut Form<'_>) -> Option<Provider> {
+        let kinds: Vec<_> = KINDS.iter().map(|kind| (kind.kind(), *kind)).collect();
+        let kind = form.choice("kind", &kinds);
+        let base_url = form.text("base_url");
+        let secret = self.secret(form);
+        let habits = habits(form);
+        let base_url = match BaseUrl::parse(&base_url) {
+            Ok(base_url) => base_url,
+            Err(bad) if base_url.is_empty() => {
+                tracing::debug!(%bad, "reported as missing already");
+                return None;
+            }
+            Err(bad) => {
+                form.mistake("base_url", bad.to_string());
+                return None;
+            }
+        };
+        Provider::new(name, kind?, base_url, secret, habits).map_err(|bad| form.mistake_here(bad.to_string())).ok()
+    }
+
+    fn secret(&self, form: &mut Form<'_>) -> Option<Secret> {
+        let variable = form.opt_text("secret_env");
+        let file = form.opt_text("secret_file");
+        match (variable, file) {
+            (Some(_), Some(_)) => {
+                form.mistake("secret_file", "give secret_env or secret_file, not both");
+                None
+            }
+            (Some(variable), None) => match self.environment.get(&variable).filter(|value| !value.is_empty()) {
+                Some(value) => Some(Secret::new(value.as_str())),
+                None => {
+                    form.mistake("secret_env", format!("the environment variable {variable} is not set"));
+                    None
+                }
+            },
+            (None, Some(file)) => match std::fs::read_to_string(self.beside(&file)) {
+                Ok(text) => Some(Secret::new(text)),
+                Err(error) => {
+                    form.mistake("secret_file", format!("cannot be read: {error}"));
+                    None
+                }
+            },
+            (None, None) => None,
+        }
+    }
+
+    fn catalog(&self, dir: &Path, mistakes: &Mistakes) -> Option<Snapshot> {
+        let files = match catalog_files(dir) {
+            Ok(files) => files,
+            Err(error) => {
+                mistakes.push(file_mistake(&dir.display().to_string(), &error));
+                return None;
+            }
+        };
+        tollgate_catalog::load(&files).map_err(|list| list.into_iter().for_each(|one| mistakes.push(one))).ok()
+    }
+}
+
+/// Every `.toml` of the directory with its text, by name.
+pub fn catalog_files(dir: &Path) -> std::io::Result<Vec<(String, String)>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "toml") {
+            files.push((path.display().to_string(), std::fs::read_to_string(&path)?));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn limits(form: &mut Form<'_>) -> Limits {
+    let default = Limits::default();
+    let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+    Limits {
+        header_time: form.duration_or("header_time", default.header_time),
+        body_time: form.duration_or("body_time", default.body_time),
+        body_bytes: bytes(form.size_or("body_bytes", default.body_bytes as u64)),
+        write_time: form.duration_or("write_time", default.write_time),
+        connections: form.int_or("connections", default.connections, 1..=1_000_000),
+        calls: form.int_or("calls", default.calls, 1..=1_000_000),
+        h2_streams: form.int_or("h2_streams", default.h2_streams, 1..=10_000),
+        h2_window: u32::try_from(form.size_or("h2_window", u64::from(default.h2_window))).unwrap_or(default.h2_window),
+        heartbeat: form.duration_or("heartbeat", default.heartbeat),
+        stream_time: form.duration_or("stream_time", default.stream_time),
+        drain_time: form.duration_or("drain_time", default.drain_time),
+        connect_time: form.duration_or("connect_time", default.connect_time),
+    }
+}
+
+fn habits(form: &mut Form<'_>) -> Habits {
+    let default = Habits::default();
+    let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+    Habits {
+        bill_on_cancel: form.flag_or("bill_on_cancel", default.bill_on_cancel),
+        first_byte: form.duration_or("first_byte_time", default.first_byte),
+        idle: form.duration_or("idle_time", default.idle),
+        drain_time: form.duration_or("drain_time", default.drain_time),
+        drain_bytes: form.size_or("drain_bytes", default.drain_bytes),
+        max_event_bytes: bytes(form.size_or("event_bytes", default.max_event_bytes as u64)),
+        max_reply_bytes: bytes(form.size_or("reply_bytes", default.max_reply_bytes as u64)),
+    }
+}
+
+fn file_mistake(file: &str, error: &std::io::Error) -> Mistake {
+    whole_mistake(file, &format!("cannot be read: {error}"))
+}
+
+fn whole_mistake(file: &str, reason: &str) -> Mistake {
+    Mistake { file: file.to_owned(), line: 0, field: String::new(), reason: reason.to_owned() }
+}

@@ -1,0 +1,128 @@
+//! Puts the house together from its settings, serves, and takes it down in the right order: no new calls, open calls to
+//! their end, abandoned ones settled, everything committed.
+
+use crate::app::{App, Serving};
+use crate::endpoints::{router, table};
+use crate::keys::KeyBook;
+use crate::metrics::Metrics;
+use crate::server;
+use crate::settings::{Loaded, Settings, Source};
+use crate::workers::{reload, settler, upkeep};
+use crate::world::World;
+use arc_swap::ArcSwap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicUsize;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tollgate_store::{Options, Place, Recovered, Store, StoreError, admin, ids};
+use tollgate_upstream::{Client, ClientSettings};
+
+/// What stands in the way of a start.
+#[derive(Debug, thiserror::Error)]
+pub enum CannotStart {
+    #[error("the store: {0}")]
+    Store(#[from] StoreError),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// A gateway that serves.
+pub struct Running {
+    pub app: Arc<App>,
+    pub address: SocketAddr,
+    pub recovered: Recovered,
+    serving: JoinHandle<()>,
+    settling: JoinHandle<()>,
+}
+
+/// Where the store of these settings lives.
+pub fn place(settings: &Settings) -> Place {
+    Place { url: settings.database.clone(), data_dir: settings.data_dir.clone() }
+}
+
+/// The socket through which the command line reaches a running server.
+pub fn admin_socket(settings: &Settings) -> std::path::PathBuf {
+    settings.data_dir.join("admin.sock")
+}
+
+/// Opens the store, recovers, binds, and begins to serve. With a `source` its files are watched.
+pub async fn start(loaded: Loaded, source: Option<Source>, world: World) -> Result<Running, CannotStart> {
+    let opened = Store::open(place(&loaded.settings), Options::default(), world.for_store()).await?;
+    let listener = server::bind(loaded.settings.listen).await?;
+    let address = listener.local_addr()?;
+    let metrics_listener = match loaded.settings.metrics_listen {
+        Some(at) => Some(server::bind(at).await?),
+        None => None,
+    };
+    let (abandoned, inbox) = mpsc::unbounded_channel();
+    let app = build(loaded.settings, loaded.serving, opened.store, world, abandoned);
+    let settling = keep(settler::run(app.clone(), inbox));
+    upkeep(&app);
+    if let Some(source) = source {
+        app.tracker.spawn(reload::watch(app.clone(), source));
+    }
+    let socket = admin_socket(&app.settings);
+    let (store, stopping) = (app.store.clone(), app.stopping.clone());
+    app.tracker.spawn(async move {
+        if let Err(error) = admin::listen(&socket, store, stopping.cancelled_owned()).await {
+            tracing::error!(%error, "the admin socket is not available");
+        }
+    });
+    if let Some(listener) = metrics_listener {
+        app.tracker.spawn(server::serve(app.clone(), listener, table::metrics_router(app.clone())));
+    }
+    let serving = keep(server::serve(app.clone(), listener, router(app.clone())));
+    Ok(Running { app, address, recovered: opened.recovered, serving, settling })
+}
+
+#[expect(clippy::disallowed_methods, reason = "not detached: the handle is kept in `Running` and awaited at the stop")]
+fn keep(work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    tokio::spawn(work)
+}
+
+pub(crate) fn build(
+    settings: Settings,
+    serving: Serving,
+    store: Store,
+    world: World,
+    abandoned: mpsc::UnboundedSender<settler::Abandoned>,
+) -> Arc<App> {
+    let client = Client::new(ClientSettings { connect_timeout: settings.limits.connect_time, ..ClientSettings::default() });
+    let maker = ids::Maker::new(world.for_store());
+    Arc::new(App {
+        keys: KeyBook::new(world.now_ms()),
+        client,
+        serving: ArcSwap::from_pointee(serving),
+        metrics: Metrics::default(),
+        ids: maker,
+        tracker: TaskTracker::new(),
+        cut: CancellationToken::new(),
+        stopping: CancellationToken::new(),
+        running: AtomicUsize::new(0),
+        abandoned,
+        settings,
+        world,
+        store,
+    })
+}
+
+impl Running {
+    /// Stops in order. When this returns every call is closed and committed.
+    pub async fn stop(self) {
+        self.app.stopping.cancel();
+        let _ = self.serving.await;
+        // Whatever a cut stream left behind still has to be closed.
+        self.app.cut.cancel();
+        self.app.tracker.close();
+        self.app.tracker.wait().await;
+        while self.app.running.load(std::sync::atomic::Ordering::Relaxed) > 0 && !self.settling.is_finished() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        self.settling.abort();
+        self.app.store.shut().await;
+    }
+}

@@ -1,0 +1,27 @@
+//! What this crate's own unit tests share.
+
+use crate::app::{App, Serving};
+use crate::settings::{Limits, Settings};
+use crate::world::World;
+use std::sync::Arc;
+use tollgate_store::{Options, Place, Store};
+
+/// An app over an empty store in a fresh temporary folder, with an empty catalog.
+pub async fn bare_app() -> Arc<App> {
+    let dir = tempfile::tempdir().expect("a temporary folder").keep();
+    let world = World::new(|| 1_700_000_000_000, |bytes| bytes.fill(7));
+    let place = Place { url: "sqlite".to_owned(), data_dir: dir.clone() };
+    let opened = Store::open(place, Options::default(), world.for_store()).await.expect("a store");
+    let settings = Settings {
+        listen: ([127, 0, 0, 1], 0).into(),
+        metrics_listen: None,
+        data_dir: dir.clone(),
+        catalog_dir: dir,
+        database: "sqlite".to_owned(),
+        trusted_proxies: Vec::new(),
+        limits: Limits::default(),
+    };
+    let serving = Serving { catalog: tollgate_catalog::load(&[]).expect("nothing is wrong"), providers: Default::default() };
+    let (abandoned, _) = tokio::sync::mpsc::unbounded_channel();
+    crate::start::build(settings, serving, opened.store, world, abandoned)
+}

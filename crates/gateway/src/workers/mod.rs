@@ -1,0 +1,7 @@
+//! Background loops. Each runs on the app's tracker until the stop.
+
+pub mod reload;
+pub mod settler;
+mod upkeep;
+
+pub use upkeep::upkeep;

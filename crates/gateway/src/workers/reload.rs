@@ -1,0 +1,89 @@
+//! Takes over a changed configuration without a restart: on SIGHUP and when a watched file changes. All or nothing: a broken
+//! file leaves the old snapshot serving, raises `tollgate_catalog_stale`, and says every mistake in the log.
+
+use crate::app::App;
+use crate::settings::Source;
+use notify::{RecursiveMode, Watcher as _};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tollgate_catalog::Mistake;
+
+/// Editors write a file in several steps; the last one counts.
+const SETTLE: Duration = Duration::from_millis(200);
+
+/// Reads everything anew and, if all of it is right, serves it from the next call on.
+pub async fn reload(app: &App, source: &Source) -> Result<(), Vec<Mistake>> {
+    let source = source.clone();
+    let loaded = tokio::task::spawn_blocking(move || source.load()).await.unwrap_or_else(|error| {
+        Err(vec![Mistake { file: String::new(), line: 0, field: String::new(), reason: error.to_string() }])
+    });
+    match loaded {
+        Ok(loaded) => {
+            app.metrics.catalog_stale.set(0);
+            app.metrics.catalog_loads.inc();
+            tracing::info!(models = loaded.serving.catalog.models.len(), pricing_version = loaded.serving.catalog.pricing_version, "configuration taken over");
+            app.serving.store(Arc::new(loaded.serving));
+            Ok(())
+        }
+        Err(mistakes) => {
+            app.metrics.catalog_stale.set(1);
+            for mistake in &mistakes {
+                tracing::error!(%mistake, "the configuration is wrong; the old one stays");
+            }
+            Err(mistakes)
+        }
+    }
+}
+
+/// Watches files and signals until the stop.
+pub async fn watch(app: Arc<App>, source: Source) {
+    let (tell, mut changed) = mpsc::channel(1);
+    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        if event.is_ok_and(|event| !event.kind.is_access()) {
+            // Full means that a reload is due already.
+            let _ = tell.try_send(());
+        }
+    });
+    let mut watcher = watcher.map_err(|error| tracing::warn!(%error, "files are not watched; use SIGHUP")).ok();
+    if let Some(watcher) = watcher.as_mut() {
+        // The directory of the file, because editors replace files instead of writing into them.
+        let dir = source.file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
+        for (path, mode) in [(dir, RecursiveMode::NonRecursive), (&*app.settings.catalog_dir, RecursiveMode::NonRecursive)] {
+            if let Err(error) = watcher.watch(path, mode) {
+                tracing::warn!(%error, path = %path.display(), "not watched; use SIGHUP");
+            }
+        }
+    }
+    let Ok(mut hangup) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()) else { return };
+    let mut seen = fingerprint(&source, &app);
+    loop {
+        let asked = tokio::select! {
+            _ = hangup.recv() => true,
+            Some(()) = changed.recv() => false,
+            () = app.stopping.cancelled() => return,
+        };
+        tokio::time::sleep(SETTLE).await;
+        while changed.try_recv().is_ok() {}
+        // The data directory may lie beside the file: only a change of what we read counts.
+        let now = fingerprint(&source, &app);
+        if asked || now != seen {
+            seen = now;
+            let _ = reload(&app, &source).await;
+        }
+    }
+}
+
+fn fingerprint(source: &Source, app: &App) -> Vec<(std::path::PathBuf, Option<std::time::SystemTime>, u64)> {
+    let mut files = vec![source.file.clone()];
+    if let Ok(entries) = std::fs::read_dir(&app.settings.catalog_dir) {
+        files.extend(entries.filter_map(|entry| Some(entry.ok()?.path())));
+    }
+    files.sort();
+    let stamp = |path: std::path::PathBuf| {
+        let meta = std::fs::metadata(&path).ok();
+        let changed = meta.as_ref().and_then(|meta| meta.modified().ok());
+        (path, changed, meta.map_or(0, |meta| meta.len()))
+    };
+    files.into_iter().map(stamp).collect()
+}

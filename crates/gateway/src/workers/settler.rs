@@ -1,0 +1,55 @@
+//! The settler closes the calls that were dropped in the middle: the client left, or a handler died.
+//! It is where `Drop` sends its message; nothing important happens in `Drop` itself.
+
+use crate::app::App;
+use crate::call::OpenCall;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tollgate_store::Ending;
+use tollgate_upstream::Body;
+use tollgate_wire::chat;
+
+/// Status of a call whose client is gone; it is seen in the log only.
+const CLIENT_CLOSED: u16 = 499;
+
+pub enum Abandoned {
+    Call(Box<OpenCall>),
+    /// A stream of a provider that bills to the end: it is read on, within bounds, to learn the true usage.
+    Stream { call: Box<OpenCall>, body: Box<Body>, reader: Box<chat::Stream> },
+}
+
+/// Runs until all senders are gone.
+pub async fn run(app: Arc<App>, mut inbox: mpsc::UnboundedReceiver<Abandoned>) {
+    while let Some(one) = inbox.recv().await {
+        match one {
+            Abandoned::Call(call) => {
+                call.close(Ending::ClientLeft, CLIENT_CLOSED, "client_gone", None);
+            }
+            Abandoned::Stream { call, body, reader } => {
+                app.tracker.spawn(read_on(call, *body, *reader));
+            }
+        }
+    }
+}
+
+async fn read_on(mut call: Box<OpenCall>, mut body: Body, mut reader: chat::Stream) {
+    let settings = call.provider.as_ref().map(|one| one.settings.clone()).unwrap_or_default();
+    let until = Instant::now() + settings.drain_time;
+    let mut left = settings.drain_bytes;
+    while !reader.saw_done() {
+        let chunk = match tokio::time::timeout_at(until, body.chunk()).await {
+            Ok(Ok(Some(chunk))) => chunk,
+            _ => break,
+        };
+        left = left.saturating_sub(chunk.len() as u64);
+        if reader.feed(chunk).is_err() || left == 0 {
+            break;
+        }
+    }
+    call.meter.reported = reader.usage().copied();
+    call.meter.raw_usage = reader.raw_usage().map(str::to_owned);
+    call.meter.counted_output = reader.counted_output();
+    call.meter.has_output = reader.has_output();
+    call.close(Ending::ClientLeft, CLIENT_CLOSED, "client_gone_read_on", None);
+}

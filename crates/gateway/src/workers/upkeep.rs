@@ -1,0 +1,58 @@
+//! The regular rounds: key book, heart beat, sweep. A round that fails is logged and tried again at its next turn.
+
+use crate::app::App;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::MissedTickBehavior;
+use tollgate_store::StoreError;
+
+/// A revoked key must stop working within five seconds on every replica.
+const KEYS: Duration = Duration::from_secs(1);
+const BEAT: Duration = Duration::from_secs(5);
+const SWEEP: Duration = Duration::from_secs(10);
+
+/// Starts all rounds on the app's tracker.
+pub fn upkeep(app: &Arc<App>) {
+    start(app, KEYS, Round::Keys);
+    start(app, BEAT, Round::Beat);
+    start(app, SWEEP, Round::Sweep);
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Round {
+    Keys,
+    Beat,
+    Sweep,
+}
+
+fn start(app: &Arc<App>, pause: Duration, round: Round) {
+    let worker = app.clone();
+    app.tracker.spawn(async move {
+        let mut tick = tokio::time::interval(pause);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = tick.tick() => {}
+                () = worker.stopping.cancelled() => return,
+            }
+            if let Err(error) = run(&worker, round).await {
+                tracing::warn!(?round, %error, "a round failed");
+            }
+        }
+    });
+}
+
+async fn run(app: &App, round: Round) -> Result<(), StoreError> {
+    let now = app.world.now_ms();
+    match round {
+        Round::Keys => app.keys.refresh(&app.store, now).await,
+        Round::Beat => app.store.beat(now).await,
+        Round::Sweep => {
+            let swept = app.store.sweep(now).await?;
+            if swept.expired + swept.orphaned > 0 {
+                tracing::warn!(expired = swept.expired, orphaned = swept.orphaned, "holds resolved by the sweeper");
+            }
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Time and randomness as values. Nothing in this crate reads a clock or the system's randomness by itself,
+//! so that a test can own both.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Milliseconds since 1970-01-01 UTC.
+pub type Millis = i64;
+
+/// Where the time and the random bytes of a process come from.
+#[derive(Clone)]
+pub struct World {
+    now: Arc<dyn Fn() -> Millis + Send + Sync>,
+    fill: Arc<dyn Fn(&mut [u8]) + Send + Sync>,
+}
+
+impl World {
+    pub fn new(
+        now: impl Fn() -> Millis + Send + Sync + 'static,
+        fill: impl Fn(&mut [u8]) + Send + Sync + 'static,
+    ) -> World {
+        World { now: Arc::new(now), fill: Arc::new(fill) }
+    }
+
+    pub fn now_ms(&self) -> Millis {
+        (self.now)()
+    }
+
+    pub fn fill(&self, bytes: &mut [u8]) {
+        (self.fill)(bytes);
+    }
+
+    /// The same two sources in the form the store takes them.
+    pub fn for_store(&self) -> tollgate_store::World {
+        tollgate_store::World { now_ms: self.now.clone(), random: self.fill.clone() }
+    }
+}
+
+/// A clock that a test moves by hand.
+#[derive(Clone, Default)]
+pub struct HandClock(Arc<AtomicI64>);
+
+impl HandClock {
+    pub fn at(ms: Millis) -> HandClock {
+        HandClock(Arc::new(AtomicI64::new(ms)))
+    }
+
+    pub fn now(&self) -> Millis {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub fn advance(&self, ms: Millis) {
+        self.0.fetch_add(ms, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,105 @@
+//! Clients that leave: at every chunk, before the first one, without ever reading.
+
+use crate::house::{House, MODEL, Plan, call_id, streamed};
+use serde_json::json;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tollgate_store::Ending;
+
+/// Disconnect at every chunk index: never free once something was delivered, never more than the whole.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_at_any_chunk_pays_for_what_it_got() {
+    let house = House::new().await;
+    for leave_after in 1..=7 {
+        let mut reply = house.post(&streamed("[[sim:tokens=8 delay_ms=25]]")).send().await.expect("a reply");
+        let call = call_id(&reply);
+        let mut words = 0;
+        for _ in 0..leave_after {
+            let Some(chunk) = reply.chunk().await.expect("a chunk") else { break };
+            words += String::from_utf8_lossy(&chunk).matches("\"content\":\"").count().min(9);
+        }
+        drop(reply);
+        let row = house.row(call).await;
+        assert_eq!(row.ending, Ending::ClientLeft, "after {leave_after}");
+        if words > 1 {
+            assert!(row.counters.output >= words as u64 - 1, "after {leave_after}: {words} words, {:?}", row.counters);
+            assert!(row.charge.nano() > 0 && row.estimated);
+        }
+        assert!(row.charge <= row.hold);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_provider_sees_the_close_within_a_second() {
+    let house = House::new().await;
+    let mut reply = house.post(&streamed("[[sim:tokens=100 delay_ms=100]]")).send().await.expect("a reply");
+    reply.chunk().await.expect("a chunk");
+    drop(reply);
+    let left = tokio::time::Instant::now();
+    loop {
+        if house.sim.received()[0].client_closed_at_ms.is_some() {
+            break;
+        }
+        assert!(left.elapsed() < Duration::from_secs(1), "the provider still generates");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn leaving_before_the_first_byte_is_free() {
+    let house = House::new().await;
+    let sent = house.post(&streamed("[[sim:think_ms=1000]]")).timeout(Duration::from_millis(200)).send().await;
+    assert!(sent.is_err(), "the client gave up");
+    house.quiet().await;
+    assert_eq!(house.available().await, 10_000_000_000);
+    let rows = house.running().app.store.usage(Some(house.account), Default::default()).await.expect("rows");
+    assert_eq!((rows.len(), rows[0].ending, rows[0].charge.nano()), (1, Ending::ClientLeft, 0));
+}
+
+/// A provider that bills to the end is read to its end: the charge is the true one.
+#[tokio::test(flavor = "multi_thread")]
+async fn with_bill_on_cancel_the_true_usage_is_learnt() {
+    let house = House::new().await;
+    let mut body = streamed("[[sim:tokens=12 delay_ms=30]]");
+    body["model"] = json!("billed-to-the-end");
+    let mut reply = house.post(&body).send().await.expect("a reply");
+    let call = call_id(&reply);
+    reply.chunk().await.expect("a chunk");
+    drop(reply);
+    let row = house.row(call).await;
+    assert_eq!((row.ending, row.estimated, row.counters.output), (Ending::ClientLeft, false, 12));
+    // The same for a call that is not streamed.
+    let mut body = streamed("[[sim:tokens=12 think_ms=500]]");
+    body["model"] = json!("billed-to-the-end");
+    body["stream"] = json!(false);
+    assert!(house.post(&body).timeout(Duration::from_millis(100)).send().await.is_err());
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    house.quiet().await;
+    let rows = house.running().app.store.usage(Some(house.account), Default::default()).await.expect("rows");
+    assert_eq!((rows[0].counters.output, rows[0].charge.nano()), (12, 1_000 + 12 * 2_000));
+}
+
+/// A client that never reads is cut off after the write limit and pays for what was produced.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_never_reads_is_let_go() {
+    let plan = Plan { config: "[limits]\nwrite_time = \"1s\"\n".to_owned(), ..Plan::default() };
+    let house = House::with(plan).await;
+    let body = json!({ "model": MODEL, "stream": true, "messages": [{ "role": "user", "content": "[[sim:tokens=900 size=60000]]" }] });
+    let body = body.to_string();
+    let mut socket = tokio::net::TcpStream::connect(house.running().address).await.expect("connected");
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        house.key,
+        body.len(),
+    );
+    socket.write_all(head.as_bytes()).await.expect("sent");
+    let mut first = [0; 15];
+    socket.read_exact(&mut first).await.expect("the status line");
+    assert_eq!(&first, b"HTTP/1.1 200 OK");
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    house.quiet().await;
+    let rows = house.running().app.store.usage(Some(house.account), Default::default()).await.expect("rows");
+    assert_eq!(rows[0].ending, Ending::ClientLeft);
+    assert!(rows[0].charge.nano() > 0);
+    drop(socket);
+}

@@ -1,0 +1,327 @@
+//! A whole house for one test: simulator, gateway, account, key. When it is dropped it asserts the money invariants: no open
+//! hold, a clean audit, one usage row for every call the simulator saw, nothing sent without a hold.
+
+use reqwest::{RequestBuilder, Response};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tollgate_catalog::Money;
+use tollgate_gateway::settings::Source;
+use tollgate_gateway::start::{Running, start};
+use tollgate_gateway::world::World;
+use tollgate_sim::{Sim, SimSettings};
+use tollgate_store::{Account, AccountId, CallId, Credit, CreditKind, NewAccount, NewKey, Pot, UsageRow};
+
+pub const MODEL: &str = "plain";
+
+/// Prices in micro-USD per million tokens: 1 USD and 2 USD, so that a token costs 1,000 and 2,000 nano-USD.
+const CATALOG: &str = r#"
+[model."plain"]
+context_window = 100000
+max_output_tokens = 1000
+supported_endpoint_types = ["openai"]
+[model."plain".price]
+input = 1_000_000
+output = 2_000_000
+[[model."plain".route]]
+provider = "sim"
+upstream_model = "sim-plain"
+
+[model."sim-plain"]
+context_window = 100000
+max_output_tokens = 1000
+supported_endpoint_types = ["openai"]
+[model."sim-plain".price]
+input = 1_000_000
+output = 2_000_000
+[[model."sim-plain".route]]
+provider = "sim"
+upstream_model = "sim-plain"
+
+[model."billed-to-the-end"]
+context_window = 100000
+max_output_tokens = 1000
+supported_endpoint_types = ["openai"]
+[model."billed-to-the-end".price]
+input = 1_000_000
+output = 2_000_000
+[[model."billed-to-the-end".route]]
+provider = "stubborn"
+upstream_model = "sim-plain"
+
+[model."two-routes"]
+context_window = 100000
+max_output_tokens = 1000
+supported_endpoint_types = ["openai"]
+[model."two-routes".price]
+input = 1_000_000
+output = 2_000_000
+[[model."two-routes".route]]
+provider = "nobody"
+upstream_model = "sim-plain"
+priority = 1
+[[model."two-routes".route]]
+provider = "sim"
+upstream_model = "sim-plain"
+priority = 2
+
+[model."no-chat"]
+supported_endpoint_types = ["anthropic"]
+[model."no-chat".price]
+input = 1_000_000
+output = 2_000_000
+[[model."no-chat".route]]
+provider = "sim"
+upstream_model = "sim-plain"
+
+[model."paid-only"]
+supported_endpoint_types = ["openai"]
+requires_topup = true
+[model."paid-only".price]
+input = 1_000_000
+output = 2_000_000
+[[model."paid-only".route]]
+provider = "sim"
+upstream_model = "sim-plain"
+"#;
+
+pub struct House {
+    pub sim: Sim,
+    pub running: Option<Running>,
+    pub account: AccountId,
+    pub key: String,
+    pub http: reqwest::Client,
+    pub dir: PathBuf,
+    pub source: Source,
+    /// Set by tests whose point is that the simulator saw something without a row.
+    pub checked: bool,
+}
+
+/// What a test may want otherwise.
+pub struct Plan {
+    pub usd: &'static str,
+    pub config: String,
+    pub database: String,
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan { usd: "10", config: String::new(), database: "sqlite".to_owned() }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests run in real time")]
+fn world() -> World {
+    let now = || i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(0);
+    World::new(now, |bytes| {
+        use std::io::Read as _;
+        std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(bytes)).expect("random bytes");
+    })
+}
+
+impl House {
+    pub async fn new() -> House {
+        House::with(Plan::default()).await
+    }
+
+    pub async fn with(plan: Plan) -> House {
+        let sim = Sim::start(SimSettings::default()).await.expect("a simulator");
+        let dir = tempfile::tempdir().expect("a folder").keep();
+        std::fs::create_dir_all(dir.join("catalog")).expect("a folder");
+        std::fs::write(dir.join("catalog/models.toml"), CATALOG).expect("written");
+        let config = format!(
+            "listen = \"127.0.0.1:0\"\ndatabase = \"{}\"\n{}\n\
+             [provider.sim]\nkind = \"openai\"\nbase_url = \"{url}\"\nidle_time = \"2s\"\nfirst_byte_time = \"2s\"\n\
+             [provider.stubborn]\nkind = \"openai\"\nbase_url = \"{url}\"\nbill_on_cancel = true\n\
+             [provider.nobody]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\n",
+            plan.database,
+            plan.config,
+            url = sim.base_url(),
+        );
+        std::fs::write(dir.join("tollgate.toml"), config).expect("written");
+        let source = Source { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
+        let loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+        let running = start(loaded, Some(source.clone()), world()).await.expect("started");
+        let account = running
+            .app
+            .store
+            .create_account(NewAccount { name: "test".to_owned(), ..NewAccount::default() })
+            .await
+            .expect("an account")
+            .id;
+        let mut house = House {
+            sim,
+            running: Some(running),
+            account,
+            key: String::new(),
+            http: reqwest::Client::new(),
+            dir,
+            source,
+            checked: false,
+        };
+        if plan.usd != "0" {
+            house.top_up("first", plan.usd).await;
+        }
+        house.key = house.new_key(|_| {}).await;
+        house
+    }
+
+    pub fn running(&self) -> &Running {
+        self.running.as_ref().expect("running")
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.running().address)
+    }
+
+    pub async fn top_up(&self, id: &str, usd: &str) {
+        let amount: Money = usd.parse().expect("an amount");
+        self.credit(id, Pot::Paid, amount).await;
+    }
+
+    pub async fn credit(&self, id: &str, pot: Pot, amount: Money) {
+        let (reason, actor) = ("test".to_owned(), "test".to_owned());
+        let credit =
+            Credit { id: format!("{id}-{}", self.account), account: self.account, kind: CreditKind::TopUp, pot, amount, reason, actor };
+        self.running().app.store.credit(credit).await.expect("credited");
+        // Do not wait for the next round of the key book.
+        let app = &self.running().app;
+        app.keys.refresh(&app.store, app.world.now_ms()).await.expect("refreshed");
+    }
+
+    pub async fn new_key(&self, change: impl FnOnce(&mut NewKey)) -> String {
+        let mut bytes = [0; 24];
+        self.running().app.world.fill(&mut bytes);
+        let secret = format!("sk-{}", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        let mut key =
+            NewKey { account: self.account, name: "test".to_owned(), expires_at: None, models: None, cidrs: None, cap: None };
+        change(&mut key);
+        self.running().app.store.create_key(key, &secret).await.expect("a key");
+        secret
+    }
+
+    pub fn post(&self, body: &Value) -> RequestBuilder {
+        self.http.post(self.url("/v1/chat/completions")).bearer_auth(&self.key).json(body)
+    }
+
+    pub fn get(&self, path: &str) -> RequestBuilder {
+        self.http.get(self.url(path)).bearer_auth(&self.key)
+    }
+
+    /// One whole call whose last message is `text`.
+    pub async fn ask(&self, text: &str) -> Response {
+        self.post(&chat(text)).send().await.expect("a reply")
+    }
+
+    /// One streamed call; what came, as text.
+    pub async fn stream(&self, text: &str) -> (CallId, String) {
+        let reply = self.post(&streamed(text)).send().await.expect("a reply");
+        assert_eq!(reply.status(), 200, "{}", reply.text().await.unwrap_or_default());
+        let id = call_id(&reply);
+        (id, reply.text().await.expect("a whole stream"))
+    }
+
+    pub async fn balance(&self) -> Account {
+        self.running().app.store.account(self.account).await.expect("read").expect("the account")
+    }
+
+    pub async fn available(&self) -> i64 {
+        let account = self.balance().await;
+        account.trial_available.nano() + account.paid_available.nano()
+    }
+
+    /// The row of a call, once it is there.
+    pub async fn row(&self, call: CallId) -> UsageRow {
+        for _ in 0..500 {
+            if let Some(row) = self.running().app.store.usage_of(self.account, call).await.expect("read") {
+                return row;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{call} has no usage row");
+    }
+
+    /// Waits until no call is open and everything is committed.
+    pub async fn quiet(&self) {
+        let app = &self.running().app;
+        for _ in 0..1_000 {
+            let gauges = app.store.gauges();
+            if app.running.load(Ordering::Relaxed) == 0 && gauges.open_holds == 0 && gauges.queue_len == 0 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("calls are still open: {:?}", app.store.gauges());
+    }
+
+    /// The invariants of design/money.md as far as one test can see them.
+    pub async fn check(&self) {
+        self.quiet().await;
+        let store = &self.running().app.store;
+        let report = store.verify().await.expect("verified");
+        assert_eq!(report.breaches, [], "the audit found breaches");
+        for seen in self.sim.received().iter().filter(|one| one.path.ends_with("/chat/completions")) {
+            let call: CallId = seen.header("x-client-request-id").expect("a call id").parse().expect("our call id");
+            let row = store.usage_of(self.account, call).await.expect("read");
+            assert!(row.is_some(), "the provider saw {call}, the usage log did not");
+        }
+    }
+
+    /// Stops the gateway as SIGTERM does, and opens it again over the same data.
+    pub async fn restart(&mut self) {
+        self.running.take().expect("running").stop().await;
+        let loaded = self.source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+        self.running = Some(start(loaded, Some(self.source.clone()), world()).await.expect("started again"));
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        if std::thread::panicking() || self.checked {
+            return;
+        }
+        tokio::task::block_in_place(|| {
+            tokio::runtime::Handle::current().block_on(async {
+                if self.running.is_some() {
+                    self.check().await;
+                    self.running.take().expect("running").stop().await;
+                }
+            });
+        });
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+pub fn chat(text: &str) -> Value {
+    json!({ "model": MODEL, "messages": [{ "role": "user", "content": text }] })
+}
+
+pub fn streamed(text: &str) -> Value {
+    let mut body = chat(text);
+    body["stream"] = json!(true);
+    body
+}
+
+pub fn call_id(reply: &Response) -> CallId {
+    let id = reply.headers().get("x-request-id").expect("x-request-id").to_str().expect("text");
+    id.parse().expect("a call id")
+}
+
+/// The events of a stream: the JSON of each `data:` line.
+pub fn events(text: &str) -> Vec<Value> {
+    let data = text.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
+    data.map(|data| serde_json::from_str(data).unwrap_or_else(|error| panic!("{error}: {data}"))).collect()
+}
+
+pub fn text_of(events: &[Value]) -> String {
+    events.iter().filter_map(|event| event["choices"][0]["delta"]["content"].as_str()).collect()
+}
+
+pub async fn error_of(reply: Response) -> (u16, Value) {
+    let status = reply.status().as_u16();
+    let body: Value = reply.json().await.expect("a JSON error");
+    (status, body["error"].clone())
+}

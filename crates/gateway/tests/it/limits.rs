@@ -1,0 +1,51 @@
+//! Limits of connections: slow headers, slow bodies, too many calls.
+
+use crate::house::{House, Plan, chat, error_of};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_headers_are_cut_off() {
+    let house = House::with(Plan { config: "[limits]\nheader_time = \"500ms\"\n".to_owned(), ..Plan::default() }).await;
+    let mut socket = tokio::net::TcpStream::connect(house.running().address).await.expect("connected");
+    socket.write_all(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n").await.expect("sent");
+    let mut rest = Vec::new();
+    let closed = tokio::time::timeout(Duration::from_secs(5), socket.read_to_end(&mut rest)).await;
+    assert!(closed.is_ok(), "the connection stays open");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_body_is_a_408() {
+    let house = House::with(Plan { config: "[limits]\nbody_time = \"500ms\"\n".to_owned(), ..Plan::default() }).await;
+    let mut socket = tokio::net::TcpStream::connect(house.running().address).await.expect("connected");
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{{",
+        house.key
+    );
+    socket.write_all(head.as_bytes()).await.expect("sent");
+    let mut reply = [0; 12];
+    tokio::time::timeout(Duration::from_secs(5), socket.read_exact(&mut reply)).await.expect("in time").expect("a reply");
+    assert_eq!(&reply, b"HTTP/1.1 408");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn above_the_number_of_calls_new_ones_are_told_to_come_back() {
+    let house = House::with(Plan { config: "[limits]\ncalls = 1\n".to_owned(), ..Plan::default() }).await;
+    let first = tokio::task::JoinSet::from_iter([house.post(&chat("[[sim:think_ms=700]]")).send()]);
+    tokio::time::sleep(Duration::from_millis(250)).await;
+    let reply = house.ask("second").await;
+    assert!(reply.headers().contains_key("retry-after"));
+    let (status, error) = error_of(reply).await;
+    assert_eq!((status, error["code"].as_str()), (503, Some("overloaded")));
+    first.join_all().await;
+    assert_eq!(house.ask("third").await.status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http2_works_without_tls() {
+    let house = House::new().await;
+    let http2 = reqwest::Client::builder().http2_prior_knowledge().build().expect("a client");
+    let request = http2.post(house.url("/v1/chat/completions")).bearer_auth(&house.key).json(&chat("hi"));
+    let reply = request.send().await.expect("a reply");
+    assert_eq!((reply.version(), reply.status().as_u16()), (reqwest::Version::HTTP_2, 200));
+}

@@ -1,0 +1,23 @@
+//! Black-box tests of the gateway in one process with the simulator, over real sockets. The files mirror the paths: a missing
+//! file is a missing test.
+
+mod house;
+
+mod gone;
+mod health;
+mod limits;
+mod openapi;
+mod reload;
+mod stop;
+mod v1 {
+    mod balance;
+    mod chat_completions;
+    mod chat_faults;
+    mod chat_streams;
+    mod every_path;
+    mod idempotency;
+    mod keys;
+    mod models;
+    mod overdraft;
+    mod usage;
+}

@@ -1,0 +1,90 @@
+//! A changed configuration is taken over without a restart, all or nothing.
+
+use crate::house::{House, chat, error_of};
+use serde_json::json;
+use std::time::Duration;
+
+async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
+    for _ in 0..100 {
+        if done().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("{what} did not happen within five seconds");
+}
+
+fn stale(house: &House) -> i64 {
+    house.running().app.metrics.catalog_stale.get()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_price_is_taken_over_and_a_broken_file_is_not() {
+    let house = House::new().await;
+    let file = house.dir.join("catalog/models.toml");
+    let good = std::fs::read_to_string(&file).expect("read");
+    let version = || house.running().app.serving.load().catalog.pricing_version.clone();
+    let first = version();
+
+    std::fs::write(&file, good.replace("output = 2_000_000", "output = 3_000_000")).expect("written");
+    until("the new price", async || version() != first).await;
+    let row = house.row(crate::house::call_id(&house.ask("[[sim:tokens=2]]").await)).await;
+    assert_eq!(row.charge.nano(), 1_000 + 2 * 3_000);
+
+    let second = version();
+    std::fs::write(&file, good.replace("input = 1_000_000", "input = -1")).expect("written");
+    until("the alarm", async || stale(&house) == 1).await;
+    assert_eq!(version(), second, "the old snapshot stays");
+    assert_eq!(house.ask("still served").await.status(), 200);
+
+    std::fs::write(&file, &good).expect("written");
+    until("the recovery", async || stale(&house) == 0 && version() == first).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_keeps_the_price_it_began_with() {
+    let house = House::new().await;
+    let file = house.dir.join("catalog/models.toml");
+    let good = std::fs::read_to_string(&file).expect("read");
+    let first = house.running().app.serving.load().catalog.pricing_version.clone();
+    let running = house.post(&chat("[[sim:tokens=2 think_ms=1500]]")).send();
+    let change = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        std::fs::write(&file, good.replace("output = 2_000_000", "output = 9_000_000")).expect("written");
+        until("the new price", async || house.running().app.serving.load().catalog.pricing_version != first).await;
+    };
+    let (reply, ()) = tokio::join!(running, change);
+    let row = house.row(crate::house::call_id(&reply.expect("a reply"))).await;
+    assert_eq!(row.charge.nano(), 2 * 1_000 + 2 * 2_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mistakes_name_file_line_field_and_reason_all_at_once() {
+    let house = House::new().await;
+    std::fs::write(
+        house.dir.join("catalog/models.toml"),
+        "[model.\"a\"]\nsupported_endpoint_types = [\"openai\"]\n[model.\"a\".price]\ninput = -5\noutput = 1\n[[model.\"a\".route]]\nprovider = \"simm\"\nupstream_model = \"x\"\n",
+    )
+    .expect("written");
+    std::fs::write(house.dir.join("tollgate.toml"), "lisen = \"127.0.0.1:0\"\n[limits]\nheader_time = 5\n[provider.sim]\nkind = \"opnai\"\nbase_url = \"nonsense\"\n").expect("written");
+    let Err(mistakes) = house.source.load() else { panic!("accepted") };
+    let all: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+    let all = all.join("\n").replace(&house.dir.display().to_string(), "");
+    for expected in
+        ["/tollgate.toml:1: lisen", "listen", "/tollgate.toml:3: limits.header_time", "/tollgate.toml:5: provider.sim.kind", "/tollgate.toml:6: provider.sim.base_url", "/catalog/models.toml:4: model.a.price.input"]
+    {
+        assert!(all.contains(expected), "{expected} is missing in\n{all}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unpriced_model_is_never_free() {
+    let house = House::new().await;
+    let mut body = chat("x");
+    body["model"] = json!("unpriced");
+    let (status, _) = error_of(house.post(&body).send().await.expect("a reply")).await;
+    assert_eq!(status, 404);
+    let text = "[model.\"u\"]\nsupported_endpoint_types = [\"openai\"]\n[[model.\"u\".route]]\nprovider = \"sim\"\nupstream_model = \"x\"\n";
+    std::fs::write(house.dir.join("catalog/unpriced.toml"), text).expect("written");
+    assert!(house.source.load().is_err(), "a model without a price is refused at load");
+}

@@ -1,0 +1,77 @@
+//! Every path of the table: missing key, wrong key, bad body, too large body, wrong method.
+
+use crate::house::{House, Plan, error_of};
+use tollgate_gateway::endpoints::table::{Access, PATHS};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn paths_with_a_key_refuse_a_missing_and_a_wrong_one() {
+    let house = House::new().await;
+    let mut seen = 0;
+    for (method, path, access) in PATHS {
+        if !matches!(access, Access::Key | Access::Paid) {
+            continue;
+        }
+        seen += 1;
+        let url = house.url(&path.replace("{id}", "plain").replace("{call_id}", "call_0"));
+        let method: reqwest::Method = method.parse().expect("a method");
+        for key in [None, Some("sk-wrong"), Some("")] {
+            let mut request = house.http.request(method.clone(), &url);
+            if let Some(key) = key {
+                request = request.bearer_auth(key);
+            }
+            let (status, error) = error_of(request.send().await.expect("a reply")).await;
+            assert_eq!((status, error["code"].as_str()), (401, Some("invalid_api_key")), "{method} {path} {key:?}");
+            assert_eq!(error["type"], "authentication_error");
+        }
+    }
+    assert!(seen >= 6, "the table has lost its lines");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn paid_paths_refuse_bad_and_too_large_bodies() {
+    let house = House::with(Plan { config: "[limits]\nbody_bytes = \"10KiB\"\n".to_owned(), ..Plan::default() }).await;
+    for (_, path, access) in PATHS {
+        if *access != Access::Paid {
+            continue;
+        }
+        let post = || house.http.post(house.url(path)).bearer_auth(&house.key).header("content-type", "application/json");
+        let (status, error) = error_of(post().body("{\"model\":").send().await.expect("a reply")).await;
+        assert_eq!((status, error["code"].as_str()), (400, Some("invalid_json")), "{path}");
+        let (status, error) = error_of(post().body(vec![b' '; 20_000]).send().await.expect("a reply")).await;
+        assert_eq!((status, error["code"].as_str()), (413, Some("body_too_large")), "{path}");
+        let chunked = reqwest::Body::wrap_stream(pieces());
+        let reply = post().body(chunked).send().await;
+        // The server may answer and close before the client has sent all of it.
+        if let Ok(reply) = reply {
+            assert_eq!(error_of(reply).await.0, 413, "{path} without a length");
+        }
+        let wrong = house.http.post(house.url(path)).bearer_auth(&house.key).header("content-type", "text/plain").body("{}");
+        let (status, error) = error_of(wrong.send().await.expect("a reply")).await;
+        assert_eq!((status, error["code"].as_str()), (415, Some("unsupported_media_type")), "{path}");
+    }
+    assert!(house.sim.received().is_empty());
+}
+
+fn pieces() -> impl futures_core::Stream<Item = Result<Vec<u8>, std::io::Error>> {
+    struct Pieces(u32);
+    impl futures_core::Stream for Pieces {
+        type Item = Result<Vec<u8>, std::io::Error>;
+        fn poll_next(
+            mut self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Option<Self::Item>> {
+            self.0 += 1;
+            std::task::Poll::Ready((self.0 <= 20).then(|| Ok(vec![b' '; 1_000])))
+        }
+    }
+    Pieces(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_paths_and_methods_get_an_error_in_shape() {
+    let house = House::new().await;
+    let (status, error) = error_of(house.get("/v1/nothing").send().await.expect("a reply")).await;
+    assert_eq!((status, error["code"].as_str()), (404, Some("not_found")));
+    let (status, error) = error_of(house.get("/v1/chat/completions").send().await.expect("a reply")).await;
+    assert_eq!((status, error["code"].as_str()), (405, Some("method_not_allowed")));
+}

@@ -1,0 +1,49 @@
+//! 500 parallel calls with money for exactly ten.
+
+use crate::house::{House, Plan, chat};
+use serde_json::json;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_are_served_and_490_refused() {
+    // One prompt word (held generously as an estimate) and max_tokens 10: take the hold's size from a first call.
+    let house = House::new().await;
+    let mut body = chat("[[sim:tokens=10]]");
+    body["max_tokens"] = json!(10);
+    let reply = house.post(&body).send().await.expect("a reply");
+    let row = house.row(crate::house::call_id(&reply)).await;
+    let hold = row.hold.nano();
+    drop(house);
+
+    for streams in [false, true] {
+        let house = House::with(Plan { usd: "0", ..Plan::default() }).await;
+        house.credit("ten", tollgate_store::Pot::Paid, tollgate_catalog::Money::from_nano(hold * 10)).await;
+        // The reply waits until all have asked, so that all ten holds are open at once.
+        let mut body = chat("[[sim:tokens=10 think_ms=1500]]");
+        body["max_tokens"] = json!(10);
+        body["stream"] = json!(streams);
+        let calls = (0..500).map(|_| {
+            let request = house.post(&body);
+            async move {
+                let reply = request.send().await.expect("a reply");
+                let status = reply.status().as_u16();
+                reply.bytes().await.expect("a body");
+                status
+            }
+        });
+        let statuses = futures(calls).await;
+        let served = statuses.iter().filter(|status| **status == 200).count();
+        let refused = statuses.iter().filter(|status| **status == 402).count();
+        assert_eq!((served, refused), (10, 490), "streams={streams}");
+        assert_eq!(house.sim.received().len(), 10, "nothing is sent without a hold");
+        house.quiet().await;
+        assert!(house.available().await >= 0);
+    }
+}
+
+async fn futures<F: Future<Output = u16> + Send + 'static>(calls: impl Iterator<Item = F>) -> Vec<u16> {
+    let mut set = tokio::task::JoinSet::new();
+    for call in calls {
+        set.spawn(call);
+    }
+    set.join_all().await
+}
