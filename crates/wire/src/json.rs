@@ -27,10 +27,12 @@ pub(crate) struct Text<'a> {
 
 impl<'a> Text<'a> {
     /// The bytes between the quotes. Equal to the meaning when there are no escapes.
+    #[inline]
     pub fn raw(&self) -> &'a [u8] {
         self.raw
     }
 
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }
@@ -101,14 +103,17 @@ impl<'a> Scan<'a> {
     }
 
     /// Byte position of the cursor.
+    #[inline]
     pub fn at(&self) -> usize {
         self.at
     }
 
+    #[inline]
     fn broken(&self) -> Broken {
         Broken::Syntax { at: self.at }
     }
 
+    #[inline]
     fn space(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.bytes.get(self.at) {
             self.at += 1;
@@ -116,17 +121,20 @@ impl<'a> Scan<'a> {
     }
 
     /// First byte of the next value or mark, blanks skipped.
+    #[inline]
     pub fn peek(&mut self) -> Option<u8> {
         self.space();
         self.bytes.get(self.at).copied()
     }
 
     /// Nothing but blanks may be left.
+    #[inline]
     pub fn end(&mut self) -> Result<(), Broken> {
         if self.peek().is_none() { Ok(()) } else { Err(self.broken()) }
     }
 
     /// Walks the object the cursor stands on. `each` must consume the member's value.
+    #[inline]
     pub fn object<E: From<Broken>>(
         &mut self,
         mut each: impl FnMut(Text<'a>, &mut Scan<'a>) -> Result<(), E>,
@@ -155,6 +163,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Walks the array the cursor stands on. `each` must consume the item.
+    #[inline]
     pub fn array<E: From<Broken>>(&mut self, mut each: impl FnMut(&mut Scan<'a>) -> Result<(), E>) -> Result<(), E> {
         self.open(b'[')?;
         if self.peek() == Some(b']') {
@@ -174,6 +183,7 @@ impl<'a> Scan<'a> {
         }
     }
 
+    #[inline]
     fn open(&mut self, mark: u8) -> Result<(), Broken> {
         if self.peek() != Some(mark) {
             return Err(self.broken());
@@ -186,12 +196,14 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
+    #[inline]
     fn close(&mut self) {
         self.depth -= 1;
         self.at += 1;
     }
 
     /// Reads the string the cursor stands on.
+    #[inline]
     pub fn string(&mut self) -> Result<Text<'a>, Broken> {
         if self.peek() != Some(b'"') {
             return Err(self.broken());
@@ -248,12 +260,14 @@ impl<'a> Scan<'a> {
     }
 
     /// Passes over any value and gives its exact text.
+    #[inline]
     pub fn value(&mut self) -> Result<&'a [u8], Broken> {
         let span = self.span()?;
         Ok(&self.bytes[span])
     }
 
     /// Passes over any value and gives its place.
+    #[inline]
     pub fn span(&mut self) -> Result<Range<usize>, Broken> {
         self.space();
         let start = self.at;
@@ -261,6 +275,7 @@ impl<'a> Scan<'a> {
         Ok(start..self.at)
     }
 
+    #[inline]
     fn word(&mut self, word: &[u8]) -> Result<(), Broken> {
         if self.bytes[self.at..].starts_with(word) {
             self.at += word.len();
@@ -269,10 +284,13 @@ impl<'a> Scan<'a> {
         Err(self.broken())
     }
 
+    #[inline]
     fn digits(&mut self) -> Result<(), Broken> {
-        let count = self.bytes[self.at..].iter().take_while(|b| b.is_ascii_digit()).count();
-        self.at += count;
-        if count == 0 { Err(self.broken()) } else { Ok(()) }
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.bytes.get(self.at) {
+            self.at += 1;
+        }
+        if self.at == start { Err(self.broken()) } else { Ok(()) }
     }
 
     fn number(&mut self) -> Result<(), Broken> {
@@ -300,6 +318,7 @@ impl<'a> Scan<'a> {
 }
 
 /// Length of the run without quote, backslash or control character; eight bytes at a time.
+#[inline]
 fn plain_run(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const TOPS: u64 = 0x8080_8080_8080_8080;

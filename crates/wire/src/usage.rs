@@ -141,9 +141,10 @@ impl ChatUsage {
 
     /// Takes a later report of the same stream: per field the last non-null wins, nothing is
     /// added up, and an all-zero report after a non-zero one is ignored.
-    pub fn merge(&mut self, later: &ChatUsage) {
+    /// False when it was ignored.
+    pub fn merge(&mut self, later: &ChatUsage) -> bool {
         if later.all_zero() && !self.all_zero() {
-            return;
+            return false;
         }
         let newer = |old: &mut Option<u64>, new: Option<u64>| {
             if new.is_some() {
@@ -160,6 +161,7 @@ impl ChatUsage {
         newer(&mut self.reasoning, later.reasoning);
         newer(&mut self.audio_out, later.audio_out);
         newer(&mut self.image_out, later.image_out);
+        true
     }
 
     /// Reads the object the scan stands on. `Ok(None)`: valid JSON, odd shape.

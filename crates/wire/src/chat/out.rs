@@ -40,10 +40,6 @@ impl<'a> Out<'a> {
         self.taken = self.at;
     }
 
-    pub fn drop_or_keep(&mut self, len: usize, keep: bool) {
-        if keep { self.keep(len) } else { self.drop(len) }
-    }
-
     pub fn insert(&mut self, text: &[u8]) {
         self.copy();
         self.new.extend_from_slice(text);

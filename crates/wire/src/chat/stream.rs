@@ -148,44 +148,47 @@ impl Stream {
     /// Reads the event at `out.at` and moves past it.
     fn event(&mut self, frame: &Frame, out: &mut Out<'_>) -> Result<(), StreamFault> {
         let raw = &out.from[out.at..out.at + frame.end];
+        // A line feed that ends the CRLF of the event before, cut off from it by a chunk's end.
+        let lead = usize::from(frame.end > 1 && raw[0] == b'\n');
+        out.keep(lead);
+        let len = frame.end - lead;
         let joined;
-        let (data, place) = match &frame.data {
+        let (line, place) = match &frame.data {
             Data::None => {
-                out.drop(frame.end);
+                out.drop(len);
                 return Ok(());
             }
-            Data::One(place) => (&raw[place.clone()], place.start),
+            Data::One(place) => (&raw[place.clone()], place.start - lead),
             Data::Many => {
                 joined = sse::join(raw, b' ');
                 (joined.as_slice(), 0)
             }
         };
-        let shift = data.iter().take_while(|b| b.is_ascii_whitespace()).count();
-        let data = data.trim_ascii();
+        let data = line.trim_ascii();
         if data.is_empty() {
-            out.drop(frame.end);
+            out.drop(len);
             return Ok(());
         }
         self.events += 1;
         if data == b"[DONE]" {
             self.done(out);
-            out.drop_or_keep(frame.end, self.state == State::Done && !frame.control);
-            if self.state == State::Done && frame.control {
-                out.insert(DONE);
+            match self.state {
+                State::Done if raw == DONE => out.keep(len),
+                // The last event must be whole however its line ends were cut.
+                State::Done => out.put(len, &[DONE]),
+                _ => out.drop(len),
             }
             return Ok(());
         }
-        let change = self.chunk(data)?;
+        let place = place + line.len() - line.trim_ascii_start().len();
         let plain = matches!(frame.data, Data::One(_)) && !frame.control;
-        match change {
-            Change::None if plain => out.keep(frame.end),
-            Change::Drop => out.drop(frame.end),
-            Change::Edit(edit, text) if plain => {
-                out.edit(place + shift + edit.start..place + shift + edit.end, text, frame.end);
-            }
-            Change::None => out.put(frame.end, &[b"data: ", data, b"\n\n"]),
+        match self.chunk(data)? {
+            Change::None if plain => out.keep(len),
+            Change::Drop => out.drop(len),
+            Change::Edit(edit, text) if plain => out.edit(place + edit.start..place + edit.end, text, len),
+            Change::None => out.put(len, &[b"data: ", data, b"\n\n"]),
             Change::Edit(edit, text) => {
-                out.put(frame.end, &[b"data: ", &data[..edit.start], text, &data[edit.end..], b"\n\n"]);
+                out.put(len, &[b"data: ", &data[..edit.start], text, &data[edit.end..], b"\n\n"]);
             }
         }
         Ok(())
@@ -231,14 +234,17 @@ impl Stream {
     }
 
     fn take_usage(&mut self, seen: &UsageSeen, data: &[u8]) {
-        if let Some(place) = seen.place.clone().filter(|p| p.len() <= MOST_RAW_USAGE) {
-            self.raw_usage.clear();
-            self.raw_usage.push_str(&String::from_utf8_lossy(&data[place]));
-        }
+        let Some(place) = seen.place.clone() else { return };
         if let Some(read) = &seen.read {
-            self.reported.merge(read);
+            if !self.reported.merge(read) {
+                return;
+            }
             self.usage = Usage::from_chat(&self.reported);
             self.output_since = false;
+        }
+        if place.len() <= MOST_RAW_USAGE {
+            self.raw_usage.clear();
+            self.raw_usage.push_str(&String::from_utf8_lossy(&data[place]));
         }
     }
 
