@@ -139,8 +139,8 @@ fn measure_all(settings: &Settings, scratch: &std::path::Path) -> anyhow::Result
 }
 
 fn rounds(settings: &Settings, place: &Place, kinds: &[Kind], results: &mut Results) -> anyhow::Result<()> {
-    let rounds = settings.rounds.unwrap_or(if settings.quick { 2 } else { 5 });
-    let seconds = settings.seconds.unwrap_or(if settings.quick { 1.0 } else { 3.0 });
+    let rounds = settings.rounds.unwrap_or(if settings.quick { 2 } else { 8 });
+    let seconds = settings.seconds.unwrap_or(if settings.quick { 1.0 } else { 1.5 });
     let subjects = kinds.iter().map(|kind| Subject::start(*kind, place, "rounds"));
     let subjects = subjects.collect::<anyhow::Result<Vec<_>>>()?;
     for subject in &subjects {

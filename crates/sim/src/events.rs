@@ -32,7 +32,9 @@ pub(crate) fn script(ask: &Ask, choice: &Choice, speech: &Speech, id: &str) -> (
         _ => {}
     }
     for index in 0..ask.choices {
-        out.event(&chunks.delta(index, json!({"role": "assistant", "content": "", "refusal": null}), Value::Null));
+        let content = if speech.calls.is_empty() { json!("") } else { Value::Null };
+        let role = json!({"role": "assistant", "content": content, "refusal": null});
+        out.event(&chunks.delta(index, role, Value::Null));
     }
     let delay = choice.millis("delay_ms").unwrap_or(match choice.scenario {
         S::Slow => Duration::from_millis(100),
