@@ -1,1 +1,71 @@
+//! One suite, both engines. The PostgreSQL half uses the server named by `TOLLGATE_TEST_PG`, or starts its own.
 
+mod cases;
+mod common;
+
+use tollgate_store::testing::{PostgresServer, make_database};
+
+use common::House;
+
+macro_rules! suite {
+    ($($case:ident),* $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test]
+            async fn $case() {
+                super::cases::$case(super::House::open("sqlite").await).await;
+            })*
+        }
+
+        async fn on_postgres(server: &Server) {
+            $(
+                eprintln!("case {}", stringify!($case));
+                cases::$case(House::open(&server.database(stringify!($case)).await).await).await;
+            )*
+        }
+    };
+}
+
+suite!(
+    settle_below_the_hold,
+    void_gives_all_back,
+    charge_above_the_hold_is_extended_then_written_off,
+    a_hold_that_does_not_fit_is_refused,
+    a_close_happens_once,
+    a_key_cap_is_exact,
+    many_at_once_never_overspend,
+    credits_happen_once,
+    refunds_go_back_once_and_within_the_charge,
+    idempotency_keys,
+    the_sweep_resolves_holds_past_their_time,
+    the_usage_log_is_paged_newest_first,
+    accounts_and_keys,
+    a_restart_keeps_everything,
+);
+
+enum Server {
+    Given(String),
+    Own(PostgresServer, #[expect(dead_code, reason = "removes the directory when dropped")] tempfile::TempDir),
+}
+
+impl Server {
+    #[expect(clippy::disallowed_methods, reason = "the test run says where its server is")]
+    fn find() -> Self {
+        if let Ok(url) = std::env::var("TOLLGATE_TEST_PG") {
+            return Self::Given(url);
+        }
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        Self::Own(PostgresServer::start(dir.path()).expect("a PostgreSQL server"), dir)
+    }
+
+    async fn database(&self, name: &str) -> String {
+        let name = format!("{name}_{}", std::process::id());
+        match self {
+            Self::Own(server, _) => server.database(&name).await.expect("a database"),
+            Self::Given(url) => {
+                make_database(url, &name).await.expect("a database");
+                let (server, _) = url.rsplit_once('/').expect("the address names a database");
+                format!("{server}/{name}")
+            }
+        }
+    }
+}

@@ -230,7 +230,7 @@ impl Engine {
     pub async fn verify(&self) -> Result<Report, StoreError> {
         self.flush().await?;
         let now = self.now();
-        let report = self.readers.read(move |c| crate::verify::sqlite(c, now)).await?;
+        let report = self.readers.read(move |c| super::audit::audit(c, now)).await?;
         self.shared.breaches.store(report.breaches.len() as u64, Ordering::Relaxed);
         Ok(report)
     }

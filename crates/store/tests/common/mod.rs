@@ -1,0 +1,210 @@
+//! The house the store's tests live in: a fresh store on either engine, an account or two, short verbs. When a house
+//! is closed the audit runs, so every test also asserts that all the money adds up.
+
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use tollgate_catalog::{Money, Price};
+use tollgate_store::testing::{HandClock, price};
+use tollgate_store::{
+    AccountId, CallId, Close, Counters, Credit, CreditKind, Ending, Held, Hold, HoldRefused, Idem, Key, KeyId, Mark,
+    NewAccount, NewKey, Options, Place, Pot, Recovered, Store, StoredReply, UsageFacts, ids,
+};
+
+/// At this price 1,000 input tokens cost one nano-USD, so counters and money are the same number times 1,000.
+pub fn unit_price() -> Arc<Price> {
+    price(1)
+}
+
+pub struct House {
+    pub store: Store,
+    pub clock: HandClock,
+    pub maker: ids::Maker,
+    pub place: Place,
+    pub options: Options,
+    pub recovered: Recovered,
+    seed: u64,
+    _dir: Arc<TempDir>,
+}
+
+pub struct Customer {
+    pub account: AccountId,
+    pub key: KeyId,
+}
+
+pub fn options() -> Options {
+    Options { journal_segment: 64 << 10, ..Options::default() }
+}
+
+impl House {
+    pub async fn open(url: &str) -> Self {
+        let dir = Arc::new(tempfile::tempdir().expect("a temporary directory"));
+        let place = Place { url: url.into(), data_dir: dir.path().into() };
+        Self::open_in(dir, place, options(), HandClock::default(), 7).await
+    }
+
+    async fn open_in(dir: Arc<TempDir>, place: Place, options: Options, clock: HandClock, seed: u64) -> Self {
+        let world = clock.world(seed);
+        let opened = Store::open(place.clone(), options.clone(), world.clone()).await.expect("the store opens");
+        let maker = ids::Maker::new(clock.world(seed + 1000));
+        Self { store: opened.store, clock, maker, place, options, recovered: opened.recovered, seed, _dir: dir }
+    }
+
+    /// The same data after a restart; the clock has moved on.
+    pub async fn reopen(self) -> Self {
+        let Self { store, clock, place, options, seed, _dir, .. } = self;
+        store.shut().await;
+        drop(store);
+        clock.advance(1_000);
+        Self::open_in(_dir, place, options, clock, seed + 1).await
+    }
+
+    /// A copy of the data directory as a crash at this moment would leave it, opened.
+    pub async fn crashed_copy(&self) -> Self {
+        let dir = Arc::new(tempfile::tempdir().expect("a temporary directory"));
+        for file in std::fs::read_dir(&self.place.data_dir).expect("the data directory").flatten() {
+            if file.file_type().is_ok_and(|t| t.is_file()) {
+                std::fs::copy(file.path(), dir.path().join(file.file_name())).expect("a copy");
+            }
+        }
+        let place = Place { url: self.place.url.clone(), data_dir: dir.path().into() };
+        Self::open_in(dir, place, self.options.clone(), self.clock.clone(), self.seed + 500).await
+    }
+
+    /// Checks that everything adds up, then shuts.
+    pub async fn close(self) {
+        let report = self.store.verify().await.expect("the audit runs");
+        assert!(report.breaches.is_empty(), "the audit found {:#?}", report.breaches);
+        self.store.shut().await;
+    }
+
+    pub async fn customer(&self, trial: i64, paid: i64) -> Customer {
+        self.capped_customer(trial, paid, None).await
+    }
+
+    pub async fn capped_customer(&self, trial: i64, paid: i64, cap: Option<i64>) -> Customer {
+        let new = NewAccount { name: "customer".into(), ..NewAccount::default() };
+        let account = self.store.create_account(new).await.expect("an account").id;
+        let key = self.key(account, cap).await.id;
+        let customer = Customer { account, key };
+        for (pot, amount) in [(Pot::Trial, trial), (Pot::Paid, paid)] {
+            if amount > 0 {
+                let id = format!("start {pot:?} {account}");
+                self.credit(&customer, &id, CreditKind::TopUp, pot, amount).await.expect("credit");
+            }
+        }
+        customer
+    }
+
+    pub async fn key(&self, account: AccountId, cap: Option<i64>) -> Key {
+        let new = NewKey {
+            account,
+            name: "key".into(),
+            expires_at: None,
+            models: None,
+            cidrs: None,
+            cap: cap.map(Money::from_nano),
+        };
+        let secret = format!("sk-{}", self.maker.call());
+        self.store.create_key(new, &secret).await.expect("a key")
+    }
+
+    pub async fn credit(
+        &self,
+        customer: &Customer,
+        id: &str,
+        kind: CreditKind,
+        pot: Pot,
+        amount: i64,
+    ) -> Result<bool, String> {
+        let credit = Credit {
+            id: id.into(),
+            account: customer.account,
+            kind,
+            pot,
+            amount: Money::from_nano(amount),
+            reason: "test".into(),
+            actor: "tester".into(),
+        };
+        self.store.credit(credit).await.map(|c| c.applied).map_err(|e| e.to_string())
+    }
+
+    pub fn wish(&self, customer: &Customer, amount: i64) -> Hold {
+        let at = self.clock.now();
+        Hold {
+            call: self.maker.call(),
+            account: customer.account,
+            key: customer.key,
+            amount: Money::from_nano(amount),
+            price: unit_price(),
+            model: "test".into(),
+            endpoint: "/v1/chat/completions",
+            paid_only: false,
+            expires_at: at + 60_000,
+            at,
+            idem: None,
+        }
+    }
+
+    pub async fn hold(&self, wish: Hold) -> Result<Held, HoldRefused> {
+        let mut held = self.store.hold(wish).await?;
+        held.durable().await.map_err(|_| HoldRefused::Unavailable)?;
+        Ok(held)
+    }
+
+    /// Holds and returns the call.
+    pub async fn held(&self, customer: &Customer, amount: i64) -> CallId {
+        self.hold(self.wish(customer, amount)).await.expect("a hold").call
+    }
+
+    pub fn ending(&self, customer: &Customer, call: CallId, charge: i64) -> Close {
+        Close {
+            call,
+            account: customer.account,
+            ending: if charge > 0 { Ending::Answered } else { Ending::UpstreamFault },
+            reason: if charge > 0 { String::new() } else { "upstream_error".into() },
+            charge: Money::from_nano(charge),
+            row: self.facts(customer, charge),
+            reply: None,
+        }
+    }
+
+    pub fn mark(&self, customer: &Customer, call: CallId, charge: i64) -> Mark {
+        Mark { call, account: customer.account, charge: Money::from_nano(charge), row: self.facts(customer, charge) }
+    }
+
+    pub fn facts(&self, customer: &Customer, charge: i64) -> UsageFacts {
+        let now = self.clock.now();
+        UsageFacts {
+            key: customer.key,
+            at: now,
+            ended_at: now,
+            endpoint: "/v1/chat/completions".into(),
+            model: "test".into(),
+            provider: Some("sim".into()),
+            upstream_model: Some("test-1".into()),
+            status: 200,
+            counters: Counters { input: charge.unsigned_abs() * 1_000, ..Counters::default() },
+            estimated: false,
+            raw_usage: Some("{\"prompt_tokens\":1}\0".into()),
+            attempts: 1,
+            first_byte_ms: Some(12),
+            tier: None,
+            price: None,
+        }
+    }
+
+    /// (trial available, paid available, trial held, paid held)
+    pub async fn pots(&self, customer: &Customer) -> (i64, i64, i64, i64) {
+        let a = self.store.account(customer.account).await.expect("reading").expect("the account");
+        (a.trial_available.nano(), a.paid_available.nano(), a.trial_held.nano(), a.paid_held.nano())
+    }
+}
+
+pub fn idem(key: u8, body: u8) -> Idem {
+    Idem { key_hash: [key; 32], fingerprint: [body; 32] }
+}
+
+pub fn reply(text: &str) -> StoredReply {
+    StoredReply { status: 200, content_type: "application/json".into(), body: text.to_owned().into() }
+}
