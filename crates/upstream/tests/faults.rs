@@ -118,7 +118,7 @@ fn errors_inside_a_reply() {
             message: "m".into(),
             ..Default::default()
         };
-        Fault::of_stream(&OpenAi, &StreamFault::Upstream(error))
+        Fault::of_stream(&OpenAi, &StreamFault::Upstream(Box::new(error)))
     };
     assert_eq!(inside("rate_limit_exceeded", "").code, Code::RateLimitExceeded);
     assert_eq!(inside("x", "invalid_request_error").blame, Blame::Caller);

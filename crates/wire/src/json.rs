@@ -39,10 +39,25 @@ impl<'a> Text<'a> {
 
     /// The meaning of the string; broken UTF-8 and lone surrogates become U+FFFD.
     pub fn text(&self) -> Cow<'a, str> {
-        if !self.escaped {
-            return String::from_utf8_lossy(self.raw);
+        if self.escaped {
+            return Cow::Owned(unescape(self.raw));
         }
-        Cow::Owned(unescape(self.raw))
+        match std::str::from_utf8(self.raw) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(self.raw),
+        }
+    }
+
+    /// The meaning as bytes.
+    #[inline]
+    pub fn bytes(&self) -> Cow<'a, [u8]> {
+        if self.escaped { Cow::Owned(unescape(self.raw).into_bytes()) } else { Cow::Borrowed(self.raw) }
+    }
+
+    /// Whether it means this.
+    #[inline]
+    pub fn is(&self, text: &str) -> bool {
+        if self.escaped { unescape(self.raw) == text } else { self.raw == text.as_bytes() }
     }
 }
 

@@ -3,6 +3,7 @@
 //! Everything passes through as bytes; only `model`, `stream_options.include_usage` and the
 //! events a client must not see are touched.
 
+mod ending;
 mod fault;
 mod out;
 mod part;
@@ -12,10 +13,11 @@ mod request;
 mod seen;
 mod stream;
 
+pub use ending::{Broken, End, HEARTBEAT, StreamFault, error_event};
 pub use fault::UpstreamError;
 pub use reply::{NotAReply, Reply, read_reply, with_model};
 pub use request::{Problem, Request, read_request};
-pub use stream::{Broken, End, HEARTBEAT, Stream, StreamFault, StreamSetup, error_event};
+pub use stream::{Stream, StreamSetup};
 
 use crate::usage::Usage;
 

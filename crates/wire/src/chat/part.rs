@@ -25,6 +25,11 @@ impl Tally {
         Tally { counting: true, ..Tally::default() }
     }
 
+    /// The same counts with no output seen yet.
+    pub fn silent(self) -> Self {
+        Tally { output: false, ..self }
+    }
+
     pub fn tokens(&self) -> u64 {
         self.text.tokens() + self.thought.tokens() + self.call.tokens()
     }

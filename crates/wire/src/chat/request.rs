@@ -128,7 +128,7 @@ enum Options {
 
 /// What is known while the members go by.
 struct Form<'a> {
-    keys: Vec<Cow<'a, str>>,
+    keys: Vec<Cow<'a, [u8]>>,
     model: Option<(String, Range<usize>)>,
     messages: Option<()>,
     stream: bool,
@@ -157,24 +157,24 @@ impl<'a> Form<'a> {
     }
 
     fn member(&mut self, key: Text<'a>, scan: &mut Scan<'a>) -> Result<(), Problem> {
-        let key = key.text();
+        let key = key.bytes();
         match key.as_ref() {
-            "model" => self.model(scan)?,
-            "messages" => self.messages(scan)?,
-            "stream" => self.stream = boolean(scan, "stream")?.unwrap_or(false),
-            "stream_options" => self.stream_options(scan)?,
-            "max_completion_tokens" => self.max_completion_tokens = whole(scan, "max_completion_tokens")?,
-            "max_tokens" => self.max_tokens = whole(scan, "max_tokens")?,
-            "n" => {
+            b"model" => self.model(scan)?,
+            b"messages" => self.messages(scan)?,
+            b"stream" => self.stream = boolean(scan, "stream")?.unwrap_or(false),
+            b"stream_options" => self.stream_options(scan)?,
+            b"max_completion_tokens" => self.max_completion_tokens = whole(scan, "max_completion_tokens")?,
+            b"max_tokens" => self.max_tokens = whole(scan, "max_tokens")?,
+            b"n" => {
                 self.n = whole(scan, "n")?;
                 if self.n.is_some_and(|n| n == 0 || n > MOST_CHOICES) {
                     return Err(Problem::wrong("n", "between 1 and 128"));
                 }
             }
-            "service_tier" if scan.peek() == Some(b'"') => {
+            b"service_tier" if scan.peek() == Some(b'"') => {
                 self.service_tier = Some(scan.string()?.text().into_owned());
             }
-            "tools" | "functions" | "response_format" => {
+            b"tools" | b"functions" | b"response_format" => {
                 let raw = scan.value()?;
                 self.estimate.verbatim(raw);
             }
@@ -225,7 +225,7 @@ impl<'a> Form<'a> {
         self.estimate.message();
         let mut role = false;
         scan.object(|key, scan| {
-            if key.text() == "role" {
+            if key.is("role") {
                 role = scan.peek() == Some(b'"') && !scan.string()?.is_empty();
                 if !role {
                     return Err(Problem::wrong(&format!("messages[{index}].role"), "a string"));
@@ -251,7 +251,7 @@ impl<'a> Form<'a> {
         let mut usage = None;
         scan.object(|key, scan| {
             members += 1;
-            if key.text() != "include_usage" {
+            if !key.is("include_usage") {
                 return Ok(scan.skip()?);
             }
             if usage.is_some() {
@@ -272,18 +272,14 @@ impl<'a> Form<'a> {
     fn checked(mut self) -> Result<Self, Problem> {
         self.keys.sort_unstable();
         match self.keys.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(Problem::new(
-                Code::InvalidRequest,
-                clip(&pair[0]),
-                format!("`{}` is given more than once.", clip(&pair[0])),
-            )),
+            Some(pair) => {
+                let name = String::from_utf8_lossy(&pair[0]);
+                let name = &name[..name.floor_char_boundary(64)];
+                Err(Problem::new(Code::InvalidRequest, name, format!("`{name}` is given more than once.")))
+            }
             None => Ok(self),
         }
     }
-}
-
-fn clip(name: &str) -> &str {
-    &name[..name.floor_char_boundary(64)]
 }
 
 /// A boolean; null counts as absent.
@@ -343,7 +339,7 @@ fn look_up<'a>(scan: &mut Scan<'a>, path: &str, found: &mut Option<Cow<'a, str>>
         None => (path, None),
     };
     scan.object(|key, scan| {
-        if key.text() != name {
+        if !key.is(name) {
             return scan.skip();
         }
         match (rest, scan.peek()) {

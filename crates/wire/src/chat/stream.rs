@@ -5,19 +5,16 @@
 //! `retry:` lines, events without data, objects without `choices`.
 
 use super::UpstreamError;
+use super::ending::{Broken, End, StreamFault};
 use super::out::Out;
 use super::part::{Tally, UsageSeen};
 use super::reply::MOST_RAW_USAGE;
 use super::seen::Seen;
-use crate::error::{Code, Dialect, write_body};
 use crate::json;
 use crate::sse::{self, Cutter, Data, Frame};
 use crate::usage::{ChatUsage, Usage};
 use bytes::Bytes;
 use std::ops::Range;
-
-/// A keep-alive every chat client tolerates: one comment line, no blank line.
-pub const HEARTBEAT: &[u8] = b": hb\n";
 
 const DONE: &[u8] = b"data: [DONE]\n\n";
 
@@ -30,35 +27,6 @@ pub struct StreamSetup {
     pub rename_to: Option<String>,
     /// An event longer than this is a fault.
     pub max_event_bytes: usize,
-}
-
-/// Why a stream cannot go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StreamFault {
-    /// The provider sent an error object.
-    Upstream(UpstreamError),
-    /// An event without end.
-    TooLong,
-    /// An event that is no chat chunk.
-    Garbage,
-}
-
-/// A fault and the whole events that came before it in the same chunk: send those first.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
-    pub before: Bytes,
-    pub fault: StreamFault,
-}
-
-/// How the upstream's stream ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Whole. `tail` still has to reach the client (`[DONE]` from a provider that omits it); often empty.
-    Complete { tail: Bytes },
-    /// No terminal mark: after `rest` (a whole last event, often empty) the client needs an error event.
-    Truncated { rest: Bytes },
-    /// The unterminated rest was an error object.
-    Fault(StreamFault),
 }
 
 /// Reads a streamed reply as it passes.
@@ -197,19 +165,17 @@ impl Stream {
     /// Reads one chunk's JSON, takes what it says, and tells what to do with it.
     fn chunk(&mut self, data: &[u8]) -> Result<Change<'_>, StreamFault> {
         let mut seen = Seen::default();
-        let before = self.tally.output;
-        // Set again by any output of this chunk.
-        self.tally.output = false;
-        let read = seen.scan(data, &mut self.tally);
-        let output = self.tally.output;
-        self.tally.output |= before;
-        if read.is_err() {
+        // Taken over only when the chunk is sound: what the client does not get is not counted.
+        let mut tally = self.tally.silent();
+        if seen.scan(data, &mut tally).is_err() {
             return Err(StreamFault::Garbage);
         }
         if let Some(error) = seen.error(data) {
-            return Err(StreamFault::Upstream(error));
+            return Err(StreamFault::Upstream(Box::new(error)));
         }
-        self.output_since |= output;
+        self.output_since |= tally.output;
+        tally.output |= self.tally.output;
+        self.tally = tally;
         let has_usage = seen.usage.place.is_some();
         self.take_usage(&seen.usage, data);
         if self.envelope.is_empty() && seen.choices.is_some() {
@@ -244,7 +210,10 @@ impl Stream {
         }
         if place.len() <= MOST_RAW_USAGE {
             self.raw_usage.clear();
-            self.raw_usage.push_str(&String::from_utf8_lossy(&data[place]));
+            match std::str::from_utf8(&data[place.clone()]) {
+                Ok(text) => self.raw_usage.push_str(text),
+                Err(_) => self.raw_usage.push_str(&String::from_utf8_lossy(&data[place])),
+            }
         }
     }
 
@@ -327,7 +296,7 @@ impl Stream {
     fn last_event(&mut self, raw: Vec<u8>, frame: &Frame) -> Result<Bytes, StreamFault> {
         if frame.data == Data::None {
             return match UpstreamError::read(&raw) {
-                Some(error) => Err(StreamFault::Upstream(error)),
+                Some(error) => Err(StreamFault::Upstream(Box::new(error))),
                 None => Ok(Bytes::new()),
             };
         }
@@ -390,13 +359,4 @@ enum Change<'a> {
     Drop,
     /// A place in the data and what stands there instead.
     Edit(Range<usize>, &'a [u8]),
-}
-
-/// An error in the middle of a stream, as both official SDKs expect it.
-pub fn error_event(code: Code, message: &str) -> Bytes {
-    let mut out = Vec::with_capacity(message.len() + 160);
-    out.extend_from_slice(b"data: ");
-    write_body(&mut out, Dialect::OpenAi, code, message, None, "");
-    out.extend_from_slice(b"\n\n");
-    Bytes::from(out)
 }
