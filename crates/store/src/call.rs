@@ -231,3 +231,46 @@ pub(crate) fn tidy_raw_usage(raw: Option<String>) -> Option<String> {
     }
     Some(raw)
 }
+
+impl UsageFacts {
+    /// What is known of a call that nobody will say more about.
+    pub(crate) fn unanswered(key: KeyId, at: i64, ended_at: i64, endpoint: Cow<'static, str>, model: String) -> Self {
+        Self {
+            key,
+            at,
+            ended_at: ended_at.max(at),
+            endpoint,
+            model,
+            provider: None,
+            upstream_model: None,
+            status: 0,
+            counters: Counters::default(),
+            estimated: false,
+            raw_usage: None,
+            attempts: 0,
+            first_byte_ms: None,
+            tier: None,
+            price: None,
+        }
+    }
+}
+
+impl Close {
+    /// The end of a call that left no evidence: nothing is charged.
+    pub(crate) fn unanswered(call: CallId, account: AccountId, ending: Ending, reason: &str, row: UsageFacts) -> Self {
+        Self { call, account, ending, reason: reason.into(), charge: Money::ZERO, row, reply: None }
+    }
+
+    /// The end of a call at what it had produced when it was last heard of.
+    pub(crate) fn at_mark(mark: Mark, reason: &str) -> Self {
+        Self {
+            call: mark.call,
+            account: mark.account,
+            ending: Ending::Expired,
+            reason: reason.into(),
+            charge: mark.charge,
+            row: mark.row,
+            reply: None,
+        }
+    }
+}

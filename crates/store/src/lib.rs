@@ -14,6 +14,8 @@ mod group;
 pub mod ids;
 mod journal;
 mod ledger;
+mod owner;
+mod postgres;
 mod price;
 mod report;
 mod sqlite;

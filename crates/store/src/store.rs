@@ -8,8 +8,8 @@ use crate::error::StoreError;
 use crate::group::{Closing, Held};
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::report::{Gauges, Recovered, Report, Swept};
-use crate::sqlite;
 use crate::world::{Options, Place, World};
+use crate::{postgres, sqlite};
 
 /// The store. Cheap to clone; all clones are the same store.
 #[derive(Clone)]
@@ -20,6 +20,7 @@ pub struct Store {
 #[derive(Clone)]
 enum Engine {
     Sqlite(Arc<sqlite::Engine>),
+    Postgres(Arc<postgres::Engine>),
 }
 
 /// A store ready for use, and what opening it had to put right.
@@ -32,6 +33,7 @@ macro_rules! on_engine {
     ($self:ident, $engine:ident => $body:expr) => {
         match &$self.engine {
             Engine::Sqlite($engine) => $body,
+            Engine::Postgres($engine) => $body,
         }
     };
 }
@@ -42,6 +44,9 @@ impl Store {
         let (engine, recovered) = if place.url == "sqlite" {
             let (engine, recovered) = sqlite::Engine::open(&place, options, world).await?;
             (Engine::Sqlite(engine), recovered)
+        } else if place.url.starts_with("postgres://") || place.url.starts_with("postgresql://") {
+            let (engine, recovered) = postgres::Engine::open(&place, options, world).await?;
+            (Engine::Postgres(engine), recovered)
         } else {
             return Err(StoreError::broken("the database must be `sqlite` or `postgres://…`"));
         };

@@ -69,3 +69,9 @@ impl Server {
         }
     }
 }
+
+/// One server for the whole suite: making one takes longer than running it.
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres() {
+    on_postgres(&Server::find()).await;
+}

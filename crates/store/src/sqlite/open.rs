@@ -1,7 +1,6 @@
 //! Opening the embedded engine: one owner, the schema, the books, the journal, then whatever a crash left open.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -35,7 +34,7 @@ impl Engine {
 
     fn prepare(dir: &Path, options: Options, world: World) -> Result<(Arc<Self>, Vec<Vec<u8>>), StoreError> {
         std::fs::create_dir_all(dir)?;
-        let owner = own(dir)?;
+        let owner = crate::owner::own(dir)?;
         let path = dir.join(FILE);
         let mut conn = connect(&path)?;
         migrate(&mut conn)?;
@@ -66,17 +65,6 @@ impl Engine {
             _owner: owner,
         });
         Ok((engine, records))
-    }
-}
-
-/// The lock goes with the process, however it ends.
-fn own(dir: &Path) -> Result<File, StoreError> {
-    let path = dir.join("lock");
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(StoreError::InUse(dir.display().to_string())),
-        Err(std::fs::TryLockError::Error(error)) => Err(error.into()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tollgate_catalog::Money;
 
 use super::{Engine, lock};
-use crate::call::{Close, Counters, Ending, Mark, UsageFacts};
+use crate::call::{Close, Ending, Mark, UsageFacts};
 use crate::error::StoreError;
 use crate::ids::CallId;
 use crate::journal::record::{self, Record};
@@ -28,7 +28,7 @@ impl Engine {
         let left: Vec<CallId> = lock(&self.shared.books).open.keys().copied().collect();
         for call in left {
             let (close, price_id) = match marks.remove(&call) {
-                Some((mark, price_id)) => (at_mark(*mark, "crashed"), price_id),
+                Some((mark, price_id)) => (Close::at_mark(*mark, "crashed"), price_id),
                 None => match self.without_mark(call, "crashed") {
                     Some(close) => (close, None),
                     None => continue,
@@ -61,7 +61,7 @@ impl Engine {
     pub(super) fn resolve(&self, call: CallId, reason: &str) -> bool {
         let marked = self.shared.journal.mark_of(call).and_then(|payload| record::read(&payload));
         let (close, price_id) = match marked {
-            Some(Record::Mark { mark, price_id }) => (at_mark(*mark, reason), price_id),
+            Some(Record::Mark { mark, price_id }) => (Close::at_mark(*mark, reason), price_id),
             _ => match self.without_mark(call, reason) {
                 Some(close) => (close, None),
                 None => return false,
@@ -75,44 +75,8 @@ impl Engine {
         let now = self.now();
         let books = lock(&self.shared.books);
         let open = books.open.get(&call)?;
-        let row = UsageFacts {
-            key: open.key,
-            at: open.at,
-            ended_at: now.max(open.at),
-            endpoint: open.endpoint.clone(),
-            model: open.model.clone(),
-            provider: None,
-            upstream_model: None,
-            status: 0,
-            counters: Counters::default(),
-            estimated: false,
-            raw_usage: None,
-            attempts: 0,
-            first_byte_ms: None,
-            tier: None,
-            price: None,
-        };
-        Some(Close {
-            call,
-            account: open.account,
-            ending: Ending::Expired,
-            reason: reason.into(),
-            charge: Money::ZERO,
-            row,
-            reply: None,
-        })
-    }
-}
-
-fn at_mark(mark: Mark, reason: &str) -> Close {
-    Close {
-        call: mark.call,
-        account: mark.account,
-        ending: Ending::Expired,
-        reason: reason.into(),
-        charge: mark.charge,
-        row: mark.row,
-        reply: None,
+        let row = UsageFacts::unanswered(open.key, open.at, now, open.endpoint.clone(), open.model.clone());
+        Some(Close::unanswered(call, open.account, Ending::Expired, reason, row))
     }
 }
 

@@ -1,0 +1,195 @@
+//! Holds, closes, marks and refusals on PostgreSQL: written as JSON for the functions in the database, and queued.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tollgate_catalog::{Money, Price};
+
+use super::batch::{Answer, Pending};
+use super::{Engine, lock};
+use crate::call::{Close, Closed, Ending, Hold, HoldRefused, Mark, UsageFacts, tidy_raw_usage};
+use crate::group::{Closing, ClosingWait, Held, HeldWait};
+use crate::ids::{AccountId, CallId, KeyId};
+use crate::journal::record;
+
+/// Above this many queued operations nothing new is taken in.
+const QUEUE_LIMIT: usize = 50_000;
+/// Above this many the usage rows of refusals are left out.
+const REFUSAL_LIMIT: usize = 10_000;
+
+/// Bytes as PostgreSQL reads them in text.
+pub(super) fn bytes(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(2 + bytes.len() * 2);
+    text.push_str("\\x");
+    for b in bytes {
+        text.push(char::from(DIGITS[usize::from(b >> 4)]));
+        text.push(char::from(DIGITS[usize::from(b & 15)]));
+    }
+    text
+}
+
+impl Engine {
+    pub async fn hold(self: &Arc<Self>, hold: Hold) -> Result<Held, HoldRefused> {
+        let shared = &self.shared;
+        let refuse = shared.down.load(Ordering::Acquire)
+            || shared.queue.is_stopped()
+            || shared.queue.len() >= QUEUE_LIMIT
+            || !shared.journal.accepts(shared.queue.durable());
+        if refuse {
+            return Err(HoldRefused::Unavailable);
+        }
+        if hold.amount.is_negative() {
+            return Err(HoldRefused::Insufficient);
+        }
+        let mut body = json!({
+            "kind": "hold",
+            "call": bytes(&hold.call.0),
+            "account": bytes(&hold.account.0),
+            "key": bytes(&hold.key.0),
+            "amount": hold.amount.nano(),
+            "price_id": bytes(&hold.price.id()),
+            "price": price_text(&hold.price),
+            "model": hold.model,
+            "endpoint": hold.endpoint,
+            "paid_only": hold.paid_only,
+            "expires_at": hold.expires_at,
+            "at": self.now(),
+            "replica": bytes(&shared.replica),
+        });
+        if let Some(idem) = &hold.idem {
+            body["key_hash"] = bytes(&idem.key_hash).into();
+            body["fingerprint"] = bytes(&idem.fingerprint).into();
+        }
+        let (send, receive) = oneshot::channel();
+        lock(&shared.open).insert(hold.call, self.now());
+        shared.queue.push(Pending { body, answer: Answer::Hold(hold.call, send) });
+        // Dropped before the answer (a client that left, or the deadline): whatever was applied is undone.
+        let mut guard =
+            Undo { engine: self, hold: Some((hold.call, hold.account, hold.key, hold.model, hold.endpoint)) };
+        match tokio::time::timeout(self.options.hold_deadline, receive).await {
+            Ok(Ok(Ok((trial, paid)))) => {
+                guard.hold = None;
+                Ok(Held {
+                    call: hold.call,
+                    trial: Money::from_nano(trial),
+                    paid: Money::from_nano(paid),
+                    wait: HeldWait::Done,
+                })
+            }
+            Ok(Ok(Err(refused))) => {
+                guard.hold = None;
+                Err(refused)
+            }
+            Ok(Err(_)) | Err(_) => Err(HoldRefused::Unavailable),
+        }
+    }
+
+    pub fn close(self: &Arc<Self>, mut close: Close) -> Closing {
+        close.row.raw_usage = tidy_raw_usage(close.row.raw_usage.take());
+        let mut written = record::write_close(&close, &self.shared.known_prices);
+        let call = close.call;
+        let (op, receive) = self.queue_close(close, None, None);
+        self.shared.journal.append_close(call, op, &mut written, self.shared.queue.durable());
+        Closing { wait: ClosingWait::Reply(receive) }
+    }
+
+    /// The close without the journal: for recovery and sweeps. `known` is told whether there ever was such a hold.
+    pub(super) fn queue_close(
+        &self,
+        close: Close,
+        price_id: Option<[u8; 16]>,
+        known: Option<oneshot::Sender<bool>>,
+    ) -> (u64, oneshot::Receiver<Closed>) {
+        let (send, receive) = oneshot::channel();
+        let body = self.close_body(&close, price_id);
+        let op = self.shared.queue.push(Pending { body, answer: Answer::Close(close.call, send, known) });
+        (op, receive)
+    }
+
+    fn close_body(&self, close: &Close, price_id: Option<[u8; 16]>) -> Value {
+        let price_id = close.row.price.as_ref().map(|p| p.id()).or(price_id);
+        let mut body = json!({
+            "kind": "close",
+            "call": bytes(&close.call.0),
+            "account": bytes(&close.account.0),
+            "charge": close.charge.nano(),
+            "at": self.now(),
+            "replica": bytes(&self.shared.replica),
+            "keep": close.reply.is_some() || close.ending == Ending::Answered,
+            "row": usage_row(close.call, close.account, close.ending, &close.reason, &close.row),
+        });
+        if let Some(id) = price_id {
+            body["row"]["price_id"] = bytes(&id).into();
+        }
+        if let Some(price) = &close.row.price {
+            body["price"] = price_text(price).into();
+        }
+        if let Some(reply) = &close.reply {
+            body["status"] = reply.status.into();
+            body["content_type"] = reply.content_type.as_str().into();
+            body["reply"] = bytes(&reply.body).into();
+        }
+        body
+    }
+
+    pub fn mark(&self, mut mark: Mark) {
+        if !lock(&self.shared.open).contains_key(&mark.call) {
+            return;
+        }
+        mark.row.raw_usage = tidy_raw_usage(mark.row.raw_usage.take());
+        let written = record::write_mark(&mark, &self.shared.known_prices);
+        self.shared.journal.append_mark(mark.call, written, self.shared.queue.durable());
+    }
+
+    pub fn note_refusal(&self, call: CallId, account: AccountId, reason: String, mut row: UsageFacts) {
+        row.raw_usage = tidy_raw_usage(row.raw_usage.take());
+        let shared = &self.shared;
+        if shared.queue.len() >= REFUSAL_LIMIT || shared.down.load(Ordering::Relaxed) {
+            shared.refusals_dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let body = json!({
+            "kind": "refusal",
+            "account": bytes(&account.0),
+            "row": usage_row(call, account, Ending::Refused, &reason, &row),
+        });
+        shared.queue.push(Pending { body, answer: Answer::Nobody });
+    }
+}
+
+/// Voids a hold whose wisher did not learn that it was granted.
+struct Undo<'a> {
+    engine: &'a Engine,
+    hold: Option<(CallId, AccountId, KeyId, String, &'static str)>,
+}
+
+impl Drop for Undo<'_> {
+    fn drop(&mut self) {
+        let Some((call, account, key, model, endpoint)) = self.hold.take() else { return };
+        let now = self.engine.now();
+        let row = UsageFacts::unanswered(key, now, now, endpoint.into(), model);
+        let close = Close::unanswered(call, account, Ending::Refused, "ledger_unavailable", row);
+        self.engine.queue_close(close, None, None);
+    }
+}
+
+fn price_text(price: &Price) -> String {
+    serde_json::to_string(price).unwrap_or_default()
+}
+
+fn usage_row(call: CallId, account: AccountId, ending: Ending, reason: &str, row: &UsageFacts) -> Value {
+    let n = row.counters.columns();
+    json!({
+        "account_id": bytes(&account.0), "call_id": bytes(&call.0), "key_id": bytes(&row.key.0),
+        "at": row.at, "ended_at": row.ended_at, "endpoint": row.endpoint, "model": row.model,
+        "provider": row.provider, "upstream_model": row.upstream_model, "ending": ending.code(),
+        "reason": reason, "status": row.status, "input": n[0], "cache_read": n[1], "cache_write_5m": n[2],
+        "cache_write_1h": n[3], "image_input": n[4], "audio_input": n[5], "output": n[6], "reasoning": n[7],
+        "image_output": n[8], "audio_output": n[9], "calls": n[10], "seconds": n[11],
+        "estimated": row.estimated, "raw_usage": row.raw_usage, "attempts": row.attempts,
+        "first_byte_ms": row.first_byte_ms, "tier": row.tier,
+    })
+}

@@ -1,0 +1,80 @@
+//! Connections: made when needed, made again when lost. Migrations run under an advisory lock, so that replicas
+//! starting together do not race.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+use tokio_postgres::{Client, Config, NoTls};
+
+use crate::error::StoreError;
+
+/// Migrations in order; the schema version is how many have run. Never change one that was released.
+const MIGRATIONS: [&str; 1] = [concat!(include_str!("schema.sql"), include_str!("functions.sql"))];
+/// "tollgate" as a number: nobody else uses this lock.
+const MIGRATION_LOCK: i64 = 0x746f_6c6c_6761_7465;
+
+#[derive(Clone)]
+pub(super) struct Connector {
+    config: Arc<Config>,
+    /// For reading; statements of several callers are pipelined on it.
+    shared: Arc<Mutex<Option<Arc<Link>>>>,
+}
+
+/// A connection and the task that drives it.
+pub(super) struct Link {
+    pub client: Client,
+    _driver: JoinSet<()>,
+}
+
+impl Connector {
+    pub fn new(url: &str) -> Result<Self, StoreError> {
+        // The message must not repeat the address: it may carry a password.
+        let mut config = Config::from_str(url).map_err(|_| StoreError::broken("the database address is not valid"))?;
+        config.application_name("tollgate").connect_timeout(Duration::from_secs(2));
+        config.tcp_user_timeout(Duration::from_secs(5)).keepalives_idle(Duration::from_secs(10));
+        Ok(Self { config: Arc::new(config), shared: Arc::default() })
+    }
+
+    /// A connection of one's own.
+    pub async fn connect(&self) -> Result<Link, StoreError> {
+        let (client, connection) = self.config.connect(NoTls).await?;
+        let mut driver = JoinSet::new();
+        driver.spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a database connection ended");
+            }
+        });
+        Ok(Link { client, _driver: driver })
+    }
+
+    /// The connection for reading.
+    pub async fn reader(&self) -> Result<Arc<Link>, StoreError> {
+        let mut shared = self.shared.lock().await;
+        if let Some(link) = shared.as_ref().filter(|l| !l.client.is_closed()) {
+            return Ok(link.clone());
+        }
+        let link = Arc::new(self.connect().await?);
+        *shared = Some(link.clone());
+        Ok(link)
+    }
+
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        let mut link = self.connect().await?;
+        let tx = link.client.transaction().await?;
+        tx.execute("SELECT pg_advisory_xact_lock($1)", &[&MIGRATION_LOCK]).await?;
+        tx.batch_execute("CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)").await?;
+        let row = tx.query_one("SELECT coalesce(max(version), 0) FROM schema_version", &[]).await?;
+        let done = usize::try_from(row.get::<_, i32>(0)).unwrap_or(usize::MAX);
+        if done > MIGRATIONS.len() {
+            return Err(StoreError::broken("the database was made by a newer version"));
+        }
+        for (version, sql) in (1i32..).zip(MIGRATIONS).skip(done) {
+            tx.batch_execute(sql).await?;
+            tx.execute("INSERT INTO schema_version VALUES ($1)", &[&version]).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+}

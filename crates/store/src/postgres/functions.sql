@@ -1,0 +1,197 @@
+-- The ledger's decisions, next to the rows they are about. The arithmetic is that of ledger.rs.
+-- Every function takes the account's row lock before anything else of that account, and a group takes all of its
+-- locks in one order, so groups of different replicas wait for each other but never in a circle.
+
+CREATE TYPE tollgate_outcome AS (
+  outcome text, x bigint, y bigint, call bytea, status integer, content_type text, reply bytea
+);
+
+-- A hold: held (x trial, y paid), or why not. A call id seen before answers as it did the first time.
+CREATE FUNCTION tollgate_hold(op jsonb) RETURNS tollgate_outcome LANGUAGE plpgsql AS $$
+DECLARE
+  a account%ROWTYPE;
+  k key%ROWTYPE;
+  d idem%ROWTYPE;
+  v_call bytea := (op->>'call')::bytea;
+  v_hash bytea := (op->>'key_hash')::bytea;
+  v_amount bigint := (op->>'amount')::bigint;
+  v_paid_only boolean := (op->>'paid_only')::boolean;
+  v_trial bigint;
+  v_paid bigint;
+  v_at bigint;
+BEGIN
+  SELECT * INTO a FROM account WHERE id = (op->>'account')::bytea;
+  SELECT * INTO k FROM key WHERE id = (op->>'key')::bytea;
+  IF a.id IS NULL OR k.id IS NULL OR k.account_id <> a.id OR a.closed_at IS NOT NULL THEN
+    RETURN ROW('no_account', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
+  END IF;
+  SELECT trial, paid INTO v_trial, v_paid FROM entry WHERE op_id = v_call || '\x00'::bytea;
+  IF FOUND THEN
+    RETURN ROW('held', v_trial, v_paid, NULL, NULL, NULL, NULL)::tollgate_outcome;
+  END IF;
+  IF v_hash IS NOT NULL THEN
+    SELECT * INTO d FROM idem WHERE account_id = a.id AND key_hash = v_hash;
+    IF FOUND THEN
+      IF d.fingerprint <> (op->>'fingerprint')::bytea THEN
+        RETURN ROW('idem_conflict', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
+      ELSIF d.done = 0 THEN
+        RETURN ROW('idem_running', 0, 0, d.call_id, NULL, NULL, NULL)::tollgate_outcome;
+      END IF;
+      RETURN ROW('idem_done', 0, 0, d.call_id, d.status, d.content_type, d.reply)::tollgate_outcome;
+    END IF;
+  END IF;
+  IF k.cap IS NOT NULL AND k.spent::numeric + k.held + v_amount > k.cap THEN
+    RETURN ROW('key_cap', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
+  END IF;
+  v_trial := CASE WHEN v_paid_only THEN 0 ELSE least(v_amount, a.trial_available) END;
+  v_paid := v_amount - v_trial;
+  IF v_paid > a.paid_available THEN
+    RETURN ROW('insufficient', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
+  END IF;
+  v_at := greatest((op->>'at')::bigint, a.last_at);
+  INSERT INTO price (id, json) VALUES ((op->>'price_id')::bytea, op->>'price') ON CONFLICT DO NOTHING;
+  INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, price_id, model, endpoint, expires_at, paid_only, replica)
+  VALUES (v_call || '\x00'::bytea, 0, a.id, k.id, v_trial, v_paid, v_at, (op->>'price_id')::bytea, op->>'model',
+    op->>'endpoint', (op->>'expires_at')::bigint, v_paid_only, (op->>'replica')::bytea);
+  INSERT INTO open_hold VALUES (v_call, a.id, k.id, v_trial, v_paid, v_paid_only, v_at, (op->>'expires_at')::bigint,
+    (op->>'price_id')::bytea, op->>'model', op->>'endpoint', v_hash, (op->>'replica')::bytea);
+  IF v_hash IS NOT NULL THEN
+    INSERT INTO idem (account_id, key_hash, fingerprint, call_id, at)
+    VALUES (a.id, v_hash, (op->>'fingerprint')::bytea, v_call, v_at);
+  END IF;
+  UPDATE account SET trial_available = trial_available - v_trial, paid_available = paid_available - v_paid,
+    trial_held = trial_held + v_trial, paid_held = paid_held + v_paid, last_at = v_at WHERE id = a.id;
+  UPDATE key SET held = held + v_amount WHERE id = k.id;
+  RETURN ROW('held', v_trial, v_paid, NULL, NULL, NULL, NULL)::tollgate_outcome;
+END $$;
+
+-- A close: closed (x captured, y written off); late when it was closed before; unknown when it never was held.
+CREATE FUNCTION tollgate_close(op jsonb) RETURNS tollgate_outcome LANGUAGE plpgsql AS $$
+DECLARE
+  a account%ROWTYPE;
+  h open_hold%ROWTYPE;
+  v_call bytea := (op->>'call')::bytea;
+  v_charge bigint := greatest((op->>'charge')::bigint, 0);
+  v_kind smallint;
+  v_extend_trial bigint;
+  v_extend_paid bigint;
+  v_take_trial bigint;
+  v_take_paid bigint;
+  v_write_off bigint;
+  v_captured bigint;
+  v_at bigint;
+BEGIN
+  SELECT * INTO h FROM open_hold WHERE call_id = v_call;
+  IF NOT FOUND THEN
+    SELECT take_trial + take_paid INTO v_captured FROM entry WHERE op_id = v_call || '\x01'::bytea;
+    IF NOT FOUND THEN
+      RETURN ROW('unknown', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
+    END IF;
+    SELECT coalesce(sum(paid), 0) INTO v_write_off FROM entry WHERE op_id = v_call || '\xc8'::bytea;
+    RETURN ROW(CASE WHEN (op->>'again')::boolean THEN 'closed' ELSE 'late' END, v_captured, v_write_off,
+      NULL, NULL, NULL, NULL)::tollgate_outcome;
+  END IF;
+  SELECT * INTO a FROM account WHERE id = h.account_id;
+  v_extend_trial := CASE WHEN h.paid_only THEN 0
+    ELSE least(greatest(v_charge - h.trial - h.paid, 0), a.trial_available) END;
+  v_extend_paid := least(greatest(v_charge - h.trial - h.paid - v_extend_trial, 0), a.paid_available);
+  v_take_trial := least(v_charge, h.trial + v_extend_trial);
+  v_take_paid := least(v_charge - v_take_trial, h.paid + v_extend_paid);
+  v_captured := v_take_trial + v_take_paid;
+  v_write_off := v_charge - v_captured;
+  v_kind := CASE WHEN v_charge > 0 THEN 1 WHEN (op->'row'->>'ending') = '4' THEN 3 ELSE 2 END;
+  v_at := greatest((op->>'at')::bigint, a.last_at);
+  IF v_extend_trial + v_extend_paid > 0 THEN
+    INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, replica)
+    VALUES (v_call || '\x02'::bytea, 4, a.id, h.key_id, v_extend_trial, v_extend_paid, v_at, (op->>'replica')::bytea);
+  END IF;
+  INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, replica, reason)
+  VALUES (v_call || '\x01'::bytea, v_kind, a.id, h.key_id, h.trial + v_extend_trial, h.paid + v_extend_paid,
+    v_take_trial, v_take_paid, v_at, (op->>'replica')::bytea,
+    CASE WHEN v_kind = 1 THEN NULL ELSE nullif(op->'row'->>'reason', '') END);
+  IF v_write_off > 0 THEN
+    INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, replica)
+    VALUES (v_call || '\xc8'::bytea, 5, a.id, h.key_id, 0, v_write_off, v_at, (op->>'replica')::bytea);
+  END IF;
+  IF op ? 'price' THEN
+    INSERT INTO price (id, json) VALUES ((op->'row'->>'price_id')::bytea, op->>'price') ON CONFLICT DO NOTHING;
+  END IF;
+  INSERT INTO usage SELECT (jsonb_populate_record(NULL::usage, (op->'row') || jsonb_build_object(
+    'account_id', a.id, 'key_id', h.key_id, 'hold', h.trial + h.paid, 'charge', v_captured, 'refunded', 0,
+    'write_off', v_write_off, 'price_id', coalesce(op->'row'->>'price_id', h.price_id::text)))).*;
+  IF h.key_hash IS NOT NULL THEN
+    IF (op->>'keep')::boolean OR v_captured > 0 THEN
+      UPDATE idem SET done = 1, status = (op->>'status')::integer, content_type = op->>'content_type',
+        reply = (op->>'reply')::bytea WHERE account_id = a.id AND key_hash = h.key_hash;
+    ELSE
+      DELETE FROM idem WHERE account_id = a.id AND key_hash = h.key_hash;
+    END IF;
+  END IF;
+  DELETE FROM open_hold WHERE call_id = v_call;
+  UPDATE account SET last_at = v_at,
+    trial_available = trial_available + h.trial - v_take_trial, paid_available = paid_available + h.paid - v_take_paid,
+    trial_held = trial_held - h.trial, paid_held = paid_held - h.paid WHERE id = a.id;
+  UPDATE key SET held = held - h.trial - h.paid, spent = spent + v_captured WHERE id = h.key_id;
+  RETURN ROW('closed', v_captured, v_write_off, NULL, NULL, NULL, NULL)::tollgate_outcome;
+END $$;
+
+-- A group of operations in order: one statement, one transaction, one outcome per operation.
+CREATE FUNCTION tollgate_apply(ops jsonb) RETURNS SETOF tollgate_outcome LANGUAGE plpgsql AS $$
+DECLARE
+  op jsonb;
+BEGIN
+  PERFORM 1 FROM account WHERE id IN (SELECT (o->>'account')::bytea FROM jsonb_array_elements(ops) o)
+    ORDER BY id FOR NO KEY UPDATE;
+  FOR op IN SELECT o FROM jsonb_array_elements(ops) o LOOP
+    IF op->>'kind' = 'hold' THEN
+      RETURN NEXT tollgate_hold(op);
+    ELSIF op->>'kind' = 'close' THEN
+      RETURN NEXT tollgate_close(op);
+    ELSE
+      INSERT INTO usage SELECT (jsonb_populate_record(NULL::usage, (op->'row') || jsonb_build_object(
+        'hold', 0, 'charge', 0, 'refunded', 0, 'write_off', 0))).* ON CONFLICT DO NOTHING;
+      RETURN NEXT ROW('noted', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
+    END IF;
+  END LOOP;
+END $$;
+
+-- A top-up, adjustment or refund. v_kind as in entry. Answers: applied, before, or what is wrong.
+CREATE FUNCTION tollgate_credit(v_op bytea, v_kind smallint, v_account bytea, v_call bytea, v_trial_pot boolean,
+  v_amount bigint, v_at bigint, v_reference text, v_actor text, v_reason text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  a account%ROWTYPE;
+  e entry%ROWTYPE;
+  v_trial bigint := CASE WHEN v_trial_pot THEN v_amount ELSE 0 END;
+  v_paid bigint := CASE WHEN v_trial_pot THEN 0 ELSE v_amount END;
+  v_key bytea;
+BEGIN
+  SELECT * INTO a FROM account WHERE id = v_account FOR NO KEY UPDATE;
+  IF NOT FOUND THEN RETURN 'no_account'; END IF;
+  SELECT * INTO e FROM entry WHERE op_id = v_op;
+  IF FOUND THEN
+    RETURN CASE WHEN e.account_id = v_account AND e.trial + e.paid = v_amount AND e.kind = v_kind
+      THEN 'before' ELSE 'other' END;
+  END IF;
+  IF v_kind = 8 THEN
+    SELECT * INTO e FROM entry WHERE op_id = v_call || '\x01'::bytea AND kind = 1 AND account_id = v_account;
+    IF NOT FOUND THEN RETURN 'no_charge'; END IF;
+    IF v_amount > e.take_trial + e.take_paid THEN RETURN 'above_charge'; END IF;
+    v_key := e.key_id;
+    v_paid := least(v_amount, e.take_paid);
+    v_trial := v_amount - v_paid;
+    UPDATE usage SET refunded = refunded + v_amount WHERE account_id = v_account AND call_id = v_call;
+    UPDATE key SET spent = spent - v_amount WHERE id = v_key;
+  END IF;
+  IF a.trial_available + v_trial < 0 OR a.paid_available + v_paid < 0 THEN RETURN 'below_zero'; END IF;
+  v_at := greatest(v_at, a.last_at);
+  INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, reference, actor, reason)
+  VALUES (v_op, v_kind, v_account, v_key, v_trial, v_paid, v_at, v_reference, v_actor, v_reason);
+  UPDATE account SET trial_available = trial_available + v_trial, paid_available = paid_available + v_paid, last_at = v_at,
+    topped_up = topped_up OR (v_kind = 6 AND NOT v_trial_pot),
+    changed_at = CASE WHEN v_kind = 6 AND NOT v_trial_pot AND NOT topped_up THEN v_at ELSE changed_at END
+    WHERE id = v_account;
+  RETURN 'applied';
+EXCEPTION WHEN unique_violation THEN
+  -- The same credit id for two accounts at one moment: the other one won.
+  RETURN 'other';
+END $$;

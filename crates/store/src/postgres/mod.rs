@@ -1,0 +1,156 @@
+//! The engine for several replicas: one PostgreSQL database, decisions made there by the functions in `functions.sql`.
+//! Each process gathers its operations into groups and sends a group as one statement (`batch`). Closes go through
+//! the local journal first, as on SQLite. Connections are not encrypted yet: use a private network or a local proxy.
+
+mod audit;
+mod batch;
+mod calls;
+mod connect;
+mod records;
+mod recover;
+mod rows;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tokio::task::JoinSet;
+use tollgate_catalog::Money;
+
+use crate::error::StoreError;
+use crate::ids::{CallId, Maker};
+use crate::journal::Journal;
+use crate::price::KnownPrices;
+use crate::report::{Gauges, Recovered};
+use crate::world::{Options, Place, World};
+use batch::Queue;
+use connect::Connector;
+
+pub(crate) struct Engine {
+    shared: Arc<Shared>,
+    connector: Connector,
+    tasks: Mutex<JoinSet<()>>,
+    ids: Maker,
+    options: Options,
+    world: World,
+    /// Held for as long as the engine lives: journal and replica identity belong to one process.
+    _owner: File,
+}
+
+/// What the batching task and the callers share.
+struct Shared {
+    queue: Queue,
+    journal: Journal,
+    known_prices: KnownPrices,
+    /// Open holds of this replica and when they were taken.
+    open: Mutex<HashMap<CallId, i64>>,
+    replica: [u8; 16],
+    down: AtomicBool,
+    commits: AtomicU64,
+    committed_ops: AtomicU64,
+    largest_group: AtomicU64,
+    write_offs: AtomicI64,
+    late_closes: AtomicU64,
+    refusals_dropped: AtomicU64,
+    breaches: AtomicU64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+impl Shared {
+    fn new(journal: Journal, replica: [u8; 16]) -> Self {
+        Self {
+            queue: Queue::default(),
+            journal,
+            known_prices: KnownPrices::default(),
+            open: Mutex::default(),
+            replica,
+            down: AtomicBool::new(false),
+            commits: AtomicU64::new(0),
+            committed_ops: AtomicU64::new(0),
+            largest_group: AtomicU64::new(0),
+            write_offs: AtomicI64::new(0),
+            late_closes: AtomicU64::new(0),
+            refusals_dropped: AtomicU64::new(0),
+            breaches: AtomicU64::new(0),
+        }
+    }
+
+    fn set_down(&self, down: bool) {
+        if self.down.swap(down, Ordering::AcqRel) != down {
+            tracing::warn!(down, "the ledger's database changed state");
+        }
+    }
+}
+
+impl Engine {
+    pub async fn open(place: &Place, options: Options, world: World) -> Result<(Arc<Self>, Recovered), StoreError> {
+        std::fs::create_dir_all(&place.data_dir)?;
+        let owner = crate::owner::own(&place.data_dir)?;
+        let replica = crate::owner::replica_id(&place.data_dir, &world)?;
+        let (journal, records) = Journal::open(&place.data_dir, options.journal_segment, options.journal_limit)?;
+        let connector = Connector::new(&place.url)?;
+        connector.migrate().await?;
+        let shared = Arc::new(Shared::new(journal, replica));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(batch::run(shared.clone(), connector.clone(), options.commit_pace));
+        let engine = Arc::new(Self {
+            shared,
+            connector,
+            tasks: Mutex::new(tasks),
+            ids: Maker::new(world.clone()),
+            options,
+            world,
+            _owner: owner,
+        });
+        engine.beat(engine.now()).await?;
+        let recovered = engine.recover(records).await?;
+        Ok((engine, recovered))
+    }
+
+    fn now(&self) -> i64 {
+        (self.world.now_ms)()
+    }
+
+    pub fn ready(&self) -> bool {
+        !self.shared.down.load(Ordering::Acquire)
+            && self.shared.journal.accepts(self.shared.queue.durable())
+            && !self.shared.queue.is_stopped()
+    }
+
+    pub fn gauges(&self) -> Gauges {
+        let s = &self.shared;
+        let now = self.now();
+        let (queue_len, settle_lag_ms) = s.queue.waiting();
+        let mut g = Gauges {
+            queue_len,
+            settle_lag_ms,
+            journal_bytes: s.journal.waiting_bytes(s.queue.durable()),
+            down: s.down.load(Ordering::Relaxed),
+            commits: s.commits.load(Ordering::Relaxed),
+            committed_ops: s.committed_ops.load(Ordering::Relaxed),
+            largest_group: s.largest_group.load(Ordering::Relaxed),
+            write_off_total: Money::from_nano(s.write_offs.load(Ordering::Relaxed)),
+            late_closes: s.late_closes.load(Ordering::Relaxed),
+            refusals_dropped: s.refusals_dropped.load(Ordering::Relaxed),
+            breaches: s.breaches.load(Ordering::Relaxed),
+            ..Gauges::default()
+        };
+        g.count_open(lock(&s.open).values().map(|at| now.saturating_sub(*at)));
+        g
+    }
+
+    /// Writes what is queued and stops. What cannot be written in time stays in the journal.
+    pub async fn shut(&self) {
+        self.shared.queue.stop();
+        let mut tasks = std::mem::take(&mut *lock(&self.tasks));
+        let all = async { while tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(std::time::Duration::from_secs(5), all).await.is_err() {
+            tracing::error!("the database did not take the last operations; the journal keeps them");
+        }
+        tasks.shutdown().await;
+    }
+}

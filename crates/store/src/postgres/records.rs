@@ -1,0 +1,195 @@
+//! Accounts, keys, credit and usage on PostgreSQL: plain statements, each its own transaction.
+
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use tollgate_catalog::Money;
+
+use super::Engine;
+use super::rows::{self, ACCOUNT, KEY, USAGE};
+use crate::account::{Account, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret};
+use crate::call::{Page, UsageRow};
+use crate::error::StoreError;
+use crate::ids::{AccountId, CallId, KeyId};
+use crate::ledger::{self, Kind, op_id};
+
+type Param<'a> = &'a (dyn ToSql + Sync);
+
+impl Engine {
+    pub(super) async fn rows(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, StoreError> {
+        let link = self.connector.reader().await?;
+        Ok(link.client.query(sql, params).await?)
+    }
+
+    /// Waits until everything queued so far is applied: a caller reads what it wrote.
+    async fn flush(&self) -> Result<(), StoreError> {
+        let until = tokio::time::Instant::now() + self.options.hold_deadline;
+        while self.shared.queue.waiting().0 > 0 {
+            if tokio::time::Instant::now() > until {
+                return Err(StoreError::away("the commit takes too long"));
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        Ok(())
+    }
+
+    pub async fn create_account(&self, new: NewAccount) -> Result<Account, StoreError> {
+        let id = new.id.unwrap_or_else(|| self.ids.account());
+        let groups = serde_json::to_string(&new.groups).map_err(StoreError::broken)?;
+        let sql = "INSERT INTO account (id, name, created_at, changed_at, groups) VALUES ($1, $2, $3, $3, $4) \
+                   ON CONFLICT DO NOTHING";
+        self.rows(sql, &[&id.0.as_slice(), &new.name, &self.now(), &groups]).await?;
+        self.account(id).await?.ok_or_else(|| StoreError::broken("a new account is gone"))
+    }
+
+    pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
+        let sql = format!("SELECT {ACCOUNT} FROM account a WHERE a.id = $1");
+        let rows = self.rows(&sql, &[&id.0.as_slice()]).await?;
+        rows.first().map(|r| rows::account(r, 0)).transpose()
+    }
+
+    pub async fn accounts(&self, after: Option<AccountId>, limit: u32) -> Result<Vec<Account>, StoreError> {
+        let after = after.map_or([0; 16], |a| a.0);
+        let sql = format!("SELECT {ACCOUNT} FROM account a WHERE a.id > $1 ORDER BY a.id LIMIT $2");
+        let rows = self.rows(&sql, &[&after.as_slice(), &i64::from(limit)]).await?;
+        rows.iter().map(|r| rows::account(r, 0)).collect()
+    }
+
+    pub async fn credit(&self, credit: Credit) -> Result<Credited, StoreError> {
+        let amount = credit.amount.nano();
+        if amount == 0 || (amount < 0 && credit.kind != CreditKind::Adjust) {
+            return Err(StoreError::Conflict("the amount must be above zero".into()));
+        }
+        let (kind, call, id) = match credit.kind {
+            CreditKind::TopUp => (Kind::TopUp, None, ledger::credit_op_id(&credit.id)),
+            CreditKind::Adjust => (Kind::Adjust, None, ledger::credit_op_id(&credit.id)),
+            CreditKind::Refund { call } => (Kind::Refund, Some(call), op_id(&call.0, ledger::CLASS_REFUND)),
+        };
+        let sql = "SELECT tollgate_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+        let params: [Param<'_>; 10] = [
+            &id.as_slice(),
+            &(kind as i16),
+            &credit.account.0.as_slice(),
+            &call.as_ref().map(|c| c.0.as_slice()),
+            &(credit.pot == Pot::Trial),
+            &amount,
+            &self.now(),
+            &credit.id,
+            &credit.actor,
+            &credit.reason,
+        ];
+        let rows = self.rows(sql, &params).await?;
+        let verdict: &str = rows.first().map_or(Ok(""), |r| r.try_get(0))?;
+        let applied = match verdict {
+            "applied" => true,
+            "before" => false,
+            "no_account" => return Err(StoreError::NotFound(credit.account.to_string())),
+            "no_charge" => return Err(StoreError::NotFound("no charge for this call".into())),
+            "above_charge" => {
+                return Err(StoreError::Conflict("a refund must be above zero and within the charge".into()));
+            }
+            "below_zero" => {
+                return Err(StoreError::Conflict("the adjustment is above the available balance".into()));
+            }
+            _ => return Err(StoreError::Conflict("this id was used for another credit".into())),
+        };
+        let account = self.account(credit.account).await?;
+        let account = account.ok_or_else(|| StoreError::broken("an account is gone"))?;
+        Ok(Credited { applied, account })
+    }
+
+    pub async fn create_key(&self, new: NewKey, secret: &str) -> Result<Key, StoreError> {
+        let now = self.now();
+        let key = Key {
+            id: self.ids.key(),
+            account: new.account,
+            hash: hash_secret(secret),
+            prefix: secret.chars().take(7).collect(),
+            name: new.name,
+            created_at: now,
+            changed_at: now,
+            expires_at: new.expires_at,
+            revoked_at: None,
+            models: new.models,
+            cidrs: new.cidrs,
+            cap: new.cap,
+            spent: Money::ZERO,
+            held: Money::ZERO,
+        };
+        if self.account(key.account).await?.is_none() {
+            return Err(StoreError::NotFound(key.account.to_string()));
+        }
+        let list = |l: &Option<Vec<String>>| l.as_ref().and_then(|l| serde_json::to_string(l).ok());
+        let sql = "INSERT INTO key (id, account_id, hash, prefix, name, created_at, changed_at, expires_at, models, \
+                   cidrs, cap) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING RETURNING 1";
+        let params: [Param<'_>; 10] = [
+            &key.id.0.as_slice(),
+            &key.account.0.as_slice(),
+            &key.hash.as_slice(),
+            &key.prefix,
+            &key.name,
+            &key.created_at,
+            &key.expires_at,
+            &list(&key.models),
+            &list(&key.cidrs),
+            &key.cap.map(|c| c.nano()),
+        ];
+        if self.rows(sql, &params).await?.is_empty() {
+            return Err(StoreError::Conflict("this secret is in use already".into()));
+        }
+        Ok(key)
+    }
+
+    pub async fn key_by_hash(&self, hash: [u8; 32]) -> Result<Option<KeyAndAccount>, StoreError> {
+        let sql = format!("SELECT {KEY}, {ACCOUNT} FROM key k JOIN account a ON a.id = k.account_id WHERE k.hash = $1");
+        let rows = self.rows(&sql, &[&hash.as_slice()]).await?;
+        rows.first().map(rows::key_and_account).transpose()
+    }
+
+    pub async fn keys(&self, account: AccountId) -> Result<Vec<Key>, StoreError> {
+        let sql = format!("SELECT {KEY} FROM key k WHERE k.account_id = $1 ORDER BY k.id");
+        self.rows(&sql, &[&account.0.as_slice()]).await?.iter().map(rows::key).collect()
+    }
+
+    pub async fn revoke_key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
+        let sql = "UPDATE key SET revoked_at = $2, changed_at = $2 WHERE id = $1 AND revoked_at IS NULL";
+        self.rows(sql, &[&id.0.as_slice(), &self.now()]).await?;
+        let sql = format!("SELECT {KEY} FROM key k WHERE k.id = $1");
+        self.rows(&sql, &[&id.0.as_slice()]).await?.first().map(rows::key).transpose()
+    }
+
+    pub async fn keys_changed_since(&self, since: i64) -> Result<Vec<KeyAndAccount>, StoreError> {
+        let sql = format!(
+            "SELECT {KEY}, {ACCOUNT} FROM key k JOIN account a ON a.id = k.account_id \
+             WHERE k.changed_at >= $1 OR a.changed_at >= $1 ORDER BY k.id"
+        );
+        self.rows(&sql, &[&since]).await?.iter().map(rows::key_and_account).collect()
+    }
+
+    pub async fn usage(&self, account: Option<AccountId>, page: Page) -> Result<Vec<UsageRow>, StoreError> {
+        self.flush().await?;
+        let before = page.before.map_or([0xff; 16], |c| c.0);
+        let limit = i64::from(page.limit);
+        let select = format!("SELECT {USAGE}, NULL::text FROM usage u WHERE u.call_id < $1");
+        let rows = match account {
+            Some(account) => {
+                let sql = format!("{select} AND u.account_id = $3 ORDER BY u.call_id DESC LIMIT $2");
+                self.rows(&sql, &[&before.as_slice(), &limit, &account.0.as_slice()]).await?
+            }
+            None => {
+                let sql = format!("{select} ORDER BY u.call_id DESC LIMIT $2");
+                self.rows(&sql, &[&before.as_slice(), &limit]).await?
+            }
+        };
+        rows.iter().map(rows::usage).collect()
+    }
+
+    pub async fn usage_of(&self, account: AccountId, call: CallId) -> Result<Option<UsageRow>, StoreError> {
+        self.flush().await?;
+        let sql = format!(
+            "SELECT {USAGE}, p.json FROM usage u LEFT JOIN price p ON p.id = u.price_id \
+             WHERE u.account_id = $1 AND u.call_id = $2"
+        );
+        let rows = self.rows(&sql, &[&account.0.as_slice(), &call.0.as_slice()]).await?;
+        rows.first().map(rows::usage).transpose()
+    }
+}

@@ -1,0 +1,115 @@
+//! Rows of PostgreSQL as records.
+
+use tokio_postgres::Row;
+use tollgate_catalog::Money;
+
+use crate::account::{Account, Key, KeyAndAccount};
+use crate::call::{Counters, Ending, UsageRow};
+use crate::error::StoreError;
+use crate::ids::{AccountId, CallId, KeyId};
+
+pub(super) const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.trial_available, a.paid_available, \
+     a.trial_held, a.paid_held, a.topped_up, a.groups, a.closed_at";
+pub(super) const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k.changed_at, k.expires_at, \
+     k.revoked_at, k.models, k.cidrs, k.cap, k.spent, k.held";
+const KEY_COLUMNS: usize = 14;
+pub(super) const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
+     u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
+     u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.input, u.cache_read, u.cache_write_5m, u.cache_write_1h, \
+     u.image_input, u.audio_input, u.output, u.reasoning, u.image_output, u.audio_output, u.calls, u.seconds";
+const USAGE_COLUMNS: usize = 33;
+
+pub(super) fn id(r: &Row, i: usize) -> Result<[u8; 16], StoreError> {
+    r.try_get::<_, &[u8]>(i)?.try_into().map_err(|_| StoreError::broken("an id is not 16 bytes"))
+}
+
+fn money(r: &Row, i: usize) -> Result<Money, StoreError> {
+    Ok(Money::from_nano(r.try_get(i)?))
+}
+
+fn list(r: &Row, i: usize) -> Result<Option<Vec<String>>, StoreError> {
+    let text: Option<&str> = r.try_get(i)?;
+    Ok(text.and_then(|t| serde_json::from_str(t).ok()))
+}
+
+pub(super) fn account(r: &Row, at: usize) -> Result<Account, StoreError> {
+    Ok(Account {
+        id: AccountId(id(r, at)?),
+        name: r.try_get(at + 1)?,
+        created_at: r.try_get(at + 2)?,
+        changed_at: r.try_get(at + 3)?,
+        trial_available: money(r, at + 4)?,
+        paid_available: money(r, at + 5)?,
+        trial_held: money(r, at + 6)?,
+        paid_held: money(r, at + 7)?,
+        topped_up: r.try_get(at + 8)?,
+        groups: list(r, at + 9)?.unwrap_or_default(),
+        closed_at: r.try_get(at + 10)?,
+    })
+}
+
+pub(super) fn key(r: &Row) -> Result<Key, StoreError> {
+    let hash: &[u8] = r.try_get(2)?;
+    Ok(Key {
+        id: KeyId(id(r, 0)?),
+        account: AccountId(id(r, 1)?),
+        hash: hash.try_into().map_err(|_| StoreError::broken("a key hash is not 32 bytes"))?,
+        prefix: r.try_get(3)?,
+        name: r.try_get(4)?,
+        created_at: r.try_get(5)?,
+        changed_at: r.try_get(6)?,
+        expires_at: r.try_get(7)?,
+        revoked_at: r.try_get(8)?,
+        models: list(r, 9)?,
+        cidrs: list(r, 10)?,
+        cap: r.try_get::<_, Option<i64>>(11)?.map(Money::from_nano),
+        spent: money(r, 12)?,
+        held: money(r, 13)?,
+    })
+}
+
+pub(super) fn key_and_account(r: &Row) -> Result<KeyAndAccount, StoreError> {
+    Ok(KeyAndAccount { key: key(r)?, account: account(r, KEY_COLUMNS)? })
+}
+
+pub(super) fn counters(r: &Row, at: usize) -> Result<Counters, StoreError> {
+    let mut columns = [0i64; 12];
+    for (i, n) in columns.iter_mut().enumerate() {
+        *n = r.try_get(at + i)?;
+    }
+    Ok(Counters::from_columns(columns))
+}
+
+/// Small numbers are written by us within these types; anything else is shown as the largest.
+fn small<T: TryFrom<i64>>(n: i64, largest: T) -> T {
+    T::try_from(n).unwrap_or(largest)
+}
+
+pub(super) fn usage(r: &Row) -> Result<UsageRow, StoreError> {
+    let price: Option<&str> = r.try_get(USAGE_COLUMNS)?;
+    Ok(UsageRow {
+        call: CallId(id(r, 0)?),
+        account: AccountId(id(r, 1)?),
+        key: KeyId(id(r, 2)?),
+        at: r.try_get(3)?,
+        ended_at: r.try_get(4)?,
+        endpoint: r.try_get(5)?,
+        model: r.try_get(6)?,
+        provider: r.try_get(7)?,
+        upstream_model: r.try_get(8)?,
+        ending: Ending::from_code(r.try_get::<_, i16>(9)?.into()),
+        reason: r.try_get(10)?,
+        status: small(r.try_get::<_, i32>(11)?.into(), u16::MAX),
+        counters: counters(r, 21)?,
+        estimated: r.try_get(12)?,
+        hold: money(r, 13)?,
+        charge: money(r, 14)?,
+        refunded: money(r, 15)?,
+        write_off: money(r, 16)?,
+        raw_usage: r.try_get(17)?,
+        attempts: small(r.try_get(18)?, u32::MAX),
+        first_byte_ms: r.try_get::<_, Option<i64>>(19)?.map(|n| small(n, u32::MAX)),
+        tier: r.try_get(20)?,
+        price: price.and_then(|p| serde_json::from_str(p).ok()),
+    })
+}
