@@ -1,5 +1,5 @@
 //! How much CPU one call costs the ledger: many tasks hold, wait until it is durable, and close. Prints calls per
-//! second and CPU microseconds per call. `cargo run --release --features testing --example ledger_speed [calls] [tasks] [url]`
+//! second and CPU microseconds per call. `cargo run --release --features testing --example ledger_speed [calls] [tasks] [accounts] [url]`
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,20 +12,19 @@ use tollgate_store::{
     Store, UsageFacts, ids,
 };
 
-const ACCOUNTS: usize = 50;
-
 #[tokio::main(flavor = "multi_thread", worker_threads = 1)]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |i: usize, default: u64| arguments.get(i).and_then(|a| a.parse().ok()).unwrap_or(default);
     let (calls, tasks) = (number(0, 200_000), number(1, 64));
-    let url = arguments.get(2).cloned().unwrap_or_else(|| "sqlite".into());
+    let accounts = number(2, 50);
+    let url = arguments.get(3).cloned().unwrap_or_else(|| "sqlite".into());
     let dir = tempfile::tempdir()?;
     let clock = HandClock::default();
     let world = clock.world(1);
     let place = Place { url, data_dir: dir.path().into() };
     let store = Store::open(place, Options::default(), world.clone()).await?.store;
-    let owners = Arc::new(owners(&store).await?);
+    let owners = Arc::new(owners(&store, accounts).await?);
     let maker = Arc::new(ids::Maker::new(world));
     let price = price(1_000_000);
     let (cpu, started, next) = (cpu_ticks()?, Instant::now(), Arc::new(AtomicU64::new(0)));
@@ -75,7 +74,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     store.shut().await;
     let (elapsed, cpu) = (started.elapsed(), cpu_ticks()? - cpu);
     let gauges = store.gauges();
-    println!("{calls} calls, {tasks} tasks, {} accounts: {:?} busy, {elapsed:?} with shutdown", ACCOUNTS, busy);
+    println!("{calls} calls, {tasks} tasks, {accounts} accounts: {busy:?} busy, {elapsed:?} with shutdown");
     println!("calls per second  {}", u128::from(calls) * 1_000_000 / busy.as_micros().max(1));
     println!("CPU per call      {} µs (clock ticks of 10 ms, all threads)", cpu * 10_000 / calls);
     println!(
@@ -86,9 +85,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-async fn owners(store: &Store) -> Result<Vec<(AccountId, KeyId)>, tollgate_store::StoreError> {
+async fn owners(store: &Store, accounts: u64) -> Result<Vec<(AccountId, KeyId)>, tollgate_store::StoreError> {
     let mut owners = Vec::new();
-    for i in 0..ACCOUNTS {
+    for i in 0..accounts {
         let account = store.create_account(NewAccount { name: format!("a{i}"), ..Default::default() }).await?.id;
         let credit = Credit {
             id: format!("start-{i}"),

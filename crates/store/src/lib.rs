@@ -34,4 +34,4 @@ pub use group::{Closing, Held};
 pub use ids::{AccountId, CallId, KeyId};
 pub use report::{Breach, Gauges, Recovered, Report, Swept};
 pub use store::{Opened, Store};
-pub use world::{Options, Place, World};
+pub use world::{FillRandom, NowMs, Options, Place, World};

@@ -4,13 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Milliseconds since 1970.
+pub type NowMs = Arc<dyn Fn() -> i64 + Send + Sync>;
+/// Fills the bytes with randomness.
+pub type FillRandom = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
+
 /// Clock and randomness as values, so that tests own them. The clock should not run backwards; the store keeps
 /// ledger times non-decreasing whatever it does.
 #[derive(Clone)]
 pub struct World {
-    /// Milliseconds since 1970.
-    pub now_ms: Arc<dyn Fn() -> i64 + Send + Sync>,
-    pub random: Arc<dyn Fn(&mut [u8]) + Send + Sync>,
+    pub now_ms: NowMs,
+    pub random: FillRandom,
 }
 
 /// Where the data lives.

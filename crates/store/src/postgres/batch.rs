@@ -29,8 +29,9 @@ pub(super) struct Pending {
 
 /// Who wants to know.
 pub(super) enum Answer {
-    Hold(CallId, oneshot::Sender<Result<(i64, i64), HoldRefused>>),
-    /// `Err`: there never was such a hold.
+    /// The call and its price.
+    Hold(CallId, [u8; 16], oneshot::Sender<Result<(i64, i64), HoldRefused>>),
+    /// The second is told whether there ever was such a hold.
     Close(CallId, oneshot::Sender<Closed>, Option<oneshot::Sender<bool>>),
     Nobody,
 }
@@ -258,10 +259,14 @@ async fn try_apply(
 /// Tells who asked. They may have gone; the operation is done all the same.
 fn answer(shared: &Shared, answer: Answer, outcome: Option<Outcome>) {
     match answer {
-        Answer::Hold(call, send) => {
+        Answer::Hold(call, price, send) => {
             let verdict = outcome.map_or(Err(HoldRefused::Unavailable), hold_verdict);
-            if verdict.is_err() {
-                lock(&shared.open).remove(&call);
+            match verdict {
+                Err(_) => {
+                    lock(&shared.open).remove(&call);
+                }
+                Ok(_) if !shared.known_prices.has(&price) => shared.known_prices.add([price]),
+                Ok(_) => {}
             }
             let _ = send.send(verdict);
         }

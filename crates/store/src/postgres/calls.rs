@@ -51,7 +51,6 @@ impl Engine {
             "key": bytes(&hold.key.0),
             "amount": hold.amount.nano(),
             "price_id": bytes(&hold.price.id()),
-            "price": price_text(&hold.price),
             "model": hold.model,
             "endpoint": hold.endpoint,
             "paid_only": hold.paid_only,
@@ -59,13 +58,17 @@ impl Engine {
             "at": self.now(),
             "replica": bytes(&shared.replica),
         });
+        let price_id = hold.price.id();
+        if !shared.known_prices.has(&price_id) {
+            body["price"] = price_text(&hold.price).into();
+        }
         if let Some(idem) = &hold.idem {
             body["key_hash"] = bytes(&idem.key_hash).into();
             body["fingerprint"] = bytes(&idem.fingerprint).into();
         }
         let (send, receive) = oneshot::channel();
         lock(&shared.open).insert(hold.call, self.now());
-        shared.queue.push(Pending { body, answer: Answer::Hold(hold.call, send) });
+        shared.queue.push(Pending { body, answer: Answer::Hold(hold.call, price_id, send) });
         // Dropped before the answer (a client that left, or the deadline): whatever was applied is undone.
         let mut guard =
             Undo { engine: self, hold: Some((hold.call, hold.account, hold.key, hold.model, hold.endpoint)) };

@@ -49,7 +49,9 @@ BEGIN
     RETURN ROW('insufficient', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
   END IF;
   v_at := greatest((op->>'at')::bigint, a.last_at);
-  INSERT INTO price (id, json) VALUES ((op->>'price_id')::bytea, op->>'price') ON CONFLICT DO NOTHING;
+  IF op ? 'price' THEN
+    INSERT INTO price (id, json) VALUES ((op->>'price_id')::bytea, op->>'price') ON CONFLICT DO NOTHING;
+  END IF;
   INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, price_id, model, endpoint, expires_at, paid_only, replica)
   VALUES (v_call || '\x00'::bytea, 0, a.id, k.id, v_trial, v_paid, v_at, (op->>'price_id')::bytea, op->>'model',
     op->>'endpoint', (op->>'expires_at')::bigint, v_paid_only, (op->>'replica')::bytea);

@@ -38,12 +38,12 @@ pub(crate) struct Engine {
     ids: Maker,
     options: Options,
     world: World,
-    /// Held for as long as the engine lives: one process owns the data directory.
-    _owner: File,
 }
 
 /// What the writer thread and the callers share.
 struct Shared {
+    /// Held until the writer has ended: one process owns the data directory.
+    _owner: File,
     books: Mutex<Books>,
     bell: Condvar,
     journal: Journal,
@@ -66,8 +66,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    fn new(books: Books, journal: Journal) -> Self {
+    fn new(owner: File, books: Books, journal: Journal) -> Self {
         Self {
+            _owner: owner,
             books: Mutex::new(books),
             bell: Condvar::new(),
             journal,

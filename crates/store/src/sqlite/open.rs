@@ -40,7 +40,7 @@ impl Engine {
         migrate(&mut conn)?;
         let (journal, records) = Journal::open(dir, options.journal_segment, options.journal_limit)?;
         let (books, open, next_seq) = load(&conn)?;
-        let shared = Arc::new(Shared::new(books, journal));
+        let shared = Arc::new(Shared::new(owner, books, journal));
         let mut prices = conn.prepare("SELECT id FROM price")?;
         let known = prices.query_map([], |r| r.get(0))?.collect::<Result<Vec<[u8; 16]>, _>>()?;
         drop(prices);
@@ -62,7 +62,6 @@ impl Engine {
             ids: Maker::new(world.clone()),
             options,
             world,
-            _owner: owner,
         });
         Ok((engine, records))
     }

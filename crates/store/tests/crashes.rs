@@ -1,0 +1,133 @@
+//! Crashes and outages on the embedded engine: what was closed stays closed, what was not is resolved, nothing is
+//! counted twice, and the ledger recovers by itself.
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::{House, options};
+use tollgate_store::{CallId, Ending, HoldRefused, Options, Store, StoreError};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crash_at_any_moment_loses_no_close() {
+    let h = Arc::new(House::open("sqlite").await);
+    let c = Arc::new(h.customer(1_000, 1_000_000).await);
+    let closed: Arc<Mutex<Vec<(CallId, i64)>>> = Arc::default();
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut tasks = tokio::task::JoinSet::new();
+    for task in 0..8i64 {
+        let (h, c, closed, stop) = (h.clone(), c.clone(), closed.clone(), stop.clone());
+        tasks.spawn(async move {
+            let mut n = task;
+            while !stop.load(Ordering::Relaxed) {
+                let call = h.held(&c, 20).await;
+                n = (n * 31 + 7) % 25;
+                h.store.mark(h.mark(&c, call, 1));
+                tokio::time::sleep(Duration::from_millis(n.unsigned_abs() % 4)).await;
+                // From here on no crash may lose it.
+                let closing = h.store.close(h.ending(&c, call, n));
+                closed.lock().expect("no panic").push((call, n));
+                if n % 3 == 0 {
+                    closing.await.expect("closed");
+                }
+            }
+        });
+    }
+    for _ in 0..6 {
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        let before = closed.lock().expect("no panic").clone();
+        let copy = h.crashed_copy().await;
+        for (call, charge) in before {
+            let row = copy.store.usage_of(c.account, call).await.expect("reading").expect("the close survived");
+            assert_eq!(row.charge.nano() + row.write_off.nano(), charge);
+        }
+        let (_, _, trial_held, paid_held) = copy.pots(&c).await;
+        assert_eq!((trial_held, paid_held), (0, 0), "every hold is resolved");
+        copy.close().await;
+    }
+    stop.store(true, Ordering::Relaxed);
+    while tasks.join_next().await.is_some() {}
+    Arc::into_inner(h).expect("all tasks are done").close().await;
+}
+
+#[tokio::test]
+async fn a_crashed_stream_is_settled_at_its_last_mark() {
+    let h = House::open("sqlite").await;
+    let c = h.customer(0, 100_000).await;
+    let streaming = h.held(&c, 90).await;
+    h.store.mark(h.mark(&c, streaming, 33));
+    // Enough closes for the journal to turn over several times: the mark is carried along.
+    for _ in 0..600 {
+        let call = h.held(&c, 10).await;
+        h.store.close(h.ending(&c, call, 1));
+    }
+    let copy = h.crashed_copy().await;
+    let row = copy.store.usage_of(c.account, streaming).await.expect("reading").expect("a row");
+    assert_eq!((row.charge.nano(), row.ending, row.reason.as_str()), (33, Ending::Expired, "crashed"));
+    copy.close().await;
+    h.store.close(h.ending(&c, streaming, 40)).await.expect("closed");
+    h.close().await;
+}
+
+#[tokio::test]
+async fn an_outage_refuses_holds_and_passes_by_itself() {
+    let h = House::open_with("sqlite", Options { hold_deadline: Duration::from_millis(200), ..options() }).await;
+    let c = h.customer(0, 1_000).await;
+    let running = h.held(&c, 100).await;
+    let blocker = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
+    blocker.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
+
+    let mut held = h.store.hold(h.wish(&c, 50)).await.expect("decided in memory");
+    assert!(matches!(held.durable().await, Err(StoreError::Unavailable(_))));
+    assert!(h.store.gauges().down && !h.store.ready());
+    assert!(matches!(h.store.hold(h.wish(&c, 50)).await, Err(HoldRefused::Unavailable)));
+    h.store.close(h.ending(&c, held.call, 0));
+    let closing = h.store.close(h.ending(&c, running, 70));
+    assert_eq!(closing.known().expect("known at once").captured.nano(), 70);
+    // A crash during the outage loses neither: the close is in the journal, the new hold never was durable.
+    let copy = h.crashed_copy().await;
+    assert_eq!((copy.recovered.settled, copy.recovered.dropped), (1, 1));
+    assert_eq!(copy.pots(&c).await, (0, 930, 0, 0));
+    copy.close().await;
+
+    blocker.execute_batch("ROLLBACK").expect("released");
+    closing.await.expect("applied in the end");
+    assert!(h.store.ready());
+    assert_eq!(h.pots(&c).await, (0, 930, 0, 0));
+    let call = h.held(&c, 930).await;
+    h.store.close(h.ending(&c, call, 0)).await.expect("closed");
+    h.close().await;
+}
+
+#[tokio::test]
+async fn a_full_journal_refuses_holds() {
+    let tight = Options { journal_limit: 20_000, hold_deadline: Duration::from_millis(100), ..options() };
+    let h = House::open_with("sqlite", tight).await;
+    let c = h.customer(0, 100_000).await;
+    let mut open = Vec::new();
+    for _ in 0..60 {
+        open.push(h.held(&c, 10).await);
+    }
+    let blocker = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
+    blocker.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
+    let closings: Vec<_> = open.iter().map(|call| h.store.close(h.ending(&c, *call, 1))).collect();
+    assert!(h.store.gauges().journal_bytes > 20_000);
+    assert!(matches!(h.store.hold(h.wish(&c, 1)).await, Err(HoldRefused::Unavailable)));
+    blocker.execute_batch("ROLLBACK").expect("released");
+    for closing in closings {
+        closing.await.expect("applied");
+    }
+    let call = h.held(&c, 1).await;
+    h.store.close(h.ending(&c, call, 1)).await.expect("closed");
+    h.close().await;
+}
+
+#[tokio::test]
+async fn one_process_owns_the_directory() {
+    let h = House::open("sqlite").await;
+    let second = Store::open(h.place.clone(), options(), h.clock.world(99)).await;
+    assert!(matches!(second.map(|_| ()), Err(StoreError::InUse(_))));
+    h.close().await;
+}

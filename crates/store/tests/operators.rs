@@ -1,0 +1,107 @@
+//! What operators rely on: the audit finds what was tampered with, and the socket does what the store does.
+
+mod common;
+
+use std::os::unix::fs::PermissionsExt;
+
+use common::House;
+use tollgate_store::admin::{self, CallError, Command};
+use tollgate_store::{Credit, CreditKind, NewAccount, Pot};
+
+#[tokio::test]
+async fn the_audit_finds_every_kind_of_damage() {
+    let damages = [
+        ("I1", "UPDATE account SET paid_available = paid_available + 1"),
+        ("I1", "UPDATE key SET spent = spent + 1"),
+        (
+            "I3",
+            "INSERT INTO entry (op_id, kind, account_id, trial, paid, at) SELECT x'00', 7, id, 0, -9999, 1 FROM account",
+        ),
+        (
+            "I5",
+            "INSERT INTO entry (op_id, kind, account_id, trial, paid, at) SELECT zeroblob(17), 2, id, 0, 0, 1 FROM account",
+        ),
+        (
+            "I7",
+            "INSERT INTO entry (op_id, kind, account_id, trial, paid, at, expires_at) SELECT zeroblob(17), 0, id, 0, 0, 1, 5 FROM account",
+        ),
+        ("I11", "UPDATE usage SET charge = charge - 1"),
+        ("I11", "DELETE FROM usage"),
+        ("I12", "UPDATE usage SET refunded = charge + 1"),
+        ("I18", "UPDATE usage SET input = input + 1000"),
+        ("I18", "UPDATE price SET json = replace(json, '\"input\":1', '\"input\":2')"),
+        (
+            "I20",
+            "INSERT INTO entry (op_id, kind, account_id, trial, paid, at) SELECT x'01', 7, id, 0, 0, 1 FROM account",
+        ),
+    ];
+    for (invariant, damage) in damages {
+        let h = House::open("sqlite").await;
+        let c = h.customer(0, 1_000).await;
+        let call = h.held(&c, 100).await;
+        h.store.close(h.ending(&c, call, 60)).await.expect("closed");
+        let before = h.store.verify().await.expect("the audit runs");
+        assert_eq!((before.breaches.len(), before.entries, before.usage_rows), (0, 3, 1));
+        let file = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
+        file.execute_batch(damage).unwrap_or_else(|e| panic!("{damage}: {e}"));
+        let report = h.store.verify().await.expect("the audit runs");
+        let found: Vec<_> = report.breaches.iter().map(|b| b.invariant).collect();
+        assert!(found.contains(&invariant), "{damage}: found {found:?}");
+        assert!(h.store.gauges().breaches > 0);
+        h.store.shut().await;
+    }
+}
+
+#[tokio::test]
+async fn the_ledger_cannot_be_rewritten() {
+    let h = House::open("sqlite").await;
+    h.customer(0, 1_000).await;
+    let file = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
+    assert!(file.execute_batch("UPDATE entry SET paid = 5").is_err());
+    assert!(file.execute_batch("DELETE FROM entry").is_err());
+    h.close().await;
+}
+
+#[tokio::test]
+async fn the_socket_does_what_the_store_does() {
+    let h = House::open("sqlite").await;
+    let path = h.place.data_dir.join("admin.sock");
+    let none = admin::call(&path, &Command::LedgerVerify).await;
+    assert!(matches!(none, Err(CallError::NoServer)));
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let mut server = tokio::task::JoinSet::new();
+    let (store, socket) = (h.store.clone(), path.clone());
+    server.spawn(async move {
+        admin::listen(&socket, store, async move {
+            let _ = stopped.await;
+        })
+        .await
+    });
+    while !path.exists() {
+        tokio::task::yield_now().await;
+    }
+    let new = NewAccount { name: "Ada".into(), ..NewAccount::default() };
+    let made = admin::call(&path, &Command::AccountCreate { account: new }).await.expect("an account");
+    let account = made["id"].as_str().expect("an id").parse().expect("an account id");
+    let credit = Credit {
+        id: "pay-1".into(),
+        account,
+        kind: CreditKind::TopUp,
+        pot: Pot::Paid,
+        amount: tollgate_catalog::Money::from_nano(5),
+        reason: String::new(),
+        actor: "operator".into(),
+    };
+    let credited = admin::call(&path, &Command::Credit { credit }).await.expect("credit");
+    assert_eq!((&credited["applied"], &credited["account"]["paid_available"]), (&true.into(), &5.into()));
+    let report = admin::call(&path, &Command::LedgerVerify).await.expect("a report");
+    assert_eq!(report["breaches"], serde_json::json!([]));
+    let missing = admin::call(&path, &Command::AccountShow { account: h.maker.account() }).await;
+    assert!(matches!(missing, Err(CallError::Refused(_))));
+    let mode = std::fs::metadata(&path).expect("the socket").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    stop.send(()).expect("the server listens");
+    server.join_next().await.expect("the task").expect("no panic").expect("no error");
+    assert!(!path.exists());
+    h.close().await;
+}
