@@ -29,7 +29,7 @@ pub struct Place {
 /// Settings of the store. The defaults are right for production.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Least time between the starts of two commits. A commit costs CPU whatever its size, so waiting makes groups.
+    /// Least time between two commits. A commit costs CPU whatever its size, so waiting makes groups.
     pub commit_pace: Duration,
     /// How long a call waits for its hold to become durable before it is refused.
     pub hold_deadline: Duration,

@@ -3,10 +3,9 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, params};
 
-use super::ops::{CloseOp, CreditDone, CreditOp, HoldOp, Op, RefusalOp};
-use crate::account::{Account, CreditKind, Key, Pot};
+use super::ops::{CloseOp, CreditDone, HoldOp, Op, RefusalOp};
 use crate::call::{Ending, UsageFacts};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
@@ -17,8 +16,6 @@ const HOLD: &str = "INSERT INTO entry (seq, op_id, kind, account_id, key_id, tri
      expires_at, paid_only) VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
 const MOVE: &str = "INSERT INTO entry (seq, op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, \
      reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
-const CREDIT: &str = "INSERT INTO entry (seq, op_id, kind, account_id, key_id, trial, paid, at, reference, actor, reason) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 const USAGE: &str = "INSERT INTO usage (account_id, call_id, key_id, at, ended_at, endpoint, model, provider, \
      upstream_model, ending, reason, status, input, cache_read, cache_write_5m, cache_write_1h, image_input, \
      audio_input, output, reasoning, image_output, audio_output, calls, seconds, estimated, hold, charge, write_off, \
@@ -37,40 +34,47 @@ pub(super) enum Outcome {
 }
 
 #[derive(Default)]
-struct AccountDelta {
-    available: Pots,
-    held: Pots,
+pub(super) struct AccountDelta {
+    pub available: Pots,
+    pub held: Pots,
 }
 
 #[derive(Default)]
-struct KeyDelta {
-    spent: i64,
-    held: i64,
+pub(super) struct KeyDelta {
+    pub spent: i64,
+    pub held: i64,
 }
 
 /// Writes operations inside an open transaction; `flush` brings the balances along.
 pub(super) struct Apply<'a> {
     conn: &'a Connection,
     known: &'a KnownPrices,
+    /// The statements of every call, looked up once per group.
+    hold: CachedStatement<'a>,
+    movement: CachedStatement<'a>,
+    usage: CachedStatement<'a>,
     next_seq: i64,
-    accounts: HashMap<AccountId, AccountDelta>,
-    keys: HashMap<KeyId, KeyDelta>,
+    pub(super) accounts: HashMap<AccountId, AccountDelta>,
+    pub(super) keys: HashMap<KeyId, KeyDelta>,
     pub new_prices: Vec<[u8; 16]>,
     /// Holds opened (with their entry) and closed (`None`), for the watermark of open holds.
     pub holds: Vec<(CallId, Option<i64>)>,
 }
 
 impl<'a> Apply<'a> {
-    pub fn new(conn: &'a Connection, known: &'a KnownPrices, next_seq: i64) -> Self {
-        Self {
+    pub fn new(conn: &'a Connection, known: &'a KnownPrices, next_seq: i64) -> rusqlite::Result<Self> {
+        Ok(Self {
             conn,
             known,
+            hold: conn.prepare_cached(HOLD)?,
+            movement: conn.prepare_cached(MOVE)?,
+            usage: conn.prepare_cached(USAGE)?,
             next_seq,
             accounts: HashMap::new(),
             keys: HashMap::new(),
             new_prices: Vec::new(),
             holds: Vec::new(),
-        }
+        })
     }
 
     pub fn next_seq(&self) -> i64 {
@@ -83,13 +87,13 @@ impl<'a> Apply<'a> {
         self.keys.clear();
     }
 
-    fn seq(&mut self) -> i64 {
+    pub(super) fn seq(&mut self) -> i64 {
         let seq = self.next_seq;
         self.next_seq += 1;
         seq
     }
 
-    fn statement(&self, sql: &str) -> rusqlite::Result<CachedStatement<'a>> {
+    pub(super) fn statement(&self, sql: &str) -> rusqlite::Result<CachedStatement<'a>> {
         self.conn.prepare_cached(sql)
     }
 
@@ -139,7 +143,7 @@ impl<'a> Apply<'a> {
     fn hold(&mut self, h: &HoldOp) -> rusqlite::Result<()> {
         self.price(&h.price)?;
         let seq = self.seq();
-        self.statement(HOLD)?.execute(params![
+        self.hold.execute(params![
             seq,
             op_id(&h.call.0, ledger::CLASS_HOLD),
             h.account.0,
@@ -228,7 +232,7 @@ impl<'a> Apply<'a> {
         let seq = self.seq();
         // The usage row has the reason of ordinary endings; the ledger repeats it only where nothing was charged.
         let reason = (kind != Kind::Settle && !c.reason.is_empty()).then_some(c.reason.as_str());
-        self.statement(MOVE)?.execute(params![
+        self.movement.execute(params![
             seq,
             op_id(&c.call.0, class),
             kind as i64,
@@ -262,7 +266,7 @@ impl<'a> Apply<'a> {
     fn usage(&mut self, u: &UsageInsert<'_>) -> rusqlite::Result<()> {
         let row = u.row;
         let n = row.counters.columns();
-        self.statement(USAGE)?.execute(params![
+        self.usage.execute(params![
             u.account.0,
             u.call.0,
             u.key.0,
@@ -298,121 +302,6 @@ impl<'a> Apply<'a> {
             row.tier,
         ])?;
         Ok(())
-    }
-
-    fn account(&mut self, a: &Account) -> rusqlite::Result<Result<(), StoreError>> {
-        let sql = "INSERT OR IGNORE INTO account (id, name, created_at, changed_at, groups) \
-                   VALUES (?1, ?2, ?3, ?3, ?4)";
-        let groups = serde_json::to_string(&a.groups).unwrap_or_default();
-        self.statement(sql)?.execute(params![a.id.0, a.name, a.created_at, groups])?;
-        Ok(Ok(()))
-    }
-
-    fn key(&mut self, k: &Key) -> rusqlite::Result<Result<(), StoreError>> {
-        let exists = "SELECT EXISTS (SELECT 1 FROM account WHERE id = ?1)";
-        if !self.statement(exists)?.query_row(params![k.account.0], |r| r.get::<_, bool>(0))? {
-            return Ok(Err(StoreError::NotFound(k.account.to_string())));
-        }
-        let list = |l: &Option<Vec<String>>| l.as_ref().and_then(|l| serde_json::to_string(l).ok());
-        let sql = "INSERT OR IGNORE INTO key (id, account_id, hash, prefix, name, created_at, changed_at, expires_at, \
-                   models, cidrs, cap) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10)";
-        let made = self.statement(sql)?.execute(params![
-            k.id.0,
-            k.account.0,
-            k.hash,
-            k.prefix,
-            k.name,
-            k.created_at,
-            k.expires_at,
-            list(&k.models),
-            list(&k.cidrs),
-            k.cap.map(|c| c.nano()),
-        ])?;
-        Ok(match made {
-            0 => Err(StoreError::Conflict("this secret is in use already".into())),
-            _ => Ok(()),
-        })
-    }
-
-    fn credit(&mut self, op: &CreditOp) -> rusqlite::Result<Result<CreditDone, StoreError>> {
-        let c = &op.credit;
-        let amount = c.amount.nano();
-        let id = match c.kind {
-            CreditKind::Refund { call } => op_id(&call.0, ledger::CLASS_REFUND),
-            _ => ledger::credit_op_id(&c.id),
-        };
-        let before = self
-            .statement("SELECT account_id, trial + paid, kind FROM entry WHERE op_id = ?1")?
-            .query_row(params![id], |r| Ok((r.get::<_, [u8; 16]>(0)?, r.get::<_, i64>(1)?, r.get::<_, i64>(2)?)))
-            .optional()?;
-        let kind = match c.kind {
-            CreditKind::TopUp => Kind::TopUp,
-            CreditKind::Adjust => Kind::Adjust,
-            CreditKind::Refund { .. } => Kind::Refund,
-        };
-        if let Some(before) = before {
-            if before != (c.account.0, amount, kind as i64) {
-                return Ok(Err(StoreError::Conflict("this id was used for another credit".into())));
-            }
-            return Ok(Ok(CreditDone { applied: false, added: Pots::default(), unspent: None }));
-        }
-        let (pots, key) = match c.kind {
-            CreditKind::Refund { call } => match self.refund(c.account, call, amount)? {
-                Ok((pots, key)) => (pots, Some(key)),
-                Err(error) => return Ok(Err(error)),
-            },
-            _ if c.pot == Pot::Trial => (Pots { trial: amount, paid: 0 }, None),
-            _ => (Pots { trial: 0, paid: amount }, None),
-        };
-        let seq = self.seq();
-        self.statement(CREDIT)?.execute(params![
-            seq,
-            id,
-            kind as i64,
-            c.account.0,
-            key.map(|k: KeyId| k.0),
-            pots.trial,
-            pots.paid,
-            op.at,
-            c.id,
-            c.actor,
-            c.reason,
-        ])?;
-        if kind == Kind::TopUp && c.pot == Pot::Paid {
-            let sql = "UPDATE account SET topped_up = 1, changed_at = ?2 WHERE id = ?1 AND topped_up = 0";
-            self.statement(sql)?.execute(params![c.account.0, op.at])?;
-        }
-        let account = self.accounts.entry(c.account).or_default();
-        account.available = account.available.plus(pots);
-        if let Some(key) = key {
-            self.keys.entry(key).or_default().spent -= amount;
-        }
-        Ok(Ok(CreditDone { applied: true, added: pots, unspent: key.map(|k| (k, amount)) }))
-    }
-
-    fn refund(
-        &mut self,
-        account: AccountId,
-        call: CallId,
-        amount: i64,
-    ) -> rusqlite::Result<Result<(Pots, KeyId), StoreError>> {
-        let sql = "SELECT account_id, key_id, take_trial, take_paid FROM entry WHERE op_id = ?1 AND kind = 1";
-        let settled = self
-            .statement(sql)?
-            .query_row(params![op_id(&call.0, ledger::CLASS_TERMINAL)], |r| {
-                let taken = Pots { trial: r.get(2)?, paid: r.get(3)? };
-                Ok((AccountId(r.get(0)?), KeyId(r.get(1)?), taken))
-            })
-            .optional()?;
-        let Some((_, key, taken)) = settled.filter(|(owner, ..)| *owner == account) else {
-            return Ok(Err(StoreError::NotFound(format!("no charge for {call}"))));
-        };
-        let Some(pots) = ledger::split_refund(taken, amount) else {
-            return Ok(Err(StoreError::Conflict("a refund must be above zero and within the charge".into())));
-        };
-        self.statement("UPDATE usage SET refunded = refunded + ?3 WHERE account_id = ?1 AND call_id = ?2")?
-            .execute(params![account.0, call.0, amount])?;
-        Ok(Ok((pots, key)))
     }
 }
 

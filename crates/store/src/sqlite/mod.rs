@@ -2,6 +2,7 @@
 //! groups by one thread (`writer`, `apply`), and read by a few connections apart (`read`).
 
 mod apply;
+mod apply_records;
 mod audit;
 mod books;
 mod calls;

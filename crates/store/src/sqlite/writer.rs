@@ -62,13 +62,10 @@ impl Writer {
     pub fn run(mut self) {
         let mut last_commit: Option<Instant> = None;
         while let Some(batch) = self.next_batch(last_commit) {
-            let started = Instant::now();
-            last_commit = Some(started);
-            match self.commit_until_done(&batch) {
-                Some(committed) => self.finish(batch, committed),
-                // Shut down while the database is away: what is not committed is in the journal.
-                None => break,
-            }
+            // Shut down while the database is away: what is not committed is in the journal.
+            let Some(committed) = self.commit_until_done(&batch) else { break };
+            self.finish(batch, committed);
+            last_commit = Some(Instant::now());
         }
         if let Err(error) = self.conn.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);") {
             tracing::warn!(%error, "cannot tidy the database on the way out");
@@ -160,7 +157,7 @@ impl Writer {
     fn commit(&mut self, batch: &Batch, isolate: bool) -> rusqlite::Result<Committed> {
         let watermark = (self.watermark_at.elapsed() >= WATERMARK).then(|| self.watermark());
         let tx = self.conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let mut apply = Apply::new(&tx, &self.shared.known_prices, self.next_seq);
+        let mut apply = Apply::new(&tx, &self.shared.known_prices, self.next_seq)?;
         let mut outcomes = Vec::with_capacity(batch.ops.len());
         let mut failed = Vec::new();
         for (i, op) in batch.ops.iter().enumerate() {
