@@ -1,0 +1,29 @@
+# Everything a person does with this repository. Each target does its own set-up (scripts/setup).
+# The work is in scripts/, so that it can be read, and run, one step at a time.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test bench fmt lint clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+run: ## build, and start the demo: gateway, simulated providers and a funded account on http://127.0.0.1:8080
+	@scripts/run
+
+test: ## everything that must hold: format, lints, tests, real SDKs, real PostgreSQL, advisories
+	@scripts/test
+
+bench: ## measure against a bare pass-through proxy (needs two quiet cores)
+	@scripts/bench
+
+fmt: ## format the Rust code
+	cargo fmt --all
+
+lint: ## what `make test` says about format and lints, and nothing else
+	@scripts/setup run
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+
+clean: ## remove all that was built or installed here
+	cargo clean
+	rm -rf tests/sdk/node/node_modules

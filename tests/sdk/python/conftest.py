@@ -1,0 +1,37 @@
+"""One house for the whole run. It is checked when it is left: every call is closed, and the books add up."""
+
+import openai
+import pytest
+
+from house import House, Till
+
+
+@pytest.fixture(scope="session")
+def house(tmp_path_factory):
+    house = House(tmp_path_factory.mktemp("house"))
+    try:
+        yield house
+        held = [account for account in house.cli("account", "list") if account["trial_held"] or account["paid_held"]]
+        assert held == [], "holds are left open"
+    finally:
+        code = house.stop()
+    assert code == 0, code
+    report = house.cli("ledger", "verify")
+    assert report["breaches"] == [] and report["usage_rows"] > 30, report
+
+
+@pytest.fixture
+def client(house):
+    """Strict: a reply that does not fit the SDK's types raises. No retries: what the gateway says is what is seen."""
+    options = dict(api_key=house.key, base_url=house.base_url + "/v1", max_retries=0, timeout=30)
+    with openai.OpenAI(**options, _strict_response_validation=True) as client:
+        yield client
+
+
+@pytest.fixture
+def till(house):
+    return Till(house)
+
+
+def pytest_report_header():
+    return f"openai {openai.__version__}"
