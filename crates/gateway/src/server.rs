@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tower::ServiceExt as _;
 
 /// How long streams get to write their last event and close after they were cut.
 const LAST_EVENT: Duration = Duration::from_secs(5);
@@ -44,7 +43,8 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, router: Router) {
             let router = router.clone();
             move |mut request: hyper::Request<hyper::body::Incoming>| {
                 request.extensions_mut().insert(Peer(peer));
-                router.clone().oneshot(request)
+                // A router is always ready; asking it first would only cost.
+                tower::Service::call(&mut router.clone(), request)
             }
         });
         let connection = graceful.watch(builder.serve_connection(io, service).into_owned());

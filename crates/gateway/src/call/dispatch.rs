@@ -39,12 +39,14 @@ impl Serving {
 
 pub async fn dispatch(serving: &Serving, call: &mut Call, request: &chat::Request) -> Result<Begun, Refusal> {
     let mut last = None;
-    for route in ordered(call).into_iter().take(TRIES) {
+    let model = call.model.clone();
+    for at in ordered(call).into_iter().take(TRIES) {
+        let route = &model.routes[at];
         let Some(provider) = serving.providers.get(&route.provider) else { continue };
         call.provider = Some(provider.clone());
         call.upstream_model.clone_from(&route.upstream_model);
         call.attempts += 1;
-        match attempt(call, provider, &route, request).await {
+        match attempt(call, provider, route, request).await {
             Ok(begun) => return Ok(begun),
             Err(fault) => {
                 note(call, provider, &fault);
@@ -72,14 +74,18 @@ fn note(call: &Call, provider: &Provider, fault: &Fault) {
 }
 
 /// Lower priority number first; within one priority a weighted draw decides who leads.
-fn ordered(call: &Call) -> Vec<Route> {
-    let mut routes = call.model.routes.clone();
+fn ordered(call: &Call) -> Vec<usize> {
+    let routes = &call.model.routes;
     if routes.len() < 2 {
-        return routes;
+        return (0..routes.len()).collect();
     }
     let mut draw = [0u8; 8];
     call.app.world.fill(&mut draw);
-    let mut state = u64::from_le_bytes(draw);
+    order(routes, u64::from_le_bytes(draw))
+}
+
+fn order(routes: &[Route], seed: u64) -> Vec<usize> {
+    let mut state = seed;
     let mut next = || {
         // splitmix64: good enough to spread load
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -88,24 +94,22 @@ fn ordered(call: &Call) -> Vec<Route> {
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
     };
-    let mut sorted = Vec::with_capacity(routes.len());
-    routes.sort_by_key(|route| route.priority);
-    while !routes.is_empty() {
-        let priority = routes[0].priority;
-        let peers = routes.iter().take_while(|route| route.priority == priority).count();
-        let total: u64 = routes[..peers].iter().map(|route| u64::from(route.weight)).sum();
-        let mut left = if total == 0 { 0 } else { next() % total };
-        let chosen = routes[..peers]
-            .iter()
-            .position(|route| match left.checked_sub(u64::from(route.weight)) {
-                Some(rest) => {
-                    left = rest;
-                    false
-                }
-                None => true,
-            })
-            .unwrap_or(0);
-        sorted.push(routes.remove(chosen));
+    let mut left: Vec<usize> = (0..routes.len()).collect();
+    left.sort_by_key(|at| routes[*at].priority);
+    let mut sorted = Vec::with_capacity(left.len());
+    while let Some(first) = left.first() {
+        let priority = routes[*first].priority;
+        let peers = left.iter().take_while(|at| routes[**at].priority == priority).count();
+        let total: u64 = left[..peers].iter().map(|at| u64::from(routes[*at].weight)).sum();
+        let mut drawn = next() % total.max(1);
+        let chosen = left[..peers].iter().position(|at| match drawn.checked_sub(u64::from(routes[*at].weight)) {
+            Some(rest) => {
+                drawn = rest;
+                false
+            }
+            None => true,
+        });
+        sorted.push(left.remove(chosen.unwrap_or(0)));
     }
     sorted
 }
@@ -129,15 +133,16 @@ async fn whole(call: &mut Call, provider: &Provider, route: &Route, body: Body) 
     let bytes = body.whole(provider.settings.max_reply_bytes).await?;
     call.first_byte_at = Some(call.app.world.now_ms());
     let reply = chat::read_reply(&bytes).map_err(|_| Fault::garbage())?;
-    if let Some(error) = reply.error {
-        return Err(provider.kind.error_inside(&error));
+    if let Some(error) = &reply.error {
+        return Err(provider.kind.error_inside(error));
     }
     call.meter.reported = reply.usage;
-    call.meter.raw_usage = reply.raw_usage;
+    call.meter.report_is_whole = true;
+    call.meter.raw_usage.clone_from(&reply.raw_usage);
     call.meter.has_output = reply.has_output;
     call.meter.counted_output = reply.counted_output;
     let renamed = route.upstream_model != call.model.name;
-    Ok(Begun::Whole(if renamed { chat::with_model(bytes, &call.model.name) } else { bytes }))
+    Ok(Begun::Whole(if renamed { reply.with_model(bytes, &call.model.name) } else { bytes }))
 }
 
 /// Waits for the first event, so that an early failure keeps its status and another route can be tried.
@@ -161,6 +166,8 @@ async fn begin_stream(
                     Ok(started(tail, None, body, reader))
                 }
                 chat::End::Fault(fault) => Err(Fault::of_stream(provider.kind, &fault)),
+                // Not one event: this was no stream at all.
+                _ if reader.events() == 0 => Err(Fault::garbage()),
                 _ => Err(Fault::truncated()),
             };
         };

@@ -75,22 +75,24 @@ impl Events {
 
     /// Copies what the reader has seen into the call's meter.
     fn sync(&mut self) {
-        let meter = &mut self.call.meter;
-        meter.reported = self.reader.usage().copied();
-        meter.raw_usage = self.reader.raw_usage().map(str::to_owned);
-        meter.counted_output = self.reader.counted_output();
-        meter.has_output = self.reader.has_output();
+        self.call.meter.read(&self.reader);
     }
 
     /// What goes out now, and what it means for the call.
     fn passed(&mut self, out: Bytes) -> Option<Bytes> {
         if self.reader.saw_done() {
-            self.sync();
-            let reason = if self.call.meter.is_empty() { "empty_answer" } else { "" };
-            self.call.close(Ending::Answered, 200, reason);
-            self.phase = Phase::Closing;
-            self.timer.as_mut().reset(Instant::now() + LAST_WORD);
-        } else if self.reader.has_output() {
+            let last = self.upstream_ended();
+            if self.phase != Phase::Ended || self.body.is_some() {
+                self.phase = Phase::Closing;
+                self.timer.as_mut().reset(Instant::now() + LAST_WORD);
+            }
+            return match last {
+                Some(last) if out.is_empty() => Some(last),
+                Some(last) => Some([out, last].concat().into()),
+                None => (!out.is_empty()).then_some(out),
+            };
+        }
+        if self.reader.has_output() {
             self.mark_when_due();
         }
         (!out.is_empty()).then_some(out)
@@ -142,7 +144,8 @@ impl Events {
         match self.reader.finish() {
             chat::End::Complete { tail } => {
                 self.sync();
-                self.call.close(Ending::Answered, 200, "");
+                let reason = if self.call.meter.is_empty() { "empty_answer" } else { "" };
+                self.call.close(Ending::Answered, 200, reason);
                 self.phase = Phase::Ended;
                 (!tail.is_empty()).then_some(tail)
             }

@@ -1,6 +1,7 @@
 //! What a call has used: the provider's own report where there is a plausible one, our own count otherwise.
 
 use tollgate_catalog::Model;
+use tollgate_wire::chat;
 use tollgate_wire::usage::Usage;
 
 #[derive(Default, Clone)]
@@ -10,6 +11,8 @@ pub struct Meter {
     pub choices: u64,
     pub reported: Option<Usage>,
     pub raw_usage: Option<String>,
+    /// No output came after the report, so it covers everything.
+    pub report_is_whole: bool,
     pub counted_output: u64,
     pub has_output: bool,
     /// Reported values above what the model can do are not believed.
@@ -28,10 +31,21 @@ impl Meter {
         }
     }
 
+    /// Takes over what a stream has shown so far.
+    pub fn read(&mut self, reader: &chat::Stream) {
+        self.reported = reader.usage().copied();
+        self.raw_usage = reader.raw_usage().map(str::to_owned);
+        self.report_is_whole = reader.usage_is_current();
+        self.counted_output = reader.counted_output();
+        self.has_output = reader.has_output();
+    }
+
     /// What is charged for, and whether we had to count it ourselves.
     pub fn measured(&self) -> (Usage, bool) {
         match self.reported {
-            Some(usage) if self.plausible(&usage) => (usage, false),
+            Some(usage) if self.plausible(&usage) && self.report_is_whole => (usage, false),
+            // Reported in the middle of a stream that broke later: whichever is more.
+            Some(usage) if self.plausible(&usage) && usage.output_total() >= self.counted_output => (usage, true),
             _ => (self.counted(), true),
         }
     }
@@ -73,6 +87,7 @@ mod tests {
             prompt_tokens: 50,
             choices: 1,
             reported,
+            report_is_whole: true,
             counted_output: 7,
             has_output: true,
             input_limit: 1_000,
@@ -96,6 +111,13 @@ mod tests {
         assert_eq!(meter(Some(usage(0, 0))).measured(), (usage(50, 7), true));
         assert_eq!(meter(Some(usage(10, 101))).measured(), (usage(10, 7), true), "more output than the model can give");
         assert_eq!(meter(Some(usage(1_001, 5))).measured(), (usage(50, 7), true), "more input than the model can take");
+    }
+
+    #[test]
+    fn a_report_from_before_the_end_counts_only_if_it_is_more() {
+        let early = |output| Meter { report_is_whole: false, ..meter(Some(usage(10, output))) };
+        assert_eq!(early(3).measured(), (usage(10, 7), true));
+        assert_eq!(early(9).measured(), (usage(10, 9), true));
     }
 
     #[test]

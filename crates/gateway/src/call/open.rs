@@ -40,6 +40,22 @@ pub struct OpenCall {
 
 pub struct Call(Option<Box<OpenCall>>);
 
+/// What a call costs and why.
+struct Bill {
+    charge: Money,
+    counters: Counters,
+    estimated: bool,
+    price: Arc<Price>,
+}
+
+impl Bill {
+    fn nothing(quote: &Quote, usage: Usage) -> Bill {
+        let price = quote.price.clone();
+        let counters = Counters { calls: 0, ..counters(&usage, &price) };
+        Bill { charge: Money::ZERO, counters, estimated: false, price }
+    }
+}
+
 impl Call {
     pub fn begin(app: Arc<App>, caller: Arc<Caller>, model: Arc<Model>, quote: Quote, ask: &Ask) -> Call {
         app.running.fetch_add(1, Ordering::Relaxed);
@@ -93,11 +109,14 @@ impl Call {
         open.app.metrics.ended(open.endpoint, Ending::Refused, refusal.code.code());
         if matches!(refused, HoldRefused::Unavailable) {
             // The outcome may be unknown: if the hold was taken after all, this gives it back.
-            open.app.store.close(open.closing(Ending::Refused, refusal.code.status(), refusal.code.code(), Money::ZERO, None));
+            let (ending, status, reason) = (Ending::Refused, refusal.code.status(), refusal.code.code().to_owned());
+            let row = open.row(status, Bill::nothing(&open.quote, Usage::default()));
+            let (call, account, charge) = (open.id, open.caller.account.id, Money::ZERO);
+            open.app.store.close(Close { call, account, ending, reason, charge, row, reply: None });
             return;
         }
         if matches!(refused, HoldRefused::Insufficient | HoldRefused::KeyCap) {
-            let row = open.row(refusal.code.status(), &Usage::default(), false, open.quote.price.clone());
+            let row = open.row(refusal.code.status(), Bill::nothing(&open.quote, Usage::default()));
             open.app.store.note_refusal(open.id, open.caller.account.id, refusal.code.code().to_owned(), row);
         }
     }
@@ -125,7 +144,8 @@ impl OpenCall {
 
     /// The only place where a call's charge is computed and handed to the ledger.
     pub fn close(self: Box<Self>, ending: Ending, status: u16, reason: &str, reply: Option<StoredReply>) -> Money {
-        let (charge, ..) = self.charge();
+        let bill = self.bill();
+        let charge = bill.charge;
         let reply = reply.filter(|reply| reply.body.len() <= REPLY_KEPT);
         let metrics = &self.app.metrics;
         metrics.ended(self.endpoint, ending, reason);
@@ -135,46 +155,44 @@ impl OpenCall {
         } else {
             tracing::debug!(call = %self.id, charge = %charge, "call answered");
         }
-        let close = self.closing(ending, status, reason, charge, reply);
-        self.app.store.close(close);
+        let row = self.row(status, bill);
+        self.app.store.close(Close {
+            call: self.id,
+            account: self.caller.account.id,
+            ending,
+            reason: reason.to_owned(),
+            charge,
+            row,
+            reply,
+        });
         self.app.running.fetch_sub(1, Ordering::Relaxed);
         charge
     }
 
     /// Evidence for the case that this process dies in mid-stream.
     pub fn mark(&self) {
-        let (charge, usage, _, price) = self.charge();
-        let row = self.row(0, &usage, true, price);
-        self.app.store.mark(Mark { call: self.id, account: self.caller.account.id, charge, row });
+        let bill = Bill { estimated: true, ..self.bill() };
+        let charge = bill.charge;
+        self.app.store.mark(Mark { call: self.id, account: self.caller.account.id, charge, row: self.row(0, bill) });
     }
 
-    fn charge(&self) -> (Money, Usage, bool, Arc<Price>) {
+    /// What the meter comes to at the frozen price.
+    fn bill(&self) -> Bill {
         if self.meter.is_empty() {
-            return (Money::ZERO, self.meter.reported.unwrap_or_default(), false, self.quote.price.clone());
+            return Bill::nothing(&self.quote, self.meter.reported.unwrap_or_default());
         }
         let (usage, estimated) = self.meter.measured();
         let price = self.quote.price_for(&self.model, usage.input_total());
-        match price.charge(&counters(&usage, &price).quantities(&price)) {
-            Ok(charge) => (charge, usage, estimated, price),
+        let counters = counters(&usage, &price);
+        match price.charge(&counters.quantities(&price)) {
+            Ok(charge) => Bill { charge, counters, estimated, price },
             // Cannot happen with plausible counters; never free and never more than was held.
-            Err(_) => (self.quote.amount, usage, true, price),
+            Err(_) => Bill { charge: self.quote.amount, counters, estimated: true, price },
         }
     }
 
-    fn closing(&self, ending: Ending, status: u16, reason: &str, charge: Money, reply: Option<StoredReply>) -> Close {
-        let (_, usage, estimated, price) = self.charge();
-        Close {
-            call: self.id,
-            account: self.caller.account.id,
-            ending,
-            reason: reason.to_owned(),
-            charge,
-            row: self.row(status, &usage, estimated, price),
-            reply,
-        }
-    }
-
-    fn row(&self, status: u16, usage: &Usage, estimated: bool, price: Arc<Price>) -> UsageFacts {
+    fn row(&self, status: u16, bill: Bill) -> UsageFacts {
+        let Bill { counters, estimated, price, .. } = bill;
         UsageFacts {
             key: self.caller.key.id,
             at: self.began,
@@ -184,7 +202,7 @@ impl OpenCall {
             provider: self.provider.as_ref().map(|one| one.name.clone()),
             upstream_model: self.provider.is_some().then(|| self.upstream_model.clone()),
             status,
-            counters: counters(usage, &price),
+            counters,
             estimated,
             raw_usage: self.meter.raw_usage.clone(),
             attempts: self.attempts,

@@ -47,9 +47,6 @@ async fn read_on(mut call: Box<OpenCall>, mut body: Body, mut reader: chat::Stre
             break;
         }
     }
-    call.meter.reported = reader.usage().copied();
-    call.meter.raw_usage = reader.raw_usage().map(str::to_owned);
-    call.meter.counted_output = reader.counted_output();
-    call.meter.has_output = reader.has_output();
+    call.meter.read(&reader);
     call.close(Ending::ClientLeft, CLIENT_CLOSED, "client_gone_read_on", None);
 }

@@ -76,7 +76,7 @@ async fn with_bill_on_cancel_the_true_usage_is_learnt() {
     tokio::time::sleep(Duration::from_millis(700)).await;
     house.quiet().await;
     let rows = house.running().app.store.usage(Some(house.account), Default::default()).await.expect("rows");
-    assert_eq!((rows[0].counters.output, rows[0].charge.nano()), (12, 1_000 + 12 * 2_000));
+    assert_eq!((rows[0].counters.output, rows[0].charge.nano()), (12, 2 * 1_000 + 12 * 2_000));
 }
 
 /// A client that never reads is cut off after the write limit and pays for what was produced.

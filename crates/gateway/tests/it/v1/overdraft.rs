@@ -3,11 +3,13 @@
 use crate::house::{House, Plan, chat};
 use serde_json::json;
 
+const ASK: &str = "[[sim:tokens=10 think_ms=1500]]";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_are_served_and_490_refused() {
-    // One prompt word (held generously as an estimate) and max_tokens 10: take the hold's size from a first call.
+    // The size of a hold is an estimate of the prompt plus max_tokens: it is taken from a first call.
     let house = House::new().await;
-    let mut body = chat("[[sim:tokens=10]]");
+    let mut body = chat(ASK);
     body["max_tokens"] = json!(10);
     let reply = house.post(&body).send().await.expect("a reply");
     let row = house.row(crate::house::call_id(&reply)).await;
@@ -18,7 +20,7 @@ async fn ten_are_served_and_490_refused() {
         let house = House::with(Plan { usd: "0", ..Plan::default() }).await;
         house.credit("ten", tollgate_store::Pot::Paid, tollgate_catalog::Money::from_nano(hold * 10)).await;
         // The reply waits until all have asked, so that all ten holds are open at once.
-        let mut body = chat("[[sim:tokens=10 think_ms=1500]]");
+        let mut body = chat(ASK);
         body["max_tokens"] = json!(10);
         body["stream"] = json!(streams);
         let calls = (0..500).map(|_| {
