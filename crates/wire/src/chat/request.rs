@@ -80,7 +80,7 @@ pub fn read_request(body: Bytes) -> Result<Request, Problem> {
     if scan.peek() != Some(b'{') {
         return Err(Problem::not_json("The body must be a JSON object."));
     }
-    scan.object(|key, scan| form.member(key, scan))?;
+    scan.object(|key, scan| form.member(key, scan)).map_err(|problem| first_mistake(&body, problem))?;
     // The object's closing brace is the last byte read.
     let close = scan.at() - 1;
     scan.end()?;
@@ -111,6 +111,15 @@ pub fn read_request(body: Bytes) -> Result<Request, Problem> {
         ask_usage,
         body,
     })
+}
+
+/// A wrong member may only be the place where the text breaks off: then the text is the mistake.
+fn first_mistake(body: &[u8], problem: Problem) -> Problem {
+    let mut scan = Scan::new(body);
+    match scan.skip().and_then(|()| scan.end()) {
+        Ok(()) => problem,
+        Err(broken) => broken.into(),
+    }
 }
 
 /// What `stream_options` says about usage, and the place where it can be made to ask for it.
