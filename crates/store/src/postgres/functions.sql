@@ -118,9 +118,9 @@ BEGIN
   IF op ? 'price' THEN
     INSERT INTO price (id, json) VALUES ((op->'row'->>'price_id')::bytea, op->>'price') ON CONFLICT DO NOTHING;
   END IF;
-  INSERT INTO usage SELECT (jsonb_populate_record(NULL::usage, (op->'row') || jsonb_build_object(
+  INSERT INTO usage SELECT r.* FROM jsonb_populate_record(NULL::usage, (op->'row') || jsonb_build_object(
     'account_id', a.id, 'key_id', h.key_id, 'hold', h.trial + h.paid, 'charge', v_captured, 'refunded', 0,
-    'write_off', v_write_off, 'price_id', coalesce(op->'row'->>'price_id', h.price_id::text)))).*;
+    'write_off', v_write_off, 'price_id', coalesce(op->'row'->>'price_id', h.price_id::text))) r;
   IF h.key_hash IS NOT NULL THEN
     IF (op->>'keep')::boolean OR v_captured > 0 THEN
       UPDATE idem SET done = 1, status = (op->>'status')::integer, content_type = op->>'content_type',
@@ -150,8 +150,8 @@ BEGIN
     ELSIF op->>'kind' = 'close' THEN
       RETURN NEXT tollgate_close(op);
     ELSE
-      INSERT INTO usage SELECT (jsonb_populate_record(NULL::usage, (op->'row') || jsonb_build_object(
-        'hold', 0, 'charge', 0, 'refunded', 0, 'write_off', 0))).* ON CONFLICT DO NOTHING;
+      INSERT INTO usage SELECT r.* FROM jsonb_populate_record(NULL::usage, (op->'row') || jsonb_build_object(
+        'hold', 0, 'charge', 0, 'refunded', 0, 'write_off', 0)) r ON CONFLICT DO NOTHING;
       RETURN NEXT ROW('noted', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
     END IF;
   END LOOP;
