@@ -59,12 +59,18 @@ def test_usage_switched_off_by_the_client(client, till):
 
 
 def test_nobody_else_sees_usage_fields(house):
-    """On the wire: a client that did not ask gets no usage at all, not even the nulls that go with it."""
     body = b'{"model":"tollgate-demo","stream":true,"messages":[{"role":"user","content":"Hi"}]}'
     status, headers, stream = house.request("POST", "/v1/chat/completions", body)
     assert status == 200 and headers["content-type"].startswith("text/event-stream")
     assert stream.endswith(b"data: [DONE]\n\n")
     assert b'"usage":{' not in stream
+
+
+@pytest.mark.xfail(strict=True, reason="the gateway leaves the nulls in that came because it asked for usage itself")
+def test_not_even_the_nulls_of_usage(house):
+    body = b'{"model":"tollgate-demo","stream":true,"messages":[{"role":"user","content":"Hi"}]}'
+    _, _, stream = house.request("POST", "/v1/chat/completions", body)
+    assert b'"usage"' not in stream
 
 
 @pytest.mark.parametrize("usage", [True, False])
@@ -123,12 +129,9 @@ def test_odd_framing_upstream_is_plain_here(client, till, scenario):
     assert row["ending"] == "answered" and row["usage"]["output"] == 6, row
 
 
-def test_line_separators_inside_text(house, client):
-    body = b'{"model":"tollgate-demo","stream":true,"messages":[{"role":"user","content":"[[sim:u2028 tokens=3]]"}]}'
+def test_line_separators_inside_text(client):
     chunks, _ = streamed(client, **ask("[[sim:u2028 tokens=3]]"))
     assert text_of(chunks) == "a\u2028b c\u2029d e\u0085f"
-    _, _, stream = house.request("POST", "/v1/chat/completions", body)
-    assert b"data: [DONE]" in stream
 
 
 @pytest.mark.xfail(strict=True, reason="the gateway passes U+2028, U+2029 and U+0085 on unescaped; some clients split lines there")
