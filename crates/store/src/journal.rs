@@ -1,5 +1,6 @@
 //! The close journal: what a call cost, written before its last byte reaches the client, so that a killed process
-//! loses neither the charge nor the customer's money and nobody waits for a sync.
+//! loses neither the charge nor the customer's money and nobody waits for a sync. Where holds are committed while their
+//! requests travel (SQLite), the beginning of each call is written here too, before anything is sent.
 //!
 //! Two preallocated segments take turns (space taken in advance still takes closes when the disk is full). A record
 //! is `length, crc32, JSON`; the checksum covers the segment's epoch, so what an earlier turn left behind is never
@@ -92,15 +93,12 @@ impl Journal {
     pub fn append_close(&self, call: CallId, op: u64, buffer: &mut [u8], durable: u64) {
         let mut inner = self.lock();
         inner.marks.remove(&call);
-        inner.make_room(self.segment_size, durable);
-        let active = inner.active;
-        match inner.segments[active].append(buffer) {
-            Ok(()) => inner.segments[active].last_op = inner.segments[active].last_op.max(op),
-            Err(error) => {
-                inner.unwritten_upto = inner.unwritten_upto.max(op);
-                tracing::error!(%error, "cannot write the close journal");
-            }
-        }
+        inner.append(op, buffer, self.segment_size, durable);
+    }
+
+    /// Appends the beginning of a call, whose hold is operation `op`: wanted until that is committed.
+    pub fn append_hold(&self, op: u64, buffer: &mut [u8], durable: u64) {
+        self.lock().append(op, buffer, self.segment_size, durable);
     }
 
     /// Appends (replaces) the mark of a running call.
@@ -153,6 +151,18 @@ impl Journal {
 }
 
 impl Inner {
+    fn append(&mut self, op: u64, buffer: &mut [u8], segment_size: u64, durable: u64) {
+        self.make_room(segment_size, durable);
+        let segment = &mut self.segments[self.active];
+        match segment.append(buffer) {
+            Ok(()) => segment.last_op = segment.last_op.max(op),
+            Err(error) => {
+                self.unwritten_upto = self.unwritten_upto.max(op);
+                tracing::error!(%error, "cannot write the close journal");
+            }
+        }
+    }
+
     fn waiting(&self, durable: u64) -> u64 {
         self.segments.iter().filter(|s| s.last_op > durable).map(|s| s.end - HEADER).sum()
     }

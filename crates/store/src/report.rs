@@ -10,7 +10,7 @@ pub struct Recovered {
     pub settled: u64,
     /// Calls closed without a charge.
     pub voided: u64,
-    /// Journal records whose hold never became durable.
+    /// Calls in the journal whose hold never became durable: noted in the usage log, not charged.
     pub dropped: u64,
 }
 

@@ -52,6 +52,31 @@ async fn a_crash_at_any_moment_loses_no_close() {
     Arc::into_inner(h).expect("all tasks are done").close().await;
 }
 
+/// A hold becomes durable while its request travels: a process killed in between still leaves a row for the call.
+#[tokio::test]
+async fn a_call_whose_hold_was_not_committed_is_in_the_log_all_the_same() {
+    let slow = Options { commit_pace: Duration::from_secs(1), ..options() };
+    let h = House::open_with("sqlite", slow).await;
+    let c = h.customer(0, 1_000).await;
+    h.held(&c, 100).await;
+    // Two that wait for the next commit: one running, one that has failed already.
+    let running = h.store.hold(h.wish(&c, 200)).await.expect("a hold").call;
+    let failed = h.store.hold(h.wish(&c, 300)).await.expect("a hold").call;
+    h.store.close(h.ending(&c, failed, 0));
+    let copy = h.crashed_copy().await;
+    assert_eq!(copy.recovered.dropped, 2, "the copy was made before the commit");
+    for (call, ending, reason) in
+        [(running, Ending::Expired, "crashed"), (failed, Ending::UpstreamFault, "upstream_error")]
+    {
+        let row = copy.store.usage_of(c.account, call).await.expect("reading").expect("a row");
+        assert_eq!((row.ending, row.reason.as_str(), row.charge.nano(), row.hold.nano()), (ending, reason, 0, 0));
+        assert_eq!((row.key, row.model.as_str()), (c.key, "test"));
+    }
+    assert_eq!(copy.pots(&c).await, (0, 1_000, 0, 0));
+    copy.close().await;
+    h.close().await;
+}
+
 #[tokio::test]
 async fn a_crashed_stream_is_settled_at_its_last_mark() {
     let h = House::open("sqlite").await;

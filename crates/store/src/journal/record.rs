@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tollgate_catalog::{Money, Price};
 
-use crate::call::{Close, Ending, Mark, StoredReply, UsageFacts};
-use crate::ids::{AccountId, CallId};
+use crate::call::{Close, Ending, Hold, Mark, StoredReply, UsageFacts};
+use crate::ids::{AccountId, CallId, KeyId};
 use crate::price::KnownPrices;
 
 /// Replies above this size are not journalled: after a crash a repeated request learns the call, not the reply.
@@ -40,10 +40,55 @@ struct WrittenReply<'a> {
     body: Cow<'a, str>,
 }
 
+/// What is known of a call when it begins, short because every call writes one. Reads back as a mark without a charge.
+#[derive(Serialize)]
+struct Begun<'a> {
+    call: CallId,
+    account: AccountId,
+    charge: Money,
+    row: BegunRow<'a>,
+}
+
+#[derive(Serialize)]
+struct BegunRow<'a> {
+    key: KeyId,
+    at: i64,
+    ended_at: i64,
+    endpoint: &'a str,
+    model: &'a str,
+    status: u16,
+    counters: Nothing,
+    estimated: bool,
+    attempts: u32,
+}
+
+/// All counters at zero.
+#[derive(Serialize)]
+struct Nothing {}
+
 /// A record read back.
 pub(crate) enum Record {
     Close { close: Box<Close>, price_id: Option<[u8; 16]> },
     Mark { mark: Box<Mark>, price_id: Option<[u8; 16]> },
+}
+
+pub(crate) fn write_hold(hold: &Hold) -> Vec<u8> {
+    write(&Begun {
+        call: hold.call,
+        account: hold.account,
+        charge: Money::ZERO,
+        row: BegunRow {
+            key: hold.key,
+            at: hold.at,
+            ended_at: hold.at,
+            endpoint: hold.endpoint,
+            model: &hold.model,
+            status: 0,
+            counters: Nothing {},
+            estimated: false,
+            attempts: 0,
+        },
+    })
 }
 
 pub(crate) fn write_close(close: &Close, known: &KnownPrices) -> Vec<u8> {
@@ -54,7 +99,7 @@ pub(crate) fn write_close(close: &Close, known: &KnownPrices) -> Vec<u8> {
             body: Cow::Borrowed(std::str::from_utf8(&r.body).ok()?),
         })
     });
-    write(Written {
+    write(&Written {
         call: close.call,
         account: close.account,
         ending: Some(close.ending),
@@ -68,7 +113,7 @@ pub(crate) fn write_close(close: &Close, known: &KnownPrices) -> Vec<u8> {
 }
 
 pub(crate) fn write_mark(mark: &Mark, known: &KnownPrices) -> Vec<u8> {
-    write(Written {
+    write(&Written {
         call: mark.call,
         account: mark.account,
         ending: None,
@@ -89,10 +134,10 @@ fn new_price<'a>(row: &'a UsageFacts, known: &KnownPrices) -> Option<Cow<'a, Pri
     row.price.as_deref().filter(|p| !known.has(&p.id())).map(Cow::Borrowed)
 }
 
-fn write(written: Written<'_>) -> Vec<u8> {
+fn write(written: &impl Serialize) -> Vec<u8> {
     let mut buffer = super::buffer();
     // Writing to memory cannot fail, and every map in the record has text keys.
-    if let Err(error) = serde_json::to_writer(&mut buffer, &written) {
+    if let Err(error) = serde_json::to_writer(&mut buffer, written) {
         tracing::error!(%error, "cannot write a journal record");
     }
     buffer

@@ -253,7 +253,7 @@ impl<'a> Apply<'a> {
             call: r.call,
             account: r.account,
             key: r.row.key,
-            ending: Ending::Refused,
+            ending: r.ending,
             reason: &r.reason,
             row: &r.row,
             hold: 0,

@@ -9,7 +9,7 @@ use tollgate_catalog::Money;
 use super::books::Decision;
 use super::ops::{Op, RefusalOp};
 use super::{Engine, lock};
-use crate::call::{Close, Closed, Hold, HoldRefused, Mark, StoredReply, UsageFacts, tidy_raw_usage};
+use crate::call::{Close, Closed, Ending, Hold, HoldRefused, Mark, StoredReply, UsageFacts, tidy_raw_usage};
 use crate::group::{Closing, ClosingWait, Held, HeldWait};
 use crate::ids::{AccountId, CallId};
 use crate::journal::record;
@@ -27,10 +27,13 @@ impl Engine {
             return Err(HoldRefused::Insufficient);
         }
         let mut epoch = self.look_up_idem(&hold).await?;
+        let mut begun = record::write_hold(&hold);
         for _ in 0..3 {
             match self.decide(&mut hold, epoch) {
                 None => epoch = self.look_up_idem(&hold).await?,
                 Some(Decision::Held { pots, op, group }) => {
+                    // A process killed before the commit must not leave a request at a provider that nobody knows of.
+                    shared.journal.append_hold(op, &mut begun, shared.durable());
                     let until = Instant::now() + self.options.hold_deadline;
                     return Ok(Held {
                         call: hold.call,
@@ -145,7 +148,7 @@ impl Engine {
             self.shared.refusals_dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        books.push(Op::Refusal(Box::new(RefusalOp { call, account, reason, row })));
+        books.push(Op::Refusal(Box::new(RefusalOp { call, account, ending: Ending::Refused, reason, row })));
         self.shared.nudge(books);
     }
 }

@@ -64,9 +64,11 @@ pub(super) struct IdemEnd {
     pub reply: Option<StoredReply>,
 }
 
+/// The row of a call without a hold: refused, or its hold was lost in a crash.
 pub(super) struct RefusalOp {
     pub call: CallId,
     pub account: AccountId,
+    pub ending: Ending,
     pub reason: String,
     pub row: UsageFacts,
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use tollgate_catalog::Money;
 
+use super::ops::{Op, RefusalOp};
 use super::{Engine, lock};
 use crate::call::{Close, Ending, Mark, UsageFacts};
 use crate::error::StoreError;
@@ -21,7 +22,10 @@ impl Engine {
                 Some(Record::Mark { mark, price_id }) => {
                     marks.insert(mark.call, (mark, price_id));
                 }
-                Some(Record::Close { close, price_id }) => self.replay(*close, price_id, &mut recovered).await?,
+                Some(Record::Close { close, price_id }) => {
+                    marks.remove(&close.call);
+                    self.replay(*close, price_id, &mut recovered).await?;
+                }
                 None => recovered.dropped += 1,
             }
         }
@@ -36,6 +40,9 @@ impl Engine {
             };
             count(&mut recovered, self.close_in_books(close, price_id).map(|(closed, ..)| closed.captured));
         }
+        for (mark, _) in marks.into_values() {
+            self.note_lost(Close::at_mark(*mark, "crashed"), &mut recovered).await?;
+        }
         self.flush().await?;
         self.shared.journal.reset()?;
         Ok(recovered)
@@ -47,12 +54,22 @@ impl Engine {
         price_id: Option<[u8; 16]>,
         recovered: &mut Recovered,
     ) -> Result<(), StoreError> {
-        let (account, call) = (close.account, close.call);
-        if let Some((closed, ..)) = self.close_in_books(close, price_id) {
-            count(recovered, Some(closed.captured));
-        } else if self.readers.usage_of(account, call).await?.is_none() {
-            // The hold never became durable: the call never was.
+        if !lock(&self.shared.books).open.contains_key(&close.call) {
+            return self.note_lost(close, recovered).await;
+        }
+        count(recovered, self.close_in_books(close, price_id).map(|(closed, ..)| closed.captured));
+        Ok(())
+    }
+
+    /// The end of a call that is not open: closed before, or its hold never became durable. In the second case none of
+    /// its answer reached the client, so it costs nothing; but it may have reached a provider, so it has its row.
+    async fn note_lost(&self, close: Close, recovered: &mut Recovered) -> Result<(), StoreError> {
+        let Close { call, account, ending, reason, row, .. } = close;
+        if self.readers.usage_of(account, call).await?.is_none() {
             recovered.dropped += 1;
+            let mut books = lock(&self.shared.books);
+            books.push(Op::Refusal(Box::new(RefusalOp { call, account, ending, reason, row })));
+            self.shared.nudge(books);
         }
         Ok(())
     }
