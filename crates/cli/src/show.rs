@@ -44,14 +44,20 @@ fn cell(row: &Value, path: &str) -> String {
     let (path, as_time) = path.strip_suffix('@').map_or((path, false), |path| (path, true));
     let value = path.split('.').fold(Some(row), |value, part| value?.get(part));
     match value {
-        None | Some(Value::Null) => "-".to_owned(),
-        Some(Value::Number(number)) if as_money => {
-            number.as_i64().map_or_else(|| number.to_string(), |nano| tollgate_catalog::Money::from_nano(nano).to_string())
-        }
+        Some(Value::Number(number)) if as_money => number
+            .as_i64()
+            .map_or_else(|| number.to_string(), |nano| tollgate_catalog::Money::from_nano(nano).to_string()),
         Some(Value::Number(number)) if as_time => number.as_i64().map_or_else(|| number.to_string(), utc),
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(list)) => list.iter().map(|one| cell(one, "")).collect::<Vec<_>>().join(","),
-        Some(other) => other.to_string(),
+        value => plain(value.unwrap_or(&Value::Null)),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(list) => list.iter().map(plain).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
     }
 }
 
@@ -83,6 +89,7 @@ mod tests {
         assert_eq!(cell(&row, "at@"), "2024-02-29 12:34:56Z");
         assert_eq!(cell(&row, "none"), "-");
         assert_eq!(cell(&row, "missing.deep"), "-");
+        assert_eq!(cell(&row, "list"), "x,y");
         assert_eq!(utc(0), "1970-01-01 00:00:00Z");
     }
 }
