@@ -1,0 +1,156 @@
+//! The operator's commands, each tried while the server runs (through its socket) and while it does not.
+
+use crate::house::{Gate, House, Plan, chat, text};
+use crate::postgres::Server;
+use crate::process::{Process, tollgate};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sqlite() {
+    with_and_without_a_server(Plan::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres() {
+    let server = Server::find();
+    let database = server.database("commands").await;
+    with_and_without_a_server(Plan { database: &database, ..Plan::default() }).await;
+}
+
+async fn with_and_without_a_server(plan: Plan<'_>) {
+    let mut house = House::new(plan).await;
+    assert_eq!(house.ask(0, &chat("plain", "[[sim:tokens=5]] hello")).await.status(), 200);
+    house.quiet().await;
+    everything(&house, "up").await;
+    // After kill -9 its socket is still there, and nobody answers it.
+    house.gates[0].kill();
+    everything(&house, "down").await;
+    house.gates[0].start().await;
+    house.verified().await;
+}
+
+async fn everything(house: &House, state: &str) {
+    let gate = &house.gates[0];
+    let account = accounts(gate, state).await;
+    keys(gate, &account).await;
+    usage(house).await;
+    let report = house.verified().await;
+    assert!(report["accounts"].as_u64() > Some(1) && report["usage_rows"] == 1, "{report}");
+    assert!(said(gate, &["ledger", "verify"]).await.contains("every number adds up"));
+    errors(house).await;
+}
+
+async fn accounts(gate: &Gate, state: &str) -> String {
+    let made = gate.cli(&["account", "create", state, "--group", "default", "--trial", "1.5"]).await;
+    let id = text(&made["id"]);
+    assert_eq!((&made["name"], &made["groups"]), (&json!(state), &json!(["default"])));
+    assert_eq!((&made["trial_available"], &made["topped_up"]), (&json!(1_500_000_000), &json!(false)));
+    let payment = format!("payment-{state}");
+    for _ in 0..2 {
+        let topped_up = gate.cli(&["account", "topup", &id, "12.345678901", "--id", &payment]).await;
+        assert_eq!((&topped_up["paid_available"], &topped_up["topped_up"]), (&json!(12_345_678_901_i64), &json!(true)));
+    }
+    let again = gate.run(&["account", "topup", &id, "12.345678901", "--id", &payment]).await;
+    assert!(String::from_utf8_lossy(&again.stderr).contains("applied before"));
+    let trial = gate.cli(&["account", "topup", &id, "0.5", "--trial"]).await;
+    assert_eq!(trial["trial_available"], json!(2_000_000_000));
+    let shown = gate.cli(&["account", "show", &id]).await;
+    assert_eq!((&shown["account"], &shown["keys"]), (&trial, &json!([])));
+    let list = gate.cli(&["account", "list"]).await;
+    assert!(list.as_array().expect("a list").contains(&trial), "{list}");
+    let table = said(gate, &["account", "list"]).await;
+    let row = table.lines().find(|line| line.starts_with(&id)).unwrap_or_else(|| panic!("{table}"));
+    assert!(row.contains("12.345678901") && row.contains(state), "{row}");
+    id
+}
+
+async fn keys(gate: &Gate, account: &str) {
+    let limits = ["--model", "plain", "--model", "by-the-call", "--ip", "10.0.0.0/8", "--cap", "2", "--expires", "12h"];
+    let made = gate.cli(&[&["key", "create", account, "--name", "app"], &limits[..]].concat()).await;
+    let (id, secret) = (text(&made["id"]), text(&made["secret"]));
+    assert!(secret.starts_with("sk-") && secret.len() == 51 && secret.starts_with(&text(&made["prefix"])));
+    assert_eq!((&made["models"], &made["cidrs"]), (&json!(["plain", "by-the-call"]), &json!(["10.0.0.0/8"])));
+    assert_eq!((&made["cap"], &made["revoked_at"]), (&json!(2_000_000_000), &Value::Null));
+    let (created, expires) = (made["created_at"].as_i64(), made["expires_at"].as_i64());
+    assert!((expires.expect("a time") - created.expect("a time") - 12 * 3_600_000).abs() < 60_000);
+    let list = gate.cli(&["key", "list", account]).await;
+    assert_eq!((list[0]["id"].as_str(), list[0].get("secret")), (Some(id.as_str()), None), "the secret is shown once");
+    assert!(!list.to_string().contains(&secret));
+    let table = said(gate, &["key", "list", account]).await;
+    assert!(table.contains("plain,by-the-call") && table.contains("10.0.0.0/8"), "{table}");
+    let revoked = gate.cli(&["key", "revoke", &id]).await;
+    assert!(revoked["revoked_at"].is_i64());
+    assert_eq!(gate.cli(&["key", "revoke", &id]).await, revoked, "revoking twice keeps the first time");
+    assert!(said(gate, &["key", "create", account]).await.contains("shown once"));
+}
+
+async fn usage(house: &House) {
+    let gate = &house.gates[0];
+    let rows = gate.cli(&["usage", "--account", &house.account]).await;
+    assert_eq!(rows.as_array().map(Vec::len), Some(1), "{rows}");
+    // Two words in, five out: 2 x 1,000 + 5 x 2,000 nano-USD, the marker being the first word.
+    assert_eq!((&rows[0]["charge"], &rows[0]["ending"]), (&json!(12_000), &json!("answered")));
+    let call = text(&rows[0]["call"]);
+    let one = gate.cli(&["usage", "--account", &house.account, "--call", &call]).await;
+    assert_eq!((&one["call"], one["price"].is_object()), (&json!(call), true), "{one}");
+    assert_eq!(gate.cli(&["usage", "--before", &call]).await, json!([]));
+    let table = said(gate, &["usage"]).await;
+    assert!(table.contains(&call) && table.contains("0.000012"), "{table}");
+}
+
+async fn errors(house: &House) {
+    let account = house.account.as_str();
+    let nobody = "acct_00000000000000000000000000";
+    let cases: [(&[&str], &str); 14] = [
+        (&["account", "show", "bob"], "account: not an identifier of the form acct_"),
+        (&["account", "show", nobody], "not found: acct_"),
+        (&["account", "topup", nobody, "1"], "acct_0000"),
+        (&["account", "topup", account, "1e3"], "is not a decimal amount such as 12.5"),
+        (&["account", "topup", account, "0"], "is not an amount above zero"),
+        (&["account", "topup", account, "0.0000000001"], "0.0000000001"),
+        (&["account", "topup", account, "11", "--id", "first"], "this id was used for another credit"),
+        (&["key", "create", account, "--ip", "home"], "--ip home: not an address or network such as 10.0.0.0/8"),
+        (&["key", "create", account, "--expires", "soon"], "--expires soon"),
+        (&["key", "create", nobody], "acct_0000"),
+        (&["key", "revoke", "sk-something"], "`tollgate key list ACCOUNT` shows them"),
+        (&["usage", "--call", "call_1"], "--account"),
+        (&["usage", "--limit", "0"], "0 is not in 1..=10000"),
+        (&["acount", "list"], "a similar subcommand exists: 'account'"),
+    ];
+    for (arguments, expected) in cases {
+        let output = house.gates[0].run(arguments).await;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && output.stdout.is_empty(), "{arguments:?}");
+        assert!(errors.contains(expected), "{arguments:?}: {errors}");
+    }
+}
+
+/// What a command says to people.
+async fn said(gate: &Gate, arguments: &[&str]) -> String {
+    let output = gate.run(arguments).await;
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_server_on_the_same_data_is_refused_and_harms_nothing() {
+    let house = House::new(Plan::default()).await;
+    let gate = &house.gates[0];
+    let mut command = tollgate(&["serve", "--config", gate.config.to_str().expect("UTF-8")]);
+    command.env("SIM_SECRET", "x").env("TOLLGATE__LISTEN", "127.0.0.1:0");
+    let mut second = Process::start(command, &gate.log.with_extension("second.log"));
+    let status = second.wait(Duration::from_secs(10)).await;
+    assert_eq!(status.code(), Some(1));
+    let log = second.logged();
+    assert!(log.contains("the data directory is in use by another process: ") && log.contains("data"), "{log}");
+    assert_eq!(house.ask(0, &chat("plain", "hello")).await.status(), 200);
+    house.verified().await;
+
+    // The same port with data of its own: another clear message.
+    let mut command = tollgate(&["serve", "--config", gate.config.to_str().expect("UTF-8")]);
+    command.env("SIM_SECRET", "x").env("TOLLGATE__DATA_DIR", "other");
+    let mut third = Process::start(command, &gate.log.with_extension("third.log"));
+    assert_eq!(third.wait(Duration::from_secs(10)).await.code(), Some(1));
+    assert!(third.logged().contains(&format!("cannot listen on 127.0.0.1:{}", gate.port)), "{}", third.logged());
+}

@@ -1,0 +1,18 @@
+//! The executable from outside: real processes, real sockets, real databases, and signals that give no time to say
+//! goodbye. Nothing here reaches into a process; what a test knows, an operator, a client or a provider could see.
+
+mod books;
+mod check;
+mod commands;
+mod crashes;
+mod database_crash;
+mod demo;
+mod house;
+mod load;
+mod overdraft;
+mod postgres;
+mod process;
+mod revoked;
+mod secrets;
+mod stop;
+mod tampering;

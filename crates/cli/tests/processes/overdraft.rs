@@ -1,0 +1,66 @@
+//! 500 parallel calls with money for exactly ten: nobody gets an eleventh, on either engine, through one door or two.
+
+use crate::house::{House, Plan, chat};
+use crate::postgres::Server;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+const CALLS: usize = 500;
+const SERVED: usize = 10;
+/// Ten times the price of `by-the-call`.
+const MONEY: &str = "0.025";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sqlite() {
+    ten_of_500(Plan { usd: MONEY, ..Plan::default() }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_one_process() {
+    let server = Server::find();
+    let database = server.database("overdraft_one").await;
+    ten_of_500(Plan { usd: MONEY, database: &database, ..Plan::default() }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_two_processes() {
+    let server = Server::find();
+    let database = server.database("overdraft_two").await;
+    ten_of_500(Plan { usd: MONEY, database: &database, gates: 2, ..Plan::default() }).await;
+}
+
+async fn ten_of_500(plan: Plan<'_>) {
+    let house = Arc::new(House::new(plan).await);
+    let mut calls = JoinSet::new();
+    for number in 0..CALLS {
+        let house = house.clone();
+        calls.spawn(async move {
+            let gate = number % house.gates.len();
+            let reply = house.ask(gate, &chat("by-the-call", "[[sim:think_ms=500]]")).await;
+            let status = reply.status().as_u16();
+            let charge =
+                reply.headers().get("x-tollgate-charge-usd").map(|value| value.to_str().unwrap_or("?").to_owned());
+            let body: serde_json::Value = reply.json().await.expect("a whole JSON body");
+            (status, charge, body)
+        });
+    }
+    let all = calls.join_all().await;
+    let served: Vec<_> = all.iter().filter(|(status, ..)| *status == 200).collect();
+    let refused: Vec<_> = all.iter().filter(|(status, ..)| *status == 402).collect();
+    assert_eq!((served.len(), refused.len()), (SERVED, CALLS - SERVED));
+    assert!(served.iter().all(|(_, charge, _)| charge.as_deref() == Some("0.0025")), "{served:?}");
+    assert!(refused.iter().all(|(_, _, body)| body["error"]["code"] == "insufficient_balance"), "{:?}", refused[0]);
+    assert_eq!(house.received_count().await, SERVED as u64, "nothing is sent without a hold");
+
+    house.quiet().await;
+    let balance = house.balance(0).await;
+    assert_eq!((&balance["available_nano_usd"], &balance["held_nano_usd"]), (&0.into(), &0.into()));
+    house.verified().await;
+    let rows = house.cli(&["usage", "--limit", "10000"]).await;
+    let charged = |ending: &str| -> Vec<i64> {
+        let ours = rows.as_array().expect("rows").iter().filter(|row| row["ending"] == ending);
+        ours.map(|row| row["charge"].as_i64().expect("an amount")).collect()
+    };
+    assert_eq!(charged("answered"), [2_500_000; SERVED]);
+    assert_eq!(charged("refused"), [0; CALLS - SERVED]);
+}
