@@ -27,7 +27,7 @@ pub enum Command {
     /// The simulated provider alone.
     Sim {
         /// Where it listens; port 0 takes a free one.
-        #[arg(long, default_value = "127.0.0.1:9090")]
+        #[arg(long, default_value = "127.0.0.1:9099")]
         listen: SocketAddr,
     },
     /// Read configuration and catalog and name every mistake with file, line, field and reason.

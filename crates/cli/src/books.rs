@@ -64,7 +64,9 @@ pub async fn account(config: &Path, command: args::Account, out: &Output) -> any
             let made = ask(config, Command::AccountCreate { account: NewAccount { id: None, name, groups } }).await?;
             let id: AccountId = serde_json::from_value(made["id"].clone())?;
             let shown = match trial {
-                Some(amount) => credit(config, format!("trial-{id}"), id, Pot::Trial, amount, "trial credit".to_owned()).await?,
+                Some(amount) => {
+                    credit(config, format!("trial-{id}"), id, Pot::Trial, amount, "trial credit".to_owned()).await?
+                }
                 None => made,
             };
             out.say(&shown, || format!("{id}"));
@@ -154,7 +156,10 @@ pub async fn key(config: &Path, command: args::Key, out: &Output) -> anyhow::Res
             let secret = real::new_secret();
             let mut made = ask(config, Command::KeyCreate { key, secret: secret.clone() }).await?;
             made["secret"] = json!(secret);
-            out.say(&made, || format!("{secret}\n(shown once; only its hash is kept)"));
+            out.say(&made, || secret.clone());
+            if !out.json {
+                eprintln!("(shown once; only its hash is kept)");
+            }
         }
         args::Key::List { account } => {
             let keys = ask(config, Command::KeyList { account: account.parse().context("account")? }).await?;

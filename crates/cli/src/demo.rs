@@ -23,12 +23,13 @@ data_dir = \".\"
 
 [provider.sim]
 kind = \"openai\"
-base_url = \"http://127.0.0.1:9090/v1\"
+base_url = \"http://127.0.0.1:9099/v1\"
 ";
 const ACCOUNT: &str = "demo";
 
 pub async fn sim(listen: SocketAddr, out: &Output) -> anyhow::Result<()> {
-    let sim = Sim::start(SimSettings { listen, ..SimSettings::default() }).await.context("the simulator cannot start")?;
+    let sim =
+        Sim::start(SimSettings { listen, ..SimSettings::default() }).await.context("the simulator cannot start")?;
     let url = format!("http://{}/v1", sim.addr());
     out.say(&json!({ "sim_url": url }), || format!("simulated provider at {url}"));
     until_told_to_stop().await?;
@@ -51,7 +52,8 @@ pub async fn demo(demo: args::Demo, out: &Output) -> anyhow::Result<()> {
     let running = start(loaded, Some(source), real::world()).await?;
     let secret = funded_key(&running.app.store).await?;
     let base_url = format!("http://{}", running.address);
-    let line = json!({ "base_url": base_url, "dash_url": base_url, "key": secret, "admin_key": null, "sim_url": sim_url });
+    let line =
+        json!({ "base_url": base_url, "dash_url": base_url, "key": secret, "admin_key": null, "sim_url": sim_url });
     out.say(&line, || welcome(&base_url, &secret));
     until_told_to_stop().await?;
     stop(running).await;
@@ -95,7 +97,15 @@ async fn funded_key(store: &Store) -> anyhow::Result<String> {
     let usd = |amount| Money::from_usd(amount).context("an amount");
     for (id, pot, amount) in [("demo-trial", Pot::Trial, usd(5)?), ("demo-paid", Pot::Paid, usd(95)?)] {
         let reason = "demo credit".to_owned();
-        let credit = Credit { id: id.to_owned(), account, kind: CreditKind::TopUp, pot, amount, reason, actor: "demo".to_owned() };
+        let credit = Credit {
+            id: id.to_owned(),
+            account,
+            kind: CreditKind::TopUp,
+            pot,
+            amount,
+            reason,
+            actor: "demo".to_owned(),
+        };
         store.credit(credit).await?;
     }
     let secret = real::new_secret();

@@ -53,7 +53,7 @@ pub fn runtime() -> tokio::runtime::Runtime {
 /// JSON lines on standard error; `TOLLGATE_LOG=debug` shows more.
 #[expect(clippy::disallowed_methods, reason = "this is where the environment enters")]
 pub fn logs() {
-    let filter = std::env::var("TOLLGATE_LOG").unwrap_or_else(|_| "info".to_owned());
+    let filter = std::env::var("TOLLGATE_LOG").unwrap_or_else(|_| "info,tokio_postgres=warn".to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_else(|_| "info".into());
     tracing_subscriber::fmt().json().flatten_event(true).with_env_filter(filter).with_writer(std::io::stderr).init();
 }

@@ -66,8 +66,8 @@ pub fn listed(mistakes: &[Mistake]) -> String {
 
 /// The settings of a configuration, for commands that only need to find the store.
 pub fn settings(config: &Path) -> anyhow::Result<tollgate_gateway::settings::Settings> {
-    match real::source(config).load() {
-        Ok(loaded) => Ok(loaded.settings),
+    match real::source(config).load_settings() {
+        Ok(settings) => Ok(settings),
         Err(mistakes) => bail!("{}", listed(&mistakes)),
     }
 }

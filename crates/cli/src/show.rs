@@ -42,7 +42,8 @@ impl Output {
 fn cell(row: &Value, path: &str) -> String {
     let (path, as_money) = path.strip_suffix('$').map_or((path, false), |path| (path, true));
     let (path, as_time) = path.strip_suffix('@').map_or((path, false), |path| (path, true));
-    let value = path.split('.').fold(Some(row), |value, part| value?.get(part));
+    let mut parts = path.split('.').filter(|part| !part.is_empty());
+    let value = parts.try_fold(row, |value, part| value.get(part));
     match value {
         Some(Value::Number(number)) if as_money => number
             .as_i64()
@@ -88,6 +89,7 @@ mod tests {
         assert_eq!(cell(&row, "a.b$"), "1.5");
         assert_eq!(cell(&row, "at@"), "2024-02-29 12:34:56Z");
         assert_eq!(cell(&row, "none"), "-");
+        assert_eq!(cell(&row, "list"), "x,y");
         assert_eq!(cell(&row, "missing.deep"), "-");
         assert_eq!(cell(&row, "list"), "x,y");
         assert_eq!(utc(0), "1970-01-01 00:00:00Z");

@@ -1,19 +1,20 @@
 //! All that a call needs, as values: settings, clock, store, key book, client, metrics, and the one snapshot
 //! of catalog and providers that is being served.
 
+use crate::caller::Caller;
 use crate::keys::KeyBook;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
-use crate::world::World;
 use crate::workers::settler::Abandoned;
+use crate::world::World;
 use arc_swap::ArcSwap;
 use std::collections::HashMap;
-use std::sync::atomic::AtomicUsize;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tollgate_catalog::Snapshot;
+use tollgate_catalog::{Group, Model, Snapshot};
 use tollgate_store::{CallId, Store, ids};
 use tollgate_upstream::{Client, Provider};
 
@@ -21,6 +22,17 @@ use tollgate_upstream::{Client, Provider};
 pub struct Serving {
     pub catalog: Snapshot,
     pub providers: HashMap<String, Arc<Provider>>,
+}
+
+impl Serving {
+    /// The group a model is sold to this caller in: the first of `auto_groups` that the account is in and the model is
+    /// offered to. Every account is in the default group.
+    pub fn group_of<'a>(&'a self, caller: &'a Caller, model: &Model) -> Option<&'a str> {
+        let own = || caller.account.groups.iter().map(String::as_str).chain([Group::DEFAULT]);
+        let ordered =
+            self.catalog.auto_groups.iter().map(String::as_str).filter(|group| own().any(|one| one == *group));
+        model.group_for(ordered.chain(own()))
+    }
 }
 
 pub struct App {
@@ -38,6 +50,8 @@ pub struct App {
     pub cut: CancellationToken,
     /// Cancelled at the beginning of a stop: new calls are refused.
     pub stopping: CancellationToken,
+    /// Cancelled when the last call is closed: the regular rounds may end.
+    pub ended: CancellationToken,
     pub running: AtomicUsize,
     /// Where a call that was dropped in the middle reports: see `workers::settler`.
     pub abandoned: mpsc::UnboundedSender<Abandoned>,

@@ -95,18 +95,26 @@ fn presented_key(headers: &HeaderMap) -> Result<&str, Refusal> {
 
 /// The client's address: the peer, or what a trusted proxy in front of us says.
 fn client_address(app: &App, parts: &Parts) -> Option<IpAddr> {
-    let peer = parts.extensions.get::<Peer>()?.0.ip();
+    let peer = parts.extensions.get::<Peer>()?.0.ip().to_canonical();
     let trusted = &app.settings.trusted_proxies;
     if trusted.is_empty() || !trusted.iter().any(|net| net.contains(&peer)) {
         return Some(peer);
     }
-    // The rightmost address that is not itself a trusted proxy: everything left of it can be forged.
-    let forwarded = parts.headers.get("x-forwarded-for").and_then(|value| value.to_str().ok()).unwrap_or("");
-    forwarded
-        .rsplit(',')
-        .filter_map(|one| one.trim().parse::<IpAddr>().ok())
-        .find(|ip| !trusted.iter().any(|net| net.contains(ip)))
-        .or(Some(peer))
+    Some(forwarded_for(&parts.headers, |ip| trusted.iter().any(|net| net.contains(&ip))).unwrap_or(peer))
+}
+
+/// The rightmost address that is not itself a trusted proxy: everything left of it can be forged. So can everything left of
+/// an entry that is no address: the search ends there with nothing.
+fn forwarded_for(headers: &HeaderMap, trusted: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
+    let lines: Vec<_> = headers.get_all("x-forwarded-for").iter().collect();
+    let entries = lines.iter().rev().flat_map(|line| line.to_str().unwrap_or("-").rsplit(','));
+    for entry in entries {
+        let ip = entry.trim().parse::<IpAddr>().ok()?.to_canonical();
+        if !trusted(ip) {
+            return Some(ip);
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -139,9 +147,27 @@ mod tests {
         assert_eq!(presented_key(&both).err().map(|r| r.code), Some(Code::InvalidApiKey));
         let same = headers(&[("authorization", "Bearer sk-a"), ("x-api-key", "sk-a")]);
         assert_eq!(presented_key(&same).ok(), Some("sk-a"));
-        for none in [headers(&[]), headers(&[("authorization", "Basic abc")]), headers(&[("authorization", "Bearer ")])] {
+        for none in [headers(&[]), headers(&[("authorization", "Basic abc")]), headers(&[("authorization", "Bearer ")])]
+        {
             assert_eq!(presented_key(&none).err().map(|r| r.code), Some(Code::InvalidApiKey));
         }
+    }
+
+    #[test]
+    fn a_forged_forwarding_line_is_not_believed() {
+        let proxy: IpAddr = "10.0.0.1".parse().expect("ip");
+        let find = |lines: &[&'static str]| {
+            let mut map = HeaderMap::new();
+            for line in lines {
+                map.append("x-forwarded-for", http::HeaderValue::from_static(line));
+            }
+            forwarded_for(&map, |ip| ip == proxy).map(|ip| ip.to_string())
+        };
+        assert_eq!(find(&["8.8.8.8"]).as_deref(), Some("8.8.8.8"));
+        assert_eq!(find(&["1.1.1.1, 8.8.8.8, 10.0.0.1"]).as_deref(), Some("8.8.8.8"));
+        assert_eq!(find(&["1.1.1.1", "8.8.8.8"]).as_deref(), Some("8.8.8.8"), "the client's own line comes first");
+        assert_eq!(find(&["1.1.1.1, 8.8.8.8:4711"]), None, "an entry that is no address ends the search");
+        assert_eq!(find(&["::ffff:8.8.8.8"]).as_deref(), Some("8.8.8.8"));
     }
 
     #[test]

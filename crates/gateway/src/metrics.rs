@@ -63,8 +63,16 @@ impl Default for Metrics {
         registry.register("provider_faults", "Failed attempts by provider and code", metrics.faults.clone());
         registry.register("refusals", "Requests refused by code", metrics.refused.clone());
         registry.register("call_seconds", "Time from admission to the end of a call", metrics.seconds.clone());
-        registry.register("first_byte_seconds", "Time from admission to the provider's first byte", metrics.first_byte.clone());
-        registry.register("catalog_stale", "1 while a broken configuration keeps an old one serving", metrics.catalog_stale.clone());
+        registry.register(
+            "first_byte_seconds",
+            "Time from admission to the provider's first byte",
+            metrics.first_byte.clone(),
+        );
+        registry.register(
+            "catalog_stale",
+            "1 while a broken configuration keeps an old one serving",
+            metrics.catalog_stale.clone(),
+        );
         registry.register("catalog_loads", "Configurations taken over since the start", metrics.catalog_loads.clone());
         Metrics { registry, ..metrics }
     }
@@ -120,17 +128,40 @@ fn ledger(page: &mut String, gauges: &Gauges) {
         let _ = writeln!(page, "{name}{{age=\"{age}\"}} {count}");
     }
     plain(page, "oldest_open_hold_ms", "gauge", "Age of the oldest open hold", gauges.oldest_open_ms);
-    plain(page, "settle_lag_ms", "gauge", "Age of the oldest close that is not in the database yet", gauges.settle_lag_ms);
+    plain(
+        page,
+        "settle_lag_ms",
+        "gauge",
+        "Age of the oldest close that is not in the database yet",
+        gauges.settle_lag_ms,
+    );
     plain(page, "ledger_queue", "gauge", "Ledger operations waiting for the next group", gauges.queue_len);
     plain(page, "ledger_drift", "gauge", "Broken invariants found by the last audit", gauges.breaches);
     plain(page, "ledger_down", "gauge", "1 while the ledger takes no holds", u8::from(gauges.down));
     plain(page, "ledger_commits_total", "counter", "Groups committed", gauges.commits);
     plain(page, "ledger_operations_total", "counter", "Operations committed", gauges.committed_ops);
     plain(page, "journal_bytes", "gauge", "Closes journalled and not yet recycled", gauges.journal_bytes);
-    plain(page, "write_off_nano_usd_total", "counter", "Cost above what accounts could pay", gauges.write_off_total.nano());
+    plain(
+        page,
+        "write_off_nano_usd_total",
+        "counter",
+        "Cost above what accounts could pay",
+        gauges.write_off_total.nano(),
+    );
+    plain(
+        page,
+        "refusals_dropped_total",
+        "counter",
+        "Usage rows of refusals left out under pressure",
+        gauges.refusals_dropped,
+    );
+    plain(page, "ledger_largest_group", "gauge", "Most operations in one group", gauges.largest_group);
     plain(page, "late_closes_total", "counter", "Closes whose hold was closed before", gauges.late_closes);
 }
 
 fn plain(page: &mut String, name: &str, kind: &str, help: &str, value: impl std::fmt::Display) {
-    let _ = writeln!(page, "# HELP tollgate_{name} {help}.\n# TYPE tollgate_{name} {kind}\ntollgate_{name} {value}");
+    // OpenMetrics names a family without the suffix of its samples.
+    let family = name.strip_suffix("_total").unwrap_or(name);
+    let _ =
+        writeln!(page, "# HELP tollgate_{family} {help}.\n# TYPE tollgate_{family} {kind}\ntollgate_{name} {value}");
 }

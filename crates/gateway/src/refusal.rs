@@ -36,11 +36,13 @@ impl Refusal {
     pub fn into_reply(self, dialect: Dialect, request_id: &str) -> Response {
         let body = error::body(dialect, self.code, &self.message, self.param.as_deref(), request_id);
         let mut reply = Response::new(Body::from(body));
-        *reply.status_mut() = http::StatusCode::from_u16(self.code.status())
-            .unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+        *reply.status_mut() =
+            http::StatusCode::from_u16(self.code.status()).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
         let headers = reply.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Ok(id) = HeaderValue::from_str(request_id) {
+        if !request_id.is_empty()
+            && let Ok(id) = HeaderValue::from_str(request_id)
+        {
             headers.insert("x-request-id", id);
         }
         let advised = match self.code.retry() {
@@ -70,13 +72,14 @@ impl From<chat::Problem> for Refusal {
 
 impl From<tollgate_upstream::Fault> for Refusal {
     fn from(fault: tollgate_upstream::Fault) -> Refusal {
-        Refusal { code: fault.code, message: fault.message, param: None, retry_after: fault.retry_after }
+        Refusal { code: fault.code, message: fault.message, param: fault.param, retry_after: fault.retry_after }
     }
 }
 
 impl From<tollgate_store::StoreError> for Refusal {
     fn from(error: tollgate_store::StoreError) -> Refusal {
         tracing::error!(%error, "store");
-        Refusal::new(Code::LedgerUnavailable, "The ledger cannot be reached at the moment; nothing was charged.").after(2)
+        Refusal::new(Code::LedgerUnavailable, "The ledger cannot be reached at the moment; nothing was charged.")
+            .after(2)
     }
 }

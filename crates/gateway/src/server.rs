@@ -105,7 +105,9 @@ fn builder(app: &App) -> auto::Builder<TokioExecutor> {
 
 /// Binds an address or says which one could not be had.
 pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")))
+    TcpListener::bind(address)
+        .await
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")))
 }
 
 #[cfg(test)]

@@ -12,14 +12,18 @@ use crate::world::World;
 use arc_swap::ArcSwap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicUsize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tollgate_store::{Options, Place, Recovered, Store, StoreError, admin, ids};
 use tollgate_upstream::{Client, ClientSettings};
+
+/// How long idle connections may take to go at the stop.
+const LAST_CONNECTIONS: Duration = Duration::from_secs(2);
 
 /// What stands in the way of a start.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +95,8 @@ pub(crate) fn build(
     world: World,
     abandoned: mpsc::UnboundedSender<settler::Abandoned>,
 ) -> Arc<App> {
-    let client = Client::new(ClientSettings { connect_timeout: settings.limits.connect_time, ..ClientSettings::default() });
+    let client =
+        Client::new(ClientSettings { connect_timeout: settings.limits.connect_time, ..ClientSettings::default() });
     let maker = ids::Maker::new(world.for_store());
     Arc::new(App {
         keys: KeyBook::new(world.now_ms()),
@@ -102,6 +107,7 @@ pub(crate) fn build(
         tracker: TaskTracker::new(),
         cut: CancellationToken::new(),
         stopping: CancellationToken::new(),
+        ended: CancellationToken::new(),
         running: AtomicUsize::new(0),
         abandoned,
         settings,
@@ -115,13 +121,15 @@ impl Running {
     pub async fn stop(self) {
         self.app.stopping.cancel();
         let _ = self.serving.await;
-        // Whatever a cut stream left behind still has to be closed.
+        // Whatever a cut call left behind still has to be closed.
         self.app.cut.cancel();
-        self.app.tracker.close();
-        self.app.tracker.wait().await;
-        while self.app.running.load(std::sync::atomic::Ordering::Relaxed) > 0 && !self.settling.is_finished() {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        while self.app.running.load(Ordering::Relaxed) > 0 && !self.settling.is_finished() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        self.app.ended.cancel();
+        self.app.tracker.close();
+        // Every call is closed; a connection that does not end is of no interest any more.
+        let _ = tokio::time::timeout(LAST_CONNECTIONS, self.app.tracker.wait()).await;
         self.settling.abort();
         self.app.store.shut().await;
     }

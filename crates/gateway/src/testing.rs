@@ -21,7 +21,8 @@ pub async fn bare_app() -> Arc<App> {
         trusted_proxies: Vec::new(),
         limits: Limits::default(),
     };
-    let serving = Serving { catalog: tollgate_catalog::load(&[]).expect("nothing is wrong"), providers: Default::default() };
+    let serving =
+        Serving { catalog: tollgate_catalog::load(&[]).expect("nothing is wrong"), providers: Default::default() };
     let (abandoned, _) = tokio::sync::mpsc::unbounded_channel();
     crate::start::build(settings, serving, opened.store, world, abandoned)
 }

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use tokio::time::Instant;
+use tollgate_store::{FillRandom, NowMs};
 
 /// Milliseconds since 1970-01-01 UTC.
 pub type Millis = i64;
@@ -10,8 +12,10 @@ pub type Millis = i64;
 /// Where the time and the random bytes of a process come from.
 #[derive(Clone)]
 pub struct World {
-    now: Arc<dyn Fn() -> Millis + Send + Sync>,
-    fill: Arc<dyn Fn(&mut [u8]) + Send + Sync>,
+    now: NowMs,
+    fill: FillRandom,
+    /// The wall clock and the steady clock at the same moment.
+    began: (Millis, Instant),
 }
 
 impl World {
@@ -19,11 +23,18 @@ impl World {
         now: impl Fn() -> Millis + Send + Sync + 'static,
         fill: impl Fn(&mut [u8]) + Send + Sync + 'static,
     ) -> World {
-        World { now: Arc::new(now), fill: Arc::new(fill) }
+        let began = (now(), Instant::now());
+        World { now: Arc::new(now), fill: Arc::new(fill), began }
     }
 
     pub fn now_ms(&self) -> Millis {
         (self.now)()
+    }
+
+    /// A clock that does not jump: the wall clock of the start and the time since. Ages are measured with it, so that a
+    /// wall clock set forward ends no hold early.
+    pub fn steady_ms(&self) -> Millis {
+        self.began.0.saturating_add(Millis::try_from(self.began.1.elapsed().as_millis()).unwrap_or(Millis::MAX))
     }
 
     pub fn fill(&self, bytes: &mut [u8]) {

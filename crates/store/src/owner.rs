@@ -1,10 +1,16 @@
 //! Whose data directory it is: one process at a time, and one replica identity for as long as the directory lives.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use crate::error::StoreError;
 use crate::world::World;
+
+/// A new data directory is for its owner's eyes only: usage rows and hashes of keys lie in it.
+pub(crate) fn make_folder(dir: &Path) -> Result<(), StoreError> {
+    Ok(DirBuilder::new().recursive(true).mode(0o700).create(dir)?)
+}
 
 /// The lock goes with the process, however it ends.
 pub(crate) fn own(dir: &Path) -> Result<File, StoreError> {

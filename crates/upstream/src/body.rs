@@ -14,6 +14,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+/// The longest reading of a whole reply when nothing else is said.
+const LONGEST: Duration = Duration::from_secs(30 * 60);
+
 /// The body of a reply.
 #[derive(Debug)]
 pub struct Body {
@@ -76,8 +79,9 @@ impl Body {
         self.inner.is_end_stream()
     }
 
-    /// The whole body, at most `limit` bytes; more is a fault. One chunk is returned as it came.
-    pub async fn whole(mut self, limit: usize) -> Result<Bytes, Fault> {
+    /// The whole body, at most `limit` bytes and not after `until`; more or later is a fault. One chunk is returned as it
+    /// came. The clock is looked at between chunks: the idle timer bounds each wait.
+    pub async fn whole(mut self, limit: usize, until: Instant) -> Result<Bytes, Fault> {
         let Some(first) = self.chunk().await? else {
             return Ok(Bytes::new());
         };
@@ -98,6 +102,9 @@ impl Body {
         while let Some(chunk) = self.chunk().await? {
             if all.len() + chunk.len() > limit {
                 return Err(Fault::too_long());
+            }
+            if Instant::now() > until {
+                return Err(Fault::idle());
             }
             all.extend_from_slice(&chunk);
         }
@@ -120,5 +127,5 @@ impl Body {
 
 /// Reads a whole reply.
 pub async fn read_whole(body: Incoming, limit: usize, idle: Duration) -> Result<Bytes, Fault> {
-    Body::new(body, idle).whole(limit).await
+    Body::new(body, idle).whole(limit, Instant::now() + LONGEST).await
 }

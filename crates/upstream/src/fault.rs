@@ -25,6 +25,8 @@ pub struct Fault {
     pub code: Code,
     /// Safe for the client: no hosts, addresses, request ids or keys; at most 1 KiB.
     pub message: String,
+    /// The field the provider names when the request is to blame.
+    pub param: Option<String>,
     /// Another route may do better.
     pub try_other: bool,
     /// Bytes of the request may have reached the provider.
@@ -42,6 +44,7 @@ impl Fault {
             blame,
             code,
             message: message.to_owned(),
+            param: None,
             try_other: true,
             sent: true,
             maybe_charged: false,

@@ -89,6 +89,10 @@ fn caller(error: Option<&UpstreamError>) -> Fault {
         blame: Blame::Caller,
         code: if too_long { Code::ContextLengthExceeded } else { Code::InvalidRequest },
         message: text.unwrap_or_else(|| "The provider refused the request.".to_owned()),
+        param: error
+            .and_then(|e| e.param.as_deref())
+            .map(|param| safe_text(param, 64))
+            .filter(|param| !param.is_empty()),
         try_other: false,
         sent: true,
         maybe_charged: false,
@@ -124,6 +128,7 @@ fn provider(status: u16, error: Option<&UpstreamError>) -> Fault {
         blame: Blame::Provider,
         code: Code::UpstreamError,
         message,
+        param: None,
         try_other: true,
         sent: true,
         maybe_charged: false,

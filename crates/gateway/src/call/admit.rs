@@ -12,7 +12,13 @@ use tollgate_wire::error::Code;
 /// The endpoint type of specification 2.6 that a model must list to be asked through chat completions.
 const CHAT: &str = "openai";
 
-pub fn admit(app: &App, serving: &Serving, caller: &Caller, ask: &Ask) -> Result<Arc<Model>, Refusal> {
+/// The model and the group it is sold to this caller in.
+pub fn admit<'a>(
+    app: &App,
+    serving: &'a Serving,
+    caller: &'a Caller,
+    ask: &Ask,
+) -> Result<(Arc<Model>, &'a str), Refusal> {
     if app.stopping.is_cancelled() {
         return Err(Refusal::new(Code::ServerDraining, "This server is stopping; send the request again.").after(1));
     }
@@ -20,17 +26,26 @@ pub fn admit(app: &App, serving: &Serving, caller: &Caller, ask: &Ask) -> Result
         return Err(Refusal::new(Code::Overloaded, "Too many calls are running at the moment.").after(1));
     }
     let name = &ask.request.model;
-    let model = serving.catalog.model(name).ok_or_else(|| {
+    let unknown = || {
         Refusal::about(Code::ModelNotFound, "model", format!("The model `{name}` does not exist or is not offered."))
-    })?;
+    };
+    let model = serving.catalog.model(name).ok_or_else(unknown)?;
+    let group = serving.group_of(caller, model).ok_or_else(unknown)?;
     if !caller.may_use(name) {
-        return Err(Refusal::about(Code::ModelNotAllowed, "model", format!("This key may not use the model `{name}`.")));
+        return Err(Refusal::about(
+            Code::ModelNotAllowed,
+            "model",
+            format!("This key may not use the model `{name}`."),
+        ));
     }
     if !model.supports(CHAT) {
         return Err(Refusal::about(
             Code::UnsupportedValue,
             "model",
-            format!("The model `{name}` does not accept this format; it accepts: {}.", model.supported_endpoint_types.join(", ")),
+            format!(
+                "The model `{name}` does not accept this format; it accepts: {}.",
+                model.supported_endpoint_types.join(", ")
+            ),
         ));
     }
     if model.requires_topup && !caller.account.topped_up {
@@ -41,7 +56,7 @@ pub fn admit(app: &App, serving: &Serving, caller: &Caller, ask: &Ask) -> Result
         ));
     }
     check_output_limit(model, ask)?;
-    Ok(model.clone())
+    Ok((model.clone(), group))
 }
 
 fn check_output_limit(model: &Model, ask: &Ask) -> Result<(), Refusal> {

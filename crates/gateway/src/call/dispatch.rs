@@ -6,6 +6,7 @@ use crate::app::Serving;
 use crate::refusal::Refusal;
 use bytes::Bytes;
 use std::sync::Arc;
+use tokio::time::Instant;
 use tollgate_catalog::Route;
 use tollgate_upstream::{Blame, Body, Fault, Provider};
 use tollgate_wire::chat;
@@ -114,7 +115,12 @@ fn order(routes: &[Route], seed: u64) -> Vec<usize> {
     sorted
 }
 
-async fn attempt(call: &mut Call, provider: &Arc<Provider>, route: &Route, request: &chat::Request) -> Result<Begun, Fault> {
+async fn attempt(
+    call: &mut Call,
+    provider: &Arc<Provider>,
+    route: &Route,
+    request: &chat::Request,
+) -> Result<Begun, Fault> {
     let body = request.upstream_body(&route.upstream_model);
     let ask = provider.chat(body, &call.id.to_string());
     let reply = call.app.client.send(provider, ask).await?;
@@ -130,7 +136,8 @@ async fn attempt(call: &mut Call, provider: &Arc<Provider>, route: &Route, reque
 }
 
 async fn whole(call: &mut Call, provider: &Provider, route: &Route, body: Body) -> Result<Begun, Fault> {
-    let bytes = body.whole(provider.settings.max_reply_bytes).await?;
+    let until = Instant::now() + call.app.settings.limits.stream_time;
+    let bytes = body.whole(provider.settings.max_reply_bytes, until).await?;
     call.first_byte_at = Some(call.app.world.now_ms());
     let reply = chat::read_reply(&bytes).map_err(|_| Fault::garbage())?;
     if let Some(error) = &reply.error {

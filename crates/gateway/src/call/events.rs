@@ -25,6 +25,8 @@ const MARK_EVERY: Duration = Duration::from_secs(5);
 const MARK_TOKENS: u64 = 4_096;
 /// After `[DONE]` the provider gets this long to end its reply properly, so that its connection can be used again.
 const LAST_WORD: Duration = Duration::from_millis(100);
+/// A stream that never pauses looks at the clocks this often, in pieces.
+const CLOCKS_EVERY: u32 = 64;
 
 pub struct Events {
     call: Call,
@@ -41,6 +43,7 @@ pub struct Events {
     heartbeat: Duration,
     marked_at: Option<Instant>,
     marked_tokens: u64,
+    since_clocks: u32,
 }
 
 #[derive(PartialEq, Eq)]
@@ -70,6 +73,7 @@ impl Events {
             heartbeat,
             marked_at: None,
             marked_tokens: 0,
+            since_clocks: 0,
         }
     }
 
@@ -95,7 +99,24 @@ impl Events {
         if self.reader.has_output() {
             self.mark_when_due();
         }
+        self.since_clocks += 1;
+        if self.since_clocks >= CLOCKS_EVERY {
+            self.since_clocks = 0;
+            if let Some(last) = self.out_of_time(Instant::now()) {
+                return Some(if out.is_empty() { last } else { [out, last].concat().into() });
+            }
+        }
         (!out.is_empty()).then_some(out)
+    }
+
+    /// Is it time to end, whatever comes from upstream?
+    fn out_of_time(&mut self, now: Instant) -> Option<Bytes> {
+        if self.call.app.cut.is_cancelled() {
+            let text = "The server is stopping. What was produced is charged; send the request again.";
+            return Some(self.fail(Code::ServerDraining, text, "server_draining"));
+        }
+        let late = now >= self.ends_at;
+        late.then(|| self.fail(Code::UpstreamTimeout, "The stream took too long.", "stream_too_long"))
     }
 
     fn mark_when_due(&mut self) {
@@ -149,9 +170,10 @@ impl Events {
                 self.phase = Phase::Ended;
                 (!tail.is_empty()).then_some(tail)
             }
-            chat::End::Truncated { .. } => {
+            chat::End::Truncated { rest } => {
                 let fault = Fault::truncated();
-                Some(self.fail(fault.code, &fault.message, "truncated"))
+                let event = self.fail(fault.code, &fault.message, "truncated");
+                Some(if rest.is_empty() { event } else { [rest, event].concat().into() })
             }
             chat::End::Fault(fault) => Some(self.broke(&fault)),
         }
@@ -181,16 +203,14 @@ impl Events {
 
     /// Nothing from upstream: is a heartbeat due, or is it time to end?
     fn poll_clocks(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
-        if self.cut.as_mut().poll(cx).is_ready() {
-            let text = "The server is stopping. What was produced is charged; send the request again.";
-            return Poll::Ready(self.fail(Code::ServerDraining, text, "server_draining"));
-        }
+        let _ = self.cut.as_mut().poll(cx);
         loop {
+            let now = Instant::now();
+            if let Some(last) = self.out_of_time(now) {
+                return Poll::Ready(last);
+            }
             ready!(self.timer.as_mut().poll(cx));
             let now = Instant::now();
-            if now >= self.ends_at {
-                return Poll::Ready(self.fail(Code::UpstreamTimeout, "The stream took too long.", "stream_too_long"));
-            }
             let due = self.last_sent + self.heartbeat;
             if now >= due {
                 self.last_sent = now;

@@ -41,8 +41,8 @@ pub struct Ask {
 /// Runs one call from admission to its reply. The stream of a streamed reply carries the rest of its life.
 pub async fn run(app: &Arc<App>, caller: Arc<Caller>, ask: Ask) -> Result<Response, Refusal> {
     let serving = app.serving.load_full();
-    let model = admit::admit(app, &serving, &caller, &ask)?;
-    let quote = quote::quote(app, &caller, &model, &ask)?;
+    let (model, group) = admit::admit(app, &serving, &caller, &ask)?;
+    let quote = quote::quote(app, &caller, &model, group, &ask)?;
     let mut call = Call::begin(app.clone(), caller, model, quote, &ask);
     let held = match hold(&call, ask.idem).await {
         Ok(held) => held,
@@ -79,7 +79,7 @@ async fn hold(call: &Call, idem: Option<Idem>) -> Result<Held, HoldRefused> {
             model: call.model.name.clone(),
             endpoint: call.endpoint,
             paid_only: call.model.requires_topup,
-            expires_at: call.began + call.app.settings.limits.hold_life().as_millis() as i64,
+            expires_at: call.app.world.steady_ms() + call.app.settings.limits.hold_life().as_millis() as i64,
             at: call.began,
             idem,
         })
@@ -92,7 +92,13 @@ async fn answer(
     mut held: Held,
     request: chat::Request,
 ) -> Result<Response, Refusal> {
-    let begun = match dispatch::dispatch(&serving, &mut call, &request).await {
+    let cut = call.app.cut.clone();
+    let begun = tokio::select! {
+        biased;
+        begun = dispatch::dispatch(&serving, &mut call, &request) => begun,
+        () = cut.cancelled() => Err(Refusal::new(Code::ServerDraining, "The server is stopping; send the request again.").after(1)),
+    };
+    let begun = match begun {
         Ok(begun) => begun,
         Err(refusal) => {
             call.close(Ending::UpstreamFault, refusal.code.status(), refusal.code.code());
@@ -123,12 +129,13 @@ fn whole_reply(mut call: Call, bytes: bytes::Bytes) -> Response {
         content_type: "application/json".to_owned(),
         body: bytes.clone(),
     });
-    let charge = call.close_with_reply(Ending::Answered, 200, "", stored);
+    let reason = if call.meter.is_empty() { "empty_answer" } else { "" };
+    let charge = call.close_with_reply(Ending::Answered, 200, reason, stored);
     let mut reply = Response::new(Body::from(bytes));
     let headers = reply.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert("x-request-id", id_value(id));
-    if let Ok(value) = HeaderValue::try_from(charge.to_string()) {
+    if let Some(value) = charge.and_then(|charge| HeaderValue::try_from(charge.to_string()).ok()) {
         headers.insert("x-tollgate-charge-usd", value);
     }
     reply
@@ -154,7 +161,9 @@ fn replay(first: CallId, reply: Option<StoredReply>) -> Result<Response, Refusal
         return Err(Refusal::about(
             Code::IdempotencyConflict,
             "Idempotency-Key",
-            format!("The call {first} with this Idempotency-Key is finished and its reply was not kept (streamed, failed or too large). It was charged at most once; use a new key to run it again."),
+            format!(
+                "The call {first} with this Idempotency-Key is finished and its reply was not kept (streamed, failed or too large). It was charged at most once; use a new key to run it again."
+            ),
         ));
     };
     let mut reply = Response::new(Body::from(stored.body));
@@ -172,10 +181,7 @@ fn why_refused(refused: &HoldRefused) -> Refusal {
             Code::InsufficientBalance,
             "The balance does not cover this call. Top up, or ask for fewer tokens (max_tokens).",
         ),
-        HoldRefused::KeyCap => Refusal::new(
-            Code::KeySpendCapReached,
-            "This key's spend cap does not cover this call.",
-        ),
+        HoldRefused::KeyCap => Refusal::new(Code::KeySpendCapReached, "This key's spend cap does not cover this call."),
         HoldRefused::NoAccount => Refusal::new(Code::InvalidApiKey, "The account of this key is closed."),
         HoldRefused::IdemConflict => Refusal::about(
             Code::IdempotencyConflict,

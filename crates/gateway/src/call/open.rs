@@ -77,8 +77,8 @@ impl Call {
     }
 
     /// Ends the call with what its meter shows.
-    pub fn close(&mut self, ending: Ending, status: u16, reason: &str) -> Money {
-        self.close_with_reply(ending, status, reason, None)
+    pub fn close(&mut self, ending: Ending, status: u16, reason: &str) {
+        self.close_with_reply(ending, status, reason, None);
     }
 
     pub fn close_with_reply(
@@ -87,11 +87,8 @@ impl Call {
         status: u16,
         reason: &str,
         reply: Option<StoredReply>,
-    ) -> Money {
-        match self.0.take() {
-            Some(open) => open.close(ending, status, reason, reply),
-            None => Money::ZERO,
-        }
+    ) -> Option<Money> {
+        self.0.take()?.close(ending, status, reason, reply)
     }
 
     /// Ends the call without a charge, whatever was produced: none of it reached the client.
@@ -107,14 +104,6 @@ impl Call {
         let Some(open) = self.0.take() else { return };
         open.app.running.fetch_sub(1, Ordering::Relaxed);
         open.app.metrics.ended(open.endpoint, Ending::Refused, refusal.code.code());
-        if matches!(refused, HoldRefused::Unavailable) {
-            // The outcome may be unknown: if the hold was taken after all, this gives it back.
-            let (ending, status, reason) = (Ending::Refused, refusal.code.status(), refusal.code.code().to_owned());
-            let row = open.row(status, Bill::nothing(&open.quote, Usage::default()));
-            let (call, account, charge) = (open.id, open.caller.account.id, Money::ZERO);
-            open.app.store.close(Close { call, account, ending, reason, charge, row, reply: None });
-            return;
-        }
         if matches!(refused, HoldRefused::Insufficient | HoldRefused::KeyCap) {
             let row = open.row(refusal.code.status(), Bill::nothing(&open.quote, Usage::default()));
             open.app.store.note_refusal(open.id, open.caller.account.id, refusal.code.code().to_owned(), row);
@@ -142,8 +131,15 @@ impl OpenCall {
         self.idempotent
     }
 
-    /// The only place where a call's charge is computed and handed to the ledger.
-    pub fn close(self: Box<Self>, ending: Ending, status: u16, reason: &str, reply: Option<StoredReply>) -> Money {
+    /// The only place where a call's charge is computed and handed to the ledger. Tells what the customer pays where that is
+    /// certain: a charge above the hold is known only when the ledger has seen what the account still has.
+    pub fn close(
+        self: Box<Self>,
+        ending: Ending,
+        status: u16,
+        reason: &str,
+        reply: Option<StoredReply>,
+    ) -> Option<Money> {
         let bill = self.bill();
         let charge = bill.charge;
         let reply = reply.filter(|reply| reply.body.len() <= REPLY_KEPT);
@@ -156,7 +152,7 @@ impl OpenCall {
             tracing::debug!(call = %self.id, charge = %charge, "call answered");
         }
         let row = self.row(status, bill);
-        self.app.store.close(Close {
+        let closing = self.app.store.close(Close {
             call: self.id,
             account: self.caller.account.id,
             ending,
@@ -166,7 +162,7 @@ impl OpenCall {
             reply,
         });
         self.app.running.fetch_sub(1, Ordering::Relaxed);
-        charge
+        closing.known().map(|closed| closed.captured).or((charge <= self.quote.amount).then_some(charge))
     }
 
     /// Evidence for the case that this process dies in mid-stream.

@@ -7,7 +7,7 @@ use crate::caller::Caller;
 use crate::refusal::Refusal;
 use crate::world::Millis;
 use std::sync::Arc;
-use tollgate_catalog::{Face, Facts, Group, Model, Money, Price, Quantities};
+use tollgate_catalog::{Face, Facts, Model, Money, Price, Quantities};
 use tollgate_wire::error::Code;
 
 /// Output tokens reserved for a call that names no limit (money.md R2), so that one such call does not lock a whole balance.
@@ -39,7 +39,7 @@ impl Quote {
     }
 }
 
-pub fn quote(app: &App, caller: &Caller, model: &Model, ask: &Ask) -> Result<Quote, Refusal> {
+pub fn quote(app: &App, caller: &Caller, model: &Model, group: &str, ask: &Ask) -> Result<Quote, Refusal> {
     let at = app.world.now_ms();
     let service_tier = ask.request.service_tier.clone();
     let attr = |path: &str| attribute(path, service_tier.as_deref());
@@ -51,10 +51,14 @@ pub fn quote(app: &App, caller: &Caller, model: &Model, ask: &Ask) -> Result<Quo
         context_max: ask.request.prompt_tokens.saturating_mul(2).min(model.context_window.unwrap_or(u64::MAX)),
         attr: &attr,
         topped_up,
-        group: model.group_for(caller.account.groups.iter().map(String::as_str)).unwrap_or(Group::DEFAULT),
+        group,
     };
     let price = model.dearest(&facts).map_err(|_| {
-        Refusal::about(Code::NoRouteAvailable, "model", format!("The model `{}` has no price at the moment.", model.name))
+        Refusal::about(
+            Code::NoRouteAvailable,
+            "model",
+            format!("The model `{}` has no price at the moment.", model.name),
+        )
     })?;
     let amount = upper_bound(&price, model, ask)?;
     Ok(Quote { amount, price, at, topped_up, service_tier })
@@ -62,15 +66,11 @@ pub fn quote(app: &App, caller: &Caller, model: &Model, ask: &Ask) -> Result<Quo
 
 fn upper_bound(price: &Price, model: &Model, ask: &Ask) -> Result<Money, Refusal> {
     let too_much = || Refusal::about(Code::InvalidParameter, "max_tokens", "This request is too large to be priced.");
-    let each = ask
-        .request
-        .max_output
-        .unwrap_or(DEFAULT_OUTPUT)
-        .min(model.max_output_tokens.unwrap_or(u64::MAX))
-        .max(1);
+    let each = ask.request.max_output.unwrap_or(DEFAULT_OUTPUT).min(model.max_output_tokens.unwrap_or(u64::MAX)).max(1);
     let output = each.checked_mul(ask.request.choices).ok_or_else(too_much)?;
     // Input may turn out to be cache writes or sound: the hold takes the dearest face of each side.
-    let bound = [(price.dearest_input(), ask.request.prompt_tokens), (price.dearest_output(), output), (Face::PerCall, 1)];
+    let bound =
+        [(price.dearest_input(), ask.request.prompt_tokens), (price.dearest_output(), output), (Face::PerCall, 1)];
     let priced = bound.into_iter().filter(|(face, _)| price.faces.has(*face));
     let quantities = priced.fold(Quantities::NONE, |all, (face, quantity)| all.with(face, quantity));
     price.charge(&quantities).map_err(|_| too_much())

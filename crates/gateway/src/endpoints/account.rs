@@ -117,19 +117,32 @@ fn page(query: &str) -> Result<Page, Refusal> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         match name {
             "limit" => {
-                page.limit = value.parse().ok().filter(|limit| (1..=LARGEST_PAGE).contains(limit)).ok_or_else(|| {
-                    Refusal::about(Code::InvalidParameter, "limit", format!("`limit` is a number from 1 to {LARGEST_PAGE}."))
-                })?;
+                page.limit =
+                    value.parse().ok().filter(|limit| (1..=LARGEST_PAGE).contains(limit)).ok_or_else(|| {
+                        Refusal::about(
+                            Code::InvalidParameter,
+                            "limit",
+                            format!("`limit` is a number from 1 to {LARGEST_PAGE}."),
+                        )
+                    })?;
             }
             "before" => {
                 let call = value.parse().map_err(|_| {
-                    Refusal::about(Code::InvalidParameter, "before", "`before` is the call id of the last row of the page before.")
+                    Refusal::about(
+                        Code::InvalidParameter,
+                        "before",
+                        "`before` is the call id of the last row of the page before.",
+                    )
                 })?;
                 page.before = Some(call);
             }
             other => {
                 let name: String = other.chars().take(64).collect();
-                return Err(Refusal::about(Code::UnknownParameter, &name, format!("`{name}` is not a parameter of this endpoint.")));
+                return Err(Refusal::about(
+                    Code::UnknownParameter,
+                    &name,
+                    format!("`{name}` is not a parameter of this endpoint."),
+                ));
             }
         }
     }

@@ -17,7 +17,7 @@ const ENDPOINT: &str = "/v1/chat/completions";
 
 pub async fn completions(State(app): State<Arc<App>>, request: Request) -> Response {
     let id = app.new_call_id();
-    match handle(&app, id, request).await {
+    match reading::guarded(handle(&app, id, request)).await {
         Ok(reply) => reply,
         Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, &id.to_string()),
     }

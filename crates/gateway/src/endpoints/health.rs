@@ -39,5 +39,6 @@ pub async fn metrics_for_all(State(app): State<Arc<App>>) -> Response {
 }
 
 fn page(app: &App) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics::page(app)).into_response()
+    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], metrics::page(app))
+        .into_response()
 }

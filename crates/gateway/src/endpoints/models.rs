@@ -1,7 +1,7 @@
 //! `GET /v1/models` and `GET /v1/models/{id}`: what this key can use, in OpenAI's shape.
 
 use super::reading;
-use crate::app::App;
+use crate::app::{App, Serving};
 use crate::caller::Caller;
 use crate::refusal::Refusal;
 use axum::extract::{Path, Request, State};
@@ -44,8 +44,13 @@ pub async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
     match reading::caller(&app, &parts).await {
         Ok(caller) => {
             let serving = app.serving.load();
-            let mut data: Vec<Card> =
-                serving.catalog.models.values().filter(|model| offered(&caller, model)).map(|model| card(model)).collect();
+            let mut data: Vec<Card> = serving
+                .catalog
+                .models
+                .values()
+                .filter(|model| offered(&serving, &caller, model))
+                .map(|model| card(model))
+                .collect();
             data.sort_by(|a, b| a.id.cmp(&b.id));
             reading::json(&List { object: "list", data })
         }
@@ -58,7 +63,7 @@ pub async fn one(State(app): State<Arc<App>>, Path(id): Path<String>, request: R
     let found = async {
         let caller = reading::caller(&app, &parts).await?;
         let serving = app.serving.load();
-        let model = serving.catalog.models.get(&id).filter(|model| offered(&caller, model));
+        let model = serving.catalog.models.get(&id).filter(|model| offered(&serving, &caller, model));
         model.map(|model| reading::json(&card(model))).ok_or_else(|| {
             Refusal::about(Code::ModelNotFound, "model", format!("The model `{id}` does not exist or is not offered."))
         })
@@ -69,6 +74,6 @@ pub async fn one(State(app): State<Arc<App>>, Path(id): Path<String>, request: R
     }
 }
 
-fn offered(caller: &Caller, model: &Model) -> bool {
-    caller.may_use(&model.name)
+fn offered(serving: &Serving, caller: &Caller, model: &Model) -> bool {
+    caller.may_use(&model.name) && serving.group_of(caller, model).is_some()
 }

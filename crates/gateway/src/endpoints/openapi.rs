@@ -72,7 +72,8 @@ fn summary(path: &str) -> &'static str {
 }
 
 fn parameters(path: &str) -> Value {
-    let in_path = |name: &str| json!([{ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }]);
+    let in_path =
+        |name: &str| json!([{ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }]);
     match path {
         "/v1/models/{id}" => in_path("id"),
         "/v1/usage/{call_id}" => in_path("call_id"),
@@ -90,7 +91,8 @@ fn parameters(path: &str) -> Value {
 }
 
 fn replies(path: &str, access: Access) -> Value {
-    let schema = |name: &str| json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{name}") } } });
+    let schema =
+        |name: &str| json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{name}") } } });
     let text = json!({ "text/plain": { "schema": { "type": "string" } } });
     let content = match path {
         "/v1/chat/completions" => json!({

@@ -6,10 +6,12 @@ use crate::refusal::Refusal;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http::request::Parts;
 use http::{HeaderValue, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::Serialize;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tollgate_wire::error::{Code, Dialect};
 
@@ -37,7 +39,8 @@ pub async fn json_body(app: &App, parts: &Parts, body: Body) -> Result<Bytes, Re
             "A compressed body is not accepted; send it as it is.",
         ));
     }
-    let declared = parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let declared =
+        parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|length| length > limits.body_bytes) {
         return Err(too_large(limits.body_bytes));
     }
@@ -52,6 +55,15 @@ pub async fn json_body(app: &App, parts: &Parts, body: Body) -> Result<Bytes, Re
 
 fn too_large(limit: usize) -> Refusal {
     Refusal::new(Code::BodyTooLarge, format!("The body is larger than {limit} bytes."))
+}
+
+/// A panic of ours ends this request with 500 and nothing else: the connection and everybody's streams go on. A call that
+/// was open reports to the settler as it unwinds.
+pub async fn guarded<T>(work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!("a handler panicked");
+        Err(Refusal::new(Code::Internal, "Something went wrong in the gateway; nothing is charged for this request."))
+    })
 }
 
 /// A refusal as a reply, counted.
@@ -72,5 +84,17 @@ pub fn json(value: &impl Serialize) -> Response {
             tracing::error!(%error, "a reply could not be written");
             Refusal::new(Code::Internal, "The reply could not be written.").into_reply(Dialect::OpenAi, "")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_a_500_for_that_request_only() {
+        let outcome: Result<(), Refusal> = guarded(async { panic!("on purpose") }).await;
+        assert_eq!(outcome.err().map(|refusal| refusal.code), Some(Code::Internal));
+        assert!(guarded(async { Ok(()) }).await.is_ok());
     }
 }

@@ -3,11 +3,15 @@
 use super::{account, chat, health, models, openapi};
 use crate::app::App;
 use crate::refusal::Refusal;
-use axum::Router;
+use axum::extract::State;
 use axum::response::Response;
 use axum::routing::{get, post};
+use axum::{Router, middleware};
+use http::{HeaderName, HeaderValue};
 use std::sync::Arc;
 use tollgate_wire::error::{Code, Dialect};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Who may call a path, and whether it can cost money. Tests walk this list: a path without a line here does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +43,7 @@ pub const PATHS: &[(&str, &str, Access)] = &[
 ];
 
 pub fn router(app: Arc<App>) -> Router {
-    Router::new()
-        .route("/v1/chat/completions", post(chat::completions))
+    let free = Router::new()
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::one))
         .route("/v1/balance", get(account::balance))
@@ -51,8 +54,23 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/openapi.json", get(openapi::page))
         .route("/metrics", get(health::metrics))
         .fallback(no_such_path)
+        .layer(middleware::map_response_with_state(app.clone(), with_request_id));
+    // A paid call names itself.
+    Router::new()
+        .route("/v1/chat/completions", post(chat::completions))
+        .merge(free)
         .method_not_allowed_fallback(no_such_method)
         .with_state(app)
+}
+
+/// Every reply can be named in a question to the operator.
+async fn with_request_id(State(app): State<Arc<App>>, mut reply: Response) -> Response {
+    if !reply.headers().contains_key(REQUEST_ID)
+        && let Ok(id) = HeaderValue::try_from(app.new_call_id().to_string())
+    {
+        reply.headers_mut().insert(REQUEST_ID, id);
+    }
+    reply
 }
 
 /// The operator's own port.

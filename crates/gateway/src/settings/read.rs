@@ -32,10 +32,7 @@ impl Source {
     pub fn load(&self) -> Result<Loaded, Vec<Mistake>> {
         let mistakes = Mistakes::default();
         let name = self.file.display().to_string();
-        let text = std::fs::read_to_string(&self.file).unwrap_or_else(|error| {
-            mistakes.push(file_mistake(&name, &error));
-            String::new()
-        });
+        let text = std::fs::read_to_string(&self.file).map_err(|error| vec![file_mistake(&name, &error)])?;
         let mut form = Form::parse_with(&name, &text, &self.overrides(), &mistakes);
         let settings = self.settings(&mut form);
         let providers = self.providers(&mut form);
@@ -45,7 +42,8 @@ impl Source {
             let known: Vec<&str> = providers.keys().map(String::as_str).collect();
             catalog.unknown_providers(&known).into_iter().for_each(|one| mistakes.push(one));
         }
-        let providers = providers.into_iter().filter_map(|(name, provider)| Some((name, Arc::new(provider?)))).collect();
+        let providers =
+            providers.into_iter().filter_map(|(name, provider)| Some((name, Arc::new(provider?)))).collect();
         let loaded = catalog.map(|catalog| Loaded { settings, serving: Serving { catalog, providers } });
         match (mistakes.result(()), loaded) {
             (Ok(()), Some(loaded)) => Ok(loaded),
@@ -54,9 +52,15 @@ impl Source {
         }
     }
 
-    /// The files whose change means a reload.
-    pub fn watched(&self, settings: &Settings) -> [PathBuf; 2] {
-        [self.file.clone(), settings.catalog_dir.clone()]
+    /// The settings alone, for those who only need to find the store: providers and catalog may be wrong.
+    pub fn load_settings(&self) -> Result<Settings, Vec<Mistake>> {
+        let mistakes = Mistakes::default();
+        let name = self.file.display().to_string();
+        let text = std::fs::read_to_string(&self.file).map_err(|error| vec![file_mistake(&name, &error)])?;
+        let mut form = Form::parse_with(&name, &text, &self.overrides(), &mistakes);
+        let settings = self.settings(&mut form);
+        form.ignore_rest();
+        mistakes.result(settings)
     }
 
     fn overrides(&self) -> Vec<Override> {

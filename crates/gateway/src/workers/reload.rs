@@ -22,7 +22,11 @@ pub async fn reload(app: &App, source: &Source) -> Result<(), Vec<Mistake>> {
         Ok(loaded) => {
             app.metrics.catalog_stale.set(0);
             app.metrics.catalog_loads.inc();
-            tracing::info!(models = loaded.serving.catalog.models.len(), pricing_version = loaded.serving.catalog.pricing_version, "configuration taken over");
+            tracing::info!(
+                models = loaded.serving.catalog.models.len(),
+                pricing_version = loaded.serving.catalog.pricing_version,
+                "configuration taken over"
+            );
             app.serving.store(Arc::new(loaded.serving));
             Ok(())
         }
@@ -49,7 +53,9 @@ pub async fn watch(app: Arc<App>, source: Source) {
     if let Some(watcher) = watcher.as_mut() {
         // The directory of the file, because editors replace files instead of writing into them.
         let dir = source.file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
-        for (path, mode) in [(dir, RecursiveMode::NonRecursive), (&*app.settings.catalog_dir, RecursiveMode::NonRecursive)] {
+        for (path, mode) in
+            [(dir, RecursiveMode::NonRecursive), (&*app.settings.catalog_dir, RecursiveMode::NonRecursive)]
+        {
             if let Err(error) = watcher.watch(path, mode) {
                 tracing::warn!(%error, path = %path.display(), "not watched; use SIGHUP");
             }

@@ -16,7 +16,11 @@ const CLIENT_CLOSED: u16 = 499;
 pub enum Abandoned {
     Call(Box<OpenCall>),
     /// A stream of a provider that bills to the end: it is read on, within bounds, to learn the true usage.
-    Stream { call: Box<OpenCall>, body: Box<Body>, reader: Box<chat::Stream> },
+    Stream {
+        call: Box<OpenCall>,
+        body: Box<Body>,
+        reader: Box<chat::Stream>,
+    },
 }
 
 /// Runs until all senders are gone.

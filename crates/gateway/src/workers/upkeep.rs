@@ -1,4 +1,4 @@
-//! The regular rounds: key book, heart beat, sweep. A round that fails is logged and tried again at its next turn.
+//! The regular rounds: key book, heart beat, sweep, audit. A round that fails is logged and tried again at its next turn.
 
 use crate::app::App;
 use std::sync::Arc;
@@ -10,12 +10,15 @@ use tollgate_store::StoreError;
 const KEYS: Duration = Duration::from_secs(1);
 const BEAT: Duration = Duration::from_secs(5);
 const SWEEP: Duration = Duration::from_secs(10);
+/// The whole ledger is recomputed; what it finds is the metric `ledger_drift`.
+const AUDIT: Duration = Duration::from_secs(3_600);
 
 /// Starts all rounds on the app's tracker.
 pub fn upkeep(app: &Arc<App>) {
     start(app, KEYS, Round::Keys);
     start(app, BEAT, Round::Beat);
     start(app, SWEEP, Round::Sweep);
+    start(app, AUDIT, Round::Audit);
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +26,7 @@ enum Round {
     Keys,
     Beat,
     Sweep,
+    Audit,
 }
 
 fn start(app: &Arc<App>, pause: Duration, round: Round) {
@@ -33,7 +37,7 @@ fn start(app: &Arc<App>, pause: Duration, round: Round) {
         loop {
             tokio::select! {
                 _ = tick.tick() => {}
-                () = worker.stopping.cancelled() => return,
+                () = worker.ended.cancelled() => return,
             }
             if let Err(error) = run(&worker, round).await {
                 tracing::warn!(?round, %error, "a round failed");
@@ -46,11 +50,17 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
     let now = app.world.now_ms();
     match round {
         Round::Keys => app.keys.refresh(&app.store, now).await,
-        Round::Beat => app.store.beat(now).await,
+        Round::Beat => app.store.beat(app.world.steady_ms()).await,
         Round::Sweep => {
-            let swept = app.store.sweep(now).await?;
+            let swept = app.store.sweep(app.world.steady_ms()).await?;
             if swept.expired + swept.orphaned > 0 {
                 tracing::warn!(expired = swept.expired, orphaned = swept.orphaned, "holds resolved by the sweeper");
+            }
+            Ok(())
+        }
+        Round::Audit => {
+            for breach in app.store.verify().await?.breaches {
+                tracing::error!(invariant = breach.invariant, rows = ?breach.rows, "the ledger does not add up");
             }
             Ok(())
         }

@@ -115,7 +115,8 @@ impl Default for Plan {
 
 #[expect(clippy::disallowed_methods, reason = "tests run in real time")]
 fn world() -> World {
-    let now = || i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(0);
+    let now =
+        || i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(0);
     World::new(now, |bytes| {
         use std::io::Read as _;
         std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(bytes)).expect("random bytes");
@@ -184,8 +185,15 @@ impl House {
 
     pub async fn credit(&self, id: &str, pot: Pot, amount: Money) {
         let (reason, actor) = ("test".to_owned(), "test".to_owned());
-        let credit =
-            Credit { id: format!("{id}-{}", self.account), account: self.account, kind: CreditKind::TopUp, pot, amount, reason, actor };
+        let credit = Credit {
+            id: format!("{id}-{}", self.account),
+            account: self.account,
+            kind: CreditKind::TopUp,
+            pot,
+            amount,
+            reason,
+            actor,
+        };
         self.running().app.store.credit(credit).await.expect("credited");
         // Do not wait for the next round of the key book.
         let app = &self.running().app;
@@ -196,8 +204,14 @@ impl House {
         let mut bytes = [0; 24];
         self.running().app.world.fill(&mut bytes);
         let secret = format!("sk-{}", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
-        let mut key =
-            NewKey { account: self.account, name: "test".to_owned(), expires_at: None, models: None, cidrs: None, cap: None };
+        let mut key = NewKey {
+            account: self.account,
+            name: "test".to_owned(),
+            expires_at: None,
+            models: None,
+            cidrs: None,
+            cap: None,
+        };
         change(&mut key);
         self.running().app.store.create_key(key, &secret).await.expect("a key");
         secret

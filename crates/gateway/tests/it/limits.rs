@@ -24,7 +24,10 @@ async fn a_slow_body_is_a_408() {
     );
     socket.write_all(head.as_bytes()).await.expect("sent");
     let mut reply = [0; 12];
-    tokio::time::timeout(Duration::from_secs(5), socket.read_exact(&mut reply)).await.expect("in time").expect("a reply");
+    tokio::time::timeout(Duration::from_secs(5), socket.read_exact(&mut reply))
+        .await
+        .expect("in time")
+        .expect("a reply");
     assert_eq!(&reply, b"HTTP/1.1 408");
 }
 

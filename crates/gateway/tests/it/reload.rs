@@ -70,9 +70,14 @@ async fn mistakes_name_file_line_field_and_reason_all_at_once() {
     let Err(mistakes) = house.source.load() else { panic!("accepted") };
     let all: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
     let all = all.join("\n").replace(&house.dir.display().to_string(), "");
-    for expected in
-        ["/tollgate.toml:1: lisen", "listen", "/tollgate.toml:3: limits.header_time", "/tollgate.toml:5: provider.sim.kind", "/tollgate.toml:6: provider.sim.base_url", "/catalog/models.toml:4: model.a.price.input"]
-    {
+    for expected in [
+        "/tollgate.toml:1: lisen",
+        "listen",
+        "/tollgate.toml:3: limits.header_time",
+        "/tollgate.toml:5: provider.sim.kind",
+        "/tollgate.toml:6: provider.sim.base_url",
+        "/catalog/models.toml:4: model.a.price.input",
+    ] {
         assert!(all.contains(expected), "{expected} is missing in\n{all}");
     }
 }

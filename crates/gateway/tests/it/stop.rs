@@ -23,7 +23,8 @@ async fn a_stream_that_can_finish_finishes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_finish_ends_with_an_error_event_and_is_settled() {
-    let mut house = House::with(Plan { config: "[limits]\ndrain_time = \"500ms\"\n".to_owned(), ..Plan::default() }).await;
+    let mut house =
+        House::with(Plan { config: "[limits]\ndrain_time = \"500ms\"\n".to_owned(), ..Plan::default() }).await;
     let mut reply = house.post(&streamed("[[sim:tokens=500 delay_ms=50]]")).send().await.expect("a reply");
     let call = call_id(&reply);
     let mut text = String::from_utf8_lossy(&reply.chunk().await.expect("a chunk").expect("bytes")).into_owned();

@@ -46,6 +46,8 @@ struct Shared {
     /// Open holds of this replica and when they were taken.
     open: Mutex<HashMap<CallId, i64>>,
     replica: [u8; 16],
+    /// Since when every beat of ours has reached the database; 0 while none does.
+    beating_since: AtomicI64,
     down: AtomicBool,
     commits: AtomicU64,
     committed_ops: AtomicU64,
@@ -68,6 +70,7 @@ impl Shared {
             known_prices: KnownPrices::default(),
             open: Mutex::default(),
             replica,
+            beating_since: AtomicI64::new(0),
             down: AtomicBool::new(false),
             commits: AtomicU64::new(0),
             committed_ops: AtomicU64::new(0),
@@ -88,7 +91,7 @@ impl Shared {
 
 impl Engine {
     pub async fn open(place: &Place, options: Options, world: World) -> Result<(Arc<Self>, Recovered), StoreError> {
-        std::fs::create_dir_all(&place.data_dir)?;
+        crate::owner::make_folder(&place.data_dir)?;
         let owner = crate::owner::own(&place.data_dir)?;
         let replica = crate::owner::replica_id(&place.data_dir, &world)?;
         let (journal, records) = Journal::open(&place.data_dir, options.journal_segment, options.journal_limit)?;

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tokio::sync::oneshot;
 use tokio_postgres::Row;
@@ -63,7 +64,13 @@ impl Engine {
             "{OPEN} WHERE replica <> $2 AND NOT EXISTS (SELECT 1 FROM replica r WHERE r.id = replica AND r.beat_at >= $1)"
         );
         let mine = self.shared.replica.as_slice();
-        let orphaned = self.resolve(&sql, &[&heard, &mine], "replica_lost").await?;
+        // After an outage of the database everybody looks silent. Others are judged only by one who was heard all that time.
+        let beating_since = self.shared.beating_since.load(Ordering::Relaxed);
+        let orphaned = if beating_since > 0 && beating_since <= heard {
+            self.resolve(&sql, &[&heard, &mine], "replica_lost").await?
+        } else {
+            0
+        };
         let retention = i64::try_from(self.options.idem_retention.as_millis()).unwrap_or(i64::MAX);
         let before = now.saturating_sub(retention);
         let forgotten = self.rows("DELETE FROM idem WHERE at < $1 AND done = 1 RETURNING 1", &[&before]).await?;
@@ -101,7 +108,12 @@ impl Engine {
     pub async fn beat(&self, now: i64) -> Result<(), StoreError> {
         let sql = "INSERT INTO replica (id, beat_at) VALUES ($1, $2) \
                    ON CONFLICT (id) DO UPDATE SET beat_at = greatest(replica.beat_at, excluded.beat_at)";
-        self.rows(sql, &[&self.shared.replica.as_slice(), &now]).await?;
+        let since = &self.shared.beating_since;
+        if let Err(error) = self.rows(sql, &[&self.shared.replica.as_slice(), &now]).await {
+            since.store(0, Ordering::Relaxed);
+            return Err(error);
+        }
+        let _ = since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
         // Holds another replica resolved for us are not ours to count any more.
         let open: Vec<Vec<u8>> = lock(&self.shared.open).keys().map(|c| c.0.to_vec()).collect();
         if open.is_empty() {

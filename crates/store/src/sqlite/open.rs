@@ -33,7 +33,7 @@ impl Engine {
     }
 
     fn prepare(dir: &Path, options: Options, world: World) -> Result<(Arc<Self>, Vec<Vec<u8>>), StoreError> {
-        std::fs::create_dir_all(dir)?;
+        crate::owner::make_folder(dir)?;
         let owner = crate::owner::own(dir)?;
         let path = dir.join(FILE);
         let mut conn = connect(&path)?;

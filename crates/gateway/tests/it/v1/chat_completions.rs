@@ -71,7 +71,10 @@ async fn bad_bodies_name_the_field_and_cost_nothing() {
         (json!({ "model": "plain", "messages": [{ "content": "x" }] }), "messages[0].role"),
         (json!({ "model": "plain", "messages": [{ "role": "user", "content": "x" }], "stream": "yes" }), "stream"),
         (json!({ "model": "plain", "messages": [{ "role": "user", "content": "x" }], "max_tokens": -1 }), "max_tokens"),
-        (json!({ "model": "plain", "messages": [{ "role": "user", "content": "x" }], "max_tokens": 1.5 }), "max_tokens"),
+        (
+            json!({ "model": "plain", "messages": [{ "role": "user", "content": "x" }], "max_tokens": 1.5 }),
+            "max_tokens",
+        ),
         (json!({ "model": "plain", "messages": [{ "role": "user", "content": "x" }], "n": 0 }), "n"),
         (json!({ "model": "plain", "messages": [{ "role": "user", "content": "x" }], "n": 1000 }), "n"),
     ];

@@ -62,7 +62,17 @@ async fn events_are_not_held_back_for_the_next_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn odd_framing_from_the_provider_reaches_the_client_clean() {
     let house = House::new().await;
-    for scenario in ["crlf", "comments", "no_done", "after_done", "split_utf8", "u2028", "usage_on_content_chunk", "two_usages", "zero_usage_last"] {
+    for scenario in [
+        "crlf",
+        "comments",
+        "no_done",
+        "after_done",
+        "split_utf8",
+        "u2028",
+        "usage_on_content_chunk",
+        "two_usages",
+        "zero_usage_last",
+    ] {
         let (call, text) = house.stream(&format!("[[sim:{scenario} tokens=5]]")).await;
         assert!(text.trim_end().ends_with("data: [DONE]"), "{scenario}: {text}");
         assert!(!text.contains('\u{FFFD}'), "{scenario}: {text}");

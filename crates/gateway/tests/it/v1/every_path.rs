@@ -34,7 +34,8 @@ async fn paid_paths_refuse_bad_and_too_large_bodies() {
         if *access != Access::Paid {
             continue;
         }
-        let post = || house.http.post(house.url(path)).bearer_auth(&house.key).header("content-type", "application/json");
+        let post =
+            || house.http.post(house.url(path)).bearer_auth(&house.key).header("content-type", "application/json");
         let (status, error) = error_of(post().body("{\"model\":").send().await.expect("a reply")).await;
         assert_eq!((status, error["code"].as_str()), (400, Some("invalid_json")), "{path}");
         let (status, error) = error_of(post().body(vec![b' '; 20_000]).send().await.expect("a reply")).await;
@@ -45,7 +46,8 @@ async fn paid_paths_refuse_bad_and_too_large_bodies() {
         if let Ok(reply) = reply {
             assert_eq!(error_of(reply).await.0, 413, "{path} without a length");
         }
-        let wrong = house.http.post(house.url(path)).bearer_auth(&house.key).header("content-type", "text/plain").body("{}");
+        let wrong =
+            house.http.post(house.url(path)).bearer_auth(&house.key).header("content-type", "text/plain").body("{}");
         let (status, error) = error_of(wrong.send().await.expect("a reply")).await;
         assert_eq!((status, error["code"].as_str()), (415, Some("unsupported_media_type")), "{path}");
     }

@@ -6,7 +6,14 @@ use std::time::{Duration, Instant};
 use tollgate_catalog::Money;
 
 async fn status_with(house: &House, key: &str) -> (u16, String) {
-    let reply = house.http.post(house.url("/v1/chat/completions")).bearer_auth(key).json(&chat("hi")).send().await.expect("a reply");
+    let reply = house
+        .http
+        .post(house.url("/v1/chat/completions"))
+        .bearer_auth(key)
+        .json(&chat("hi"))
+        .send()
+        .await
+        .expect("a reply");
     let status = reply.status().as_u16();
     if status == 200 {
         return (200, String::new());
@@ -22,7 +29,11 @@ async fn a_revoked_key_stops_within_five_seconds() {
     assert_eq!(status_with(&house, &key).await.0, 200);
     let store = &house.running().app.store;
     let keys = store.keys(house.account).await.expect("keys");
-    let id = keys.iter().find(|one| key.starts_with(&one.prefix) && one.hash == tollgate_gateway::keys::hash(&key)).expect("the key").id;
+    let id = keys
+        .iter()
+        .find(|one| key.starts_with(&one.prefix) && one.hash == tollgate_gateway::keys::hash(&key))
+        .expect("the key")
+        .id;
     store.revoke_key(id).await.expect("revoked");
     let began = Instant::now();
     while status_with(&house, &key).await.0 == 200 {

@@ -8,7 +8,8 @@ async fn the_list_is_what_the_key_can_use() {
     let house = House::new().await;
     let body: Value = house.get("/v1/models").send().await.expect("a reply").json().await.expect("JSON");
     assert_eq!(body["object"], "list");
-    let names: Vec<&str> = body["data"].as_array().expect("a list").iter().filter_map(|one| one["id"].as_str()).collect();
+    let names: Vec<&str> =
+        body["data"].as_array().expect("a list").iter().filter_map(|one| one["id"].as_str()).collect();
     assert_eq!(names, ["billed-to-the-end", "no-chat", "paid-only", "plain", "sim-plain", "two-routes"]);
 
     let narrow = house.new_key(|key| key.models = Some(vec!["plain".to_owned()])).await;

@@ -18,7 +18,9 @@ async fn pages_follow_each_other_without_gap_or_overlap() {
     loop {
         let path = format!("/v1/usage?limit=3{before}");
         let page: Value = house.get(&path).send().await.expect("a reply").json().await.expect("JSON");
-        seen.extend(page["data"].as_array().expect("rows").iter().map(|row| row["call_id"].as_str().expect("an id").to_owned()));
+        seen.extend(
+            page["data"].as_array().expect("rows").iter().map(|row| row["call_id"].as_str().expect("an id").to_owned()),
+        );
         match page["next_before"].as_str() {
             Some(next) => before = format!("&before={next}"),
             None => break,
@@ -47,7 +49,10 @@ async fn another_accounts_call_is_not_found() {
     let call = call_id(&house.ask("mine").await);
     house.row(call).await;
     let store = &house.running().app.store;
-    let other = store.create_account(NewAccount { name: "other".to_owned(), ..NewAccount::default() }).await.expect("an account");
+    let other = store
+        .create_account(NewAccount { name: "other".to_owned(), ..NewAccount::default() })
+        .await
+        .expect("an account");
     let key = NewKey { account: other.id, name: String::new(), expires_at: None, models: None, cidrs: None, cap: None };
     store.create_key(key, "sk-other-accounts-key").await.expect("a key");
     let path = house.url(&format!("/v1/usage/{call}"));
