@@ -61,14 +61,39 @@ impl Money {
 /// Dollars in decimal, exact, without trailing zeros: `12.345678901`, `12.5`, `0`, `-0.000000001`.
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = if self.0 < 0 { "-" } else { "" };
-        let nano = self.0.unsigned_abs();
-        let (usd, rest) = (nano / NANO_PER_USD.unsigned_abs(), nano % NANO_PER_USD.unsigned_abs());
-        if rest == 0 {
-            return f.pad(&format!("{sign}{usd}"));
+        // From the last digit on, without the machinery of formatting: this is written into every reply.
+        let mut text = [0u8; 24];
+        let mut at = text.len();
+        let mut rest = self.0.unsigned_abs();
+        let mut decimals = 9;
+        let mut significant = false;
+        let mut put = |at: &mut usize, byte: u8| {
+            *at -= 1;
+            text[*at] = byte;
+        };
+        while decimals > 0 {
+            let digit = (rest % 10) as u8;
+            significant |= digit != 0;
+            if significant {
+                put(&mut at, b'0' + digit);
+            }
+            rest /= 10;
+            decimals -= 1;
         }
-        let decimals = format!("{rest:09}");
-        f.pad(&format!("{sign}{usd}.{}", decimals.trim_end_matches('0')))
+        if significant {
+            put(&mut at, b'.');
+        }
+        loop {
+            put(&mut at, b'0' + (rest % 10) as u8);
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        if self.0 < 0 {
+            put(&mut at, b'-');
+        }
+        f.pad(std::str::from_utf8(&text[at..]).map_err(|_| fmt::Error)?)
     }
 }
 

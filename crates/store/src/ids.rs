@@ -96,11 +96,17 @@ id_type!(
 );
 
 fn encode(bytes: &[u8; 16]) -> [u8; TEXT_LEN] {
+    // In words of 64 bits: ids are written several times per call.
     let value = u128::from_be_bytes(*bytes);
+    let digit = |word: u64, shift: u32| ALPHABET[((word >> shift) & 31) as usize];
+    #[expect(clippy::cast_possible_truncation, reason = "each word takes the digits it holds whole")]
+    let (low, middle, high) = (value as u64, (value >> 60) as u64, (value >> 120) as u64);
     let mut text = [0u8; TEXT_LEN];
-    for (i, slot) in text.iter_mut().enumerate() {
-        let shift = 5 * (TEXT_LEN - 1 - i);
-        *slot = ALPHABET[((value >> shift) & 31) as usize];
+    text[0] = digit(high, 5);
+    text[1] = digit(high, 0);
+    for i in 0..12u32 {
+        text[2 + i as usize] = digit(middle, 55 - 5 * i);
+        text[14 + i as usize] = digit(low, 55 - 5 * i);
     }
     text
 }

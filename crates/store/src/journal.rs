@@ -3,7 +3,7 @@
 //! requests travel (SQLite), the beginning of each call is written here too, before anything is sent.
 //!
 //! Two preallocated segments take turns (space taken in advance still takes closes when the disk is full). A record
-//! is `length, crc32, JSON`; the checksum covers the segment's epoch, so what an earlier turn left behind is never
+//! is `length, crc32, packed fields`; the checksum covers the segment's epoch, so what an earlier turn left behind is never
 //! read again. A segment is free for reuse once every operation in it is committed. Marks (progress of running
 //! calls) have no operation: those still wanted are carried over before their segment is reused.
 
@@ -16,6 +16,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::ids::CallId;
 
+mod pack;
 pub(crate) mod record;
 
 const HEADER: u64 = 16;

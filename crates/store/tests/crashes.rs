@@ -128,7 +128,8 @@ async fn an_outage_refuses_holds_and_passes_by_itself() {
 
 #[tokio::test]
 async fn a_full_journal_refuses_holds() {
-    let tight = Options { journal_limit: 20_000, hold_deadline: Duration::from_millis(100), ..options() };
+    const JOURNAL_LIMIT: u64 = 6_000;
+    let tight = Options { journal_limit: JOURNAL_LIMIT, hold_deadline: Duration::from_millis(100), ..options() };
     let h = House::open_with("sqlite", tight).await;
     let c = h.customer(0, 100_000).await;
     let mut open = Vec::new();
@@ -138,7 +139,7 @@ async fn a_full_journal_refuses_holds() {
     let blocker = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
     blocker.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
     let closings: Vec<_> = open.iter().map(|call| h.store.close(h.ending(&c, *call, 1))).collect();
-    assert!(h.store.gauges().journal_bytes > 20_000);
+    assert!(h.store.gauges().journal_bytes > JOURNAL_LIMIT);
     assert!(matches!(h.store.hold(h.wish(&c, 1)).await, Err(HoldRefused::Unavailable)));
     blocker.execute_batch("ROLLBACK").expect("released");
     for closing in closings {

@@ -1,167 +1,167 @@
-//! What one journal record says. JSON, so that a record can be read by a person after an accident.
+//! What one journal record says. Every call writes two (its hold and its close), so they are packed, not JSON; the reader
+//! is the writer's mirror and lives beside it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use tollgate_catalog::{Money, Price};
 
-use crate::call::{Close, Ending, Hold, Mark, StoredReply, UsageFacts};
+use super::pack::{Pack, Unpack};
+use crate::call::{Close, Counters, Ending, Hold, Mark, StoredReply, UsageFacts};
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::price::KnownPrices;
 
 /// Replies above this size are not journalled: after a crash a repeated request learns the call, not the reply.
 const REPLY_LIMIT: usize = 256 << 10;
 
-#[derive(Serialize, Deserialize)]
-struct Written<'a> {
-    call: CallId,
-    account: AccountId,
-    /// `None`: a mark.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    ending: Option<Ending>,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
-    reason: Cow<'a, str>,
-    charge: Money,
-    row: Cow<'a, UsageFacts>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    price_id: Option<[u8; 16]>,
-    /// Only until the database has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    price: Option<Cow<'a, Price>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    reply: Option<WrittenReply<'a>>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct WrittenReply<'a> {
-    status: u16,
-    content_type: Cow<'a, str>,
-    body: Cow<'a, str>,
-}
-
-/// What is known of a call when it begins, short because every call writes one. Reads back as a mark without a charge.
-#[derive(Serialize)]
-struct Begun<'a> {
-    call: CallId,
-    account: AccountId,
-    charge: Money,
-    row: BegunRow<'a>,
-}
-
-#[derive(Serialize)]
-struct BegunRow<'a> {
-    key: KeyId,
-    at: i64,
-    ended_at: i64,
-    endpoint: &'a str,
-    model: &'a str,
-    status: u16,
-    counters: Nothing,
-    estimated: bool,
-    attempts: u32,
-}
-
-/// All counters at zero.
-#[derive(Serialize)]
-struct Nothing {}
+/// The first byte of a record. Another format gets other bytes.
+const HOLD: u8 = 1;
+const MARK: u8 = 2;
+const CLOSE: u8 = 3;
 
 /// A record read back.
 pub(crate) enum Record {
-    Close { close: Box<Close>, price_id: Option<[u8; 16]> },
-    Mark { mark: Box<Mark>, price_id: Option<[u8; 16]> },
+    Close {
+        close: Box<Close>,
+        price_id: Option<[u8; 16]>,
+    },
+    /// Also what a hold reads back as: a mark without a charge.
+    Mark {
+        mark: Box<Mark>,
+        price_id: Option<[u8; 16]>,
+    },
 }
 
+/// What is known of a call when it begins.
 pub(crate) fn write_hold(hold: &Hold) -> Vec<u8> {
-    write(&Begun {
-        call: hold.call,
-        account: hold.account,
-        charge: Money::ZERO,
-        row: BegunRow {
-            key: hold.key,
-            at: hold.at,
-            ended_at: hold.at,
-            endpoint: hold.endpoint,
-            model: &hold.model,
-            status: 0,
-            counters: Nothing {},
-            estimated: false,
-            attempts: 0,
-        },
-    })
-}
-
-pub(crate) fn write_close(close: &Close, known: &KnownPrices) -> Vec<u8> {
-    let reply = close.reply.as_ref().filter(|r| r.body.len() <= REPLY_LIMIT).and_then(|r| {
-        Some(WrittenReply {
-            status: r.status,
-            content_type: Cow::Borrowed(&r.content_type),
-            body: Cow::Borrowed(std::str::from_utf8(&r.body).ok()?),
-        })
-    });
-    write(&Written {
-        call: close.call,
-        account: close.account,
-        ending: Some(close.ending),
-        reason: Cow::Borrowed(&close.reason),
-        charge: close.charge,
-        row: Cow::Borrowed(&close.row),
-        price_id: price_id(&close.row),
-        price: new_price(&close.row, known),
-        reply,
-    })
+    let mut pack = begin(HOLD, hold.call, hold.account);
+    pack.id(&hold.key.0);
+    pack.signed(hold.at);
+    pack.text(hold.endpoint);
+    pack.text(&hold.model);
+    pack.0
 }
 
 pub(crate) fn write_mark(mark: &Mark, known: &KnownPrices) -> Vec<u8> {
-    write(&Written {
-        call: mark.call,
-        account: mark.account,
-        ending: None,
-        reason: Cow::Borrowed(""),
-        charge: mark.charge,
-        row: Cow::Borrowed(&mark.row),
-        price_id: price_id(&mark.row),
-        price: new_price(&mark.row, known),
-        reply: None,
-    })
+    let mut pack = begin(MARK, mark.call, mark.account);
+    pack.signed(mark.charge.nano());
+    facts(&mut pack, &mark.row, known);
+    pack.0
 }
 
-fn price_id(row: &UsageFacts) -> Option<[u8; 16]> {
-    row.price.as_ref().map(|p| p.id())
+pub(crate) fn write_close(close: &Close, known: &KnownPrices) -> Vec<u8> {
+    let mut pack = begin(CLOSE, close.call, close.account);
+    pack.signed(close.charge.nano());
+    facts(&mut pack, &close.row, known);
+    pack.number(u64::try_from(close.ending.code()).unwrap_or(0));
+    pack.text(&close.reason);
+    let reply = close.reply.as_ref().filter(|reply| reply.body.len() <= REPLY_LIMIT);
+    pack.option(reply, |pack, reply| {
+        pack.number(u64::from(reply.status));
+        pack.text(&reply.content_type);
+        pack.bytes(&reply.body);
+    });
+    pack.0
 }
 
-fn new_price<'a>(row: &'a UsageFacts, known: &KnownPrices) -> Option<Cow<'a, Price>> {
-    row.price.as_deref().filter(|p| !known.has(&p.id())).map(Cow::Borrowed)
+fn begin(kind: u8, call: CallId, account: AccountId) -> Pack {
+    let mut pack = Pack(super::buffer());
+    pack.byte(kind);
+    pack.id(&call.0);
+    pack.id(&account.0);
+    pack
 }
 
-fn write(written: &impl Serialize) -> Vec<u8> {
-    let mut buffer = super::buffer();
-    // Writing to memory cannot fail, and every map in the record has text keys.
-    if let Err(error) = serde_json::to_writer(&mut buffer, written) {
-        tracing::error!(%error, "cannot write a journal record");
-    }
-    buffer
+fn facts(pack: &mut Pack, row: &UsageFacts, known: &KnownPrices) {
+    pack.id(&row.key.0);
+    pack.signed(row.at);
+    pack.signed(row.ended_at);
+    pack.text(&row.endpoint);
+    pack.text(&row.model);
+    pack.option(row.provider.as_deref(), Pack::text);
+    pack.option(row.upstream_model.as_deref(), Pack::text);
+    pack.number(u64::from(row.status));
+    pack.counters(&row.counters);
+    pack.flag(row.estimated);
+    pack.option(row.raw_usage.as_deref(), Pack::text);
+    pack.number(u64::from(row.attempts));
+    pack.option(row.first_byte_ms, |pack, ms| pack.number(u64::from(ms)));
+    pack.option(row.tier.as_deref(), Pack::text);
+    pack.option(row.price.as_ref().map(|price| price.id()), |pack, id| pack.id(&id));
+    // The price itself only until the database has it.
+    let new = row.price.as_deref().filter(|price| !known.has(&price.id()));
+    pack.option(new.and_then(|price| serde_json::to_vec(price).ok()), |pack, json| pack.bytes(&json));
 }
 
 /// `None`: not a record of this version.
 pub(crate) fn read(payload: &[u8]) -> Option<Record> {
-    let written: Written<'_> = serde_json::from_slice(payload)
-        .inspect_err(|error| tracing::error!(%error, "unreadable journal record"))
-        .ok()?;
-    let mut row = written.row.into_owned();
-    row.price = written.price.map(|p| Arc::new(p.into_owned()));
-    let (call, account, charge, price_id) = (written.call, written.account, written.charge, written.price_id);
-    Some(match written.ending {
-        None => Record::Mark { mark: Box::new(Mark { call, account, charge, row }), price_id },
-        Some(ending) => {
-            let reply = written.reply.map(|r| StoredReply {
-                status: r.status,
-                content_type: r.content_type.into_owned(),
-                body: r.body.into_owned().into(),
-            });
-            let reason = written.reason.into_owned();
-            let close = Close { call, account, ending, reason, charge, row, reply };
-            Record::Close { close: Box::new(close), price_id }
+    let record = unpack(&mut Unpack(payload));
+    if record.is_none() {
+        tracing::error!("unreadable journal record");
+    }
+    record
+}
+
+fn unpack(from: &mut Unpack<'_>) -> Option<Record> {
+    let kind = from.byte()?;
+    let (call, account) = (CallId(from.id()?), AccountId(from.id()?));
+    match kind {
+        HOLD => {
+            let row = unpack_begun(from)?;
+            Some(Record::Mark { mark: Box::new(Mark { call, account, charge: Money::ZERO, row }), price_id: None })
         }
-    })
+        MARK => {
+            let charge = Money::from_nano(from.signed()?);
+            let (row, price_id) = unpack_facts(from)?;
+            Some(Record::Mark { mark: Box::new(Mark { call, account, charge, row }), price_id })
+        }
+        CLOSE => {
+            let charge = Money::from_nano(from.signed()?);
+            let (row, price_id) = unpack_facts(from)?;
+            let ending = Ending::from_code(i64::try_from(from.number()?).ok()?);
+            let reason = from.text()?;
+            let reply = from.option(|from| {
+                let status = u16::try_from(from.number()?).ok()?;
+                Some(StoredReply { status, content_type: from.text()?, body: from.bytes()?.to_vec().into() })
+            })?;
+            let close = Close { call, account, ending, reason, charge, row, reply };
+            Some(Record::Close { close: Box::new(close), price_id })
+        }
+        _ => None,
+    }
+}
+
+fn unpack_begun(from: &mut Unpack<'_>) -> Option<UsageFacts> {
+    let (key, at) = (KeyId(from.id()?), from.signed()?);
+    Some(UsageFacts::unanswered(key, at, at, Cow::Owned(from.text()?), from.text()?))
+}
+
+fn unpack_facts(from: &mut Unpack<'_>) -> Option<(UsageFacts, Option<[u8; 16]>)> {
+    let mut row = UsageFacts {
+        key: KeyId(from.id()?),
+        at: from.signed()?,
+        ended_at: from.signed()?,
+        endpoint: Cow::Owned(from.text()?),
+        model: from.text()?,
+        provider: from.option(Unpack::text)?,
+        upstream_model: from.option(Unpack::text)?,
+        status: u16::try_from(from.number()?).ok()?,
+        counters: Counters::default(),
+        estimated: false,
+        raw_usage: None,
+        attempts: 0,
+        first_byte_ms: None,
+        tier: None,
+        price: None,
+    };
+    row.counters = from.counters()?;
+    row.estimated = from.flag()?;
+    row.raw_usage = from.option(Unpack::text)?;
+    row.attempts = u32::try_from(from.number()?).ok()?;
+    row.first_byte_ms = from.option(|from| u32::try_from(from.number()?).ok())?;
+    row.tier = from.option(Unpack::text)?;
+    let price_id = from.option(Unpack::id)?;
+    let price = from.option(|from| serde_json::from_slice::<Price>(from.bytes()?).ok())?;
+    row.price = price.map(Arc::new);
+    Some((row, price_id))
 }

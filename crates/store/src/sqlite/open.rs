@@ -72,7 +72,7 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     conn.set_prepared_statement_cache_capacity(64);
     conn.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 20; PRAGMA foreign_keys = ON; \
-         PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;",
+         PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;",
     )?;
     Ok(conn)
 }

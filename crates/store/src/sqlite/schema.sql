@@ -104,7 +104,6 @@ CREATE TABLE usage (
   tier TEXT,
   PRIMARY KEY (account_id, call_id)
 ) WITHOUT ROWID;
-CREATE INDEX usage_call ON usage (call_id);
 
 CREATE TABLE idem (
   account_id BLOB NOT NULL,

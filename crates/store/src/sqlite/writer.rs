@@ -22,6 +22,9 @@ use crate::ids::CallId;
 const PATIENCE: Duration = Duration::from_millis(20);
 /// The journal is synced when commits have been late for this long.
 const JOURNAL_SYNC: Duration = Duration::from_millis(50);
+/// A first hold waits this long for company. What matters more than the company: on one core the thread that asked goes on
+/// and sends its request before this one takes the core for a commit.
+const GATHER: Duration = Duration::from_millis(1);
 /// How often the watermark of open holds is moved.
 const WATERMARK: Duration = Duration::from_secs(1);
 
@@ -106,6 +109,7 @@ impl Writer {
                 Some(_) => {
                     books.nap = Nap::Awake;
                     let rest = last_commit.map_or(Duration::ZERO, |t| self.pace.saturating_sub(t.elapsed()));
+                    let rest = rest.max(GATHER);
                     if !rest.is_zero() && !books.stop {
                         drop(books);
                         std::thread::sleep(rest);
