@@ -91,7 +91,6 @@ mod tests {
         assert_eq!(cell(&row, "none"), "-");
         assert_eq!(cell(&row, "list"), "x,y");
         assert_eq!(cell(&row, "missing.deep"), "-");
-        assert_eq!(cell(&row, "list"), "x,y");
         assert_eq!(utc(0), "1970-01-01 00:00:00Z");
     }
 }

@@ -10,7 +10,7 @@ use crate::world::World;
 use arc_swap::ArcSwap;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -48,6 +48,8 @@ pub struct App {
     pub tracker: TaskTracker,
     /// Cancelled when the time for open streams is over: each ends with a proper error event.
     pub cut: CancellationToken,
+    /// The same as a flag, for streams that look at it with every piece.
+    pub cutting: AtomicBool,
     /// Cancelled at the beginning of a stop: new calls are refused.
     pub stopping: CancellationToken,
     /// Cancelled when the last call is closed: the regular rounds may end.
@@ -58,6 +60,12 @@ pub struct App {
 }
 
 impl App {
+    /// The time for open calls is over.
+    pub fn cut_calls(&self) {
+        self.cutting.store(true, Ordering::Relaxed);
+        self.cut.cancel();
+    }
+
     pub fn new_call_id(&self) -> CallId {
         self.ids.call()
     }

@@ -64,7 +64,7 @@ async fn stop(app: &App, graceful: GracefulShutdown) {
     tokio::pin!(finished);
     if tokio::time::timeout(app.settings.limits.drain_time, &mut finished).await.is_err() {
         tracing::warn!("calls are still open after the drain time: they are ended now");
-        app.cut.cancel();
+        app.cut_calls();
         let _ = tokio::time::timeout(LAST_EVENT, finished).await;
     }
 }

@@ -13,7 +13,7 @@ use arc_swap::ArcSwap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -106,6 +106,7 @@ pub(crate) fn build(
         ids: maker,
         tracker: TaskTracker::new(),
         cut: CancellationToken::new(),
+        cutting: AtomicBool::new(false),
         stopping: CancellationToken::new(),
         ended: CancellationToken::new(),
         running: AtomicUsize::new(0),
@@ -122,7 +123,7 @@ impl Running {
         self.app.stopping.cancel();
         let _ = self.serving.await;
         // Whatever a cut call left behind still has to be closed.
-        self.app.cut.cancel();
+        self.app.cut_calls();
         while self.app.running.load(Ordering::Relaxed) > 0 && !self.settling.is_finished() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -46,7 +46,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            commit_pace: Duration::from_millis(2),
+            commit_pace: Duration::from_millis(4),
             hold_deadline: Duration::from_secs(2),
             journal_limit: 64 << 20,
             journal_segment: 4 << 20,

@@ -135,7 +135,6 @@ def test_the_providers_400_is_the_callers(client, till):
     till.free(raised.value.request_id, ending="upstream_fault", status=400)
 
 
-@pytest.mark.xfail(strict=True, reason="the gateway drops `param` of a provider's 400")
 def test_the_providers_400_names_its_field(client):
     with pytest.raises(openai.BadRequestError) as raised:
         client.chat.completions.create(**marked("[[sim:error400]]"))
@@ -173,7 +172,6 @@ def test_the_providers_own_trouble_is_ours(client, till, scenario):
     till.free(error.request_id, ending="upstream_fault", status=error.status_code)
 
 
-@pytest.mark.xfail(strict=True, reason="only chat replies carry a request id; the others leave it out, or empty on errors")
 @pytest.mark.parametrize("path", ["/v1/models", "/v1/balance", "/v1/usage", "/v1/models/none", "/v1/usage/call_none", "/nowhere"])
 def test_every_reply_has_a_request_id(house, path):
     _, headers, _ = house.request("GET", path)

@@ -66,13 +66,6 @@ def test_nobody_else_sees_usage_fields(house):
     assert b'"usage":{' not in stream
 
 
-@pytest.mark.xfail(strict=True, reason="the gateway leaves the nulls in that came because it asked for usage itself")
-def test_not_even_the_nulls_of_usage(house):
-    body = b'{"model":"tollgate-demo","stream":true,"messages":[{"role":"user","content":"Hi"}]}'
-    _, _, stream = house.request("POST", "/v1/chat/completions", body)
-    assert b'"usage"' not in stream
-
-
 @pytest.mark.parametrize("usage", [True, False])
 def test_the_helper_accumulates(client, till, usage):
     more = {"stream_options": {"include_usage": True}} if usage else {}
@@ -134,7 +127,6 @@ def test_line_separators_inside_text(client):
     assert text_of(chunks) == "a\u2028b c\u2029d e\u0085f"
 
 
-@pytest.mark.xfail(strict=True, reason="the gateway passes U+2028, U+2029 and U+0085 on unescaped; some clients split lines there")
 def test_line_separators_are_escaped_on_the_wire(house):
     body = b'{"model":"tollgate-demo","stream":true,"messages":[{"role":"user","content":"[[sim:u2028 tokens=3]]"}]}'
     _, _, stream = house.request("POST", "/v1/chat/completions", body)

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame};
 use std::future::Future as _;
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
@@ -37,10 +38,13 @@ pub struct Events {
     phase: Phase,
     /// One timer for heartbeat, longest stream and last word; set again only when it rings.
     timer: Pin<Box<Sleep>>,
-    cut: Pin<Box<WaitForCancellationFutureOwned>>,
-    last_sent: Instant,
+    /// Wakes this stream at the stop. Asked once: the same task goes on polling, so its wake-up stays registered.
+    cut: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    /// Something was sent since the timer last rang.
+    sent: bool,
     ends_at: Instant,
-    heartbeat: Duration,
+    /// Half of the heartbeat: silent for two rings' time at most.
+    ring: Duration,
     marked_at: Option<Instant>,
     marked_tokens: u64,
     since_clocks: u32,
@@ -58,19 +62,19 @@ impl Events {
     pub fn new(call: Call, started: Started) -> Events {
         let limits = &call.app.settings.limits;
         let now = Instant::now();
-        let heartbeat = limits.heartbeat;
+        let ring = limits.heartbeat / 2;
         Events {
             ends_at: now + limits.stream_time,
-            cut: Box::pin(call.app.cut.clone().cancelled_owned()),
+            cut: None,
             call,
             body: Some(started.body),
             reader: started.reader,
             first: Some(started.first),
             fault: started.fault,
             phase: Phase::Streaming,
-            timer: Box::pin(tokio::time::sleep_until(now + heartbeat)),
-            last_sent: now,
-            heartbeat,
+            timer: Box::pin(tokio::time::sleep_until(now + ring)),
+            sent: true,
+            ring,
             marked_at: None,
             marked_tokens: 0,
             since_clocks: 0,
@@ -96,13 +100,13 @@ impl Events {
                 None => (!out.is_empty()).then_some(out),
             };
         }
-        if self.reader.has_output() {
-            self.mark_when_due();
-        }
         self.since_clocks += 1;
-        if self.since_clocks >= CLOCKS_EVERY {
+        let first = self.marked_at.is_none() && self.reader.has_output();
+        if first || self.since_clocks >= CLOCKS_EVERY {
             self.since_clocks = 0;
-            if let Some(last) = self.out_of_time(Instant::now()) {
+            let now = Instant::now();
+            self.mark_when_due(now);
+            if let Some(last) = self.out_of_time(now) {
                 return Some(if out.is_empty() { last } else { [out, last].concat().into() });
             }
         }
@@ -111,7 +115,7 @@ impl Events {
 
     /// Is it time to end, whatever comes from upstream?
     fn out_of_time(&mut self, now: Instant) -> Option<Bytes> {
-        if self.call.app.cut.is_cancelled() {
+        if self.call.app.cutting.load(Ordering::Relaxed) {
             let text = "The server is stopping. What was produced is charged; send the request again.";
             return Some(self.fail(Code::ServerDraining, text, "server_draining"));
         }
@@ -119,9 +123,11 @@ impl Events {
         late.then(|| self.fail(Code::UpstreamTimeout, "The stream took too long.", "stream_too_long"))
     }
 
-    fn mark_when_due(&mut self) {
+    fn mark_when_due(&mut self, now: Instant) {
+        if !self.reader.has_output() {
+            return;
+        }
         let counted = self.reader.counted_output();
-        let now = Instant::now();
         let due = self.marked_at.is_none_or(|at| now - at >= MARK_EVERY) || counted >= self.marked_tokens + MARK_TOKENS;
         if due {
             self.sync();
@@ -203,21 +209,27 @@ impl Events {
 
     /// Nothing from upstream: is a heartbeat due, or is it time to end?
     fn poll_clocks(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
-        let _ = self.cut.as_mut().poll(cx);
+        if self.cut.is_none() {
+            let mut cut = Box::pin(self.call.app.cut.clone().cancelled_owned());
+            let _ = cut.as_mut().poll(cx);
+            self.cut = Some(cut);
+        }
+        if self.call.app.cutting.load(Ordering::Relaxed)
+            && let Some(last) = self.out_of_time(Instant::now())
+        {
+            return Poll::Ready(last);
+        }
         loop {
+            ready!(self.timer.as_mut().poll(cx));
             let now = Instant::now();
+            self.mark_when_due(now);
             if let Some(last) = self.out_of_time(now) {
                 return Poll::Ready(last);
             }
-            ready!(self.timer.as_mut().poll(cx));
-            let now = Instant::now();
-            let due = self.last_sent + self.heartbeat;
-            if now >= due {
-                self.last_sent = now;
-                self.timer.as_mut().reset((now + self.heartbeat).min(self.ends_at));
+            self.timer.as_mut().reset((now + self.ring).min(self.ends_at));
+            if !std::mem::take(&mut self.sent) {
                 return Poll::Ready(Bytes::from_static(chat::HEARTBEAT));
             }
-            self.timer.as_mut().reset(due.min(self.ends_at));
         }
     }
 
@@ -255,7 +267,7 @@ impl Body for Events {
         if this.phase == Phase::Streaming {
             let out = ready!(this.poll_streaming(cx));
             if let Some(out) = out {
-                this.last_sent = Instant::now();
+                this.sent = true;
                 return Poll::Ready(Some(Ok(Frame::data(out))));
             }
         }

@@ -11,6 +11,7 @@ mod prompt;
 mod reply;
 mod request;
 mod seen;
+mod separators;
 mod stream;
 
 pub use ending::{Broken, End, HEARTBEAT, StreamFault, error_event};

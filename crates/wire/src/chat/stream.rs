@@ -4,12 +4,12 @@
 //! (usage it did not ask for, anything after `[DONE]`) or what its SDK would choke on: `id:` and
 //! `retry:` lines, events without data, objects without `choices`.
 
-use super::UpstreamError;
 use super::ending::{Broken, End, StreamFault};
 use super::out::Out;
 use super::part::{Tally, UsageSeen};
 use super::reply::MOST_RAW_USAGE;
 use super::seen::Seen;
+use super::{UpstreamError, separators};
 use crate::json;
 use crate::sse::{self, Cutter, Data, Frame};
 use crate::usage::{ChatUsage, Usage};
@@ -90,9 +90,9 @@ impl Stream {
         };
         let mut out = Out::new(&bytes);
         match self.walk(&bytes, &mut out) {
-            Ok(()) => Ok(out.finish()),
+            Ok(()) => Ok(separators::escaped(out.finish())),
             Err(fault) => {
-                let before = out.finish();
+                let before = separators::escaped(out.finish());
                 Err(self.broken(before, fault))
             }
         }
@@ -304,7 +304,7 @@ impl Stream {
         let frame = Frame { end: bytes.len(), ..frame.clone() };
         let mut out = Out::new(&bytes);
         match self.event(&frame, &mut out) {
-            Ok(()) => Ok(out.finish()),
+            Ok(()) => Ok(separators::escaped(out.finish())),
             // Half an event is a cut, not nonsense.
             Err(StreamFault::Garbage) => Ok(Bytes::new()),
             Err(fault) => Err(fault),
