@@ -23,7 +23,7 @@ pub use condition::Condition;
 pub use face::{Face, Faces, MAX_FACE, Quantities, Unit};
 pub use form::{Mistake, Mistakes, Place};
 pub use fraction::Fraction;
-pub use load::load;
+pub use load::{load, load_for};
 pub use model::{BillingUnit, ENDPOINT_TYPES, Model, Route};
 pub use money::{BadMoney, Money};
 pub use price::{Line, Price, Uncharged};

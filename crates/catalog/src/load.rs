@@ -10,8 +10,18 @@ mod groups;
 mod models;
 mod prices;
 
-/// Reads the files of a catalog (name and text of each). All or nothing: a snapshot, or every mistake.
+/// Reads the files of a catalog (name and text of each). All or nothing: a snapshot, or every mistake. Where its routes
+/// may lead is not asked.
 pub fn load(files: &[(String, String)]) -> Result<Snapshot, Vec<Mistake>> {
+    read(files, None)
+}
+
+/// The same with the providers there are: a route to another one is a mistake like the rest.
+pub fn load_for(files: &[(String, String)], providers: &[&str]) -> Result<Snapshot, Vec<Mistake>> {
+    read(files, Some(providers))
+}
+
+fn read(files: &[(String, String)], providers: Option<&[&str]>) -> Result<Snapshot, Vec<Mistake>> {
     let mistakes = Mistakes::default();
     let mut forms: Vec<Form<'_>> = files.iter().map(|(name, text)| Form::parse(name, text, &mistakes)).collect();
 
@@ -31,6 +41,11 @@ pub fn load(files: &[(String, String)]) -> Result<Snapshot, Vec<Mistake>> {
     }
     for form in forms {
         form.finish();
+    }
+    for route in models.values().flat_map(|model| &model.routes) {
+        if let Some(mistake) = providers.and_then(|known| route.unknown_provider(known)) {
+            mistakes.push(mistake);
+        }
     }
     if !mistakes.is_empty() {
         return Err(mistakes.into_list());

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::{Book, Face, Facts, NoPrice, Place, Price, VendorList};
+use crate::form::did_you_mean;
+use crate::{Book, Face, Facts, Mistake, NoPrice, Place, Price, VendorList};
 
 /// Values of `supported_endpoint_types`.
 pub const ENDPOINT_TYPES: &[&str] = &[
@@ -113,6 +114,17 @@ pub struct Route {
     /// Share of the traffic among routes of one priority; 0 takes none of its own.
     pub weight: u32,
     pub place: Place,
+}
+
+impl Route {
+    /// The mistake of a route to a provider that is not there.
+    pub(crate) fn unknown_provider(&self, known: &[&str]) -> Option<Mistake> {
+        if self.provider.is_empty() || known.contains(&self.provider.as_str()) {
+            return None;
+        }
+        let hint = did_you_mean(&self.provider, known.iter().copied());
+        Some(self.place.mistake("route.provider", format!("no provider is called {:?}{hint}", self.provider)))
+    }
 }
 
 impl Model {

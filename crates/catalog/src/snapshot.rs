@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::form::did_you_mean;
-use crate::{Faces, Fraction, Mistake, Model, Tier};
+use crate::{Faces, Fraction, Model, Tier};
 
 /// A checked catalog.
 #[derive(Clone, Debug)]
@@ -46,19 +45,6 @@ impl Snapshot {
         names.sort_unstable();
         names.dedup();
         names
-    }
-
-    /// A mistake for every route to a provider that is not configured.
-    pub fn unknown_providers(&self, known: &[&str]) -> Vec<Mistake> {
-        let routes = self.models.values().flat_map(|model| &model.routes);
-        routes
-            .filter(|route| !known.contains(&route.provider.as_str()))
-            .map(|route| {
-                let hint = did_you_mean(&route.provider, known.iter().copied());
-                let reason = format!("no provider is called {:?}{hint}", route.provider);
-                route.place.mistake("route.provider", reason)
-            })
-            .collect()
     }
 }
 

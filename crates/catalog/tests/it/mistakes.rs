@@ -1,7 +1,7 @@
 //! What people are told when a catalog is wrong: file, line, field and reason, all at once.
 
-use super::{catalog, lines, mistakes_of};
-use tollgate_catalog::load;
+use super::{lines, mistakes_of};
+use tollgate_catalog::{load, load_for};
 
 #[test]
 fn every_mistake_of_a_file_is_named_at_once() {
@@ -152,11 +152,14 @@ fn one_broken_file_does_not_hide_the_mistakes_of_another() {
 
 #[test]
 fn a_route_to_a_provider_that_is_not_configured_has_a_place() {
-    let catalog = catalog(
-        "[model.m]\nprice = { input = 1, output = 1 }\n[[model.m.route]]\nprovider = 'simm'\nupstream_model = 'm'\n",
-    );
+    // Beside another mistake: neither hides the other.
+    let text =
+        "[model.m]\nprice = { input = 1, output = -1 }\n[[model.m.route]]\nprovider = 'simm'\nupstream_model = 'm'\n";
+    let files = [("test.toml".to_owned(), text.to_owned())];
+    let mistakes = load_for(&files, &["sim", "other"]).expect_err("two mistakes");
+    assert_eq!(mistakes.len(), 2, "{}", lines(&mistakes));
     assert_eq!(
-        lines(&catalog.unknown_providers(&["sim", "other"])),
+        mistakes[1].to_string(),
         "test.toml:3: route.provider: no provider is called \"simm\"; did you mean \"sim\"?"
     );
 }

@@ -59,10 +59,17 @@ fn too_large(limit: usize) -> Refusal {
 
 /// A panic of ours ends this request with 500 and nothing else: the connection and everybody's streams go on. A call that
 /// was open reports to the settler as it unwinds.
-pub async fn guarded<T>(work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
-    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
-        tracing::error!("a handler panicked");
-        Err(Refusal::new(Code::Internal, "Something went wrong in the gateway; nothing is charged for this request."))
+///
+/// Not an `async fn`: that would hold the work twice, and every call would move it.
+pub fn guarded<T>(work: impl Future<Output = Result<T, Refusal>>) -> impl Future<Output = Result<T, Refusal>> {
+    AssertUnwindSafe(work).catch_unwind().map(|outcome| {
+        outcome.unwrap_or_else(|_| {
+            tracing::error!("a handler panicked");
+            Err(Refusal::new(
+                Code::Internal,
+                "Something went wrong in the gateway; nothing is charged for this request.",
+            ))
+        })
     })
 }
 

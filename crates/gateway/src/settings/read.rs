@@ -37,11 +37,8 @@ impl Source {
         let settings = self.settings(&mut form);
         let providers = self.providers(&mut form);
         form.finish();
-        let catalog = self.catalog(&settings.catalog_dir, &mistakes);
-        if let Some(catalog) = &catalog {
-            let known: Vec<&str> = providers.keys().map(String::as_str).collect();
-            catalog.unknown_providers(&known).into_iter().for_each(|one| mistakes.push(one));
-        }
+        let names: Vec<&str> = providers.keys().map(String::as_str).collect();
+        let catalog = self.catalog(&settings.catalog_dir, &names, &mistakes);
         let providers =
             providers.into_iter().filter_map(|(name, provider)| Some((name, Arc::new(provider?)))).collect();
         let loaded = catalog.map(|catalog| Loaded { settings, serving: Serving { catalog, providers } });
@@ -155,7 +152,7 @@ impl Source {
         }
     }
 
-    fn catalog(&self, dir: &Path, mistakes: &Mistakes) -> Option<Snapshot> {
+    fn catalog(&self, dir: &Path, providers: &[&str], mistakes: &Mistakes) -> Option<Snapshot> {
         let files = match catalog_files(dir) {
             Ok(files) => files,
             Err(error) => {
@@ -163,7 +160,9 @@ impl Source {
                 return None;
             }
         };
-        tollgate_catalog::load(&files).map_err(|list| list.into_iter().for_each(|one| mistakes.push(one))).ok()
+        tollgate_catalog::load_for(&files, providers)
+            .map_err(|list| list.into_iter().for_each(|one| mistakes.push(one)))
+            .ok()
     }
 }
 

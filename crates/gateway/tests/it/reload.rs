@@ -77,9 +77,48 @@ async fn mistakes_name_file_line_field_and_reason_all_at_once() {
         "/tollgate.toml:5: provider.sim.kind",
         "/tollgate.toml:6: provider.sim.base_url",
         "/catalog/models.toml:4: model.a.price.input",
+        "no provider is called \"simm\"",
     ] {
         assert!(all.contains(expected), "{expected} is missing in\n{all}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sighup_reads_everything_again() {
+    let house = House::new().await;
+    let loads = || house.running().app.metrics.catalog_loads.get();
+    assert_eq!(loads(), 0);
+    let kill = std::process::Command::new("kill").args(["-HUP", &std::process::id().to_string()]).status();
+    assert!(kill.expect("kill").success());
+    until("the reload", async || loads() == 1).await;
+}
+
+#[test]
+fn every_key_can_be_set_from_the_environment() {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(dir.path().join("catalog")).expect("a folder");
+    std::fs::write(dir.path().join("tollgate.toml"), "[limits]\ncalls = 5\n").expect("written");
+    let load = |pairs: &[(&str, &str)]| {
+        let environment = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let environment = std::sync::Arc::new(environment);
+        tollgate_gateway::settings::Source { file: dir.path().join("tollgate.toml"), environment }.load()
+    };
+    let plain = load(&[]).map_err(|mistakes| mistakes.len()).expect("no mistakes");
+    assert_eq!(plain.settings.limits.calls, 5);
+    let set = load(&[
+        ("TOLLGATE__LISTEN", "127.0.0.1:4000"),
+        ("TOLLGATE__LIMITS__CALLS", "7"),
+        ("TOLLGATE__LIMITS__BODY_BYTES", "1MiB"),
+        ("TOLLGATE__PROVIDER__NEW__KIND", "openai"),
+        ("TOLLGATE__PROVIDER__NEW__BASE_URL", "http://127.0.0.1:1/v1"),
+    ])
+    .map_err(|mistakes| mistakes.len())
+    .expect("no mistakes");
+    assert_eq!((set.settings.listen.port(), set.settings.limits.calls), (4000, 7));
+    assert_eq!(set.settings.limits.body_bytes, 1 << 20);
+    assert!(set.serving.providers.contains_key("new"));
+    let Err(mistakes) = load(&[("TOLLGATE__LIMITS__CALLS", "many")]) else { panic!("accepted") };
+    assert_eq!((mistakes[0].file.as_str(), mistakes[0].field.as_str()), ("TOLLGATE__LIMITS__CALLS", "limits.calls"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
