@@ -45,9 +45,15 @@ pub fn source(config: &Path) -> Source {
     Source { file: config.to_owned(), environment: Arc::new(environment) }
 }
 
+/// One core needs no scheduler that shares work between threads, and pays for it with every call.
 pub fn runtime() -> tokio::runtime::Runtime {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut builder = match cores {
+        1 => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
     #[expect(clippy::expect_used, reason = "nothing can run without it")]
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime")
+    builder.enable_all().build().expect("a runtime")
 }
 
 /// JSON lines on standard error; `TOLLGATE_LOG=debug` shows more.

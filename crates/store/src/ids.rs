@@ -2,6 +2,7 @@
 //! age in every index. The text form is a prefix and 26 lower-case Crockford base32 characters.
 
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::str::FromStr;
 use std::sync::Mutex;
 
@@ -123,6 +124,28 @@ fn decode(text: &str) -> Option<[u8; 16]> {
         value = (value << 5) | digit as u128;
     }
     Some(value.to_be_bytes())
+}
+
+/// A map by id. Ids are ours and random in their last bytes, so those are the hash: nobody can choose them to collide.
+pub(crate) type IdMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<LastBytes>>;
+
+#[derive(Default)]
+pub(crate) struct LastBytes(u64);
+
+impl Hasher for LastBytes {
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(last) = bytes.last_chunk::<8>() {
+            self.0 ^= u64::from_le_bytes(*last);
+        }
+    }
+
+    /// The length of a key says nothing: all ids are as long.
+    fn write_usize(&mut self, _: usize) {}
+
+    fn finish(&self) -> u64 {
+        // Within a millisecond ids count up in their last byte: spread that over the bits a map looks at.
+        self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
 }
 
 /// Makes ids that never repeat and never go back, even when the clock does.

@@ -7,14 +7,13 @@
 //! read again. A segment is free for reuse once every operation in it is committed. Marks (progress of running
 //! calls) have no operation: those still wanted are carried over before their segment is reused.
 
-use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
-use crate::ids::CallId;
+use crate::ids::{CallId, IdMap};
 
 mod pack;
 pub(crate) mod record;
@@ -35,7 +34,7 @@ struct Inner {
     epoch: u64,
     /// Operations up to this one could not be journalled; until they are committed the store takes no holds.
     unwritten_upto: u64,
-    marks: HashMap<CallId, LiveMark>,
+    marks: IdMap<CallId, LiveMark>,
 }
 
 struct Segment {
@@ -74,7 +73,7 @@ impl Journal {
         let records = found.into_iter().flat_map(|(_, records)| records).collect();
         let active = usize::from(segments[1].epoch > segments[0].epoch);
         let epoch = segments[active].epoch;
-        let inner = Inner { segments, active, epoch, unwritten_upto: 0, marks: HashMap::new() };
+        let inner = Inner { segments, active, epoch, unwritten_upto: 0, marks: IdMap::default() };
         Ok((Self { inner: Mutex::new(inner), segment_size, limit }, records))
     }
 

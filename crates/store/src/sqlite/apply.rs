@@ -1,14 +1,12 @@
 //! One group of operations as one transaction: entries and usage rows are inserted one by one with prepared
 //! statements, balances are updated once per account and key.
 
-use std::collections::HashMap;
-
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::ops::{CloseOp, CreditDone, HoldOp, Op, RefusalOp};
 use crate::call::{Ending, UsageFacts};
 use crate::error::StoreError;
-use crate::ids::{AccountId, CallId, KeyId};
+use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::{self, Kind, Pots, op_id};
 use crate::price::KnownPrices;
 
@@ -54,8 +52,8 @@ pub(super) struct Apply<'a> {
     movement: CachedStatement<'a>,
     usage: CachedStatement<'a>,
     next_seq: i64,
-    pub(super) accounts: HashMap<AccountId, AccountDelta>,
-    pub(super) keys: HashMap<KeyId, KeyDelta>,
+    pub(super) accounts: IdMap<AccountId, AccountDelta>,
+    pub(super) keys: IdMap<KeyId, KeyDelta>,
     pub new_prices: Vec<[u8; 16]>,
     /// Holds opened (with their entry) and closed (`None`), for the watermark of open holds.
     pub holds: Vec<(CallId, Option<i64>)>,
@@ -70,8 +68,8 @@ impl<'a> Apply<'a> {
             movement: conn.prepare_cached(MOVE)?,
             usage: conn.prepare_cached(USAGE)?,
             next_seq,
-            accounts: HashMap::new(),
-            keys: HashMap::new(),
+            accounts: IdMap::default(),
+            keys: IdMap::default(),
             new_prices: Vec::new(),
             holds: Vec::new(),
         })

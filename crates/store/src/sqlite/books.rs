@@ -11,7 +11,7 @@ use super::ops::{CloseOp, HoldOp, IdemEnd, Op, Open};
 use crate::account::{Account, Key};
 use crate::call::{Close, Closed, Ending, Hold, HoldRefused, Idem};
 use crate::group::Group;
-use crate::ids::{AccountId, CallId, KeyId};
+use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::{self, Pots};
 
 /// Above this many queued operations new holds are refused: the database does not keep up.
@@ -55,9 +55,9 @@ pub(super) enum Nap {
 }
 
 pub(super) struct Books {
-    pub accounts: HashMap<AccountId, AccountBook>,
-    pub keys: HashMap<KeyId, KeyBook>,
-    pub open: HashMap<CallId, Open>,
+    pub accounts: IdMap<AccountId, AccountBook>,
+    pub keys: IdMap<KeyId, KeyBook>,
+    pub open: IdMap<CallId, Open>,
     pub idem: HashMap<(AccountId, [u8; 32]), IdemBook>,
     /// Grows whenever finished idempotency keys are dropped from memory.
     pub idem_epoch: u64,
@@ -91,9 +91,9 @@ pub(super) enum Decision {
 impl Books {
     pub fn new(last_at: i64) -> Self {
         Self {
-            accounts: HashMap::new(),
-            keys: HashMap::new(),
-            open: HashMap::new(),
+            accounts: IdMap::default(),
+            keys: IdMap::default(),
+            open: IdMap::default(),
             idem: HashMap::new(),
             idem_epoch: 0,
             queue: Vec::new(),

@@ -1,6 +1,5 @@
 //! Opening the embedded engine: one owner, the schema, the books, the journal, then whatever a crash left open.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -13,7 +12,7 @@ use super::read::{self, Readers};
 use super::writer::Writer;
 use super::{Engine, Shared};
 use crate::error::StoreError;
-use crate::ids::{AccountId, CallId, KeyId, Maker};
+use crate::ids::{AccountId, CallId, IdMap, KeyId, Maker};
 use crate::journal::Journal;
 use crate::ledger::{Kind, Pots};
 use crate::report::Recovered;
@@ -94,7 +93,7 @@ fn migrate(conn: &mut Connection) -> Result<(), StoreError> {
 }
 
 /// The books as the database has them: open holds with their accounts and keys; others come when they are used.
-fn load(conn: &Connection) -> Result<(Books, HashMap<CallId, i64>, i64), StoreError> {
+fn load(conn: &Connection) -> Result<(Books, IdMap<CallId, i64>, i64), StoreError> {
     let (last_seq, last_at): (i64, i64) = conn
         .query_row("SELECT seq, at FROM entry ORDER BY seq DESC LIMIT 1", [], |r| Ok((r.get(0)?, r.get(1)?)))
         .optional()?
@@ -104,7 +103,7 @@ fn load(conn: &Connection) -> Result<(Books, HashMap<CallId, i64>, i64), StoreEr
         .optional()?
         .unwrap_or(0);
     let mut books = Books::new(last_at);
-    let mut seqs = HashMap::new();
+    let mut seqs = IdMap::default();
     let mut entries = conn.prepare(
         "SELECT seq, kind, call_id, account_id, key_id, trial, paid, at, price_id, model, endpoint, expires_at, \
          paid_only FROM entry WHERE seq >= ?1 ORDER BY seq",

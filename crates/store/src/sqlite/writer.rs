@@ -2,7 +2,6 @@
 //! lets at least the commit pace pass, because a commit costs the same for one operation and for a hundred.
 //! When the database refuses (disk full, locked), the group stays first in line and is tried again until it works.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,7 +15,7 @@ use super::ops::{Op, Reply};
 use super::{Shared, lock};
 use crate::error::StoreError;
 use crate::group::Group;
-use crate::ids::CallId;
+use crate::ids::{CallId, IdMap};
 
 /// How long a close nobody waits for may stay queued, to share a commit with the next hold.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -34,7 +33,7 @@ pub(super) struct Writer {
     pub pace: Duration,
     pub next_seq: i64,
     /// Entry of each open hold.
-    pub open: HashMap<CallId, i64>,
+    pub open: IdMap<CallId, i64>,
     pub watermark_at: Instant,
     pub wal: PathBuf,
 }
