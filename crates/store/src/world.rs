@@ -51,7 +51,7 @@ impl Default for Options {
             journal_limit: 64 << 20,
             journal_segment: 4 << 20,
             idem_retention: Duration::from_secs(24 * 3600),
-            replica_silence: Duration::from_secs(60),
+            replica_silence: Duration::from_secs(300),
         }
     }
 }

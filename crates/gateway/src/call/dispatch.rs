@@ -31,10 +31,10 @@ pub struct Started {
 }
 
 impl Serving {
-    /// Does the provider this call will go to first go on billing when it is cancelled?
+    /// May this call go to a provider that goes on billing when it is cancelled?
     pub fn bills_on_cancel(&self, call: &Call) -> bool {
-        let first = call.model.routes.iter().min_by_key(|route| route.priority);
-        first.and_then(|route| self.providers.get(&route.provider)).is_some_and(|one| one.settings.bill_on_cancel)
+        let mut providers = call.model.routes.iter().filter_map(|route| self.providers.get(&route.provider));
+        providers.any(|one| one.settings.bill_on_cancel)
     }
 }
 
@@ -51,7 +51,7 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, request: &chat::Reques
             Ok(begun) => return Ok(begun),
             Err(fault) => {
                 note(call, provider, &fault);
-                let go_on = fault.try_other && !fault.maybe_charged;
+                let go_on = fault.try_other && !fault.maybe_charged && Instant::now() < call.deadline;
                 last = Some(fault);
                 if !go_on {
                     break;
@@ -136,8 +136,7 @@ async fn attempt(
 }
 
 async fn whole(call: &mut Call, provider: &Provider, route: &Route, body: Body) -> Result<Begun, Fault> {
-    let until = Instant::now() + call.app.settings.limits.stream_time;
-    let bytes = body.whole(provider.settings.max_reply_bytes, until).await?;
+    let bytes = body.whole(provider.settings.max_reply_bytes, call.deadline).await?;
     call.first_byte_at = Some(call.app.world.now_ms());
     let reply = chat::read_reply(&bytes).map_err(|_| Fault::garbage())?;
     if let Some(error) = &reply.error {
@@ -180,6 +179,10 @@ async fn begin_stream(
         };
         if call.first_byte_at.is_none() {
             call.first_byte_at = Some(call.app.world.now_ms());
+        }
+        // Comments alone can keep a reply alive for ever; the hold does not live that long.
+        if Instant::now() >= call.deadline {
+            return Err(Fault::late());
         }
         match reader.feed(chunk) {
             Ok(first) if first.is_empty() && !reader.saw_done() => {}

@@ -64,7 +64,7 @@ impl Events {
         let now = Instant::now();
         let ring = limits.heartbeat / 2;
         Events {
-            ends_at: now + limits.stream_time,
+            ends_at: call.deadline,
             cut: None,
             call,
             body: Some(started.body),
@@ -261,7 +261,9 @@ impl Body for Events {
         {
             return Poll::Ready(Some(Ok(Frame::data(out))));
         }
-        if let Some(fault) = this.fault.take() {
+        if let Some(fault) = this.fault.take()
+            && this.phase == Phase::Streaming
+        {
             return Poll::Ready(Some(Ok(Frame::data(this.broke(&fault)))));
         }
         if this.phase == Phase::Streaming {

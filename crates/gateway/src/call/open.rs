@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tokio::time::Instant;
 use tollgate_catalog::{Face, Model, Money, Price};
 use tollgate_store::{CallId, Close, Counters, Ending, HoldRefused, Mark, StoredReply, UsageFacts};
 use tollgate_upstream::Provider;
@@ -30,6 +31,8 @@ pub struct OpenCall {
     pub endpoint: &'static str,
     pub quote: Quote,
     pub began: Millis,
+    /// When the call must be over, whatever it does: its hold lives a little longer.
+    pub deadline: Instant,
     pub meter: Meter,
     pub provider: Option<Arc<Provider>>,
     pub upstream_model: String,
@@ -64,6 +67,7 @@ impl Call {
             endpoint: ask.endpoint,
             meter: Meter::new(&model, ask.request.prompt_tokens, ask.request.choices),
             began: quote.at,
+            deadline: Instant::now() + app.settings.limits.stream_time,
             caller,
             model,
             quote,

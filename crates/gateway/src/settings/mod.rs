@@ -27,6 +27,9 @@ pub struct Settings {
     pub limits: Limits,
 }
 
+/// Longer than any provider's `first_byte_time` and `idle_time` should be.
+const LAST_WAIT: Duration = Duration::from_secs(10 * 60);
+
 /// Every limit is set explicitly; none is left to a library's default.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -48,9 +51,9 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// A hold outlives the longest call it can belong to (money.md R11).
+    /// A hold outlives the longest call it can belong to: the last wait for a provider may begin at the call's deadline.
     pub fn hold_life(&self) -> Duration {
-        self.stream_time + self.drain_time + Duration::from_secs(60)
+        self.stream_time + self.drain_time + LAST_WAIT
     }
 }
 

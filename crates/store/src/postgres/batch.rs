@@ -64,6 +64,11 @@ impl Queue {
         number
     }
 
+    /// The number of the last operation that was queued.
+    pub fn pushed(&self) -> u64 {
+        lock(&self.inner).pushed
+    }
+
     pub fn durable(&self) -> u64 {
         lock(&self.inner).durable
     }

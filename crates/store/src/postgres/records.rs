@@ -23,7 +23,8 @@ impl Engine {
     /// Waits until everything queued so far is applied: a caller reads what it wrote.
     async fn flush(&self) -> Result<(), StoreError> {
         let until = tokio::time::Instant::now() + self.options.hold_deadline;
-        while self.shared.queue.waiting().0 > 0 {
+        let queued = self.shared.queue.pushed();
+        while self.shared.queue.durable() < queued {
             if tokio::time::Instant::now() > until {
                 return Err(StoreError::away("the commit takes too long"));
             }

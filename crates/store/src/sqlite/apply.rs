@@ -79,10 +79,17 @@ impl<'a> Apply<'a> {
         self.next_seq
     }
 
-    /// Forgets the unflushed part of an operation that was rolled back.
-    pub fn discard(&mut self) {
+    /// How much has been written, to come back to with [`Apply::discard`].
+    pub fn mark(&self) -> (usize, usize) {
+        (self.holds.len(), self.new_prices.len())
+    }
+
+    /// Forgets what an operation that was rolled back left in memory.
+    pub fn discard(&mut self, (holds, prices): (usize, usize)) {
         self.accounts.clear();
         self.keys.clear();
+        self.holds.truncate(holds);
+        self.new_prices.truncate(prices);
     }
 
     pub(super) fn seq(&mut self) -> i64 {

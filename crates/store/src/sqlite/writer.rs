@@ -166,13 +166,14 @@ impl Writer {
         for (i, op) in batch.ops.iter().enumerate() {
             if isolate {
                 tx.execute_batch("SAVEPOINT one")?;
+                let before = apply.mark();
                 let written = apply.write(op).and_then(|o| apply.flush().map(|()| o));
                 if let Err(error) = &written
                     && is_refusal(error)
                 {
                     tracing::error!(%error, "left out an operation the database refuses");
                     tx.execute_batch("ROLLBACK TO one; RELEASE one")?;
-                    apply.discard();
+                    apply.discard(before);
                     failed.push(batch.first + i as u64);
                     outcomes.push(Outcome::Plain);
                     continue;

@@ -35,7 +35,7 @@ pub struct Customer {
 }
 
 pub fn options() -> Options {
-    Options { journal_segment: 64 << 10, ..Options::default() }
+    Options { journal_segment: 64 << 10, replica_silence: std::time::Duration::from_secs(60), ..Options::default() }
 }
 
 impl House {
