@@ -37,10 +37,8 @@ pub struct Settings {
 /// One kind of traffic.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Shape {
-    /// As many plain calls as go through, from enough connections that a subject which syncs fills its core too.
+    /// As many plain calls as go through.
     Plain,
-    /// The same from few connections: the subject that syncs is idle in between, and each group is small.
-    PlainFew,
     /// 200 plain calls a second, the provider thinks 20 ms.
     Latency20,
     /// 200 plain calls a second, the provider answers at once.
@@ -59,8 +57,7 @@ impl Shape {
 
     fn arguments(self) -> &'static [&'static str] {
         match self {
-            Self::Plain => &["--model", "bench-0-0", "--connections", "256"],
-            Self::PlainFew => &["--model", "bench-0-0", "--connections", "64"],
+            Self::Plain => &["--model", "bench-0-0", "--connections", "64"],
             Self::Latency20 => &["--model", "bench-20-0", "--connections", "16", "--rate", "200"],
             Self::Latency0 => &["--model", "bench-0-0", "--connections", "16", "--rate", "200"],
             Self::Stream => &["--model", "bench-0-200", "--stream", "--connections", "64"],

@@ -48,13 +48,11 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 pub fn print(results: &Results) {
     let kinds = || KINDS.into_iter().filter(|kind| results.rounds.contains_key(&(Shape::Plain, *kind)));
-    for (shape, connections) in [(Shape::Plain, 256), (Shape::PlainFew, 64)] {
-        println!("\nPlain calls, {connections} connections, closed loop");
-        println!("{:>10} {:>10} {:>16} {:>12} {:>12}", "", "calls/s", "calls/core-s", "CPU µs/call", "to proxy");
-        for kind in kinds() {
-            let rate = typical(results, shape, kind, |figures| figures.requests / figures.seconds);
-            work(results, shape, kind, rate, |figures| figures.requests);
-        }
+    println!("\nPlain calls, 64 connections, closed loop");
+    println!("{:>10} {:>10} {:>16} {:>12} {:>12}", "", "calls/s", "calls/core-s", "CPU µs/call", "to proxy");
+    for kind in kinds() {
+        let rate = typical(results, Shape::Plain, kind, |figures| figures.requests / figures.seconds);
+        work(results, Shape::Plain, kind, rate, |figures| figures.requests);
     }
     for (shape, title) in [
         (Shape::Stream, "Streamed events, 64 streams of 200 events as fast as they are taken"),
