@@ -52,8 +52,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    const ALL: [Self; 7] =
-        [Self::Plain, Self::PlainFew, Self::Latency20, Self::Latency0, Self::Stream, Self::Paced, Self::First];
+    const ALL: [Self; 6] = [Self::Plain, Self::Latency20, Self::Latency0, Self::Stream, Self::Paced, Self::First];
 
     fn arguments(self) -> &'static [&'static str] {
         match self {
