@@ -3,15 +3,15 @@
 //! A timer reset per chunk would cost more than the chunk, and so would the clock. So one timer rings every quarter of
 //! the idle limit; a reply that was silent for four rings in a row is idle.
 
-use crate::Fault;
+use crate::{Alarm, Fault};
 use bytes::{Bytes, BytesMut};
 use http_body::Body as _;
 use hyper::body::Incoming;
-use std::future::{Future as _, poll_fn};
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
 
 /// The longest reading of a whole reply when nothing else is said.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
@@ -21,7 +21,7 @@ const LONGEST: Duration = Duration::from_secs(30 * 60);
 pub struct Body {
     inner: Incoming,
     idle: Duration,
-    timer: Option<Pin<Box<Sleep>>>,
+    timer: Option<Alarm>,
     /// Rings since the last chunk.
     silent: u32,
 }
@@ -60,13 +60,13 @@ impl Body {
 
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
         let ring = self.idle / RINGS;
-        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + ring)));
-        while timer.as_mut().poll(cx).is_ready() {
+        let timer = self.timer.get_or_insert_with(|| Alarm::at(Instant::now() + ring));
+        while timer.poll(cx).is_ready() {
             self.silent += 1;
             if self.silent > RINGS {
                 return Poll::Ready(Err(Fault::idle()));
             }
-            timer.as_mut().reset(Instant::now() + ring);
+            timer.set(Instant::now() + ring);
         }
         Poll::Pending
     }

@@ -4,6 +4,7 @@
 //! connections; it knows no price, no account and no database. Secrets enter as [`Secret`] and
 //! leave only inside a request; messages made here are safe to show to a client.
 
+mod alarm;
 mod body;
 mod clean;
 mod client;
@@ -12,6 +13,7 @@ mod openai;
 mod provider;
 mod secret;
 
+pub use alarm::Alarm;
 pub use body::{Body, read_whole};
 pub use clean::safe_text;
 pub use client::{Client, ClientSettings};

@@ -14,10 +14,10 @@ use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::time::{Instant, Sleep};
+use tokio::time::Instant;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use tollgate_store::Ending;
-use tollgate_upstream::{Body as Upstream, Fault};
+use tollgate_upstream::{Alarm, Body as Upstream, Fault};
 use tollgate_wire::chat;
 use tollgate_wire::error::Code;
 
@@ -37,7 +37,7 @@ pub struct Events {
     fault: Option<chat::StreamFault>,
     phase: Phase,
     /// One timer for heartbeat, longest stream and last word; set again only when it rings.
-    timer: Pin<Box<Sleep>>,
+    timer: Alarm,
     /// Wakes this stream at the stop. Asked once: the same task goes on polling, so its wake-up stays registered.
     cut: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     /// Something was sent since the timer last rang.
@@ -72,7 +72,7 @@ impl Events {
             first: Some(started.first),
             fault: started.fault,
             phase: Phase::Streaming,
-            timer: Box::pin(tokio::time::sleep_until(now + ring)),
+            timer: Alarm::at(now + ring),
             sent: true,
             ring,
             marked_at: None,
@@ -92,7 +92,7 @@ impl Events {
             let last = self.upstream_ended();
             if self.phase != Phase::Ended || self.body.is_some() {
                 self.phase = Phase::Closing;
-                self.timer.as_mut().reset(Instant::now() + LAST_WORD);
+                self.timer.set(Instant::now() + LAST_WORD);
             }
             return match last {
                 Some(last) if out.is_empty() => Some(last),
@@ -220,13 +220,13 @@ impl Events {
             return Poll::Ready(last);
         }
         loop {
-            ready!(self.timer.as_mut().poll(cx));
+            ready!(self.timer.poll(cx));
             let now = Instant::now();
             self.mark_when_due(now);
             if let Some(last) = self.out_of_time(now) {
                 return Poll::Ready(last);
             }
-            self.timer.as_mut().reset((now + self.ring).min(self.ends_at));
+            self.timer.set((now + self.ring).min(self.ends_at));
             if !std::mem::take(&mut self.sent) {
                 return Poll::Ready(Bytes::from_static(chat::HEARTBEAT));
             }
@@ -239,7 +239,7 @@ impl Events {
                 match body.poll_chunk(cx) {
                     Poll::Ready(Ok(Some(_))) => {}
                     Poll::Ready(_) => break,
-                    Poll::Pending if self.timer.as_mut().poll(cx).is_ready() => break,
+                    Poll::Pending if self.timer.poll(cx).is_ready() => break,
                     Poll::Pending => return Poll::Pending,
                 }
             }
