@@ -27,6 +27,16 @@ pub struct Hold {
     pub idem: Option<Idem>,
 }
 
+/// A wish to reserve more for a running call, whose deadline stays what it was.
+#[derive(Clone, Copy, Debug)]
+pub struct Extend {
+    pub call: CallId,
+    pub account: AccountId,
+    /// Counts the extensions of this call from 1: the same step is applied once, however often it is asked for.
+    pub step: u32,
+    pub more: Money,
+}
+
 /// A client's idempotency key: the same key must come with the same body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idem {
@@ -34,7 +44,7 @@ pub struct Idem {
     pub fingerprint: [u8; 32],
 }
 
-/// Why there is no hold. Nothing may be sent upstream.
+/// Why there is no hold (nothing may be sent upstream), or why it was not extended (it is as large as it was).
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum HoldRefused {
     #[error("the balance does not cover the call")]
@@ -43,6 +53,9 @@ pub enum HoldRefused {
     KeyCap,
     #[error("no such account or key")]
     NoAccount,
+    /// Of an extension only: the call has ended or never had a hold.
+    #[error("the call has no open hold")]
+    NotOpen,
     #[error("the ledger is not available")]
     Unavailable,
     #[error("the idempotency key was used with another body")]

@@ -126,6 +126,14 @@ pub(crate) fn op_id(id: &[u8; 16], class: u8) -> OpId {
     op
 }
 
+/// Identity of an extension of a running call. The one made by a settlement above the hold has no step.
+pub(crate) fn extend_op_id(call: &[u8; 16], step: u32) -> [u8; 21] {
+    let mut op = [0u8; 21];
+    op[..17].copy_from_slice(&op_id(call, CLASS_EXTEND));
+    op[17..].copy_from_slice(&step.to_be_bytes());
+    op
+}
+
 /// Identity of a credit: made from the caller's own id, so that repeating it is recognised.
 pub(crate) fn credit_op_id(id: &str) -> OpId {
     let hash = crate::account::hash_secret(id);

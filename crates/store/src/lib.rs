@@ -27,7 +27,7 @@ mod world;
 
 pub use account::{Account, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret};
 pub use call::{
-    Close, Closed, Counters, Ending, Hold, HoldRefused, Idem, Mark, Page, StoredReply, UsageFacts, UsageRow,
+    Close, Closed, Counters, Ending, Extend, Hold, HoldRefused, Idem, Mark, Page, StoredReply, UsageFacts, UsageRow,
 };
 pub use error::StoreError;
 pub use group::{Closing, Held};

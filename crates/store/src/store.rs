@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::account::{Account, Credit, Credited, Key, KeyAndAccount, NewAccount, NewKey};
-use crate::call::{Close, Hold, HoldRefused, Mark, Page, UsageFacts, UsageRow};
+use crate::call::{Close, Extend, Hold, HoldRefused, Mark, Page, UsageFacts, UsageRow};
 use crate::error::StoreError;
 use crate::group::{Closing, Held};
 use crate::ids::{AccountId, CallId, KeyId};
@@ -115,6 +115,12 @@ impl Store {
     /// ([`Held::durable`]); on PostgreSQL it is durable when this returns.
     pub async fn hold(&self, hold: Hold) -> Result<Held, HoldRefused> {
         on_engine!(self, e => e.hold(hold).await)
+    }
+
+    /// Reserves more for a call that outgrows its hold, under the same rules; the answer is the whole hold as it is then, and
+    /// durable as that of a hold is. Refused, or asked for a second time: nothing changes.
+    pub async fn extend(&self, extend: Extend) -> Result<Held, HoldRefused> {
+        on_engine!(self, e => e.extend(extend).await)
     }
 
     /// Ends a held call. Survives a crash of the process when this returns; never waits for the database.

@@ -40,6 +40,14 @@ async fn check(table: &str) {
                     Err(other) => panic!("line {number}: {other}"),
                 }
             }
+            "extend" => {
+                match h.extend(h.more(&c, calls[words[1]], number.try_into().expect("a step"), amount(2))).await {
+                    Ok(_) => "ok".to_owned(),
+                    Err(HoldRefused::Insufficient) => "refused".to_owned(),
+                    Err(HoldRefused::NotOpen) => "late".to_owned(),
+                    Err(other) => panic!("line {number}: {other}"),
+                }
+            }
             "close" => {
                 let closed = h.store.close(h.ending(&c, calls[words[1]], amount(2))).await.expect("closed");
                 match (closed.applied, closed.write_off.nano()) {
@@ -86,6 +94,24 @@ async fn a_charge_above_the_hold() {
          hold      C       1  refused             |    0     0    0    0
          hold      C       0  ok                  |    0     0    0    0
          close     C       3  charged 0 lost 3    |    0     0    0    0",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_stream_that_outgrows_its_hold() {
+    check(
+        "top-up    trial  10  ok                  |   10     0    0    0
+         top-up    paid  100  ok                  |   10   100    0    0
+         hold      A       5  ok                  |    5   100    5    0
+         extend    A      10  ok                  |    0    95   10    5
+         extend    A      96  refused             |    0    95   10    5
+         extend    A      45  ok                  |    0    50   10   50
+         close     A      55  charged 55          |    0    55    0    0
+         extend    A       1  late                |    0    55    0    0
+         hold      B       5  ok                  |    0    50    0    5
+         extend    B      40  ok                  |    0    10    0   45
+         close     B     100  charged 55 lost 45  |    0     0    0    0",
     )
     .await;
 }

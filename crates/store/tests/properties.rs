@@ -10,6 +10,7 @@ use tollgate_store::{CallId, CreditKind, Pot};
 enum Step {
     Credit { who: usize, trial: bool, amount: i64 },
     Hold { who: usize, amount: i64, paid_only: bool },
+    Extend { which: usize, amount: i64, again: bool },
     Close { which: usize, charge: i64 },
     Restart,
 }
@@ -19,17 +20,22 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..2usize, any::<bool>(), -60..120i64).prop_map(|(who, trial, amount)| Step::Credit { who, trial, amount }),
         5 => (0..2usize, 0..90i64, prop::bool::weighted(0.2))
             .prop_map(|(who, amount, paid_only)| Step::Hold { who, amount, paid_only }),
+        4 => (any::<prop::sample::Index>(), 0..90i64, prop::bool::weighted(0.3))
+            .prop_map(|(i, amount, again)| Step::Extend { which: i.index(1 << 16), amount, again }),
         5 => (any::<prop::sample::Index>(), 0..120i64).prop_map(|(i, charge)| Step::Close { which: i.index(1 << 16), charge }),
         1 => Just(Step::Restart),
     ]
 }
 
+#[derive(Clone, Copy)]
 struct ModelHold {
     who: usize,
     call: CallId,
     trial: i64,
     paid: i64,
     paid_only: bool,
+    /// How often it was extended.
+    steps: u32,
 }
 
 #[derive(Default)]
@@ -92,10 +98,35 @@ async fn live(steps: Vec<Step>) {
                     Ok(held) => {
                         assert_eq!((held.trial.nano(), held.paid.nano()), (trial, paid));
                         assert_eq!(trial + paid, amount);
-                        model.open.push(ModelHold { who, call: held.call, trial, paid, paid_only });
+                        model.open.push(ModelHold { who, call: held.call, trial, paid, paid_only, steps: 0 });
                     }
                     Err(_) => {
                         assert!(trial + paid < amount, "a hold that fits was refused");
+                        model.pots[who] = before;
+                    }
+                }
+            }
+            Step::Extend { which, amount, again } => {
+                if model.open.is_empty() {
+                    continue;
+                }
+                let which = which % model.open.len();
+                let ModelHold { who, call, trial, paid, paid_only, steps } = model.open[which];
+                if again && steps > 0 {
+                    let held = h.extend(h.more(&customers[who], call, steps, amount)).await.expect("done before");
+                    assert_eq!(held, (trial, paid));
+                    continue;
+                }
+                let before = model.pots[who];
+                let more = model.take(who, amount, paid_only);
+                match h.extend(h.more(&customers[who], call, steps + 1, amount)).await {
+                    Ok(held) => {
+                        assert_eq!((held, more.0 + more.1), ((trial + more.0, paid + more.1), amount));
+                        model.open[which] =
+                            ModelHold { who, call, trial: held.0, paid: held.1, paid_only, steps: steps + 1 };
+                    }
+                    Err(_) => {
+                        assert!(more.0 + more.1 < amount, "an extension that fits was refused");
                         model.pots[who] = before;
                     }
                 }

@@ -194,7 +194,7 @@ fn why_refused(refused: &HoldRefused) -> Refusal {
             format!("The call {first} with this Idempotency-Key is still running."),
         )
         .after(1),
-        HoldRefused::Unavailable | HoldRefused::IdemDone { .. } => Refusal::new(
+        HoldRefused::Unavailable | HoldRefused::NotOpen | HoldRefused::IdemDone { .. } => Refusal::new(
             Code::LedgerUnavailable,
             "The ledger cannot take holds at the moment; nothing was sent and nothing was charged.",
         )

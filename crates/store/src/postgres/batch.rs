@@ -27,10 +27,11 @@ pub(super) struct Pending {
     pub answer: Answer,
 }
 
-/// Who wants to know.
+/// Who wants to know. A hold and an extension answer with the pots of the whole hold.
 pub(super) enum Answer {
     /// The call and its price.
     Hold(CallId, [u8; 16], oneshot::Sender<Result<(i64, i64), HoldRefused>>),
+    Extend(oneshot::Sender<Result<(i64, i64), HoldRefused>>),
     /// The second is told whether there ever was such a hold.
     Close(CallId, oneshot::Sender<Closed>, Option<oneshot::Sender<bool>>),
     Nobody,
@@ -275,6 +276,9 @@ fn answer(shared: &Shared, answer: Answer, outcome: Option<Outcome>) {
             }
             let _ = send.send(verdict);
         }
+        Answer::Extend(send) => {
+            let _ = send.send(outcome.map_or(Err(HoldRefused::Unavailable), hold_verdict));
+        }
         Answer::Close(call, send, known) => {
             lock(&shared.open).remove(&call);
             let applied = outcome.as_ref().is_some_and(|o| o.name == "closed");
@@ -303,6 +307,7 @@ fn hold_verdict(o: Outcome) -> Result<(i64, i64), HoldRefused> {
         ("insufficient", _) => HoldRefused::Insufficient,
         ("key_cap", _) => HoldRefused::KeyCap,
         ("no_account", _) => HoldRefused::NoAccount,
+        ("not_open", _) => HoldRefused::NotOpen,
         ("idem_conflict", _) => HoldRefused::IdemConflict,
         ("idem_running", Some(call)) => HoldRefused::IdemRunning(call),
         ("idem_done", Some(call)) => HoldRefused::IdemDone { call, reply: o.reply },

@@ -9,10 +9,11 @@ use tollgate_catalog::{Money, Price};
 
 use super::batch::{Answer, Pending};
 use super::{Engine, lock};
-use crate::call::{Close, Closed, Ending, Hold, HoldRefused, Mark, UsageFacts, tidy_raw_usage};
+use crate::call::{Close, Closed, Ending, Extend, Hold, HoldRefused, Mark, UsageFacts, tidy_raw_usage};
 use crate::group::{Closing, ClosingWait, Held, HeldWait};
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::journal::record;
+use crate::ledger::extend_op_id;
 
 /// Above this many queued operations nothing new is taken in.
 const QUEUE_LIMIT: usize = 50_000;
@@ -34,13 +35,7 @@ pub(super) fn bytes(bytes: &[u8]) -> String {
 impl Engine {
     pub async fn hold(self: &Arc<Self>, hold: Hold) -> Result<Held, HoldRefused> {
         let shared = &self.shared;
-        let refuse = shared.down.load(Ordering::Acquire)
-            || shared.queue.is_stopped()
-            || shared.queue.len() >= QUEUE_LIMIT
-            || !shared.journal.accepts(shared.queue.durable());
-        if refuse {
-            return Err(HoldRefused::Unavailable);
-        }
+        self.takes_more()?;
         if hold.amount.is_negative() {
             return Err(HoldRefused::Insufficient);
         }
@@ -73,21 +68,45 @@ impl Engine {
         let mut guard =
             Undo { engine: self, hold: Some((hold.call, hold.account, hold.key, hold.model, hold.endpoint)) };
         match tokio::time::timeout(self.options.hold_deadline, receive).await {
-            Ok(Ok(Ok((trial, paid)))) => {
+            Ok(Ok(verdict)) => {
                 guard.hold = None;
-                Ok(Held {
-                    call: hold.call,
-                    trial: Money::from_nano(trial),
-                    paid: Money::from_nano(paid),
-                    wait: HeldWait::Done,
-                })
-            }
-            Ok(Ok(Err(refused))) => {
-                guard.hold = None;
-                Err(refused)
+                verdict.map(|pots| held(hold.call, pots))
             }
             Ok(Err(_)) | Err(_) => Err(HoldRefused::Unavailable),
         }
+    }
+
+    /// A wisher who leaves before the answer needs no undoing: the close ends the whole hold, however large.
+    pub async fn extend(&self, extend: Extend) -> Result<Held, HoldRefused> {
+        self.takes_more()?;
+        if extend.more.is_negative() {
+            return Err(HoldRefused::Insufficient);
+        }
+        let body = json!({
+            "kind": "extend",
+            "op": bytes(&extend_op_id(&extend.call.0, extend.step)),
+            "call": bytes(&extend.call.0),
+            "account": bytes(&extend.account.0),
+            "amount": extend.more.nano(),
+            "at": self.now(),
+            "replica": bytes(&self.shared.replica),
+        });
+        let (send, receive) = oneshot::channel();
+        self.shared.queue.push(Pending { body, answer: Answer::Extend(send) });
+        match tokio::time::timeout(self.options.hold_deadline, receive).await {
+            Ok(Ok(verdict)) => verdict.map(|pots| held(extend.call, pots)),
+            Ok(Err(_)) | Err(_) => Err(HoldRefused::Unavailable),
+        }
+    }
+
+    /// Whether holds can be taken, or made larger, at all.
+    fn takes_more(&self) -> Result<(), HoldRefused> {
+        let shared = &self.shared;
+        let refuse = shared.down.load(Ordering::Acquire)
+            || shared.queue.is_stopped()
+            || shared.queue.len() >= QUEUE_LIMIT
+            || !shared.journal.accepts(shared.queue.durable());
+        if refuse { Err(HoldRefused::Unavailable) } else { Ok(()) }
     }
 
     pub fn close(self: &Arc<Self>, mut close: Close) -> Closing {
@@ -161,6 +180,10 @@ impl Engine {
         });
         shared.queue.push(Pending { body, answer: Answer::Nobody });
     }
+}
+
+fn held(call: CallId, (trial, paid): (i64, i64)) -> Held {
+    Held { call, trial: Money::from_nano(trial), paid: Money::from_nano(paid), wait: HeldWait::Done }
 }
 
 /// Voids a hold whose wisher did not learn that it was granted.

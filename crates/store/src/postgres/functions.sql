@@ -1,17 +1,29 @@
--- The ledger's decisions, next to the rows they are about. The arithmetic is that of ledger.rs.
+-- The ledger's decisions, next to the rows they are about. The arithmetic is that of ledger.rs. Put in place anew at every
+-- start, after the migrations.
 -- Every function takes the account's row lock before anything else of that account, and a group takes all of its
 -- locks in one order, so groups of different replicas wait for each other but never in a circle.
 
-CREATE TYPE tollgate_outcome AS (
-  outcome text, x bigint, y bigint, call bytea, status integer, content_type text, reply bytea
-);
+-- How an amount, for a hold or for more of one, is taken from an account: held (x trial, y paid), or why not.
+CREATE OR REPLACE FUNCTION tollgate_reserve(a account, k key, v_amount bigint, v_paid_only boolean) RETURNS tollgate_outcome
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_trial bigint := CASE WHEN v_paid_only THEN 0 ELSE least(v_amount, a.trial_available) END;
+BEGIN
+  IF k.cap IS NOT NULL AND k.spent::numeric + k.held + v_amount > k.cap THEN
+    RETURN ROW('key_cap', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
+  ELSIF v_amount - v_trial > a.paid_available THEN
+    RETURN ROW('insufficient', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
+  END IF;
+  RETURN ROW('held', v_trial, v_amount - v_trial, NULL, NULL, NULL, NULL)::tollgate_outcome;
+END $$;
 
 -- A hold: held (x trial, y paid), or why not. A call id seen before answers as it did the first time.
-CREATE FUNCTION tollgate_hold(op jsonb) RETURNS tollgate_outcome LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION tollgate_hold(op jsonb) RETURNS tollgate_outcome LANGUAGE plpgsql AS $$
 DECLARE
   a account%ROWTYPE;
   k key%ROWTYPE;
   d idem%ROWTYPE;
+  r tollgate_outcome;
   v_call bytea := (op->>'call')::bytea;
   v_hash bytea := (op->>'key_hash')::bytea;
   v_amount bigint := (op->>'amount')::bigint;
@@ -40,14 +52,12 @@ BEGIN
       RETURN ROW('idem_done', 0, 0, d.call_id, d.status, d.content_type, d.reply)::tollgate_outcome;
     END IF;
   END IF;
-  IF k.cap IS NOT NULL AND k.spent::numeric + k.held + v_amount > k.cap THEN
-    RETURN ROW('key_cap', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
+  r := tollgate_reserve(a, k, v_amount, v_paid_only);
+  IF r.outcome <> 'held' THEN
+    RETURN r;
   END IF;
-  v_trial := CASE WHEN v_paid_only THEN 0 ELSE least(v_amount, a.trial_available) END;
-  v_paid := v_amount - v_trial;
-  IF v_paid > a.paid_available THEN
-    RETURN ROW('insufficient', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
-  END IF;
+  v_trial := r.x;
+  v_paid := r.y;
   v_at := greatest((op->>'at')::bigint, a.last_at);
   IF op ? 'price' THEN
     INSERT INTO price (id, json) VALUES ((op->>'price_id')::bytea, op->>'price') ON CONFLICT DO NOTHING;
@@ -67,8 +77,42 @@ BEGIN
   RETURN ROW('held', v_trial, v_paid, NULL, NULL, NULL, NULL)::tollgate_outcome;
 END $$;
 
+-- More for an open hold: held (x trial, y paid of the whole hold then), or why not. A step seen before changes nothing.
+CREATE OR REPLACE FUNCTION tollgate_extend(op jsonb) RETURNS tollgate_outcome LANGUAGE plpgsql AS $$
+DECLARE
+  a account%ROWTYPE;
+  k key%ROWTYPE;
+  h open_hold%ROWTYPE;
+  r tollgate_outcome;
+  v_op bytea := (op->>'op')::bytea;
+  v_at bigint;
+BEGIN
+  SELECT * INTO h FROM open_hold WHERE call_id = (op->>'call')::bytea AND account_id = (op->>'account')::bytea;
+  IF NOT FOUND THEN
+    RETURN ROW('not_open', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
+  END IF;
+  -- Steps count up; a later one says that this one was asked before.
+  IF EXISTS (SELECT 1 FROM entry WHERE op_id >= v_op AND op_id < h.call_id || '\x03'::bytea) THEN
+    RETURN ROW('held', h.trial, h.paid, NULL, NULL, NULL, NULL)::tollgate_outcome;
+  END IF;
+  SELECT * INTO a FROM account WHERE id = h.account_id;
+  SELECT * INTO k FROM key WHERE id = h.key_id;
+  r := tollgate_reserve(a, k, (op->>'amount')::bigint, h.paid_only);
+  IF r.outcome <> 'held' THEN
+    RETURN r;
+  END IF;
+  v_at := greatest((op->>'at')::bigint, a.last_at);
+  INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, replica)
+  VALUES (v_op, 4, a.id, k.id, r.x, r.y, v_at, (op->>'replica')::bytea);
+  UPDATE open_hold SET trial = trial + r.x, paid = paid + r.y WHERE call_id = h.call_id;
+  UPDATE account SET trial_available = trial_available - r.x, paid_available = paid_available - r.y,
+    trial_held = trial_held + r.x, paid_held = paid_held + r.y, last_at = v_at WHERE id = a.id;
+  UPDATE key SET held = held + r.x + r.y WHERE id = k.id;
+  RETURN ROW('held', h.trial + r.x, h.paid + r.y, NULL, NULL, NULL, NULL)::tollgate_outcome;
+END $$;
+
 -- A close: closed (x captured, y written off); late when it was closed before; unknown when it never was held.
-CREATE FUNCTION tollgate_close(op jsonb) RETURNS tollgate_outcome LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION tollgate_close(op jsonb) RETURNS tollgate_outcome LANGUAGE plpgsql AS $$
 DECLARE
   a account%ROWTYPE;
   h open_hold%ROWTYPE;
@@ -138,7 +182,7 @@ BEGIN
 END $$;
 
 -- A group of operations in order: one statement, one transaction, one outcome per operation.
-CREATE FUNCTION tollgate_apply(ops jsonb) RETURNS SETOF tollgate_outcome LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION tollgate_apply(ops jsonb) RETURNS SETOF tollgate_outcome LANGUAGE plpgsql AS $$
 DECLARE
   op jsonb;
 BEGIN
@@ -147,6 +191,8 @@ BEGIN
   FOR op IN SELECT o FROM jsonb_array_elements(ops) o LOOP
     IF op->>'kind' = 'hold' THEN
       RETURN NEXT tollgate_hold(op);
+    ELSIF op->>'kind' = 'extend' THEN
+      RETURN NEXT tollgate_extend(op);
     ELSIF op->>'kind' = 'close' THEN
       RETURN NEXT tollgate_close(op);
     ELSE
@@ -158,7 +204,7 @@ BEGIN
 END $$;
 
 -- A top-up, adjustment or refund. v_kind as in entry. Answers: applied, before, or what is wrong.
-CREATE FUNCTION tollgate_credit(v_op bytea, v_kind smallint, v_account bytea, v_call bytea, v_trial_pot boolean,
+CREATE OR REPLACE FUNCTION tollgate_credit(v_op bytea, v_kind smallint, v_account bytea, v_call bytea, v_trial_pot boolean,
   v_amount bigint, v_at bigint, v_reference text, v_actor text, v_reason text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   a account%ROWTYPE;

@@ -162,3 +162,8 @@ CREATE VIEW move AS
 CREATE VIEW posting AS
   SELECT seq, account_id, source AS book, amount AS debit, 0::bigint AS credit FROM move WHERE amount <> 0
   UNION ALL SELECT seq, account_id, target, 0, amount FROM move WHERE amount <> 0;
+
+-- What an operation of a group answers; see functions.sql.
+CREATE TYPE tollgate_outcome AS (
+  outcome text, x bigint, y bigint, call bytea, status integer, content_type text, reply bytea
+);

@@ -49,7 +49,7 @@ pub(super) struct Apply<'a> {
     known: &'a KnownPrices,
     /// The statements of every call, looked up once per group.
     hold: CachedStatement<'a>,
-    movement: CachedStatement<'a>,
+    pub(super) movement: CachedStatement<'a>,
     usage: CachedStatement<'a>,
     next_seq: i64,
     pub(super) accounts: IdMap<AccountId, AccountDelta>,
@@ -105,6 +105,7 @@ impl<'a> Apply<'a> {
     pub fn write(&mut self, op: &Op) -> rusqlite::Result<Outcome> {
         match op {
             Op::Hold(hold) => self.hold(hold)?,
+            Op::Extend(extend) => self.extend(extend)?,
             Op::Close(close) => self.close(close)?,
             Op::Refusal(refusal) => self.refusal(refusal)?,
             Op::Account(account, _) => return Ok(Outcome::Done(self.account(account)?)),

@@ -15,7 +15,7 @@ use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::{self, Pots};
 
 /// Above this many queued operations new holds are refused: the database does not keep up.
-const QUEUE_LIMIT: usize = 200_000;
+pub(super) const QUEUE_LIMIT: usize = 200_000;
 
 pub(super) struct AccountBook {
     pub available: Pots,
@@ -140,16 +140,10 @@ impl Books {
         {
             return repeated(known, idem);
         }
-        let amount = hold.amount.nano();
-        if key.cap.is_some_and(|cap| key.spent.saturating_add(key.held).saturating_add(amount) > cap) {
-            return Decision::Refused(HoldRefused::KeyCap);
-        }
-        let Some(pots) = ledger::split_hold(account.available, amount, hold.paid_only) else {
-            return Decision::Refused(HoldRefused::Insufficient);
+        let pots = match reserve(account, key, hold.amount.nano(), hold.paid_only) {
+            Ok(pots) => pots,
+            Err(refused) => return Decision::Refused(refused),
         };
-        account.available = account.available.minus(pots);
-        account.held = account.held.plus(pots);
-        key.held += amount;
         let at = self.tick(now);
         let model = std::mem::take(&mut hold.model);
         self.open.insert(
@@ -158,6 +152,7 @@ impl Books {
                 account: hold.account,
                 key: hold.key,
                 held: pots,
+                extended: None,
                 paid_only: hold.paid_only,
                 at,
                 expires_at: hold.expires_at,
@@ -235,6 +230,23 @@ impl Books {
             self.idem_epoch += 1;
         }
     }
+}
+
+/// Sets money aside, for a hold or for more of one, or says why not.
+pub(super) fn reserve(
+    account: &mut AccountBook,
+    key: &mut KeyBook,
+    amount: i64,
+    paid_only: bool,
+) -> Result<Pots, HoldRefused> {
+    if key.cap.is_some_and(|cap| key.spent.saturating_add(key.held).saturating_add(amount) > cap) {
+        return Err(HoldRefused::KeyCap);
+    }
+    let pots = ledger::split_hold(account.available, amount, paid_only).ok_or(HoldRefused::Insufficient)?;
+    account.available = account.available.minus(pots);
+    account.held = account.held.plus(pots);
+    key.held += amount;
+    Ok(pots)
 }
 
 fn repeated(known: &IdemBook, idem: &Idem) -> Decision {

@@ -6,6 +6,7 @@ mod apply_records;
 mod audit;
 mod books;
 mod calls;
+mod extend;
 mod open;
 mod ops;
 mod read;

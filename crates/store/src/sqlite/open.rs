@@ -20,7 +20,7 @@ use crate::world::{Options, Place, World};
 
 const FILE: &str = "tollgate.db";
 /// Migrations in order; the schema version is how many have run. Never change one that was released.
-const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
 
 impl Engine {
     pub async fn open(place: &Place, options: Options, world: World) -> Result<(Arc<Self>, Recovered), StoreError> {
@@ -119,6 +119,7 @@ fn load(conn: &Connection) -> Result<(Books, IdMap<CallId, i64>, i64), StoreErro
                     account: AccountId(r.get(3)?),
                     key: KeyId(r.get(4)?),
                     held: pots,
+                    extended: None,
                     paid_only: r.get(12)?,
                     at: r.get(7)?,
                     expires_at: r.get(11)?,
@@ -134,7 +135,12 @@ fn load(conn: &Connection) -> Result<(Books, IdMap<CallId, i64>, i64), StoreErro
                 books.open.remove(&call);
                 seqs.remove(&call);
             }
-            Kind::Extend | Kind::WriteOff | Kind::TopUp | Kind::Adjust | Kind::Refund => {}
+            Kind::Extend => {
+                if let Some(open) = books.open.get_mut(&call) {
+                    open.held = open.held.plus(pots);
+                }
+            }
+            Kind::WriteOff | Kind::TopUp | Kind::Adjust | Kind::Refund => {}
         }
     }
     load_owners(conn, &mut books)?;

@@ -10,11 +10,13 @@ use tollgate_catalog::Price;
 use crate::account::{Account, Credit, Key};
 use crate::call::{Ending, Idem, StoredReply, UsageFacts};
 use crate::error::StoreError;
+use crate::group::Group;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::{Pots, Settlement};
 
 pub(super) enum Op {
     Hold(Box<HoldOp>),
+    Extend(Box<ExtendOp>),
     Close(Box<CloseOp>),
     Refusal(Box<RefusalOp>),
     Account(Box<Account>, Reply<()>),
@@ -39,6 +41,15 @@ pub(super) struct HoldOp {
     pub expires_at: i64,
     pub at: i64,
     pub idem: Option<Idem>,
+}
+
+pub(super) struct ExtendOp {
+    pub call: CallId,
+    pub account: AccountId,
+    pub key: KeyId,
+    pub step: u32,
+    pub pots: Pots,
+    pub at: i64,
 }
 
 pub(super) struct CloseOp {
@@ -93,7 +104,10 @@ pub(super) struct CreditDone {
 pub(super) struct Open {
     pub account: AccountId,
     pub key: KeyId,
+    /// The hold and its extensions.
     pub held: Pots,
+    /// The last extension of this process: its step, operation and group.
+    pub extended: Option<(u32, u64, Arc<Group>)>,
     pub paid_only: bool,
     pub at: i64,
     pub expires_at: i64,

@@ -265,6 +265,6 @@ fn answer(op: Op, outcome: Outcome) {
         (Op::Credit(_, reply), _) => send(reply, Err(refused())),
         (Op::ForgetIdem { reply, .. }, Outcome::Count(count)) => send(reply, Ok(count)),
         (Op::ForgetIdem { reply, .. }, _) => send(reply, Err(refused())),
-        (Op::Hold(_) | Op::Close(_) | Op::Refusal(_), _) => {}
+        (Op::Hold(_) | Op::Extend(_) | Op::Close(_) | Op::Refusal(_), _) => {}
     }
 }

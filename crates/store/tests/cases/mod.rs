@@ -46,6 +46,85 @@ pub async fn charge_above_the_hold_is_extended_then_written_off(h: House) {
     h.close().await;
 }
 
+pub async fn an_open_hold_grows(h: House) {
+    let c = h.customer(30, 1_000).await;
+    let call = h.held(&c, 20).await;
+    assert_eq!(h.extend(h.more(&c, call, 1, 50)).await.expect("it fits"), (30, 40), "trial first, as for a hold");
+    assert_eq!(h.extend(h.more(&c, call, 1, 50)).await.expect("it was done"), (30, 40), "once for each step");
+    assert_eq!(h.extend(h.more(&c, call, 2, 30)).await.expect("it fits"), (30, 70));
+    assert_eq!(h.extend(h.more(&c, call, 1, 50)).await.expect("it was done"), (30, 70));
+    assert_eq!(h.pots(&c).await, (0, 930, 30, 70));
+    let closed = h.store.close(h.ending(&c, call, 90)).await.expect("closed");
+    assert_eq!((closed.captured.nano(), closed.write_off.nano()), (90, 0));
+    assert_eq!(h.pots(&c).await, (0, 940, 0, 0), "the rest of hold and extensions came back");
+    let row = h.store.usage_of(c.account, call).await.expect("reading").expect("a row");
+    assert_eq!((row.hold.nano(), row.charge.nano()), (100, 90), "the row shows the hold with its extensions");
+    assert!(matches!(h.extend(h.more(&c, call, 3, 1)).await, Err(HoldRefused::NotOpen)));
+    assert!(matches!(h.extend(h.more(&c, call, 2, 30)).await, Err(HoldRefused::NotOpen)));
+    // An extended call may still cost nothing, or more than all that was held.
+    for (charge, captured, lost) in [(0, 0, 0), (1_000, 940, 60)] {
+        let call = h.held(&c, 10).await;
+        h.extend(h.more(&c, call, 1, 15)).await.expect("it fits");
+        let closed = h.store.close(h.ending(&c, call, charge)).await.expect("closed");
+        assert_eq!((closed.captured.nano(), closed.write_off.nano()), (captured, lost));
+    }
+    h.close().await;
+}
+
+pub async fn an_extension_obeys_the_rules_of_a_hold(h: House) {
+    let c = h.capped_customer(100, 60, Some(120)).await;
+    let mut paid_only = h.wish(&c, 20);
+    paid_only.paid_only = true;
+    let call = h.hold(paid_only).await.expect("a hold").call;
+    let refused = h.extend(h.more(&c, call, 1, 41)).await;
+    assert!(matches!(refused, Err(HoldRefused::Insufficient)), "trial money does not count");
+    assert!(matches!(h.extend(h.more(&c, call, 1, -1)).await, Err(HoldRefused::Insufficient)));
+    assert_eq!(h.extend(h.more(&c, call, 1, 40)).await.expect("a refused step can be asked again"), (0, 60));
+    let other = h.held(&c, 60).await;
+    assert!(matches!(h.extend(h.more(&c, other, 1, 1)).await, Err(HoldRefused::KeyCap)));
+    assert_eq!(h.pots(&c).await, (40, 0, 60, 60), "what was refused changed nothing");
+    let stranger = h.customer(100, 100).await;
+    assert!(matches!(h.extend(h.more(&stranger, call, 2, 1)).await, Err(HoldRefused::NotOpen)));
+    assert!(matches!(h.extend(h.more(&c, h.maker.call(), 1, 1)).await, Err(HoldRefused::NotOpen)));
+    // Nobody ends it: the sweep gives the whole back.
+    h.clock.advance(61_000);
+    assert_eq!(h.store.sweep(h.clock.now()).await.expect("sweep").expired, 2);
+    assert_eq!(h.pots(&c).await, (100, 60, 0, 0));
+    assert!(matches!(h.extend(h.more(&c, call, 2, 1)).await, Err(HoldRefused::NotOpen)));
+    h.close().await;
+}
+
+pub async fn many_extensions_at_once_never_overspend(h: House) {
+    let c = Arc::new(h.customer(100, 900).await);
+    let h = Arc::new(h);
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..40 {
+        let (h, c) = (h.clone(), c.clone());
+        tasks.spawn(async move {
+            let call = h.held(&c, 1).await;
+            let mut held = 1;
+            for step in 1..=10 {
+                match h.extend(h.more(&c, call, step, 7)).await {
+                    Ok((trial, paid)) => held = trial + paid,
+                    Err(HoldRefused::Insufficient) => break,
+                    Err(other) => panic!("{other}"),
+                }
+            }
+            let closed = h.store.close(h.ending(&c, call, held)).await.expect("closed");
+            assert_eq!((closed.captured.nano(), closed.write_off.nano()), (held, 0));
+            held
+        });
+    }
+    let mut captured = 0;
+    while let Some(done) = tasks.join_next().await {
+        captured += done.expect("no panic");
+    }
+    assert!((994..=1_000).contains(&captured), "captured {captured}");
+    let (trial, paid, ..) = h.pots(&c).await;
+    assert_eq!(trial + paid, 1_000 - captured);
+    Arc::into_inner(h).expect("all tasks are done").close().await;
+}
+
 pub async fn a_hold_that_does_not_fit_is_refused(h: House) {
     let c = h.customer(50, 50).await;
     assert!(matches!(h.hold(h.wish(&c, 101)).await, Err(HoldRefused::Insufficient)));
@@ -289,8 +368,10 @@ pub async fn a_restart_keeps_everything(h: House) {
     let c = h.customer(10, 100).await;
     let settled = h.held(&c, 50).await;
     h.store.close(h.ending(&c, settled, 30));
-    let left = h.held(&c, 40).await;
+    let left = h.held(&c, 30).await;
+    h.extend(h.more(&c, left, 1, 10)).await.expect("more");
     let streaming = h.held(&c, 30).await;
+    h.extend(h.more(&c, streaming, 1, 10)).await.expect("more");
     h.store.mark(h.mark(&c, streaming, 12));
     let h = h.reopen().await;
     assert_eq!((h.recovered.voided, h.recovered.settled, h.recovered.dropped), (1, 1, 0));

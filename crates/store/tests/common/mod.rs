@@ -9,8 +9,8 @@ use tempfile::TempDir;
 use tollgate_catalog::{Money, Price};
 use tollgate_store::testing::{HandClock, price};
 use tollgate_store::{
-    AccountId, CallId, Close, Counters, Credit, CreditKind, Ending, Held, Hold, HoldRefused, Idem, Key, KeyId, Mark,
-    NewAccount, NewKey, Options, Place, Pot, Recovered, Store, StoredReply, UsageFacts, ids,
+    AccountId, CallId, Close, Counters, Credit, CreditKind, Ending, Extend, Held, Hold, HoldRefused, Idem, Key, KeyId,
+    Mark, NewAccount, NewKey, Options, Place, Pot, Recovered, Store, StoredReply, UsageFacts, ids,
 };
 
 /// At this price 1,000 input tokens cost one nano-USD, so counters and money are the same number times 1,000.
@@ -163,6 +163,17 @@ impl House {
     /// Holds and returns the call.
     pub async fn held(&self, customer: &Customer, amount: i64) -> CallId {
         self.hold(self.wish(customer, amount)).await.expect("a hold").call
+    }
+
+    pub fn more(&self, customer: &Customer, call: CallId, step: u32, amount: i64) -> Extend {
+        Extend { call, account: customer.account, step, more: Money::from_nano(amount) }
+    }
+
+    /// Extends an open hold and returns it as it is then: trial and paid.
+    pub async fn extend(&self, extend: Extend) -> Result<(i64, i64), HoldRefused> {
+        let mut held = self.store.extend(extend).await?;
+        held.durable().await.map_err(|_| HoldRefused::Unavailable)?;
+        Ok((held.trial.nano(), held.paid.nano()))
     }
 
     pub fn ending(&self, customer: &Customer, call: CallId, charge: i64) -> Close {
