@@ -1,7 +1,7 @@
 //! The public error table: one definition per code, read by the writers of every dialect,
 //! by the documentation and by tests.
 
-use crate::json;
+use crate::json::Object;
 use bytes::Bytes;
 
 /// The format a caller speaks; decides the shape of an error body.
@@ -151,46 +151,37 @@ pub(crate) fn write_body(
     param: Option<&str>,
     request_id: &str,
 ) {
+    let mut body = Object::begin(out);
     match dialect {
-        Dialect::OpenAi => {
-            out.extend_from_slice(br#"{"error":{"message":"#);
-            json::write_str(out, message);
-            out.extend_from_slice(br#","type":"#);
-            json::write_str(out, code.openai_type());
-            out.extend_from_slice(br#","param":"#);
-            match param {
-                Some(param) => json::write_str(out, param),
-                None => out.extend_from_slice(b"null"),
-            }
-            out.extend_from_slice(br#","code":"#);
-            json::write_str(out, code.code());
-            out.extend_from_slice(b"}}");
-        }
+        Dialect::OpenAi => body.object("error", |error| {
+            error.text("message", message);
+            error.text("type", code.openai_type());
+            error.or_null("param", param);
+            error.text("code", code.code());
+        }),
         Dialect::Anthropic => {
-            out.extend_from_slice(br#"{"type":"error","error":{"type":"#);
-            json::write_str(out, code.anthropic_type());
-            out.extend_from_slice(br#","message":"#);
-            json::write_str(out, message);
-            out.extend_from_slice(br#","code":"#);
-            json::write_str(out, code.code());
-            out.extend_from_slice(br#"},"request_id":"#);
-            json::write_str(out, request_id);
-            out.extend_from_slice(b"}");
+            body.text("type", "error");
+            body.object("error", |error| {
+                error.text("type", code.anthropic_type());
+                error.text("message", message);
+                error.text("code", code.code());
+            });
+            body.text("request_id", request_id);
         }
-        Dialect::Gemini => {
-            out.extend_from_slice(br#"{"error":{"code":"#);
-            out.extend_from_slice(code.status().to_string().as_bytes());
-            out.extend_from_slice(br#","message":"#);
-            json::write_str(out, message);
-            out.extend_from_slice(br#","status":"#);
-            json::write_str(out, code.gemini_status());
-            out.extend_from_slice(br#","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"#);
-            json::write_str(out, code.code());
-            out.extend_from_slice(br#","metadata":{"request_id":"#);
-            json::write_str(out, request_id);
-            out.extend_from_slice(b"}}]}}");
-        }
+        Dialect::Gemini => body.object("error", |error| {
+            error.number("code", u64::from(code.status()));
+            error.text("message", message);
+            error.text("status", code.gemini_status());
+            error.array("details", |details| {
+                details.object(|info| {
+                    info.text("@type", "type.googleapis.com/google.rpc.ErrorInfo");
+                    info.text("reason", code.code());
+                    info.object("metadata", |metadata| metadata.text("request_id", request_id));
+                });
+            });
+        }),
     }
+    body.end();
 }
 
 #[cfg(test)]

@@ -5,9 +5,11 @@
 //! depth, allocates nothing, and is tested against serde_json. Unlike it, it does not refuse
 //! lone surrogate escapes or numbers beyond a double: those are the provider's to judge.
 
+mod build;
 mod write;
 
-pub(crate) use write::{Edit, quoted, splice, write_str};
+pub(crate) use build::{Array, Object};
+pub(crate) use write::{Edit, quoted, splice};
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -2,7 +2,7 @@
 
 use crate::count::{Counter, IMAGE, SPOKEN_LETTERS};
 use crate::json::{Broken, Scan};
-use crate::usage::ChatUsage;
+use crate::usage::{Report, Shape};
 use std::ops::Range;
 
 /// What was produced so far.
@@ -120,7 +120,7 @@ pub(crate) struct UsageSeen {
     /// Its place, when it was an object.
     pub place: Option<Range<usize>>,
     /// Its numbers, when their shape was sound.
-    pub read: Option<ChatUsage>,
+    pub read: Option<Report>,
 }
 
 impl UsageSeen {
@@ -129,7 +129,7 @@ impl UsageSeen {
             return scan.skip();
         }
         let start = scan.at();
-        let read = ChatUsage::scan(scan)?;
+        let read = Report::scan(Shape::Chat, scan)?;
         self.place = Some(start..scan.at());
         if read.is_some() {
             self.read = read;

@@ -3,7 +3,7 @@
 use super::UpstreamError;
 use super::part::{Tally, UsageSeen};
 use crate::json::{self, Broken, Scan};
-use crate::usage::Usage;
+use crate::usage::{Report, Usage};
 use bytes::Bytes;
 use std::ops::Range;
 
@@ -40,7 +40,7 @@ pub fn read_reply(body: &Bytes) -> Result<Reply, NotAReply> {
         return Err(NotAReply);
     }
     reply.has_output = tally.output;
-    reply.usage = usage.read.as_ref().and_then(Usage::from_chat);
+    reply.usage = usage.read.as_ref().and_then(Report::usage);
     if let Some(place) = usage.place.filter(|p| p.len() <= MOST_RAW_USAGE) {
         reply.raw_usage = Some(String::from_utf8_lossy(&body[place]).into_owned());
     }

@@ -12,7 +12,7 @@ use super::seen::Seen;
 use super::{UpstreamError, separators};
 use crate::json;
 use crate::sse::{self, Cutter, Data, Frame};
-use crate::usage::{ChatUsage, Usage};
+use crate::usage::{Report, Shape, Usage};
 use bytes::Bytes;
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ pub struct Stream {
     /// The public name as JSON.
     rename_to: Option<Box<[u8]>>,
     tally: Tally,
-    reported: ChatUsage,
+    reported: Report,
     usage: Option<Usage>,
     raw_usage: String,
     /// Output came after the last report.
@@ -66,7 +66,7 @@ impl Stream {
             wants_usage: setup.wants_usage,
             rename_to: setup.rename_to.map(|name| json::quoted(&name).into_boxed_slice()),
             tally: Tally::counting(),
-            reported: ChatUsage::default(),
+            reported: Report::new(Shape::Chat),
             usage: None,
             raw_usage: String::new(),
             output_since: false,
@@ -205,7 +205,7 @@ impl Stream {
             if !self.reported.merge(read) {
                 return;
             }
-            self.usage = Usage::from_chat(&self.reported);
+            self.usage = self.reported.usage();
             self.output_since = false;
         }
         if place.len() <= MOST_RAW_USAGE {
