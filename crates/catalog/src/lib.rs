@@ -16,6 +16,7 @@ mod money;
 mod price;
 mod record;
 mod snapshot;
+pub mod social;
 mod vendor;
 
 pub use book::{Book, Facts, NoPrice, Tier};

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::form::{Form, Mistakes};
+use crate::social::Social;
 use crate::{Fraction, Group, Mistake, Model, Snapshot, snapshot};
 
 mod groups;
 mod models;
 mod prices;
+mod social;
 
 /// Reads the files of a catalog (name and text of each). All or nothing: a snapshot, or every mistake. Where its routes
 /// may lead is not asked.
@@ -39,10 +41,12 @@ fn read(files: &[(String, String)], providers: Option<&[&str]>) -> Result<Snapsh
             models.insert(name, model);
         }
     }
+    let mut platforms = social::read(&mut forms, &groups);
     for form in forms {
         form.finish();
     }
-    for route in models.values().flat_map(|model| &model.routes) {
+    let cells = platforms.iter().flat_map(|platform| &platform.cells).map(|cell| &*cell.model);
+    for route in models.values().chain(cells).flat_map(|model| &model.routes) {
         if let Some(mistake) = providers.and_then(|known| route.unknown_provider(known)) {
             mistakes.push(mistake);
         }
@@ -51,14 +55,22 @@ fn read(files: &[(String, String)], providers: Option<&[&str]>) -> Result<Snapsh
         return Err(mistakes.into_list());
     }
 
-    let version = snapshot::pricing_version(models.values(), &groups);
+    let cells = platforms.iter().flat_map(|platform| &platform.cells).map(|cell| &*cell.model);
+    let version = snapshot::pricing_version(models.values().chain(cells), &groups);
     for model in models.values_mut() {
         build_prices(model, &version, &groups, &mistakes);
     }
+    for cell in platforms.iter_mut().flat_map(|platform| &mut platform.cells) {
+        let model = Arc::make_mut(&mut Arc::make_mut(cell).model);
+        build_prices(model, &version, &groups, &mistakes);
+    }
+    let social = Social::new(platforms);
     let models: BTreeMap<String, Arc<Model>> =
         models.into_iter().map(|(name, model)| (name, Arc::new(model))).collect();
-    let by_name = models.iter().map(|(name, model)| (name.clone(), Arc::clone(model))).collect();
-    mistakes.result(Snapshot { models, pricing_version: version, groups, auto_groups, by_name })
+    // Calls find cells like models; lists of models do not show them.
+    let cells = social.cells().map(|cell| &cell.model);
+    let by_name = models.values().chain(cells).map(|model| (model.name.clone(), Arc::clone(model))).collect();
+    mistakes.result(Snapshot { models, social, pricing_version: version, groups, auto_groups, by_name })
 }
 
 fn build_prices(model: &mut Model, version: &str, groups: &BTreeMap<String, Group>, mistakes: &Mistakes) {

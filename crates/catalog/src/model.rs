@@ -128,6 +128,55 @@ impl Route {
 }
 
 impl Model {
+    /// Something sold by the call that is not a language model; tried at its routes in their order.
+    pub(crate) fn per_call(
+        name: String,
+        book: Book,
+        routes: impl Iterator<Item = (String, String)>,
+        place: Place,
+    ) -> Model {
+        let route = |(at, (provider, upstream_model)): (usize, (String, String))| Route {
+            provider,
+            upstream_model,
+            priority: u32::try_from(at).unwrap_or(u32::MAX),
+            weight: 1,
+            place: place.clone(),
+        };
+        Model {
+            name,
+            description: String::new(),
+            kind: String::new(),
+            context_window: None,
+            max_input_tokens: None,
+            max_output_tokens: None,
+            input_modalities: Vec::new(),
+            output_modalities: Vec::new(),
+            reasoning_efforts: Vec::new(),
+            resolutions: Vec::new(),
+            max_duration_seconds: None,
+            pricing_notes: None,
+            login_required: false,
+            icon: None,
+            tags: Vec::new(),
+            vendor_id: None,
+            owner_by: None,
+            enable_groups: Vec::new(),
+            supported_endpoint_types: Vec::new(),
+            capabilities: Vec::new(),
+            tasks: Vec::new(),
+            billing_unit: BillingUnit::PerCall,
+            default_voice: None,
+            default_response_format: None,
+            speech_input: None,
+            accepted_upload_formats: Vec::new(),
+            requires_topup: false,
+            book,
+            list: None,
+            routes: routes.enumerate().map(route).collect(),
+            place: place.clone(),
+        }
+    }
+
     /// The price of a call with these facts: one of the prices built when the catalog was loaded.
     pub fn price(&self, facts: &Facts<'_>) -> Result<Arc<Price>, NoPrice> {
         self.book.price(facts)

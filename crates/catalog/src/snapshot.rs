@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use crate::social::Social;
 use crate::{Faces, Fraction, Model, Tier};
 
 /// A checked catalog.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     pub models: BTreeMap<String, Arc<Model>>,
+    /// Social data; each cell is sold as a model that is not in `models`.
+    pub social: Social,
     /// Hash of the effective price set: the same for the same prices however the files are arranged.
     pub pricing_version: String,
     pub groups: BTreeMap<String, Group>,
@@ -40,8 +43,8 @@ impl Snapshot {
 
     /// Every provider a route leads to, once, in alphabetical order.
     pub fn providers(&self) -> Vec<&str> {
-        let mut names: Vec<&str> =
-            self.models.values().flat_map(|model| &model.routes).map(|route| route.provider.as_str()).collect();
+        let sold = self.models.values().chain(self.social.cells().map(|cell| &cell.model));
+        let mut names: Vec<&str> = sold.flat_map(|model| &model.routes).map(|route| route.provider.as_str()).collect();
         names.sort_unstable();
         names.dedup();
         names

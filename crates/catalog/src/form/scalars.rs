@@ -246,6 +246,12 @@ impl Form<'_> {
         self.may(key, |value| list_of(value, "a list of texts", |item| text_of(item).map(str::to_owned)))
     }
 
+    /// A list of lists of texts; empty when left out.
+    pub fn text_lists(&mut self, key: &str) -> Vec<Vec<String>> {
+        let texts = |item: &Value| list_of(item, "a list of texts", |text| text_of(text).map(str::to_owned));
+        self.may(key, |value| list_of(value, "a list of lists of texts", texts)).unwrap_or_default()
+    }
+
     /// A list of words, each one of the known ones; empty when left out.
     pub fn words(&mut self, key: &str, known: &[&str]) -> Vec<String> {
         let choices: Vec<(&str, String)> = known.iter().map(|word| (*word, (*word).to_owned())).collect();

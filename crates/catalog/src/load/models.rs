@@ -61,7 +61,7 @@ fn check_name(name: &str, form: &Form<'_>) {
     }
 }
 
-fn enabled_groups(form: &mut Form<'_>, groups: &BTreeMap<String, Group>) -> Vec<String> {
+pub(super) fn enabled_groups(form: &mut Form<'_>, groups: &BTreeMap<String, Group>) -> Vec<String> {
     let Some(mut names) = form.opt_texts("enable_groups") else {
         return vec![Group::DEFAULT.to_owned()];
     };

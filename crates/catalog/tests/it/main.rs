@@ -8,6 +8,7 @@ mod mistakes;
 mod money;
 mod properties;
 mod record;
+mod social;
 mod table;
 mod tiers;
 mod version;
