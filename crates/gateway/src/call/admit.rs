@@ -1,6 +1,6 @@
 //! May this caller have this? Checked before anything is priced, held or sent.
 
-use super::Ask;
+use super::need::Priced;
 use crate::app::{App, Serving};
 use crate::caller::Caller;
 use crate::refusal::Refusal;
@@ -9,15 +9,12 @@ use std::sync::atomic::Ordering;
 use tollgate_catalog::Model;
 use tollgate_wire::error::Code;
 
-/// The endpoint type of specification 2.6 that a model must list to be asked through chat completions.
-const CHAT: &str = "openai";
-
 /// The model and the group it is sold to this caller in.
 pub fn admit<'a>(
     app: &App,
     serving: &'a Serving,
     caller: &'a Caller,
-    ask: &Ask,
+    work: &(impl Priced + ?Sized),
 ) -> Result<(Arc<Model>, &'a str), Refusal> {
     if app.stopping.is_cancelled() {
         return Err(Refusal::new(Code::ServerDraining, "This server is stopping; send the request again.").after(1));
@@ -25,7 +22,7 @@ pub fn admit<'a>(
     if app.running.load(Ordering::Relaxed) >= app.settings.limits.calls {
         return Err(Refusal::new(Code::Overloaded, "Too many calls are running at the moment.").after(1));
     }
-    let name = &ask.request.model;
+    let name = work.model();
     let unknown = || {
         Refusal::about(Code::ModelNotFound, "model", format!("The model `{name}` does not exist or is not offered."))
     };
@@ -38,7 +35,7 @@ pub fn admit<'a>(
             format!("This key may not use the model `{name}`."),
         ));
     }
-    if !model.supports(CHAT) {
+    if !model.supports(work.endpoint_type()) {
         return Err(Refusal::about(
             Code::UnsupportedValue,
             "model",
@@ -55,19 +52,5 @@ pub fn admit<'a>(
             format!("The model `{name}` needs paid credit: top up the account once."),
         ));
     }
-    check_output_limit(model, ask)?;
     Ok((model.clone(), group))
-}
-
-fn check_output_limit(model: &Model, ask: &Ask) -> Result<(), Refusal> {
-    let asked = ask.request.prompt_tokens;
-    match model.context_window {
-        // The estimate leans high, so only what cannot possibly fit is refused here; the provider decides the rest.
-        Some(window) if asked / 4 > window => Err(Refusal::about(
-            Code::ContextLengthExceeded,
-            "messages",
-            format!("The messages have about {asked} tokens; `{}` takes at most {window}.", model.name),
-        )),
-        _ => Ok(()),
-    }
 }

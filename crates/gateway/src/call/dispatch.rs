@@ -1,11 +1,12 @@
 //! Routes in order, until one begins to answer. A fault says whose it is and whether another route may be
-//! tried; once output has begun there is no second try.
+//! tried; once output has begun there is no second try. How one route is asked is the work's affair.
 
+use super::need::Work;
 use super::open::Call;
 use crate::app::Serving;
 use crate::refusal::Refusal;
 use bytes::Bytes;
-use std::sync::Arc;
+use http::HeaderValue;
 use tokio::time::Instant;
 use tollgate_catalog::Route;
 use tollgate_upstream::{Blame, Body, Fault, Provider};
@@ -17,8 +18,14 @@ const TRIES: usize = 3;
 
 /// The answer has begun.
 pub enum Begun {
-    Whole(Bytes),
+    Whole(Whole),
     Stream(Box<Started>),
+}
+
+/// An answer in one piece, metered and ready to go out.
+pub struct Whole {
+    pub content_type: HeaderValue,
+    pub body: Bytes,
 }
 
 /// A stream whose first event is here.
@@ -38,7 +45,7 @@ impl Serving {
     }
 }
 
-pub async fn dispatch(serving: &Serving, call: &mut Call, request: &chat::Request) -> Result<Begun, Refusal> {
+pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> Result<Begun, Refusal> {
     let mut last = None;
     let model = call.model.clone();
     for at in ordered(call).into_iter().take(TRIES) {
@@ -47,7 +54,7 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, request: &chat::Reques
         call.provider = Some(provider.clone());
         call.upstream_model.clone_from(&route.upstream_model);
         call.attempts += 1;
-        match attempt(call, provider, route, request).await {
+        match work.attempt(call, provider, route).await {
             Ok(begun) => return Ok(begun),
             Err(fault) => {
                 note(call, provider, &fault);
@@ -113,86 +120,4 @@ fn order(routes: &[Route], seed: u64) -> Vec<usize> {
         sorted.push(left.remove(chosen.unwrap_or(0)));
     }
     sorted
-}
-
-async fn attempt(
-    call: &mut Call,
-    provider: &Arc<Provider>,
-    route: &Route,
-    request: &chat::Request,
-) -> Result<Begun, Fault> {
-    let body = request.upstream_body(&route.upstream_model);
-    let ask = provider.chat(body, &call.id.to_string());
-    let reply = call.app.client.send(provider, ask).await?;
-    if !reply.status().is_success() {
-        return Err(call.app.client.fault(provider, reply).await);
-    }
-    let body = Body::new(reply.into_body(), provider.settings.idle);
-    if request.stream {
-        begin_stream(call, provider, route, request, body).await
-    } else {
-        whole(call, provider, route, body).await
-    }
-}
-
-async fn whole(call: &mut Call, provider: &Provider, route: &Route, body: Body) -> Result<Begun, Fault> {
-    let bytes = body.whole(provider.settings.max_reply_bytes, call.deadline).await?;
-    call.first_byte_at = Some(call.app.world.now_ms());
-    let reply = chat::read_reply(&bytes).map_err(|_| Fault::garbage())?;
-    if let Some(error) = &reply.error {
-        return Err(provider.kind.error_inside(error));
-    }
-    call.meter.reported = reply.usage;
-    call.meter.report_is_whole = true;
-    call.meter.raw_usage.clone_from(&reply.raw_usage);
-    call.meter.has_output = reply.has_output;
-    call.meter.counted_output = reply.counted_output;
-    let renamed = route.upstream_model != call.model.name;
-    Ok(Begun::Whole(if renamed { reply.with_model(bytes, &call.model.name) } else { bytes }))
-}
-
-/// Waits for the first event, so that an early failure keeps its status and another route can be tried.
-async fn begin_stream(
-    call: &mut Call,
-    provider: &Provider,
-    route: &Route,
-    request: &chat::Request,
-    mut body: Body,
-) -> Result<Begun, Fault> {
-    let mut reader = chat::Stream::new(chat::StreamSetup {
-        wants_usage: request.wants_usage,
-        rename_to: (route.upstream_model != call.model.name).then(|| call.model.name.clone()),
-        max_event_bytes: provider.settings.max_event_bytes,
-    });
-    loop {
-        let Some(chunk) = body.chunk().await? else {
-            return match reader.finish() {
-                // A provider may leave out the last blank line.
-                chat::End::Complete { tail } if reader.saw_done() || !tail.is_empty() => {
-                    Ok(started(tail, None, body, reader))
-                }
-                chat::End::Fault(fault) => Err(Fault::of_stream(provider.kind, &fault)),
-                // Not one event: this was no stream at all.
-                _ if reader.events() == 0 => Err(Fault::garbage()),
-                _ => Err(Fault::truncated()),
-            };
-        };
-        if call.first_byte_at.is_none() {
-            call.first_byte_at = Some(call.app.world.now_ms());
-        }
-        // Comments alone can keep a reply alive for ever; the hold does not live that long.
-        if Instant::now() >= call.deadline {
-            return Err(Fault::late());
-        }
-        match reader.feed(chunk) {
-            Ok(first) if first.is_empty() && !reader.saw_done() => {}
-            Ok(first) => return Ok(started(first, None, body, reader)),
-            Err(broken) if reader.has_output() => return Ok(started(broken.before, Some(broken.fault), body, reader)),
-            Err(broken) => return Err(Fault::of_stream(provider.kind, &broken.fault)),
-        }
-    }
-}
-
-fn started(first: Bytes, fault: Option<chat::StreamFault>, body: Body, reader: chat::Stream) -> Begun {
-    Begun::Stream(Box::new(Started { first, fault, body, reader }))
 }

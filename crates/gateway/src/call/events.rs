@@ -83,7 +83,7 @@ impl Events {
 
     /// Copies what the reader has seen into the call's meter.
     fn sync(&mut self) {
-        self.call.meter.read(&self.reader);
+        self.call.meter.tokens().read(&self.reader);
     }
 
     /// What goes out now, and what it means for the call.

@@ -1,80 +1,101 @@
-//! What a call has used: the provider's own report where there is a plausible one, our own count otherwise.
+//! What a call has used. Each kind of work fills the meter that suits it; the till reads all of them alike, as disjoint
+//! counters.
 
-use tollgate_catalog::Model;
-use tollgate_wire::chat;
+use super::tokens::Tokens;
+use tollgate_catalog::{Face, Price};
+use tollgate_store::Counters;
 use tollgate_wire::usage::Usage;
 
-#[derive(Default, Clone)]
-pub struct Meter {
-    /// Our estimate of the prompt, used when the provider reports nothing.
-    pub prompt_tokens: u64,
-    pub choices: u64,
-    pub reported: Option<Usage>,
-    pub raw_usage: Option<String>,
-    /// No output came after the report, so it covers everything.
-    pub report_is_whole: bool,
-    pub counted_output: u64,
-    pub has_output: bool,
-    /// Reported values above what the model can do are not believed.
-    pub input_limit: u64,
-    pub output_limit: u64,
+#[derive(Clone, Default)]
+pub enum Meter {
+    /// Nothing came out: no charge, whatever was sent in.
+    #[default]
+    Nothing,
+    /// Tokens, of which the provider reports or we count as they pass.
+    Tokens(Tokens),
+    /// Something that is known when the answer is there: calls, images, characters, seconds.
+    Known { used: Counters, estimated: bool, raw_usage: Option<String> },
 }
 
 impl Meter {
-    pub fn new(model: &Model, prompt_tokens: u64, choices: u64) -> Meter {
-        Meter {
-            prompt_tokens,
-            choices,
-            input_limit: model.context_window.unwrap_or(u64::MAX),
-            output_limit: model.max_output_tokens.unwrap_or(u64::MAX).saturating_mul(choices),
-            ..Meter::default()
+    /// No charge, whatever was sent in.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Meter::Nothing => true,
+            Meter::Tokens(tokens) => tokens.is_empty(),
+            Meter::Known { used, .. } => *used == Counters::default(),
         }
-    }
-
-    /// Takes over what a stream has shown so far.
-    pub fn read(&mut self, reader: &chat::Stream) {
-        self.reported = reader.usage().copied();
-        self.raw_usage = reader.raw_usage().map(str::to_owned);
-        self.report_is_whole = reader.usage_is_current();
-        self.counted_output = reader.counted_output();
-        self.has_output = reader.has_output();
     }
 
     /// What is charged for, and whether we had to count it ourselves.
-    pub fn measured(&self) -> (Usage, bool) {
-        match self.reported {
-            Some(usage) if self.plausible(&usage) && self.report_is_whole => (usage, false),
-            // Reported in the middle of a stream that broke later: whichever is more.
-            Some(usage) if self.plausible(&usage) && usage.output_total() >= self.counted_output => (usage, true),
-            _ => (self.counted(), true),
+    pub fn measured(&self) -> (Counters, bool) {
+        match self {
+            Meter::Nothing => (Counters::default(), false),
+            Meter::Tokens(tokens) => {
+                let (usage, estimated) = tokens.measured();
+                (counters(&usage), estimated)
+            }
+            Meter::Known { used, estimated, .. } => (*used, *estimated),
         }
     }
 
-    /// Nothing came out: no charge, whatever was sent in.
-    pub fn is_empty(&self) -> bool {
-        !self.has_output && self.counted_output == 0 && self.reported.is_none_or(|usage| usage.output_total() == 0)
+    /// What a call without a charge has to show: the provider's own report.
+    pub fn reported(&self) -> Counters {
+        match self {
+            Meter::Tokens(Tokens { reported: Some(usage), .. }) => counters(usage),
+            _ => Counters::default(),
+        }
     }
 
-    fn counted(&self) -> Usage {
-        // A stream that was cut may still have told its input.
-        let input = self.reported.filter(|usage| self.input_plausible(usage) && usage.input_total() > 0);
-        let mut usage = input.unwrap_or(Usage { input: self.prompt_tokens, ..Usage::default() });
-        usage.output = self.counted_output;
-        usage.reasoning = 0;
-        usage.image_output = 0;
-        usage.audio_output = 0;
-        usage
+    pub fn raw_usage(&self) -> Option<&str> {
+        match self {
+            Meter::Nothing => None,
+            Meter::Tokens(Tokens { raw_usage, .. }) | Meter::Known { raw_usage, .. } => raw_usage.as_deref(),
+        }
     }
 
-    fn input_plausible(&self, usage: &Usage) -> bool {
-        usage.input_total() <= self.input_limit
+    /// The token meter; a meter of another kind becomes one.
+    pub fn tokens(&mut self) -> &mut Tokens {
+        if !matches!(self, Meter::Tokens(_)) {
+            *self = Meter::Tokens(Tokens::default());
+        }
+        match self {
+            Meter::Tokens(tokens) => tokens,
+            _ => unreachable!("made a token meter above"),
+        }
     }
+}
 
-    fn plausible(&self, usage: &Usage) -> bool {
-        let all = usage.input_total().saturating_add(usage.output_total());
-        // Output without any tokens reported for it is a report that says nothing.
-        let says_something = usage.output_total() > 0 || !self.has_output;
-        all > 0 && says_something && self.input_plausible(usage) && usage.output_total() <= self.output_limit
+/// Everything that went in, in tokens: what tiers for long input go by.
+pub fn context_len(used: &Counters) -> u64 {
+    [used.input, used.cache_read, used.cache_write_5m, used.cache_write_1h, used.image_input, used.audio_input]
+        .into_iter()
+        .fold(0, u64::saturating_add)
+}
+
+/// Calls and seconds count only where they are what is sold; tokens stay as information.
+pub fn fitted(used: Counters, price: &Price) -> Counters {
+    Counters {
+        calls: if price.faces.has(Face::PerCall) { used.calls } else { 0 },
+        seconds: if price.faces.has(Face::VideoSecond) { used.seconds } else { 0 },
+        ..used
+    }
+}
+
+fn counters(usage: &Usage) -> Counters {
+    Counters {
+        input: usage.input,
+        cache_read: usage.cache_read,
+        cache_write_5m: usage.cache_write_5m,
+        cache_write_1h: usage.cache_write_1h,
+        image_input: usage.image_input,
+        audio_input: usage.audio_input,
+        output: usage.output,
+        reasoning: usage.reasoning,
+        image_output: usage.image_output,
+        audio_output: usage.audio_output,
+        calls: 1,
+        seconds: 0,
     }
 }
 
@@ -82,50 +103,22 @@ impl Meter {
 mod tests {
     use super::*;
 
-    fn meter(reported: Option<Usage>) -> Meter {
-        Meter {
-            prompt_tokens: 50,
-            choices: 1,
-            reported,
-            report_is_whole: true,
-            counted_output: 7,
-            has_output: true,
-            input_limit: 1_000,
-            output_limit: 100,
-            ..Meter::default()
-        }
-    }
-
-    fn usage(input: u64, output: u64) -> Usage {
-        Usage { input, output, ..Usage::default() }
-    }
-
     #[test]
-    fn a_plausible_report_is_taken_as_it_is() {
-        assert_eq!(meter(Some(usage(10, 20))).measured(), (usage(10, 20), false));
-    }
-
-    #[test]
-    fn a_missing_zero_or_impossible_report_is_counted_instead() {
-        assert_eq!(meter(None).measured(), (usage(50, 7), true));
-        assert_eq!(meter(Some(usage(0, 0))).measured(), (usage(50, 7), true));
-        assert_eq!(meter(Some(usage(10, 101))).measured(), (usage(10, 7), true), "more output than the model can give");
-        assert_eq!(meter(Some(usage(1_001, 5))).measured(), (usage(50, 7), true), "more input than the model can take");
-    }
-
-    #[test]
-    fn a_report_from_before_the_end_counts_only_if_it_is_more() {
-        let early = |output| Meter { report_is_whole: false, ..meter(Some(usage(10, output))) };
-        assert_eq!(early(3).measured(), (usage(10, 7), true));
-        assert_eq!(early(9).measured(), (usage(10, 9), true));
-    }
-
-    #[test]
-    fn only_an_answer_without_any_output_is_empty() {
-        assert!(!meter(None).is_empty());
-        let nothing = Meter { has_output: false, counted_output: 0, ..meter(Some(usage(9, 0))) };
-        assert!(nothing.is_empty());
-        let hidden = Meter { has_output: false, counted_output: 0, ..meter(Some(usage(9, 3))) };
-        assert!(!hidden.is_empty(), "hidden reasoning was produced and is paid for");
+    fn what_is_not_sold_by_the_call_does_not_count_calls() {
+        let used = Counters { input: 5, calls: 1, seconds: 3, ..Counters::default() };
+        let priced = |text: &str| {
+            let files = [("test.toml".to_owned(), text.to_owned())];
+            let catalog = tollgate_catalog::load(&files).expect("a catalog");
+            let model = catalog.model("m").expect("a model").clone();
+            model.price(&tollgate_catalog::Facts::at(0)).expect("a price")
+        };
+        let tokens = priced(
+            "[model.m]\nprice = { input = 1, output = 1 }\nroute = [{ provider = \"p\", upstream_model = \"u\" }]",
+        );
+        assert_eq!(fitted(used, &tokens), Counters { input: 5, ..Counters::default() });
+        let calls = priced(
+            "[model.m]\nbilling_unit = \"per_call\"\nprice = { per_call = 1 }\nroute = [{ provider = \"p\", upstream_model = \"u\" }]",
+        );
+        assert_eq!(fitted(used, &calls), Counters { input: 5, calls: 1, ..Counters::default() });
     }
 }

@@ -8,47 +8,49 @@
 //! 4. A call that is dropped anywhere in between reports to the settler, which closes it.
 
 mod admit;
+mod chat;
 mod dispatch;
 mod events;
 mod meter;
+mod need;
 mod open;
 mod quote;
+mod reply;
+mod tokens;
 
+pub use dispatch::{Begun, Whole};
 pub use events::Events;
 pub use meter::Meter;
+pub use need::{Need, Priced, Work};
 pub use open::{Call, OpenCall};
 
 use crate::app::{App, Serving};
 use crate::caller::Caller;
 use crate::refusal::Refusal;
-use axum::body::Body;
 use axum::response::Response;
-use dispatch::Begun;
-use http::{HeaderValue, header};
 use std::sync::Arc;
-use tollgate_store::{CallId, Ending, Held, Hold, HoldRefused, Idem, StoredReply};
-use tollgate_wire::chat;
+use tollgate_store::{CallId, Ending, Held, Hold, HoldRefused, Idem};
 use tollgate_wire::error::Code;
 
-/// What a caller asks for, read and checked, with the bytes it came in.
-pub struct Ask {
+/// What a caller asks for: the work, read and checked, and the name of the call.
+pub struct Ask<W> {
     pub id: CallId,
     pub endpoint: &'static str,
-    pub request: chat::Request,
+    pub work: W,
     pub idem: Option<Idem>,
 }
 
 /// Runs one call from admission to its reply. The stream of a streamed reply carries the rest of its life.
-pub async fn run(app: &Arc<App>, caller: Arc<Caller>, ask: Ask) -> Result<Response, Refusal> {
+pub async fn run<W: Work>(app: &Arc<App>, caller: Arc<Caller>, ask: Ask<W>) -> Result<Response, Refusal> {
     let serving = app.serving.load_full();
-    let (model, group) = admit::admit(app, &serving, &caller, &ask)?;
-    let quote = quote::quote(app, &caller, &model, group, &ask)?;
+    let (model, group) = admit::admit(app, &serving, &caller, &ask.work)?;
+    let quote = quote::quote(app.world.now_ms(), &caller, &model, group, &ask.work)?;
     let mut call = Call::begin(app.clone(), caller, model, quote, &ask);
     let held = match hold(&call, ask.idem).await {
         Ok(held) => held,
         Err(HoldRefused::IdemDone { call: first, reply }) => {
             call.forget();
-            return replay(first, reply);
+            return reply::replay(first, reply);
         }
         Err(refused) => {
             let refusal = why_refused(&refused);
@@ -57,7 +59,7 @@ pub async fn run(app: &Arc<App>, caller: Arc<Caller>, ask: Ask) -> Result<Respon
         }
     };
     let goes_on_without_client = serving.bills_on_cancel(&call);
-    let rest = answer(serving, call, held, ask.request);
+    let rest = answer(serving, call, held, ask.work);
     if goes_on_without_client {
         // This provider bills to the end whatever happens, so the call is read to its end too.
         return app.tracker.spawn(rest).await.unwrap_or_else(|_| {
@@ -86,16 +88,11 @@ async fn hold(call: &Call, idem: Option<Idem>) -> Result<Held, HoldRefused> {
         .await
 }
 
-async fn answer(
-    serving: Arc<Serving>,
-    mut call: Call,
-    mut held: Held,
-    request: chat::Request,
-) -> Result<Response, Refusal> {
+async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: impl Work) -> Result<Response, Refusal> {
     let cut = call.app.cut.clone();
     let begun = tokio::select! {
         biased;
-        begun = dispatch::dispatch(&serving, &mut call, &request) => begun,
+        begun = dispatch::dispatch(&serving, &mut call, &work) => begun,
         () = cut.cancelled() => Err(Refusal::new(Code::ServerDraining, "The server is stopping; send the request again.").after(1)),
     };
     let begun = match begun {
@@ -114,65 +111,12 @@ async fn answer(
         .after(2));
     }
     Ok(match begun {
-        Begun::Whole(bytes) => whole_reply(call, bytes),
+        Begun::Whole(whole) => reply::whole(call, whole),
         Begun::Stream(stream) => {
             let id = call.id;
-            stream_reply(id, Events::new(call, *stream))
+            reply::stream(id, Events::new(call, *stream))
         }
     })
-}
-
-fn whole_reply(mut call: Call, bytes: bytes::Bytes) -> Response {
-    let id = call.id;
-    let stored = call.keeps_reply().then(|| StoredReply {
-        status: 200,
-        content_type: "application/json".to_owned(),
-        body: bytes.clone(),
-    });
-    let reason = if call.meter.is_empty() { "empty_answer" } else { "" };
-    let charge = call.close_with_reply(Ending::Answered, 200, reason, stored);
-    let mut reply = Response::new(Body::from(bytes));
-    let headers = reply.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert("x-request-id", id_value(id));
-    if let Some(value) = charge.and_then(|charge| HeaderValue::try_from(charge.to_string()).ok()) {
-        headers.insert("x-tollgate-charge-usd", value);
-    }
-    reply
-}
-
-fn stream_reply(id: CallId, events: Events) -> Response {
-    let mut reply = Response::new(Body::new(events));
-    let headers = reply.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    headers.insert("x-request-id", id_value(id));
-    reply
-}
-
-fn id_value(id: CallId) -> HeaderValue {
-    HeaderValue::try_from(id.to_string()).unwrap_or_else(|_| HeaderValue::from_static("call"))
-}
-
-/// The answer to a repeated Idempotency-Key whose first call is finished.
-fn replay(first: CallId, reply: Option<StoredReply>) -> Result<Response, Refusal> {
-    let Some(stored) = reply else {
-        return Err(Refusal::about(
-            Code::IdempotencyConflict,
-            "Idempotency-Key",
-            format!(
-                "The call {first} with this Idempotency-Key is finished and its reply was not kept (streamed, failed or too large). It was charged at most once; use a new key to run it again."
-            ),
-        ));
-    };
-    let mut reply = Response::new(Body::from(stored.body));
-    *reply.status_mut() = http::StatusCode::from_u16(stored.status).unwrap_or(http::StatusCode::OK);
-    let headers = reply.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert("x-request-id", id_value(first));
-    headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
-    Ok(reply)
 }
 
 fn why_refused(refused: &HoldRefused) -> Refusal {

@@ -2,7 +2,8 @@
 //! panicked) it only sends what it knows to the settler, which closes it there.
 
 use super::Ask;
-use super::meter::Meter;
+use super::meter::{Meter, context_len, fitted};
+use super::need::Work;
 use super::quote::Quote;
 use crate::app::App;
 use crate::caller::Caller;
@@ -14,10 +15,9 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::time::Instant;
-use tollgate_catalog::{Face, Model, Money, Price};
+use tollgate_catalog::{Model, Money, Price};
 use tollgate_store::{CallId, Close, Counters, Ending, HoldRefused, Mark, StoredReply, UsageFacts};
 use tollgate_upstream::Provider;
-use tollgate_wire::usage::Usage;
 
 /// Replies up to this size are kept for an Idempotency-Key.
 const REPLY_KEPT: usize = 1 << 20;
@@ -52,20 +52,19 @@ struct Bill {
 }
 
 impl Bill {
-    fn nothing(quote: &Quote, usage: Usage) -> Bill {
-        let price = quote.price.clone();
-        let counters = Counters { calls: 0, ..counters(&usage, &price) };
-        Bill { charge: Money::ZERO, counters, estimated: false, price }
+    fn nothing(quote: &Quote, reported: Counters) -> Bill {
+        let counters = Counters { calls: 0, seconds: 0, ..reported };
+        Bill { charge: Money::ZERO, counters, estimated: false, price: quote.price.clone() }
     }
 }
 
 impl Call {
-    pub fn begin(app: Arc<App>, caller: Arc<Caller>, model: Arc<Model>, quote: Quote, ask: &Ask) -> Call {
+    pub fn begin<W: Work>(app: Arc<App>, caller: Arc<Caller>, model: Arc<Model>, quote: Quote, ask: &Ask<W>) -> Call {
         app.running.fetch_add(1, Ordering::Relaxed);
         Call(Some(Box::new(OpenCall {
             id: ask.id,
             endpoint: ask.endpoint,
-            meter: Meter::new(&model, ask.request.prompt_tokens, ask.request.choices),
+            meter: ask.work.meter(&model),
             began: quote.at,
             deadline: Instant::now() + app.settings.limits.stream_time,
             caller,
@@ -98,7 +97,7 @@ impl Call {
     /// Ends the call without a charge, whatever was produced: none of it reached the client.
     pub fn close_free(&mut self, ending: Ending, status: u16, reason: &str) {
         if let Some(mut open) = self.0.take() {
-            open.meter = Meter::default();
+            open.meter = Meter::Nothing;
             open.close(ending, status, reason, None);
         }
     }
@@ -109,7 +108,7 @@ impl Call {
         open.app.running.fetch_sub(1, Ordering::Relaxed);
         open.app.metrics.ended(open.endpoint, Ending::Refused, refusal.code.code());
         if matches!(refused, HoldRefused::Insufficient | HoldRefused::KeyCap) {
-            let row = open.row(refusal.code.status(), Bill::nothing(&open.quote, Usage::default()));
+            let row = open.row(refusal.code.status(), Bill::nothing(&open.quote, Counters::default()));
             open.app.store.note_refusal(open.id, open.caller.account.id, refusal.code.code().to_owned(), row);
         }
     }
@@ -179,11 +178,11 @@ impl OpenCall {
     /// What the meter comes to at the frozen price.
     fn bill(&self) -> Bill {
         if self.meter.is_empty() {
-            return Bill::nothing(&self.quote, self.meter.reported.unwrap_or_default());
+            return Bill::nothing(&self.quote, self.meter.reported());
         }
-        let (usage, estimated) = self.meter.measured();
-        let price = self.quote.price_for(&self.model, usage.input_total());
-        let counters = counters(&usage, &price);
+        let (used, estimated) = self.meter.measured();
+        let price = self.quote.price_for(&self.model, context_len(&used));
+        let counters = fitted(used, &price);
         match price.charge(&counters.quantities(&price)) {
             Ok(charge) => Bill { charge, counters, estimated, price },
             // Cannot happen with plausible counters; never free and never more than was held.
@@ -204,29 +203,12 @@ impl OpenCall {
             status,
             counters,
             estimated,
-            raw_usage: self.meter.raw_usage.clone(),
+            raw_usage: self.meter.raw_usage().map(str::to_owned),
             attempts: self.attempts,
             first_byte_ms: self.first_byte_at.map(|at| u32::try_from(at - self.began).unwrap_or(0)),
             tier: price.tier.clone(),
             price: (price.id() != self.quote.price.id()).then_some(price),
         }
-    }
-}
-
-fn counters(usage: &Usage, price: &Price) -> Counters {
-    Counters {
-        input: usage.input,
-        cache_read: usage.cache_read,
-        cache_write_5m: usage.cache_write_5m,
-        cache_write_1h: usage.cache_write_1h,
-        image_input: usage.image_input,
-        audio_input: usage.audio_input,
-        output: usage.output,
-        reasoning: usage.reasoning,
-        image_output: usage.image_output,
-        audio_output: usage.audio_output,
-        calls: u64::from(price.faces.has(Face::PerCall)),
-        seconds: 0,
     }
 }
 

@@ -8,11 +8,13 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::request::Parts;
-use http::{HeaderValue, header};
+use http::{HeaderMap, HeaderValue, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use tollgate_store::Idem;
 use tollgate_wire::error::{Code, Dialect};
 
 /// Finds the caller of a request that has no body worth reading.
@@ -55,6 +57,20 @@ pub async fn json_body(app: &App, parts: &Parts, body: Body) -> Result<Bytes, Re
 
 fn too_large(limit: usize) -> Refusal {
     Refusal::new(Code::BodyTooLarge, format!("The body is larger than {limit} bytes."))
+}
+
+/// The caller's Idempotency-Key and a fingerprint of the body it came with.
+pub fn idempotency(headers: &HeaderMap, endpoint: &str, body: &[u8]) -> Result<Option<Idem>, Refusal> {
+    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
+    if key.is_empty() || key.len() > 255 {
+        return Err(Refusal::about(
+            Code::InvalidParameter,
+            "Idempotency-Key",
+            "An Idempotency-Key has 1 to 255 characters.",
+        ));
+    }
+    let fingerprint = Sha256::new().chain_update(endpoint).chain_update(body).finalize().into();
+    Ok(Some(Idem { key_hash: Sha256::digest(key.as_bytes()).into(), fingerprint }))
 }
 
 /// A panic of ours ends this request with 500 and nothing else: the connection and everybody's streams go on. A call that

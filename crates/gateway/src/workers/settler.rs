@@ -51,6 +51,6 @@ async fn read_on(mut call: Box<OpenCall>, mut body: Body, mut reader: chat::Stre
             break;
         }
     }
-    call.meter.read(&reader);
+    call.meter.tokens().read(&reader);
     call.close(Ending::ClientLeft, CLIENT_CLOSED, "client_gone_read_on", None);
 }

@@ -19,5 +19,6 @@ mod v1 {
     mod keys;
     mod models;
     mod overdraft;
+    mod tiers;
     mod usage;
 }

@@ -1,6 +1,6 @@
 //! POST /v1/chat/completions when the provider fails: the caller's answer, the charge, the ending.
 
-use crate::house::{House, call_id, chat, error_of, events, streamed};
+use crate::house::{House, Plan, call_id, chat, error_of, events, streamed};
 use serde_json::json;
 use tollgate_store::Ending;
 
@@ -45,7 +45,7 @@ async fn provider_errors_are_translated_and_free() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_break_in_mid_stream_is_told_and_the_part_is_paid() {
-    let house = House::new().await;
+    let house = House::with(Plan { patience: "1500ms", ..Plan::default() }).await;
     for scenario in [
         "error_midstream after=3 tokens=9",
         "cut_midstream after=3 cut=reset tokens=9",
@@ -77,7 +77,7 @@ async fn an_endless_line_is_cut() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_hangs_is_a_504_and_free() {
-    let house = House::new().await;
+    let house = House::with(Plan { patience: "1500ms", ..Plan::default() }).await;
     let reply = house.ask("[[sim:hang]]").await;
     let call = call_id(&reply);
     let (status, error) = error_of(reply).await;

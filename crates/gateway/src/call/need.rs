@@ -1,0 +1,74 @@
+//! What every kind of call tells the till, and all that it tells: which model and endpoint type it needs, what it may use at
+//! most, and how it is done at a provider. The rest of a call's life is the same for all of them; a new kind of call
+//! brings one type that implements [`Work`] and no code about money.
+
+use super::dispatch::Begun;
+use super::meter::{Meter, fitted};
+use super::open::Call;
+use crate::refusal::Refusal;
+use std::borrow::Cow;
+use std::sync::Arc;
+use tollgate_catalog::{Face, Model, Price, Quantities, Route};
+use tollgate_store::Counters;
+use tollgate_upstream::{Fault, Provider};
+
+/// What must be known of a request to price it. Enough for a quote: nothing here can send anything.
+pub trait Priced: Send + Sync {
+    /// The public name of the model.
+    fn model(&self) -> &str;
+    /// The value of `supported_endpoint_types` that the model must offer.
+    fn endpoint_type(&self) -> &'static str;
+    /// What the call may use at most of this model, or why it cannot be served by it.
+    fn need(&self, model: &Model) -> Result<Need, Refusal>;
+    /// The effective value of a parameter by dotted path, after defaults. Asked only for paths that a tier of the
+    /// model goes by, so it may look through the whole body.
+    fn attribute(&self, path: &str) -> Option<Cow<'_, str>>;
+}
+
+/// A call that can be done.
+pub trait Work: Priced + 'static {
+    /// The meter that this work fills.
+    fn meter(&self, model: &Model) -> Meter;
+    /// Sends the request along one route until the answer begins.
+    fn attempt(
+        &self,
+        call: &mut Call,
+        provider: &Arc<Provider>,
+        route: &Route,
+    ) -> impl Future<Output = Result<Begun, Fault>> + Send;
+}
+
+/// What a call may use at most.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Need {
+    /// Input tokens as estimated: what tiers for long input go by.
+    pub context_len: u64,
+    /// The most input tokens a provider could report.
+    pub context_max: u64,
+    /// The most of everything.
+    pub most: Counters,
+    /// `most` is what will be used, not a bound. Otherwise the kind of the tokens under `input` and `output` is not
+    /// known before the end, and they are held for at the dearest face of their side.
+    pub exact: bool,
+    /// A model may go on producing up to this many output tokens, more than `most` says: a stream's hold is then extended
+    /// on the way.
+    pub output_ceiling: u64,
+    /// The parameter that makes the bound smaller, named in refusals.
+    pub sized_by: &'static str,
+    /// What the charge depends on besides the request, each with the face whose price makes it matter.
+    pub depends_on: &'static [(Face, &'static str)],
+}
+
+impl Need {
+    /// The quantities the hold is made for; `None` when they are too large to be counted.
+    pub fn bound(&self, price: &Price) -> Option<Quantities> {
+        let mut bound = fitted(self.most, price).quantities(price);
+        if !self.exact {
+            for (plain, dearest) in [(Face::Input, price.dearest_input()), (Face::Output, price.dearest_output())] {
+                let tokens = std::mem::take(&mut bound[plain]);
+                bound[dearest] = bound[dearest].checked_add(tokens)?;
+            }
+        }
+        Some(bound)
+    }
+}

@@ -1,0 +1,66 @@
+//! What goes back to the client of a call: the whole answer with its charge, a stream, or the kept answer of an earlier call.
+
+use super::dispatch::Whole;
+use super::events::Events;
+use super::open::Call;
+use crate::refusal::Refusal;
+use axum::body::Body;
+use axum::response::Response;
+use http::{HeaderValue, header};
+use tollgate_store::{CallId, Ending, StoredReply};
+use tollgate_wire::error::Code;
+
+pub fn whole(mut call: Call, answer: Whole) -> Response {
+    let id = call.id;
+    let stored = call.keeps_reply().then(|| StoredReply {
+        status: 200,
+        content_type: answer.content_type.to_str().unwrap_or("application/octet-stream").to_owned(),
+        body: answer.body.clone(),
+    });
+    let reason = if call.meter.is_empty() { "empty_answer" } else { "" };
+    let charge = call.close_with_reply(Ending::Answered, 200, reason, stored);
+    let mut reply = Response::new(Body::from(answer.body));
+    let headers = reply.headers_mut();
+    headers.insert(header::CONTENT_TYPE, answer.content_type);
+    headers.insert("x-request-id", id_value(id));
+    if let Some(value) = charge.and_then(|charge| HeaderValue::try_from(charge.to_string()).ok()) {
+        headers.insert("x-tollgate-charge-usd", value);
+    }
+    reply
+}
+
+pub fn stream(id: CallId, events: Events) -> Response {
+    let mut reply = Response::new(Body::new(events));
+    let headers = reply.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    headers.insert("x-request-id", id_value(id));
+    reply
+}
+
+fn id_value(id: CallId) -> HeaderValue {
+    HeaderValue::try_from(id.to_string()).unwrap_or_else(|_| HeaderValue::from_static("call"))
+}
+
+/// The answer to a repeated Idempotency-Key whose first call is finished.
+pub fn replay(first: CallId, reply: Option<StoredReply>) -> Result<Response, Refusal> {
+    let Some(stored) = reply else {
+        return Err(Refusal::about(
+            Code::IdempotencyConflict,
+            "Idempotency-Key",
+            format!(
+                "The call {first} with this Idempotency-Key is finished and its reply was not kept (streamed, failed or too large). It was charged at most once; use a new key to run it again."
+            ),
+        ));
+    };
+    let content_type = HeaderValue::try_from(stored.content_type);
+    let mut reply = Response::new(Body::from(stored.body));
+    *reply.status_mut() = http::StatusCode::from_u16(stored.status).unwrap_or(http::StatusCode::OK);
+    let headers = reply.headers_mut();
+    let unknown = || HeaderValue::from_static("application/octet-stream");
+    headers.insert(header::CONTENT_TYPE, content_type.unwrap_or_else(|_| unknown()));
+    headers.insert("x-request-id", id_value(first));
+    headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
+    Ok(reply)
+}
