@@ -4,7 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Condition, Face, Faces, Fraction, Price};
+use crate::bound;
+use crate::{BillingUnit, Condition, Faces, Fraction, Price};
 
 /// Prices as the catalog writes them.
 #[derive(Clone, Debug, Default)]
@@ -103,7 +104,13 @@ impl Pair {
 
 impl Book {
     /// Builds the prices of every group the model is sold to. `None` when multipliers do not fit.
-    pub(crate) fn build(&mut self, model: &str, version: &str, groups: &[(&str, Fraction)]) -> Option<()> {
+    pub(crate) fn build(
+        &mut self,
+        model: &str,
+        unit: BillingUnit,
+        version: &str,
+        groups: &[(&str, Fraction)],
+    ) -> Option<()> {
         let mut built = Vec::with_capacity(groups.len());
         for (group, multiplier) in groups {
             let pair = |tier: Option<&Tier>| {
@@ -111,14 +118,14 @@ impl Book {
                     Some(tier) => (tier.standard, tier.paid, tier.multiplier),
                     None => (self.standard, self.paid, Fraction::ONE),
                 };
-                let mut price = Price::of_model(model, version, group);
+                let mut price = Price::of_model(model, unit, version, group);
                 price.tier = tier.map(|tier| tier.name.clone());
                 price.multiplier = multiplier.times(own)?;
-                price.faces = standard.completed();
+                price.faces = unit.complete(&standard);
                 let paid = paid.map(|faces| {
                     let mut price = price.clone();
                     price.paid = true;
-                    price.faces = faces.completed();
+                    price.faces = unit.complete(&faces);
                     price
                 });
                 let standard = Arc::new(price.identified());
@@ -158,30 +165,27 @@ impl Book {
         Ok(Arc::clone(group.base.of(facts.topped_up)))
     }
 
-    /// An upper bound for the hold: the dearest of the prices that can still apply once the true input length
-    /// is known. Everything but the length is settled by the facts.
-    pub fn dearest(&self, facts: &Facts<'_>) -> Result<Arc<Price>, NoPrice> {
+    /// Every price that can still apply once the true input length is known; all else is settled by the facts.
+    pub(crate) fn can_apply(&self, facts: &Facts<'_>) -> Result<Vec<&Arc<Price>>, NoPrice> {
         let group = self.group(facts.group)?;
-        let mut dearest: Option<Arc<Price>> = None;
-        let mut consider = |price: &Arc<Price>| -> Result<(), NoPrice> {
-            dearest = Some(match dearest.take() {
-                None => Arc::clone(price),
-                Some(other) => upper(&other, price).ok_or(NoPrice::Overflow)?,
-            });
-            Ok(())
-        };
         let most = facts.context_max.max(facts.context_len);
+        let mut prices = Vec::new();
         for (tier, pair) in self.tiers.iter().zip(&group.tiers) {
             if tier.applies(facts, most)? {
-                consider(pair.of(facts.topped_up))?;
+                prices.push(pair.of(facts.topped_up));
                 if tier.applies(facts, 0)? {
                     // It applies whatever the length: nothing after it can.
-                    return dearest.ok_or(NoPrice::Overflow);
+                    return Ok(prices);
                 }
             }
         }
-        consider(group.base.of(facts.topped_up))?;
-        dearest.ok_or(NoPrice::Overflow)
+        prices.push(group.base.of(facts.topped_up));
+        Ok(prices)
+    }
+
+    /// A price that no price that can still apply is above, face by face.
+    pub fn dearest(&self, facts: &Facts<'_>) -> Result<Arc<Price>, NoPrice> {
+        bound::dearest(&self.can_apply(facts)?).ok_or(NoPrice::Overflow)
     }
 }
 
@@ -194,38 +198,4 @@ impl Tier {
         }
         Ok(true)
     }
-}
-
-/// The one of two prices that is dearer in every face; otherwise a price made of the dearer face of each.
-fn upper(a: &Arc<Price>, b: &Arc<Price>) -> Option<Arc<Price>> {
-    if covers(a, b) {
-        return Some(Arc::clone(a));
-    }
-    if covers(b, a) {
-        return Some(Arc::clone(b));
-    }
-    let mut bound = Price::clone(a);
-    bound.tier = Some(format!("dearest of {} and {}", label(a), label(b)));
-    bound.multiplier = Fraction::ONE;
-    for face in Face::ALL {
-        let one = |price: &Price| match price.faces.get(face) {
-            Some(micro) => price.multiplier.of(micro).map(Some),
-            None => Some(None),
-        };
-        bound.faces.set(face, one(a)?.max(one(b)?));
-    }
-    Some(Arc::new(bound.identified()))
-}
-
-fn label(price: &Price) -> &str {
-    price.tier.as_deref().unwrap_or("base")
-}
-
-fn covers(a: &Price, b: &Price) -> bool {
-    let scaled = |price: &Price, other: &Price, face| {
-        price.faces.get(face).map(|micro| {
-            u128::from(micro) * u128::from(price.multiplier.numerator()) * u128::from(other.multiplier.denominator())
-        })
-    };
-    Face::ALL.into_iter().all(|face| scaled(a, b, face) >= scaled(b, a, face))
 }

@@ -33,6 +33,16 @@ pub enum Unit {
     Second,
 }
 
+impl Unit {
+    /// How many of what is counted the price is for.
+    pub const fn size(self) -> u128 {
+        match self {
+            Unit::MillionTokens => 1_000_000,
+            Unit::Call | Unit::Second => 1,
+        }
+    }
+}
+
 impl Face {
     pub const COUNT: usize = 11;
     pub const ALL: [Face; Face::COUNT] = [

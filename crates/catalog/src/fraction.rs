@@ -18,6 +18,11 @@ impl Fraction {
     pub const ONE: Fraction = Fraction { numerator: 1, denominator: 1 };
     pub const LIMIT: u64 = 1_000_000_000;
 
+    /// For constants that are written in lowest terms.
+    pub(crate) const fn reduced(numerator: u64, denominator: u64) -> Fraction {
+        Fraction { numerator, denominator }
+    }
+
     /// `None` for a zero denominator, or when a part of the reduced fraction passes the limit.
     pub fn new(numerator: u64, denominator: u64) -> Option<Fraction> {
         let divisor = gcd(numerator, denominator);
@@ -28,11 +33,11 @@ impl Fraction {
         (numerator <= Fraction::LIMIT && denominator <= Fraction::LIMIT).then_some(Fraction { numerator, denominator })
     }
 
-    pub fn numerator(self) -> u64 {
+    pub const fn numerator(self) -> u64 {
         self.numerator
     }
 
-    pub fn denominator(self) -> u64 {
+    pub const fn denominator(self) -> u64 {
         self.denominator
     }
 

@@ -6,28 +6,37 @@
 #![deny(clippy::float_arithmetic, clippy::float_cmp, clippy::lossy_float_literal)]
 
 mod book;
+mod bound;
 mod condition;
+mod endpoint_type;
 mod face;
 pub mod form;
 mod fraction;
+mod line;
 mod load;
+pub mod measure;
 mod model;
 mod money;
 mod price;
 mod record;
 mod snapshot;
 pub mod social;
+mod unit;
 mod vendor;
 
 pub use book::{Book, Facts, NoPrice, Tier};
+pub use bound::{Bound, Unbounded};
 pub use condition::Condition;
+pub use endpoint_type::{ENDPOINT_TYPES, EndpointType};
 pub use face::{Face, Faces, MAX_FACE, Quantities, Unit};
 pub use form::{Mistake, Mistakes, Place};
 pub use fraction::Fraction;
+pub use line::{Line, total};
 pub use load::{load, load_for};
-pub use model::{BillingUnit, ENDPOINT_TYPES, Model, Route};
+pub use model::{Model, Route};
 pub use money::{BadMoney, Money};
-pub use price::{Line, Price, Uncharged};
+pub use price::{Price, Uncharged};
 pub use record::View;
 pub use snapshot::{Group, Snapshot};
+pub use unit::{BillingUnit, Measure};
 pub use vendor::VendorList;

@@ -7,7 +7,9 @@ use crate::form::{Form, Mistakes};
 use crate::social::Social;
 use crate::{Fraction, Group, Mistake, Model, Snapshot, snapshot};
 
+mod conditions;
 mod groups;
+mod list;
 mod models;
 mod prices;
 mod social;
@@ -76,7 +78,7 @@ fn read(files: &[(String, String)], providers: Option<&[&str]>) -> Result<Snapsh
 fn build_prices(model: &mut Model, version: &str, groups: &BTreeMap<String, Group>, mistakes: &Mistakes) {
     let sold: Vec<(&str, Fraction)> =
         model.enable_groups.iter().filter_map(|name| Some((name.as_str(), groups.get(name)?.multiplier))).collect();
-    if model.book.build(&model.name, version, &sold).is_none() {
+    if model.book.build(&model.name, model.billing_unit, version, &sold).is_none() {
         mistakes.add(
             &model.place,
             &crate::form::join("model", &model.name),

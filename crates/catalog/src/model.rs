@@ -3,62 +3,7 @@
 use std::sync::Arc;
 
 use crate::form::did_you_mean;
-use crate::{Book, Face, Facts, Mistake, NoPrice, Place, Price, VendorList};
-
-/// Values of `supported_endpoint_types`.
-pub const ENDPOINT_TYPES: &[&str] = &[
-    "openai",
-    "anthropic",
-    "openai-response",
-    "openai-video",
-    "image-generation",
-    "audio-speech",
-    "audio-transcription",
-    "realtime",
-    "gemini",
-    "music-generation",
-    "system-one",
-];
-
-/// What a model is billed by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BillingUnit {
-    #[default]
-    Tokens,
-    PerSecond,
-    PerCall,
-    Characters,
-    AudioDuration,
-}
-
-impl BillingUnit {
-    pub const ALL: [(&'static str, BillingUnit); 5] = [
-        ("tokens", BillingUnit::Tokens),
-        ("per_second", BillingUnit::PerSecond),
-        ("per_call", BillingUnit::PerCall),
-        ("characters", BillingUnit::Characters),
-        ("audio_duration", BillingUnit::AudioDuration),
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            BillingUnit::Tokens => "tokens",
-            BillingUnit::PerSecond => "per_second",
-            BillingUnit::PerCall => "per_call",
-            BillingUnit::Characters => "characters",
-            BillingUnit::AudioDuration => "audio_duration",
-        }
-    }
-
-    /// The face a model of this unit is known by.
-    pub fn main_face(self) -> Face {
-        match self {
-            BillingUnit::PerSecond => Face::VideoSecond,
-            BillingUnit::PerCall => Face::PerCall,
-            BillingUnit::Tokens | BillingUnit::Characters | BillingUnit::AudioDuration => Face::Input,
-        }
-    }
-}
+use crate::{BillingUnit, Book, Facts, Mistake, NoPrice, Place, Price, VendorList};
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
 #[derive(Clone, Debug)]

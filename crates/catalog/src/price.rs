@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{Face, Faces, Fraction, Money, Quantities, Unit};
+use crate::{BillingUnit, Face, Faces, Fraction, Line, Money, Quantities};
 
 /// The price of one call. Built once per catalog snapshot and shared; the ledger keeps it by its [`Price::id`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +20,9 @@ pub struct Price {
     pub group: String,
     /// Whether these are the prices of accounts that have topped up.
     pub paid: bool,
-    /// Micro-USD per million tokens, per call, per second; complete (see [`Faces::completed`]).
+    /// What the model is billed by: what the quantity of a face counts depends on it.
+    pub unit: BillingUnit,
+    /// Micro-USD per million tokens, per call, per second; complete (see [`BillingUnit::complete`]).
     pub faces: Faces,
     /// The group's multiplier times the tier's.
     pub multiplier: Fraction,
@@ -36,6 +38,8 @@ struct Written {
     tier: Option<String>,
     group: String,
     paid: bool,
+    /// Not in prices of before units were written down.
+    unit: Option<BillingUnit>,
     faces: Faces,
     multiplier: Fraction,
 }
@@ -48,6 +52,7 @@ impl From<Written> for Price {
             tier: w.tier,
             group: w.group,
             paid: w.paid,
+            unit: w.unit.unwrap_or_else(|| BillingUnit::of_faces(&w.faces)),
             faces: w.faces,
             multiplier: w.multiplier,
             id: [0; 16],
@@ -76,27 +81,18 @@ impl fmt::Display for Uncharged {
 
 impl std::error::Error for Uncharged {}
 
-/// One line of a calculation: so much of this face at this price. The total is the sum of all lines times the
-/// multiplier, rounded up once; a line alone is not rounded and so has no amount of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Line {
-    pub face: Face,
-    pub quantity: u64,
-    pub micro_usd: u64,
-    pub per: Unit,
-}
-
 const TOKENS: u128 = 1_000_000;
-const NANO_PER_MICRO: u128 = 1_000;
+pub(crate) const NANO_PER_MICRO: u128 = 1_000;
 
 impl Price {
-    pub(crate) fn of_model(model: &str, version: &str, group: &str) -> Price {
+    pub(crate) fn of_model(model: &str, unit: BillingUnit, version: &str, group: &str) -> Price {
         Price {
             model: model.to_owned(),
             version: version.to_owned(),
             tier: None,
             group: group.to_owned(),
             paid: false,
+            unit,
             faces: Faces::NONE,
             multiplier: Fraction::ONE,
             id: [0; 16],
@@ -117,6 +113,10 @@ impl Price {
             // Prices stay far below the all-ones word that stands for "none".
             hash.update(self.faces.get(face).unwrap_or(u64::MAX).to_le_bytes());
         }
+        // Where the faces tell the unit it adds nothing, and prices of before it was written keep their id.
+        if self.unit != BillingUnit::of_faces(&self.faces) {
+            hash.update(self.unit.name());
+        }
         self.id.copy_from_slice(&hash.finalize()[..16]);
         self
     }
@@ -128,6 +128,8 @@ impl Price {
 
     /// The charge for these quantities: exact in 128 bits, rounded up once to the next nano-USD.
     pub fn charge(&self, used: &Quantities) -> Result<Money, Uncharged> {
+        // Only the main face of a unit can be converted; its denominator is taken out of the sum.
+        let parts = self.unit.measure(self.unit.main_face()).conversion().denominator();
         // In nano-USD per million, so that token prices need no division before the last step.
         let mut sum: u128 = 0;
         for face in Face::ALL {
@@ -136,23 +138,16 @@ impl Price {
                 continue;
             }
             let price = self.faces.get(face).ok_or(Uncharged::Unpriced(face))?;
-            let scale = match face.unit() {
-                Unit::MillionTokens => NANO_PER_MICRO,
-                Unit::Call | Unit::Second => NANO_PER_MICRO * TOKENS,
-            };
+            let conversion = self.unit.measure(face).conversion();
+            let each = conversion.numerator() * (parts / conversion.denominator());
+            let scale = NANO_PER_MICRO * (TOKENS / face.unit().size()) * u128::from(each);
             sum = (u128::from(quantity) * u128::from(price))
                 .checked_mul(scale)
                 .and_then(|line| sum.checked_add(line))
                 .ok_or(Uncharged::Overflow)?;
         }
         let sum = sum.checked_mul(u128::from(self.multiplier.numerator())).ok_or(Uncharged::Overflow)?;
-        let divisor = TOKENS * u128::from(self.multiplier.denominator());
-        // Nearly every call fits into 64 bits, where a division costs a fraction.
-        let nano = match (u64::try_from(sum), u64::try_from(divisor)) {
-            (Ok(sum), Ok(divisor)) => u128::from(sum.div_ceil(divisor)),
-            _ => sum.div_ceil(divisor),
-        };
-        i64::try_from(nano).map(Money::from_nano).map_err(|_| Uncharged::Overflow)
+        round_up(sum, TOKENS * u128::from(self.multiplier.denominator()) * u128::from(parts))
     }
 
     /// The face under which an input token costs most: whatever kind an input turns out to be, it costs no more.
@@ -168,18 +163,29 @@ impl Price {
         self.dearest_of(Face::Output, &[Face::ImageOutput, Face::AudioOutput])
     }
 
-    fn dearest_of(&self, plain: Face, others: &[Face]) -> Face {
+    pub(crate) fn dearest_of(&self, plain: Face, others: &[Face]) -> Face {
         let dearer = |best: Face, face: &Face| if self.faces.get(*face) > self.faces.get(best) { *face } else { best };
         others.iter().fold(plain, dearer)
     }
 
-    /// The lines of the calculation behind [`Price::charge`].
+    /// The lines of the calculation behind [`Price::charge`]: [`crate::total`] of them is the charge.
     pub fn lines(&self, used: &Quantities) -> Result<Vec<Line>, Uncharged> {
         used.iter()
             .map(|(face, quantity)| {
                 let micro_usd = self.faces.get(face).ok_or(Uncharged::Unpriced(face))?;
-                Ok(Line { face, quantity, micro_usd, per: face.unit() })
+                let unit = self.unit.measure(face);
+                Ok(Line { face, quantity, unit, conversion: unit.conversion(), micro_usd, per: face.unit() })
             })
             .collect()
     }
+}
+
+/// The one rounding of a charge: up to the next nano-USD.
+pub(crate) fn round_up(sum: u128, divisor: u128) -> Result<Money, Uncharged> {
+    // Nearly every call fits into 64 bits, where a division costs a fraction.
+    let nano = match (u64::try_from(sum), u64::try_from(divisor)) {
+        (Ok(sum), Ok(divisor)) => u128::from(sum.div_ceil(divisor)),
+        _ => sum.div_ceil(divisor),
+    };
+    i64::try_from(nano).map(Money::from_nano).map_err(|_| Uncharged::Overflow)
 }

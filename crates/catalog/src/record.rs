@@ -67,8 +67,7 @@ impl Model {
             put(key, value);
         }
         let written = self.book.written(view.topped_up);
-        let main = self.billing_unit.main_face();
-        put("vendor_list", json!(self.list.as_ref().map(|list| list.record(written, rate, main))));
+        put("vendor_list", json!(self.list.as_ref().map(|list| list.record(written, rate, self.billing_unit))));
         put("book_faces", self.book_faces());
         Value::Object(record)
     }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::record::decimal;
-use crate::{Face, Faces, Fraction, Unit};
+use crate::{BillingUnit, Faces, Fraction, Unit};
 
 /// List prices as a vendor publishes them.
 #[derive(Clone, Debug)]
@@ -40,13 +40,16 @@ impl Exact {
 }
 
 impl VendorList {
-    /// The `vendor_list` object for prices sold at a multiplier; `main` is the face the model is known by.
-    pub fn record(&self, selling: &Faces, multiplier: Fraction, main: Face) -> Value {
+    /// The `vendor_list` object for prices sold at a multiplier.
+    pub fn record(&self, selling: &Faces, multiplier: Fraction, unit: BillingUnit) -> Value {
+        let main = unit.main_face();
         let mut faces = Vec::new();
         let mut unverified = Vec::new();
-        for (face, micro) in selling.iter() {
+        for (face, micro) in unit.complete(selling).iter() {
             let sold = Exact::of(micro, multiplier);
             match self.faces.get(face) {
+                // What has no price of its own and no list price is nobody's claim.
+                None if !selling.has(face) => {}
                 None => unverified.push(face.name()),
                 Some(list) => {
                     let list = Exact::of(list, self.usd_rate);

@@ -107,7 +107,9 @@ impl Ending {
     }
 }
 
-/// What was consumed, in disjoint counters (a token is counted in one of them only).
+/// What was consumed, in disjoint counters (a token is counted in one of them only). Which of them are charged and which
+/// are only shown depends on what the model is billed by: see `price.rs`. Modalities other than chat make theirs with the
+/// functions of `used.rs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counters {
@@ -121,8 +123,9 @@ pub struct Counters {
     pub reasoning: u64,
     pub image_output: u64,
     pub audio_output: u64,
-    /// Calls billed by the call, and seconds billed by the second: the quantities that are no tokens.
+    /// Calls, or images of a call that makes several.
     pub calls: u64,
+    /// Whole seconds of a video or of a recording.
     pub seconds: u64,
 }
 

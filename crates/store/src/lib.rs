@@ -22,6 +22,7 @@ mod sqlite;
 mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod used;
 mod verify;
 mod world;
 

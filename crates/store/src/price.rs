@@ -1,34 +1,64 @@
-//! From counters to money: which counter is charged under which face. The gateway charges with it and the audit
-//! recomputes with it, so the two cannot differ. Also: which frozen prices the database has already.
+//! From counters to money: which counter is charged under which face, by what the model is billed by. The gateway charges
+//! with it and the audit recomputes with it, so the two cannot differ. Also: which frozen prices the database has already.
+//!
+//! | billed by | charged | shown only |
+//! |---|---|---|
+//! | tokens | all token counters; `calls` where the price has `per_call` | `seconds` |
+//! | characters | `input` (characters); generated speech (`output`, `audio_output`) at rate zero | the rest |
+//! | audio_duration | `seconds`, each 50/3 tokens, under `input`; the transcript (`output`) at rate zero | `audio_input`, the tokens the seconds are shown as; the rest |
+//! | per_call | `calls` | the rest |
+//! | per_second | `seconds`; `calls` where the price has `per_call` | the rest |
 
 use std::collections::HashSet;
 use std::sync::RwLock;
 
-use tollgate_catalog::{Face, Price, Quantities};
+use tollgate_catalog::{BillingUnit, Face, Money, Price, Quantities, Uncharged};
 
 use crate::call::Counters;
 
 impl Counters {
-    /// The quantities this price charges for. Where a model is sold by the call or by the second, its tokens are
-    /// information and not charged.
-    pub fn quantities(&self, price: &Price) -> Quantities {
-        let mut used = Quantities::NONE.with(Face::PerCall, self.calls).with(Face::VideoSecond, self.seconds);
-        if price.faces.has(Face::Input) || price.faces.has(Face::Output) {
-            used[Face::Input] = self.input;
-            used[Face::Output] = self.output.saturating_add(self.reasoning);
-            used[Face::CacheRead] = self.cache_read;
-            used[Face::CacheWrite] = self.cache_write_5m;
-            used[Face::CacheWrite1h] = self.cache_write_1h;
-            used[Face::ImageInput] = self.image_input;
-            used[Face::ImageOutput] = self.image_output;
-            used[Face::AudioInput] = self.audio_input;
-            used[Face::AudioOutput] = self.audio_output;
+    /// The charge at this price: the only sum there is. The gateway charges with it and the audit recomputes with it.
+    pub fn charge(&self, price: &Price) -> Result<Money, Uncharged> {
+        price.charge(&self.quantities(price)?)
+    }
+
+    /// The quantities this price charges for; what else was counted is shown and not charged. Where nothing of what was
+    /// used is charged, all of it is passed on, and the price refuses it: used is never free by accident.
+    pub fn quantities(&self, price: &Price) -> Result<Quantities, Uncharged> {
+        let used = self.by_face(price.unit)?;
+        let charged = used.iter().filter(|(face, _)| price.unit.charges(*face) && price.faces.has(*face));
+        let charged = charged.fold(Quantities::NONE, |all, (face, quantity)| all.with(face, quantity));
+        Ok(if charged.is_empty() { used } else { charged })
+    }
+
+    /// Every counter under the face it belongs to.
+    fn by_face(&self, unit: BillingUnit) -> Result<Quantities, Uncharged> {
+        // The database keeps 63 bits.
+        if self.list().into_iter().any(|n| i64::try_from(n).is_err()) {
+            return Err(Uncharged::Overflow);
         }
-        used
+        let mut used = Quantities::NONE
+            .with(Face::Input, self.input)
+            .with(Face::Output, self.output.checked_add(self.reasoning).ok_or(Uncharged::Overflow)?)
+            .with(Face::CacheRead, self.cache_read)
+            .with(Face::CacheWrite, self.cache_write_5m)
+            .with(Face::CacheWrite1h, self.cache_write_1h)
+            .with(Face::ImageInput, self.image_input)
+            .with(Face::ImageOutput, self.image_output)
+            .with(Face::AudioInput, self.audio_input)
+            .with(Face::AudioOutput, self.audio_output)
+            .with(Face::PerCall, self.calls)
+            .with(Face::VideoSecond, self.seconds);
+        if unit == BillingUnit::AudioDuration {
+            // A recording is charged by its seconds; the tokens they are shown as are not charged again.
+            used[Face::Input] = self.seconds;
+            used[Face::VideoSecond] = 0;
+        }
+        Ok(used)
     }
 
     /// In the order of the database columns.
-    pub(crate) fn columns(&self) -> [i64; 12] {
+    fn list(&self) -> [u64; 12] {
         [
             self.input,
             self.cache_read,
@@ -43,7 +73,10 @@ impl Counters {
             self.calls,
             self.seconds,
         ]
-        .map(|n| i64::try_from(n).unwrap_or(i64::MAX))
+    }
+
+    pub(crate) fn columns(&self) -> [i64; 12] {
+        self.list().map(|n| i64::try_from(n).unwrap_or(i64::MAX))
     }
 
     pub(crate) fn from_columns(c: [i64; 12]) -> Self {
@@ -76,5 +109,90 @@ impl KnownPrices {
 
     pub fn add(&self, ids: impl IntoIterator<Item = [u8; 16]>) {
         self.0.write().unwrap_or_else(|e| e.into_inner()).extend(ids);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use serde_json::json;
+
+    fn price(unit: &str, faces: serde_json::Value) -> Price {
+        serde_json::from_value(json!({
+            "model": "m", "version": "v", "tier": null, "group": "default", "paid": false,
+            "unit": unit, "faces": faces, "multiplier": "1",
+        }))
+        .expect("a price")
+    }
+
+    /// `face=quantity` of what is charged, or why not.
+    fn charged(counters: &Counters, price: &Price) -> String {
+        match counters.quantities(price).and_then(|used| price.charge(&used).map(|charge| (used, charge))) {
+            Ok((used, charge)) => {
+                let faces: Vec<String> = used.iter().map(|(face, n)| format!("{}={n}", face.name())).collect();
+                format!("{} {charge}", faces.join(" "))
+            }
+            Err(why) => why.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_modality_says_what_it_used_and_the_unit_decides_what_is_charged() {
+        let tokens = price("tokens", json!({"input": 1_000_000, "output": 2_000_000, "audio_output": 3_000_000}));
+        let surcharge = price("tokens", json!({"input": 1_000_000, "output": 2_000_000, "per_call": 500}));
+        let characters = price("characters", json!({"input": 15_000_000, "output": 0, "audio_output": 0}));
+        let duration = price("audio_duration", json!({"input": 6_000_000, "output": 0}));
+        let per_call = price("per_call", json!({"per_call": 40_000}));
+        let per_second = price("per_second", json!({"video_second": 100_000}));
+        let chat = Counters { input: 10, output: 3, reasoning: 2, calls: 1, ..Counters::default() };
+        let speech = Counters::speech("Hello, world!", Duration::from_millis(1_500)).expect("counted");
+        let recording = Counters::recording(Duration::from_millis(60_001)).expect("counted");
+        for (counters, price, want) in [
+            (chat, &tokens, "input=10 output=5 0.00002"),
+            (chat, &surcharge, "input=10 output=5 per_call=1 0.00052"),
+            (chat, &per_call, "per_call=1 0.04"),
+            (Counters::images(4), &per_call, "per_call=4 0.16"),
+            (Counters::video(5), &per_second, "video_second=5 0.5"),
+            (Counters::video(5), &per_call, "per_call=1 0.04"),
+            (speech, &characters, "input=13 audio_output=34 0.000195"),
+            (speech, &tokens, "input=13 audio_output=34 0.000115"),
+            (speech, &per_call, "per_call=1 0.04"),
+            // 61 seconds at 50/3 tokens each, exactly; the 1,017 tokens shown are not charged a second time.
+            (recording, &duration, "input=61 0.0061"),
+            (recording, &per_call, "per_call=1 0.04"),
+            (Counters::default(), &tokens, " 0"),
+        ] {
+            assert_eq!(charged(&counters, price), want, "{counters:?} by {}", price.unit.name());
+        }
+        assert_eq!(recording.audio_input, 1_017);
+        assert_eq!(Counters::images(4).input, 1, "one prompt token as an accounting entry");
+    }
+
+    #[test]
+    fn what_was_used_is_never_free_because_the_model_charges_for_something_else() {
+        let tokens = price("tokens", json!({"input": 1, "output": 1}));
+        let per_call = price("per_call", json!({"per_call": 1}));
+        let duration = price("audio_duration", json!({"input": 1, "output": 0}));
+        for (counters, price, why) in [
+            (Counters::video(5), &tokens, "the model has no price for per_call"),
+            (Counters { calls: 0, ..Counters::video(5) }, &tokens, "the model has no price for video_second"),
+            (Counters { input: 7, ..Counters::default() }, &per_call, "the model has no price for input"),
+            (Counters { audio_input: 7, ..Counters::default() }, &duration, "the model has no price for audio_input"),
+        ] {
+            assert_eq!(charged(&counters, price), why);
+        }
+    }
+
+    #[test]
+    fn counters_that_cannot_be_kept_are_refused() {
+        let price = price("tokens", json!({"input": 0, "output": 0}));
+        let most = i64::MAX.unsigned_abs();
+        let ok = Counters { input: most, output: most, reasoning: most, ..Counters::default() };
+        assert_eq!(ok.charge(&price), Ok(Money::ZERO));
+        assert_eq!(Counters { input: most + 1, ..ok }.charge(&price), Err(Uncharged::Overflow));
+        assert!(Counters::recording(Duration::MAX).is_none());
+        assert!(Counters::speech("a", Duration::from_secs(u64::MAX)).is_none());
     }
 }

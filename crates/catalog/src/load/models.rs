@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::prices;
+use super::{list, prices};
 use crate::form::{Form, did_you_mean};
-use crate::{BillingUnit, ENDPOINT_TYPES, Group, Model, Route};
+use crate::{BillingUnit, EndpointType, Group, Model, Route};
 
 const MODALITIES: &[&str] = &["text", "image", "audio", "video", "file"];
 /// Larger than any model's; guards against typing mistakes and keeps sums small.
@@ -16,7 +16,10 @@ pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Gro
     let billing_unit = form.choice_or("billing_unit", BillingUnit::Tokens, &BillingUnit::ALL);
     let input_modalities = form.words("input_modalities", MODALITIES);
     let output_modalities = form.words("output_modalities", MODALITIES);
-    let book = prices::read(&mut form, billing_unit, &input_modalities, &output_modalities);
+    let supported_endpoint_types = endpoint_types(&mut form, billing_unit);
+    let needed = prices::needed(billing_unit, &supported_endpoint_types, &input_modalities, &output_modalities);
+    let book = prices::read(&mut form, billing_unit, &needed);
+    let sold = billing_unit.complete(&book.standard);
     let model = Model {
         name: name.to_owned(),
         description: form.text_or("description", ""),
@@ -36,7 +39,7 @@ pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Gro
         vendor_id: form.opt_int("vendor_id", 0..=i64::MAX),
         owner_by: form.opt_text("owner_by"),
         enable_groups: enabled_groups(&mut form, groups),
-        supported_endpoint_types: endpoint_types(&mut form),
+        supported_endpoint_types,
         capabilities: form.texts("capabilities"),
         tasks: form.texts("tasks"),
         billing_unit,
@@ -46,7 +49,7 @@ pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Gro
         accepted_upload_formats: form.texts("accepted_upload_formats"),
         requires_topup: form.flag_or("requires_topup", false),
         book,
-        list: prices::vendor_list(&mut form, billing_unit),
+        list: list::read(&mut form, billing_unit, &sold),
         routes: routes(&mut form),
         place,
     };
@@ -77,10 +80,22 @@ pub(super) fn enabled_groups(form: &mut Form<'_>, groups: &BTreeMap<String, Grou
     names
 }
 
-fn endpoint_types(form: &mut Form<'_>) -> Vec<String> {
+fn endpoint_types(form: &mut Form<'_>, unit: BillingUnit) -> Vec<String> {
     let given = form.has("supported_endpoint_types");
-    let types = form.words("supported_endpoint_types", ENDPOINT_TYPES);
-    if given { types } else { vec!["openai".to_owned()] }
+    let types = form.words("supported_endpoint_types", &EndpointType::names());
+    if !given {
+        return vec!["openai".to_owned()];
+    }
+    for kind in types.iter().filter_map(|name| EndpointType::named(name)) {
+        if !kind.units.contains(&unit) {
+            let units: Vec<&str> = kind.units.iter().map(|unit| unit.name()).collect();
+            form.mistake(
+                "supported_endpoint_types",
+                format!("{:?} cannot be billed by {}, only by {}", kind.name, unit.name(), units.join(" or ")),
+            );
+        }
+    }
+    types
 }
 
 fn routes(form: &mut Form<'_>) -> Vec<Route> {

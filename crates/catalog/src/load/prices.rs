@@ -1,22 +1,10 @@
 //! `price`, `paid` and `tier` tables: every face that can be charged has a price, or the catalog is refused.
 
-use std::sync::LazyLock;
+use super::conditions::condition;
+use crate::form::Form;
+use crate::{BillingUnit, Book, Condition, EndpointType, Face, Faces, Fraction, MAX_FACE, Tier};
 
-use jiff::tz::TimeZoneDatabase;
-
-use crate::condition::{Hours, Weekdays};
-use crate::form::{Form, did_you_mean};
-use crate::{BillingUnit, Book, Condition, Face, Faces, Fraction, MAX_FACE, Tier, VendorList};
-
-/// Compiled in, and read once: a large catalog names the same few zones again and again.
-static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
-
-pub(super) fn read(
-    form: &mut Form<'_>,
-    unit: BillingUnit,
-    input_modalities: &[String],
-    output_modalities: &[String],
-) -> Book {
+pub(super) fn read(form: &mut Form<'_>, unit: BillingUnit, needed: &[Face]) -> Book {
     let Some(mut table) = form.opt_table("price") else {
         if !form.has("price") {
             form.mistake("price", "is missing: a model without a price cannot be sold");
@@ -24,7 +12,7 @@ pub(super) fn read(
         return Book::default();
     };
     let mut standard = faces(&mut table);
-    require(&table, &standard, unit, input_modalities, output_modalities);
+    require(&table, &standard, unit, needed);
     table.finish();
     free_by_rule(&mut standard, unit);
 
@@ -32,6 +20,7 @@ pub(super) fn read(
         let mut paid = faces(&mut table);
         free_by_rule(&mut paid, unit);
         same_faces(&table, &paid, &standard);
+        only_charged(&table, &paid, unit);
         table.finish();
         paid
     });
@@ -43,7 +32,7 @@ pub(super) fn read(
     Book { standard, paid, tiers, built: Vec::new() }
 }
 
-fn faces(table: &mut Form<'_>) -> Faces {
+pub(super) fn faces(table: &mut Form<'_>) -> Faces {
     let mut faces = Faces::NONE;
     for face in Face::ALL {
         faces.set(face, table.opt_int(face.name(), 0..=MAX_FACE));
@@ -51,45 +40,16 @@ fn faces(table: &mut Form<'_>) -> Faces {
     faces
 }
 
-/// `[model."NAME".list]`: what the vendor itself asks, for comparison; never charged.
-pub(super) fn vendor_list(form: &mut Form<'_>, unit: BillingUnit) -> Option<VendorList> {
-    let mut table = form.opt_table("list")?;
-    let mut price = table.table("price");
-    let faces = faces(&mut price);
-    let main = unit.main_face().name();
-    if !price.has(main) {
-        price.mistake(main, "is missing: the list price of this face, in millionths of the currency");
-    }
-    price.finish();
-    let list = VendorList {
-        currency: table.text_or("currency", "USD"),
-        usd_rate: table.fraction_or("usd_rate", Fraction::ONE),
-        source: table.text("source"),
-        verified_at: table.has("verified_at").then(|| table.plain("verified_at")),
-        faces,
-    };
-    if list.currency != "USD" && !table.has("usd_rate") {
-        table.mistake("usd_rate", "is missing: how many dollars is one unit of the currency?");
-    }
-    table.finish();
-    Some(list)
-}
-
-/// The faces a model of this unit cannot be sold without.
-fn require(
-    table: &Form<'_>,
-    faces: &Faces,
+/// The faces a model cannot be sold without: those of its unit, and what its endpoints and modalities make.
+pub(super) fn needed(
     unit: BillingUnit,
+    endpoint_types: &[String],
     input_modalities: &[String],
     output_modalities: &[String],
-) {
-    let mut needed = match unit {
-        BillingUnit::Tokens => vec![Face::Input, Face::Output],
-        BillingUnit::Characters | BillingUnit::AudioDuration => vec![Face::Input],
-        BillingUnit::PerCall => vec![Face::PerCall],
-        BillingUnit::PerSecond => vec![Face::VideoSecond],
-    };
+) -> Vec<Face> {
+    let mut needed = vec![unit.main_face()];
     if unit == BillingUnit::Tokens {
+        needed.push(Face::Output);
         // Sound and pictures cost a multiple of text: without a price of their own they would be sold below cost.
         let has = |list: &[String], name: &str| list.iter().any(|modality| modality == name);
         let extra = [
@@ -98,10 +58,17 @@ fn require(
             (has(output_modalities, "image"), Face::ImageOutput),
         ];
         needed.extend(extra.iter().filter(|(has, _)| *has).map(|(_, face)| *face));
+        needed.extend(endpoint_types.iter().filter_map(|name| EndpointType::named(name)?.by_tokens));
     }
+    needed.sort_unstable();
+    needed.dedup();
+    needed
+}
+
+fn require(table: &Form<'_>, faces: &Faces, unit: BillingUnit, needed: &[Face]) {
     for face in needed {
         // A face that is written but wrong has been reported already.
-        if !faces.has(face) && !table.has(face.name()) {
+        if !faces.has(*face) && !table.has(face.name()) {
             table.mistake(
                 face.name(),
                 format!(
@@ -112,19 +79,24 @@ fn require(
             );
         }
     }
-    let sells_tokens = matches!(unit, BillingUnit::Tokens | BillingUnit::Characters | BillingUnit::AudioDuration);
-    for (face, _) in faces.iter() {
-        let is_token = face.unit() == crate::Unit::MillionTokens;
-        if is_token != sells_tokens && !(sells_tokens && face == Face::PerCall) {
+    only_charged(table, faces, unit);
+}
+
+/// A price that is never charged, or that the rules make zero, is a misunderstanding.
+fn only_charged(table: &Form<'_>, faces: &Faces, unit: BillingUnit) {
+    for (face, price) in faces.iter() {
+        if !unit.charges(face) {
             table.mistake(face.name(), format!("is never charged by a model billed by {}", unit.name()));
+        } else if unit.is_free(face) && price > 0 {
+            let what = if unit == BillingUnit::Characters { "generated speech" } else { "the transcript" };
+            table.mistake(face.name(), format!("must be 0 or left out: {what} is counted, and free"));
         }
     }
 }
 
 /// What the specification makes free: the speech that was generated, the transcript of a recording.
 fn free_by_rule(faces: &mut Faces, unit: BillingUnit) {
-    let free = matches!(unit, BillingUnit::Characters | BillingUnit::AudioDuration);
-    if free && !faces.has(Face::Output) {
+    if unit.is_free(Face::Output) && !faces.has(Face::Output) {
         faces.set(Face::Output, Some(0));
     }
 }
@@ -163,6 +135,7 @@ fn tier(mut form: Form<'_>, unit: BillingUnit, base: &Faces, base_paid: Option<F
                 let mut faces = faces(&mut table);
                 free_by_rule(&mut faces, unit);
                 same_faces(&table, &faces, base);
+                only_charged(&table, &faces, unit);
                 table.finish();
                 Some(faces)
             };
@@ -181,48 +154,4 @@ fn tier(mut form: Form<'_>, unit: BillingUnit, base: &Faces, base_paid: Option<F
     }
     form.finish();
     tier
-}
-
-fn condition(mut form: Form<'_>) -> Option<Condition> {
-    let kinds = [("context_len", 0), ("request_attr", 1), ("wall_clock", 2)];
-    let condition = match form.choice("dim", &kinds) {
-        Some(0) => Some(Condition::ContextOver(form.int("context_len_gt", 0..=1_000_000_000))),
-        Some(1) => Some(Condition::Attribute { path: form.text("path"), equals: form.plain("equals") }),
-        Some(_) => wall_clock(&mut form),
-        None => {
-            // Which keys belong here is anybody's guess.
-            form.ignore_rest();
-            return None;
-        }
-    };
-    form.finish();
-    condition
-}
-
-fn wall_clock(form: &mut Form<'_>) -> Option<Condition> {
-    let days: Option<Vec<u8>> = form.opt_ints("weekdays", 1..=7);
-    let hours: Option<Vec<u8>> = form.opt_ints("hours", 0..=23);
-    if !form.has("weekdays") && !form.has("hours") {
-        form.mistake_here("a wall_clock condition needs weekdays, hours or both");
-    }
-    for (key, list) in [("weekdays", &days), ("hours", &hours)] {
-        if list.as_ref().is_some_and(Vec::is_empty) {
-            form.mistake(key, "must not be empty: leave it out to mean any");
-        }
-    }
-    let name = form.text("timezone");
-    if name.is_empty() {
-        return None;
-    }
-    let Ok(zone) = ZONES.get(&name) else {
-        let known: Vec<String> = ZONES.available().map(|zone| zone.to_string()).collect();
-        let hint = did_you_mean(&name, known.iter().map(String::as_str));
-        form.mistake("timezone", format!("{name:?} is not a time zone such as \"Europe/Berlin\"{hint}"));
-        return None;
-    };
-    Some(Condition::WallClock {
-        zone,
-        weekdays: Weekdays(days.iter().flatten().fold(0, |bits, day| bits | 1 << day)),
-        hours: Hours(hours.iter().flatten().fold(0, |bits, hour| bits | 1 << hour)),
-    })
 }

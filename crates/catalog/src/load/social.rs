@@ -63,7 +63,7 @@ fn cell(
     let place = form.place();
     let params = params::read(&mut form);
     let require_one_of = params::groups(&mut form, &params);
-    let book = prices::read(&mut form, BillingUnit::PerCall, &[], &[]);
+    let book = prices::read(&mut form, BillingUnit::PerCall, &[BillingUnit::PerCall.main_face()]);
     let routes = routes(&mut form, provider);
     let cost = routes.iter().map(|route| route.cost).max().unwrap_or(0);
     let dear_enough = [Some(&book.standard), book.paid.as_ref()].into_iter().flatten();

@@ -107,9 +107,9 @@ fn charges_are_what_the_table_says() {
         # characters: each is one token; the speech that comes out is counted and free
         speech  |                       | input=1000 output=900          | - | 0.015
         speech  |                       | input=1                        | - | 0.000015
-        # recordings: a thousand tokens a minute; the transcript is free
-        ears    |                       | input=17                       | - | 0.000102
-        ears    |                       | input=1000 output=50_000       | - | 0.006
+        # recordings: whole seconds, each 50/3 tokens, exactly; the transcript is free
+        ears    |                       | input=1                        | - | 0.0001
+        ears    |                       | input=60 output=50_000         | - | 0.006
         # per call and per second
         picture |                       | per_call=1                     | - | 0.04
         picture |                       | per_call=4                     | - | 0.16

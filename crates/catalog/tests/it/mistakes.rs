@@ -123,9 +123,9 @@ route = [{ provider = "sim", upstream_model = "m" }]
 "#;
     assert_eq!(
         mistakes_of(text),
-        r#"test.toml:5: model.voice.price.audio_input: is missing: a model billed by tokens needs a price for audio_input, in micro-USD
-test.toml:5: model.voice.price.audio_output: is missing: a model billed by tokens needs a price for audio_output, in micro-USD
-test.toml:5: model.voice.price.image_output: is missing: a model billed by tokens needs a price for image_output, in micro-USD"#
+        r#"test.toml:5: model.voice.price.image_output: is missing: a model billed by tokens needs a price for image_output, in micro-USD
+test.toml:5: model.voice.price.audio_input: is missing: a model billed by tokens needs a price for audio_input, in micro-USD
+test.toml:5: model.voice.price.audio_output: is missing: a model billed by tokens needs a price for audio_output, in micro-USD"#
     );
 }
 

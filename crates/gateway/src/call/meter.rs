@@ -2,7 +2,7 @@
 //! counters.
 
 use super::tokens::Tokens;
-use tollgate_catalog::{Face, Price};
+use tollgate_catalog::{BillingUnit, Face, Price};
 use tollgate_store::Counters;
 use tollgate_wire::usage::Usage;
 
@@ -75,9 +75,10 @@ pub fn context_len(used: &Counters) -> u64 {
 
 /// Calls and seconds count only where they are what is sold; tokens stay as information.
 pub fn fitted(used: Counters, price: &Price) -> Counters {
+    let by_seconds = price.faces.has(Face::VideoSecond) || price.unit == BillingUnit::AudioDuration;
     Counters {
         calls: if price.faces.has(Face::PerCall) { used.calls } else { 0 },
-        seconds: if price.faces.has(Face::VideoSecond) { used.seconds } else { 0 },
+        seconds: if by_seconds { used.seconds } else { 0 },
         ..used
     }
 }

@@ -62,7 +62,7 @@ pub struct Need {
 impl Need {
     /// The quantities the hold is made for; `None` when they are too large to be counted.
     pub fn bound(&self, price: &Price) -> Option<Quantities> {
-        let mut bound = fitted(self.most, price).quantities(price);
+        let mut bound = fitted(self.most, price).quantities(price).ok()?;
         if !self.exact {
             for (plain, dearest) in [(Face::Input, price.dearest_input()), (Face::Output, price.dearest_output())] {
                 let tokens = std::mem::take(&mut bound[plain]);

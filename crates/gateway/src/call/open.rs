@@ -183,7 +183,7 @@ impl OpenCall {
         let (used, estimated) = self.meter.measured();
         let price = self.quote.price_for(&self.model, context_len(&used));
         let counters = fitted(used, &price);
-        match price.charge(&counters.quantities(&price)) {
+        match counters.charge(&price) {
             Ok(charge) => Bill { charge, counters, estimated, price },
             // Cannot happen with plausible counters; never free and never more than was held.
             Err(_) => Bill { charge: self.quote.amount, counters, estimated: true, price },

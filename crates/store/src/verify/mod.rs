@@ -152,7 +152,7 @@ impl Auditor {
 
     pub fn charge(&mut self, row: &ChargeRow) {
         let expected = match self.prices.get(&row.price_id) {
-            Some(Some(price)) => price.charge(&row.counters.quantities(price)).ok(),
+            Some(Some(price)) => row.counters.charge(price).ok(),
             _ => None,
         };
         if expected != Some(Money::from_nano(row.cost)) {
