@@ -88,10 +88,12 @@ pub(crate) enum Kind {
     TopUp = 6,
     Adjust = 7,
     Refund = 8,
+    /// A hold that another replica gave up is open again, without money, to be closed once more.
+    Reopen = 10,
 }
 
 impl Kind {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Hold,
         Self::Settle,
         Self::Void,
@@ -101,10 +103,11 @@ impl Kind {
         Self::TopUp,
         Self::Adjust,
         Self::Refund,
+        Self::Reopen,
     ];
 
     pub fn from_code(code: i64) -> Option<Self> {
-        usize::try_from(code).ok().and_then(|i| Self::ALL.get(i).copied())
+        Self::ALL.into_iter().find(|kind| *kind as i64 == code)
     }
 }
 

@@ -158,8 +158,8 @@ impl Store {
     }
 
     /// Says that this replica lives; every five seconds or so.
-    pub async fn beat(&self, now: i64) -> Result<(), StoreError> {
-        on_engine!(self, e => e.beat(now).await)
+    pub async fn beat(&self) -> Result<(), StoreError> {
+        on_engine!(self, e => e.beat().await)
     }
 
     /// Recomputes every balance and every charge from the entries.

@@ -139,9 +139,30 @@ async fn an_extension_lost_in_a_crash_is_made_up_by_the_close() {
     h.close().await;
 }
 
+/// Recovery is one commit, and a large one: it is not held to the deadline of a hold.
+#[tokio::test]
+async fn a_recovery_takes_as_long_as_it_takes() {
+    let h = House::open("sqlite").await;
+    let c = h.customer(0, 100_000).await;
+    let mut open = Vec::new();
+    for _ in 0..2_000 {
+        open.push(h.store.hold(h.wish(&c, 10)).await.expect("a hold"));
+    }
+    for held in &mut open {
+        held.durable().await.expect("durable");
+    }
+    let copy = h.crashed_copy_with(Options { hold_deadline: Duration::from_millis(1), ..options() }).await;
+    assert_eq!(copy.recovered.voided, 2_000);
+    copy.store.shut().await;
+    for held in open {
+        h.store.close(h.ending(&c, held.call, 0));
+    }
+    h.close().await;
+}
+
 #[tokio::test]
 async fn an_outage_refuses_holds_and_passes_by_itself() {
-    let h = House::open_with("sqlite", Options { hold_deadline: Duration::from_millis(200), ..options() }).await;
+    let h = House::open_with("sqlite", Options { hold_deadline: Duration::from_secs(1), ..options() }).await;
     let c = h.customer(0, 1_000).await;
     let running = h.held(&c, 100).await;
     let blocker = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
@@ -172,7 +193,7 @@ async fn an_outage_refuses_holds_and_passes_by_itself() {
 #[tokio::test]
 async fn a_full_journal_refuses_holds() {
     const JOURNAL_LIMIT: u64 = 6_000;
-    let tight = Options { journal_limit: JOURNAL_LIMIT, hold_deadline: Duration::from_millis(100), ..options() };
+    let tight = Options { journal_limit: JOURNAL_LIMIT, ..options() };
     let h = House::open_with("sqlite", tight).await;
     let c = h.customer(0, 100_000).await;
     let mut open = Vec::new();

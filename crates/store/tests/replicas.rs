@@ -1,46 +1,142 @@
-//! Several replicas on one PostgreSQL database: a dead one is cleaned up after, an outage passes by itself.
+//! Several replicas on one PostgreSQL database: a dead one is cleaned up after, one that was only cut
+//! off loses nothing, an outage passes by itself.
 
+mod cable;
 mod common;
 
 use std::time::Duration;
 
-use common::{House, options};
+use cable::Cable;
+use common::{Customer, House, idem, options, reply};
 use tollgate_store::testing::PostgresServer;
-use tollgate_store::{Ending, HoldRefused, Options};
+use tollgate_store::{CreditKind, Ending, Hold, HoldRefused, Options, Pot};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_replicas_and_an_outage() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let server = PostgresServer::start(dir.path()).expect("a PostgreSQL server");
     dead_replicas_are_cleaned_up_after(&server.database("dead").await.expect("a database")).await;
+    a_replica_cut_off_loses_no_charge(&server.database("cut").await.expect("a database")).await;
+    a_replica_that_comes_back_late_charges_its_marks(&server.database("late").await.expect("a database")).await;
     an_outage_passes_by_itself(&server, &server.database("outage").await.expect("a database")).await;
+}
+
+/// What the replica's sweeps see within a bit more than the time of silence, which is a minute in these tests.
+async fn a_minute_passes(h: &House) -> u64 {
+    let mut orphaned = 0;
+    for _ in 0..4 {
+        orphaned += h.store.sweep(h.clock.now()).await.expect("sweep").orphaned;
+        h.clock.advance(21_000);
+        h.store.beat().await.expect("beat");
+    }
+    orphaned
+}
+
+fn long(h: &House, c: &Customer, amount: i64) -> Hold {
+    let mut wish = h.wish(c, amount);
+    wish.expires_at += 600_000;
+    wish
 }
 
 async fn dead_replicas_are_cleaned_up_after(url: &str) {
     let one = House::open(url).await;
     let two = House::open(url).await;
     let c = one.customer(0, 1_000).await;
-    let long = |h: &House| {
-        let mut wish = h.wish(&c, 100);
-        wish.expires_at += 600_000;
-        wish
-    };
-    let lost = one.hold(long(&one)).await.expect("a hold").call;
-    let kept = two.hold(long(&two)).await.expect("a hold").call;
+    let lost = one.hold(long(&one, &c, 100)).await.expect("a hold").call;
+    let kept = two.hold(long(&two, &c, 100)).await.expect("a hold").call;
+    one.extend(one.more(&c, lost, 1, 50)).await.expect("more");
     // The same cap and balance hold for both.
-    assert!(matches!(two.hold(two.wish(&c, 801)).await, Err(HoldRefused::Insufficient)));
+    assert!(matches!(two.hold(two.wish(&c, 751)).await, Err(HoldRefused::Insufficient)));
+    // As long as it beats it lives, whatever the clocks say, and keeps its holds even past their time.
+    one.clock.advance(-3_600_000);
+    two.clock.advance(1_000_000);
+    for _ in 0..10 {
+        assert_eq!(two.store.sweep(two.clock.now()).await.expect("sweep").orphaned, 0);
+        two.clock.advance(25_000);
+        one.store.beat().await.expect("beat");
+    }
     one.store.shut().await;
-    let later = two.clock.now() + 59_000;
-    assert_eq!(two.store.sweep(later).await.expect("sweep").orphaned, 0);
-    two.clock.advance(30_000);
-    two.store.beat(two.clock.now()).await.expect("beat");
-    let swept = two.store.sweep(later + 2_000).await.expect("sweep");
-    assert_eq!((swept.orphaned, swept.expired), (1, 0));
+    assert_eq!(a_minute_passes(&two).await, 1);
     let row = two.store.usage_of(c.account, lost).await.expect("reading").expect("a row");
-    assert_eq!((row.ending, row.charge.nano()), (Ending::Expired, 0));
-    assert!(two.store.usage_of(c.account, kept).await.expect("reading").is_none(), "ours runs on");
+    assert_eq!((row.ending, row.reason.as_str(), row.charge.nano()), (Ending::Expired, "replica_lost", 0));
+    assert_eq!(row.hold.nano(), 150);
     two.store.close(two.ending(&c, kept, 0)).await.expect("closed");
     assert_eq!(two.pots(&c).await, (0, 1_000, 0, 0));
+    two.close().await;
+}
+
+/// A replica loses the database but not its clients: what it delivers meanwhile is charged when it is back.
+async fn a_replica_cut_off_loses_no_charge(url: &str) {
+    let cut = Cable::lay(url).await;
+    let one = House::open(&cut.url).await;
+    let two = House::open(url).await;
+    let c = two.customer(0, 1_000).await;
+    let mut wish = long(&one, &c, 100);
+    wish.idem = Some(idem(1, 1));
+    let answered = one.hold(wish).await.expect("a hold").call;
+    let failed = one.hold(long(&one, &c, 70)).await.expect("a hold").call;
+    cut.cut();
+    let mut ending = one.ending(&c, answered, 60);
+    ending.reply = Some(reply("first"));
+    let closings = [one.store.close(ending), one.store.close(one.ending(&c, failed, 0))];
+    assert_eq!(a_minute_passes(&two).await, 2, "given up by the other");
+    assert_eq!(two.pots(&c).await, (0, 1_000, 0, 0));
+    cut.mend();
+    let mut captured = Vec::new();
+    for closing in closings {
+        let closed = closing.await.expect("closed");
+        captured.push((closed.captured.nano(), closed.write_off.nano(), closed.applied));
+    }
+    assert_eq!(captured, [(60, 0, true), (0, 0, true)]);
+    let row = two.store.usage_of(c.account, answered).await.expect("reading").expect("a row");
+    assert_eq!((row.ending, row.reason.as_str(), row.status), (Ending::Answered, "", 200));
+    assert_eq!((row.hold.nano(), row.charge.nano()), (100, 60), "the row tells what happened");
+    let row = two.store.usage_of(c.account, failed).await.expect("reading").expect("a row");
+    assert_eq!((row.ending, row.hold.nano(), row.charge.nano()), (Ending::UpstreamFault, 70, 0));
+    assert_eq!(two.pots(&c).await, (0, 940, 0, 0));
+    let again = one.store.close(one.ending(&c, answered, 60)).await.expect("closed");
+    assert!(!again.applied, "once");
+    // The client's key answers with the first reply again, and the charge can be given back like any other.
+    let mut repeated = long(&two, &c, 100);
+    repeated.idem = Some(idem(1, 1));
+    assert!(
+        matches!(two.hold(repeated).await, Err(HoldRefused::IdemDone { call, reply: Some(_) }) if call == answered)
+    );
+    let refund = CreditKind::Refund { call: answered };
+    assert_eq!(two.credit(&c, "back", refund, Pot::Paid, 60).await, Ok(true));
+    assert_eq!(two.pots(&c).await, (0, 1_000, 0, 0));
+    one.close().await;
+    two.close().await;
+}
+
+/// It died with a stream running and starts again after it was given up: the last mark is charged, up to what is left.
+async fn a_replica_that_comes_back_late_charges_its_marks(url: &str) {
+    let one = House::open(url).await;
+    let two = House::open(url).await;
+    let c = two.customer(0, 100).await;
+    let (streaming, repeated) = (one.hold(long(&one, &c, 60)).await.expect("a hold").call, {
+        let mut wish = long(&one, &c, 10);
+        wish.idem = Some(idem(2, 1));
+        one.hold(wish).await.expect("a hold").call
+    });
+    one.store.mark(one.mark(&c, streaming, 50));
+    one.store.mark(one.mark(&c, repeated, 9));
+    one.store.shut().await;
+    assert_eq!(a_minute_passes(&two).await, 2);
+    // Meanwhile the client repeated one of them and was charged for it, and spent nearly all.
+    let mut wish = long(&two, &c, 70);
+    wish.idem = Some(idem(2, 1));
+    let second = two.hold(wish).await.expect("the key is free").call;
+    two.store.close(two.ending(&c, second, 70)).await.expect("closed");
+    let one = one.reopen().await;
+    assert_eq!((one.recovered.settled, one.recovered.voided), (1, 1));
+    let of = async |call| two.store.usage_of(c.account, call).await.expect("reading").expect("a row");
+    let row = of(streaming).await;
+    assert_eq!((row.charge.nano(), row.write_off.nano()), (30, 20), "the account had no more");
+    let row = of(repeated).await;
+    assert_eq!((row.charge.nano(), row.write_off.nano()), (0, 9), "its key has paid already");
+    assert_eq!(two.pots(&c).await, (0, 0, 0, 0));
+    one.close().await;
     two.close().await;
 }
 

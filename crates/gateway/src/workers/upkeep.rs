@@ -50,7 +50,7 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
     let now = app.world.now_ms();
     match round {
         Round::Keys => app.keys.refresh(&app.store, now).await,
-        Round::Beat => app.store.beat(app.world.steady_ms()).await,
+        Round::Beat => app.store.beat().await,
         Round::Sweep => {
             let swept = app.store.sweep(app.world.steady_ms()).await?;
             if swept.expired + swept.orphaned > 0 {

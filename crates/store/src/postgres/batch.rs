@@ -1,125 +1,27 @@
-//! The queue of one process and the task that empties it, group by group, in order. A group is one statement. When
-//! its outcome is unknown (the connection broke) the same group is sent again with the same ids: what was applied
-//! answers as it did the first time.
+//! Empties the queue, group by group, in order. A group is one statement. When its outcome is unknown (the connection broke) the
+//! same operations are sent again with the same ids: what was applied answers as it did the first time.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-use tokio::sync::{Notify, oneshot};
-use tokio_postgres::Statement;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::{Row, Statement};
 use tollgate_catalog::Money;
 
 use super::connect::{Connector, Link};
+use super::queue::{Answer, Pending};
 use super::{Shared, lock};
 use crate::call::{Closed, HoldRefused, StoredReply};
 use crate::ids::CallId;
 
-/// The most operations in one statement.
-const GROUP: usize = 500;
-
-pub(super) struct Pending {
-    pub body: Value,
-    pub answer: Answer,
-}
-
-/// Who wants to know. A hold and an extension answer with the pots of the whole hold.
-pub(super) enum Answer {
-    /// The call and its price.
-    Hold(CallId, [u8; 16], oneshot::Sender<Result<(i64, i64), HoldRefused>>),
-    Extend(oneshot::Sender<Result<(i64, i64), HoldRefused>>),
-    /// The second is told whether there ever was such a hold.
-    Close(CallId, oneshot::Sender<Closed>, Option<oneshot::Sender<bool>>),
-    Nobody,
-}
-
-#[derive(Default)]
-pub(super) struct Queue {
-    inner: Mutex<Inner>,
-    bell: Notify,
-}
-
-#[derive(Default)]
-struct Inner {
-    waiting: VecDeque<Pending>,
-    pushed: u64,
-    durable: u64,
-    since: Option<Instant>,
-    stopped: bool,
-}
-
-impl Queue {
-    /// Queues an operation and says its number.
-    pub fn push(&self, pending: Pending) -> u64 {
-        let mut inner = lock(&self.inner);
-        inner.since.get_or_insert_with(Instant::now);
-        inner.waiting.push_back(pending);
-        inner.pushed += 1;
-        let number = inner.pushed;
-        drop(inner);
-        self.bell.notify_one();
-        number
-    }
-
-    /// The number of the last operation that was queued.
-    pub fn pushed(&self) -> u64 {
-        lock(&self.inner).pushed
-    }
-
-    pub fn durable(&self) -> u64 {
-        lock(&self.inner).durable
-    }
-
-    pub fn len(&self) -> usize {
-        lock(&self.inner).waiting.len()
-    }
-
-    pub fn is_stopped(&self) -> bool {
-        lock(&self.inner).stopped
-    }
-
-    /// Operations not yet applied, and the age of the oldest in milliseconds.
-    pub fn waiting(&self) -> (u64, u64) {
-        let inner = lock(&self.inner);
-        let age = inner.since.map_or(0, |s| u64::try_from(s.elapsed().as_millis()).unwrap_or(u64::MAX));
-        (inner.pushed - inner.durable, age)
-    }
-
-    pub fn stop(&self) {
-        lock(&self.inner).stopped = true;
-        self.bell.notify_one();
-    }
-
-    /// The next group; `None` when the store is shut and the queue is empty.
-    async fn take(&self) -> Option<Vec<Pending>> {
-        loop {
-            {
-                let mut inner = lock(&self.inner);
-                let count = inner.waiting.len().min(GROUP);
-                if count > 0 {
-                    return Some(inner.waiting.drain(..count).collect());
-                }
-                inner.since = None;
-                if inner.stopped {
-                    return None;
-                }
-            }
-            self.bell.notified().await;
-        }
-    }
-
-    fn done(&self, count: usize) {
-        let mut inner = lock(&self.inner);
-        inner.durable += count as u64;
-        inner.since = (!inner.waiting.is_empty()).then(Instant::now);
-    }
-}
-
 struct Sender {
+    shared: Arc<Shared>,
+    connector: Connector,
+    /// Made when needed, made again when lost.
+    way: Option<Way>,
+}
+
+struct Way {
     link: Link,
     apply: Statement,
 }
@@ -133,7 +35,7 @@ struct Outcome {
 }
 
 pub(super) async fn run(shared: Arc<Shared>, connector: Connector, pace: Duration) {
-    let mut sender = None;
+    let mut sender = Sender { shared: shared.clone(), connector, way: None };
     let mut last = Instant::now() - pace;
     while let Some(group) = shared.queue.take().await {
         // Round trips make groups by themselves; the pace keeps a fast local server from being asked too often.
@@ -144,7 +46,7 @@ pub(super) async fn run(shared: Arc<Shared>, connector: Connector, pace: Duratio
         }
         last = Instant::now();
         let count = group.len();
-        let outcomes = apply_until_done(&shared, &connector, &mut sender, &group).await;
+        let outcomes = sender.apply(&group).await;
         shared.queue.done(count);
         shared.commits.fetch_add(1, Ordering::Relaxed);
         shared.committed_ops.fetch_add(count as u64, Ordering::Relaxed);
@@ -155,111 +57,134 @@ pub(super) async fn run(shared: Arc<Shared>, connector: Connector, pace: Duratio
     }
 }
 
-/// One outcome per operation; `None` for an operation the database refuses for good.
-async fn apply_until_done(
-    shared: &Shared,
-    connector: &Connector,
-    sender: &mut Option<Sender>,
-    group: &[Pending],
-) -> Vec<Option<Outcome>> {
-    let mut bodies: Vec<Value> = group.iter().map(|p| p.body.clone()).collect();
-    let mut pause = Duration::from_millis(20);
-    loop {
-        match try_apply(connector, sender, &bodies).await {
-            Ok(outcomes) => {
-                shared.set_down(false);
-                return outcomes.into_iter().map(Some).collect();
-            }
-            Err(error) if is_refusal(&error) => {
-                tracing::error!(%error, "the database refuses an operation");
-                return one_by_one(connector, sender, &bodies).await;
-            }
-            Err(error) => {
-                tracing::warn!(%error, operations = bodies.len(), "cannot reach the database, trying again");
-                shared.set_down(true);
-                shared.journal.sync();
-                *sender = None;
-                for body in &mut bodies {
-                    body["again"] = Value::Bool(true);
+impl Sender {
+    /// One outcome per operation; `None` for an operation the database refuses for good. A group that is refused is
+    /// halved until the operation at fault stands alone: the others must not wait for it.
+    async fn apply(&mut self, group: &[Pending]) -> Vec<Option<Outcome>> {
+        let mut outcomes = Vec::with_capacity(group.len());
+        let mut parts = vec![group];
+        while let Some(part) = parts.pop() {
+            match self.apply_part(part).await {
+                Ok(done) => outcomes.extend(done.into_iter().map(Some)),
+                Err(error) if part.len() > 1 => {
+                    tracing::warn!(%error, operations = part.len(), "the database refuses one of a group of operations");
+                    let (first, second) = part.split_at(part.len() / 2);
+                    parts.extend([second, first]);
                 }
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(Duration::from_millis(500));
+                Err(error) => {
+                    tracing::error!(%error, "left out an operation the database refuses");
+                    part.iter().for_each(|pending| self.shared.keep_refused(&pending.body));
+                    outcomes.push(None);
+                }
+            }
+        }
+        outcomes
+    }
+
+    /// Sends the operations until they are applied, or refused in a way that sending them again cannot mend.
+    async fn apply_part(&mut self, part: &[Pending]) -> Result<Vec<Outcome>, tokio_postgres::Error> {
+        let mut pause = Duration::from_millis(20);
+        let mut again = false;
+        loop {
+            match self.try_apply(part, again).await {
+                Ok(outcomes) => {
+                    self.shared.set_down(false);
+                    return Ok(outcomes);
+                }
+                Err(Failed::Refused(error)) => {
+                    self.shared.set_down(false);
+                    return Err(error);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, operations = part.len(), "cannot reach the database, trying again");
+                    self.shared.set_down(true);
+                    self.shared.journal.sync();
+                    self.way = None;
+                    again = true;
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(Duration::from_millis(500));
+                }
             }
         }
     }
+
+    async fn try_apply(&mut self, part: &[Pending], again: bool) -> Result<Vec<Outcome>, Failed> {
+        let way = match &mut self.way {
+            Some(way) => way,
+            None => {
+                let link = self.connector.connect().await?;
+                let apply = link.client.prepare("SELECT * FROM tollgate_apply($1::text::jsonb)").await?;
+                self.way.insert(Way { link, apply })
+            }
+        };
+        let rows =
+            way.link.client.query(&way.apply, &[&statement(part, again)]).await.map_err(Failed::from_statement)?;
+        rows.iter().map(|row| outcome(row).map_err(Failed::Database)).collect()
+    }
 }
 
-async fn one_by_one(connector: &Connector, sender: &mut Option<Sender>, bodies: &[Value]) -> Vec<Option<Outcome>> {
-    let mut outcomes = Vec::with_capacity(bodies.len());
-    for body in bodies {
-        let mut body = body.clone();
-        outcomes.push(loop {
-            match try_apply(connector, sender, std::slice::from_ref(&body)).await {
-                Ok(mut one) => break one.pop(),
-                Err(error) if is_refusal(&error) => {
-                    tracing::error!(%error, "left out an operation the database refuses");
-                    break None;
-                }
-                Err(_) => {
-                    *sender = None;
-                    body["again"] = Value::Bool(true);
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
+/// The operations as one JSON array. Those sent before say so.
+fn statement(part: &[Pending], again: bool) -> String {
+    let mut text = String::with_capacity(part.iter().map(|p| p.body.len() + 16).sum());
+    for pending in part {
+        text.push(if text.is_empty() { '[' } else { ',' });
+        match pending.body.strip_prefix('{') {
+            Some(rest) if again => {
+                text.push_str("{\"again\":true,");
+                text.push_str(rest);
             }
-        });
+            _ => text.push_str(&pending.body),
+        }
     }
-    outcomes
+    text.push(']');
+    text
 }
 
 #[derive(Debug, thiserror::Error)]
 enum Failed {
+    /// The connection, or the way to it: the outcome is unknown or nothing happened.
     #[error("{0}")]
     Database(#[from] tokio_postgres::Error),
     #[error("{0}")]
     Other(#[from] crate::StoreError),
+    /// The operations themselves: sending them again cannot help.
+    #[error("{0}")]
+    Refused(tokio_postgres::Error),
 }
 
-/// A rule was broken: sending the same again cannot help.
-fn is_refusal(error: &Failed) -> bool {
-    let Failed::Database(error) = error else { return false };
-    error.code().is_some_and(|code: &SqlState| code.code().starts_with("22") || code.code().starts_with("23"))
-}
-
-async fn try_apply(
-    connector: &Connector,
-    sender: &mut Option<Sender>,
-    bodies: &[Value],
-) -> Result<Vec<Outcome>, Failed> {
-    let sender = match sender {
-        Some(sender) => sender,
-        None => {
-            let link = connector.connect().await?;
-            let apply = link.client.prepare("SELECT * FROM tollgate_apply($1::text::jsonb)").await?;
-            sender.insert(Sender { link, apply })
+impl Failed {
+    fn from_statement(error: tokio_postgres::Error) -> Self {
+        match error.code() {
+            Some(code) if !passes(code.code()) => Self::Refused(error),
+            _ => Self::Database(error),
         }
+    }
+}
+
+/// Whether an error of a statement passes by itself, or at least is none of its operations: lost connections, deadlocks, full
+/// disks, a standby that cannot write, a server that stops, a function that is missing. All others are about the data.
+fn passes(code: &str) -> bool {
+    const CLASSES: [&str; 10] = ["08", "25", "28", "3D", "40", "42", "53", "55", "57", "58"];
+    CLASSES.iter().any(|class| code.starts_with(class))
+}
+
+fn outcome(row: &Row) -> Result<Outcome, tokio_postgres::Error> {
+    let call: Option<Vec<u8>> = row.try_get(3)?;
+    let reply = match row.try_get::<_, Option<Vec<u8>>>(6)? {
+        Some(body) => Some(StoredReply {
+            status: row.try_get::<_, Option<i32>>(4)?.and_then(|s| s.try_into().ok()).unwrap_or(200),
+            content_type: row.try_get::<_, Option<String>>(5)?.unwrap_or_default(),
+            body: body.into(),
+        }),
+        None => None,
     };
-    let body = serde_json::to_string(bodies).map_err(crate::StoreError::broken)?;
-    let rows = sender.link.client.query(&sender.apply, &[&body]).await?;
-    rows.iter()
-        .map(|row| {
-            let call: Option<Vec<u8>> = row.try_get(3)?;
-            let reply = match row.try_get::<_, Option<Vec<u8>>>(6)? {
-                Some(body) => Some(StoredReply {
-                    status: row.try_get::<_, Option<i32>>(4)?.and_then(|s| s.try_into().ok()).unwrap_or(200),
-                    content_type: row.try_get::<_, Option<String>>(5)?.unwrap_or_default(),
-                    body: body.into(),
-                }),
-                None => None,
-            };
-            Ok(Outcome {
-                name: row.try_get(0)?,
-                x: row.try_get(1)?,
-                y: row.try_get(2)?,
-                call: call.and_then(|c| CallId::from_slice(&c)),
-                reply,
-            })
-        })
-        .collect()
+    Ok(Outcome {
+        name: row.try_get(0)?,
+        x: row.try_get(1)?,
+        y: row.try_get(2)?,
+        call: call.and_then(|c| CallId::from_slice(&c)),
+        reply,
+    })
 }
 
 /// Tells who asked. They may have gone; the operation is done all the same.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tollgate_catalog::{Money, Price};
 
-use super::batch::{Answer, Pending};
+use super::queue::{Answer, Pending};
 use super::{Engine, lock};
 use crate::call::{Close, Closed, Ending, Extend, Hold, HoldRefused, Mark, UsageFacts, tidy_raw_usage};
 use crate::group::{Closing, ClosingWait, Held, HeldWait};
@@ -50,6 +50,7 @@ impl Engine {
             "endpoint": hold.endpoint,
             "paid_only": hold.paid_only,
             "expires_at": hold.expires_at,
+            "life": hold.expires_at.saturating_sub(hold.at).max(0),
             "at": self.now(),
             "replica": bytes(&shared.replica),
         });
@@ -63,7 +64,7 @@ impl Engine {
         }
         let (send, receive) = oneshot::channel();
         lock(&shared.open).insert(hold.call, self.now());
-        shared.queue.push(Pending { body, answer: Answer::Hold(hold.call, price_id, send) });
+        shared.queue.push(Pending { body: body.to_string(), answer: Answer::Hold(hold.call, price_id, send) });
         // Dropped before the answer (a client that left, or the deadline): whatever was applied is undone.
         let mut guard =
             Undo { engine: self, hold: Some((hold.call, hold.account, hold.key, hold.model, hold.endpoint)) };
@@ -92,7 +93,7 @@ impl Engine {
             "replica": bytes(&self.shared.replica),
         });
         let (send, receive) = oneshot::channel();
-        self.shared.queue.push(Pending { body, answer: Answer::Extend(send) });
+        self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::Extend(send) });
         match tokio::time::timeout(self.options.hold_deadline, receive).await {
             Ok(Ok(verdict)) => verdict.map(|pots| held(extend.call, pots)),
             Ok(Err(_)) | Err(_) => Err(HoldRefused::Unavailable),
@@ -127,7 +128,8 @@ impl Engine {
     ) -> (u64, oneshot::Receiver<Closed>) {
         let (send, receive) = oneshot::channel();
         let body = self.close_body(&close, price_id);
-        let op = self.shared.queue.push(Pending { body, answer: Answer::Close(close.call, send, known) });
+        let op =
+            self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::Close(close.call, send, known) });
         (op, receive)
     }
 
@@ -178,7 +180,7 @@ impl Engine {
             "account": bytes(&account.0),
             "row": usage_row(call, account, Ending::Refused, &reason, &row),
         });
-        shared.queue.push(Pending { body, answer: Answer::Nobody });
+        shared.queue.push(Pending { body: body.to_string(), answer: Answer::Nobody });
     }
 }
 

@@ -12,7 +12,7 @@ use tokio_postgres::{Client, Config, NoTls};
 use crate::error::StoreError;
 
 /// Migrations in order; the schema version is how many have run. Never change one that was released.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("migrations/replicas.sql")];
 /// The functions as this version has them. Once released, a change of them needs a migration (an empty one will do), so that
 /// a replica of the version before does not start again and put its own back.
 const FUNCTIONS: &str = include_str!("functions.sql");

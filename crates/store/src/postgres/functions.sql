@@ -3,6 +3,11 @@
 -- Every function takes the account's row lock before anything else of that account, and a group takes all of its
 -- locks in one order, so groups of different replicas wait for each other but never in a circle.
 
+-- The clock all replicas share, in milliseconds.
+CREATE OR REPLACE FUNCTION tollgate_now() RETURNS bigint LANGUAGE sql AS $$
+  SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+$$;
+
 -- How an amount, for a hold or for more of one, is taken from an account: held (x trial, y paid), or why not.
 CREATE OR REPLACE FUNCTION tollgate_reserve(a account, k key, v_amount bigint, v_paid_only boolean) RETURNS tollgate_outcome
 LANGUAGE plpgsql AS $$
@@ -59,14 +64,13 @@ BEGIN
   v_trial := r.x;
   v_paid := r.y;
   v_at := greatest((op->>'at')::bigint, a.last_at);
-  IF op ? 'price' THEN
-    INSERT INTO price (id, json) VALUES ((op->>'price_id')::bytea, op->>'price') ON CONFLICT DO NOTHING;
-  END IF;
   INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, price_id, model, endpoint, expires_at, paid_only, replica)
   VALUES (v_call || '\x00'::bytea, 0, a.id, k.id, v_trial, v_paid, v_at, (op->>'price_id')::bytea, op->>'model',
     op->>'endpoint', (op->>'expires_at')::bigint, v_paid_only, (op->>'replica')::bytea);
-  INSERT INTO open_hold VALUES (v_call, a.id, k.id, v_trial, v_paid, v_paid_only, v_at, (op->>'expires_at')::bigint,
-    (op->>'price_id')::bytea, op->>'model', op->>'endpoint', v_hash, (op->>'replica')::bytea);
+  INSERT INTO open_hold (call_id, account_id, key_id, trial, paid, paid_only, at, expires_at, price_id, model, endpoint,
+    key_hash, replica, due_at)
+  VALUES (v_call, a.id, k.id, v_trial, v_paid, v_paid_only, v_at, (op->>'expires_at')::bigint, (op->>'price_id')::bytea,
+    op->>'model', op->>'endpoint', v_hash, (op->>'replica')::bytea, tollgate_now() + (op->>'life')::bigint);
   IF v_hash IS NOT NULL THEN
     INSERT INTO idem (account_id, key_hash, fingerprint, call_id, at)
     VALUES (a.id, v_hash, (op->>'fingerprint')::bytea, v_call, v_at);
@@ -111,6 +115,36 @@ BEGIN
   RETURN ROW('held', h.trial + r.x, h.paid + r.y, NULL, NULL, NULL, NULL)::tollgate_outcome;
 END $$;
 
+-- Opens, without money, a hold that another replica gave up in the name of the one that asks, so that it can be closed once
+-- more: `held` says how much was held. `barred`: its idempotency key has paid for another call since.
+CREATE OR REPLACE FUNCTION tollgate_reopen(op jsonb, OUT held bigint, OUT barred boolean) LANGUAGE plpgsql AS $$
+DECLARE
+  l lost_hold%ROWTYPE;
+  v_at bigint;
+BEGIN
+  barred := false;
+  SELECT * INTO l FROM lost_hold WHERE call_id = (op->>'call')::bytea AND replica = (op->>'replica')::bytea;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  held := l.held;
+  IF l.key_hash IS NOT NULL THEN
+    INSERT INTO idem (account_id, key_hash, fingerprint, call_id, at)
+    VALUES (l.account_id, l.key_hash, l.fingerprint, l.call_id, l.at) ON CONFLICT DO NOTHING;
+    barred := NOT FOUND;
+  END IF;
+  SELECT greatest((op->>'at')::bigint, last_at) INTO v_at FROM account WHERE id = l.account_id;
+  INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, replica, reason)
+  VALUES (l.call_id || '\x03'::bytea, 10, l.account_id, l.key_id, 0, 0, v_at, l.replica, 'replica_back');
+  INSERT INTO open_hold (call_id, account_id, key_id, trial, paid, paid_only, at, expires_at, price_id, model, endpoint,
+    key_hash, replica, due_at)
+  VALUES (l.call_id, l.account_id, l.key_id, 0, 0, l.paid_only, l.at, l.expires_at, l.price_id, l.model, l.endpoint,
+    CASE WHEN NOT barred THEN l.key_hash END, l.replica, tollgate_now());
+  UPDATE account SET last_at = v_at WHERE id = l.account_id;
+  DELETE FROM usage WHERE account_id = l.account_id AND call_id = l.call_id;
+  DELETE FROM lost_hold WHERE call_id = l.call_id;
+END $$;
+
 -- A close: closed (x captured, y written off); late when it was closed before; unknown when it never was held.
 CREATE OR REPLACE FUNCTION tollgate_close(op jsonb) RETURNS tollgate_outcome LANGUAGE plpgsql AS $$
 DECLARE
@@ -126,11 +160,21 @@ DECLARE
   v_write_off bigint;
   v_captured bigint;
   v_at bigint;
+  v_held bigint;
+  v_barred boolean := false;
+  -- Which terminal entry of the call this is: the second one when it was given up by another replica before.
+  v_class bytea := '\x01';
 BEGIN
   SELECT * INTO h FROM open_hold WHERE call_id = v_call;
   IF NOT FOUND THEN
-    SELECT take_trial + take_paid INTO v_captured FROM entry WHERE op_id = v_call || '\x01'::bytea;
-    IF NOT FOUND THEN
+    SELECT r.held, r.barred INTO v_held, v_barred FROM tollgate_reopen(op) r;
+    SELECT * INTO h FROM open_hold WHERE call_id = v_call;
+    v_class := '\x04';
+  END IF;
+  IF h.call_id IS NULL THEN
+    SELECT sum(take_trial + take_paid) INTO v_captured FROM entry
+      WHERE op_id IN (v_call || '\x01'::bytea, v_call || '\x04'::bytea);
+    IF v_captured IS NULL THEN
       RETURN ROW('unknown', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
     END IF;
     SELECT coalesce(sum(paid), 0) INTO v_write_off FROM entry WHERE op_id = v_call || '\xc8'::bytea;
@@ -138,9 +182,10 @@ BEGIN
       NULL, NULL, NULL, NULL)::tollgate_outcome;
   END IF;
   SELECT * INTO a FROM account WHERE id = h.account_id;
-  v_extend_trial := CASE WHEN h.paid_only THEN 0
+  v_extend_trial := CASE WHEN h.paid_only OR v_barred THEN 0
     ELSE least(greatest(v_charge - h.trial - h.paid, 0), a.trial_available) END;
-  v_extend_paid := least(greatest(v_charge - h.trial - h.paid - v_extend_trial, 0), a.paid_available);
+  v_extend_paid := CASE WHEN v_barred THEN 0
+    ELSE least(greatest(v_charge - h.trial - h.paid - v_extend_trial, 0), a.paid_available) END;
   v_take_trial := least(v_charge, h.trial + v_extend_trial);
   v_take_paid := least(v_charge - v_take_trial, h.paid + v_extend_paid);
   v_captured := v_take_trial + v_take_paid;
@@ -152,19 +197,23 @@ BEGIN
     VALUES (v_call || '\x02'::bytea, 4, a.id, h.key_id, v_extend_trial, v_extend_paid, v_at, (op->>'replica')::bytea);
   END IF;
   INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, replica, reason)
-  VALUES (v_call || '\x01'::bytea, v_kind, a.id, h.key_id, h.trial + v_extend_trial, h.paid + v_extend_paid,
+  VALUES (v_call || v_class, v_kind, a.id, h.key_id, h.trial + v_extend_trial, h.paid + v_extend_paid,
     v_take_trial, v_take_paid, v_at, (op->>'replica')::bytea,
     CASE WHEN v_kind = 1 THEN NULL ELSE nullif(op->'row'->>'reason', '') END);
   IF v_write_off > 0 THEN
     INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, replica)
     VALUES (v_call || '\xc8'::bytea, 5, a.id, h.key_id, 0, v_write_off, v_at, (op->>'replica')::bytea);
   END IF;
-  IF op ? 'price' THEN
-    INSERT INTO price (id, json) VALUES ((op->'row'->>'price_id')::bytea, op->>'price') ON CONFLICT DO NOTHING;
-  END IF;
   INSERT INTO usage SELECT r.* FROM jsonb_populate_record(NULL::usage, (op->'row') || jsonb_build_object(
-    'account_id', a.id, 'key_id', h.key_id, 'hold', h.trial + h.paid, 'charge', v_captured, 'refunded', 0,
+    'account_id', a.id, 'key_id', h.key_id, 'hold', coalesce(v_held, h.trial + h.paid), 'charge', v_captured, 'refunded', 0,
     'write_off', v_write_off, 'price_id', coalesce(op->'row'->>'price_id', h.price_id::text))) r;
+  IF h.replica <> (op->>'replica')::bytea THEN
+    INSERT INTO lost_hold (call_id, account_id, key_id, held, paid_only, at, expires_at, price_id, model, endpoint, key_hash,
+      fingerprint, replica, lost_at)
+    SELECT h.call_id, h.account_id, h.key_id, h.trial + h.paid, h.paid_only, h.at, h.expires_at, h.price_id, h.model,
+      h.endpoint, h.key_hash, i.fingerprint, h.replica, tollgate_now()
+    FROM (SELECT 1) one LEFT JOIN idem i ON i.account_id = a.id AND i.key_hash = h.key_hash;
+  END IF;
   IF h.key_hash IS NOT NULL THEN
     IF (op->>'keep')::boolean OR v_captured > 0 THEN
       UPDATE idem SET done = 1, status = (op->>'status')::integer, content_type = op->>'content_type',
@@ -186,6 +235,10 @@ CREATE OR REPLACE FUNCTION tollgate_apply(ops jsonb) RETURNS SETOF tollgate_outc
 DECLARE
   op jsonb;
 BEGIN
+  -- Prices before accounts, and each in the order of ids: the same order in every replica.
+  INSERT INTO price (id, json)
+  SELECT DISTINCT ON (id) id, json FROM (SELECT coalesce(o->'row'->>'price_id', o->>'price_id')::bytea AS id, o->>'price' AS json
+    FROM jsonb_array_elements(ops) o WHERE o ? 'price') new ORDER BY id ON CONFLICT DO NOTHING;
   PERFORM 1 FROM account WHERE id IN (SELECT (o->>'account')::bytea FROM jsonb_array_elements(ops) o)
     ORDER BY id FOR NO KEY UPDATE;
   FOR op IN SELECT o FROM jsonb_array_elements(ops) o LOOP
@@ -221,7 +274,8 @@ BEGIN
       THEN 'before' ELSE 'other' END;
   END IF;
   IF v_kind = 8 THEN
-    SELECT * INTO e FROM entry WHERE op_id = v_call || '\x01'::bytea AND kind = 1 AND account_id = v_account;
+    SELECT * INTO e FROM entry
+      WHERE op_id IN (v_call || '\x01'::bytea, v_call || '\x04'::bytea) AND kind = 1 AND account_id = v_account;
     IF NOT FOUND THEN RETURN 'no_charge'; END IF;
     IF v_amount > e.take_trial + e.take_paid THEN RETURN 'above_charge'; END IF;
     v_key := e.key_id;

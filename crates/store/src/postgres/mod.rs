@@ -6,12 +6,16 @@ mod audit;
 mod batch;
 mod calls;
 mod connect;
+mod queue;
 mod records;
 mod recover;
 mod rows;
+mod watch;
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -24,8 +28,9 @@ use crate::journal::Journal;
 use crate::price::KnownPrices;
 use crate::report::{Gauges, Recovered};
 use crate::world::{Options, Place, World};
-use batch::Queue;
 use connect::Connector;
+use queue::Queue;
+use watch::Watch;
 
 pub(crate) struct Engine {
     shared: Arc<Shared>,
@@ -46,8 +51,10 @@ struct Shared {
     /// Open holds of this replica and when they were taken.
     open: Mutex<HashMap<CallId, i64>>,
     replica: [u8; 16],
-    /// Since when every beat of ours has reached the database; 0 while none does.
-    beating_since: AtomicI64,
+    /// What we have seen of the other replicas.
+    watch: Mutex<Watch>,
+    /// Where operations go that the database refuses for good.
+    refused: PathBuf,
     down: AtomicBool,
     commits: AtomicU64,
     committed_ops: AtomicU64,
@@ -58,19 +65,23 @@ struct Shared {
     breaches: AtomicU64,
 }
 
+/// One JSON line for each operation that the database refuses for good.
+const REFUSED: &str = "refused.jsonl";
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 impl Shared {
-    fn new(journal: Journal, replica: [u8; 16]) -> Self {
+    fn new(journal: Journal, replica: [u8; 16], refused: PathBuf) -> Self {
         Self {
             queue: Queue::default(),
             journal,
             known_prices: KnownPrices::default(),
             open: Mutex::default(),
             replica,
-            beating_since: AtomicI64::new(0),
+            watch: Mutex::default(),
+            refused,
             down: AtomicBool::new(false),
             commits: AtomicU64::new(0),
             committed_ops: AtomicU64::new(0),
@@ -79,6 +90,18 @@ impl Shared {
             late_closes: AtomicU64::new(0),
             refusals_dropped: AtomicU64::new(0),
             breaches: AtomicU64::new(0),
+        }
+    }
+
+    /// An operation left out of the ledger is kept beside it, without the answer it may carry, for people to look at.
+    fn keep_refused(&self, body: &str) {
+        let mut op: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+        if let Some(op) = op.as_object_mut() {
+            op.remove("reply");
+        }
+        let file = OpenOptions::new().create(true).append(true).open(&self.refused);
+        if let Err(error) = file.and_then(|mut file| writeln!(file, "{op}")) {
+            tracing::error!(%error, "cannot keep a refused operation");
         }
     }
 
@@ -97,7 +120,7 @@ impl Engine {
         let (journal, records) = Journal::open(&place.data_dir, options.journal_segment, options.journal_limit)?;
         let connector = Connector::new(&place.url)?;
         connector.migrate().await?;
-        let shared = Arc::new(Shared::new(journal, replica));
+        let shared = Arc::new(Shared::new(journal, replica, place.data_dir.join(REFUSED)));
         let mut tasks = JoinSet::new();
         tasks.spawn(batch::run(shared.clone(), connector.clone(), options.commit_pace));
         let engine = Arc::new(Self {
@@ -109,7 +132,7 @@ impl Engine {
             world,
             _owner: owner,
         });
-        engine.beat(engine.now()).await?;
+        engine.beat().await?;
         let recovered = engine.recover(records).await?;
         Ok((engine, recovered))
     }

@@ -3,19 +3,22 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use tokio::sync::oneshot;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::rows::id;
+use super::watch::Watch;
 use super::{Engine, lock};
 use crate::call::{Close, Closed, Ending, Mark, UsageFacts};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::journal::record::{self, Record};
 use crate::report::{Recovered, Swept};
+
+/// How long a hold that was given up for another replica waits for that one to come back.
+const LOST_KEPT_MS: i64 = 30 * 24 * 3_600_000;
 
 const OPEN: &str = "SELECT call_id, account_id, key_id, at, endpoint, model FROM open_hold";
 
@@ -44,37 +47,56 @@ impl Engine {
         }
         let mine = self.shared.replica.as_slice();
         let left = self.rows(&format!("{OPEN} WHERE replica = $1"), &[&mine]).await?;
+        let mut resolved = Vec::with_capacity(left.len() + marks.len());
         for row in &left {
             let (close, price_id) = match marks.remove(&CallId(id(row, 0)?)) {
                 Some((mark, price_id)) => (Close::at_mark(*mark, "crashed"), price_id),
                 None => (self.without_mark(row, "crashed")?, None),
             };
-            let (_, closed) = self.queue_close(close, price_id, None);
+            resolved.push(self.queue_close(close, price_id, None).1);
+        }
+        // Whatever is marked and not open was closed before, or given up by another replica: that is made good.
+        for (mark, price_id) in marks.into_values() {
+            resolved.push(self.queue_close(Close::at_mark(*mark, "crashed"), price_id, None).1);
+        }
+        for closed in resolved {
             count(&mut recovered, closed.await.map_err(|_| StoreError::away("the store was shut"))?);
         }
         self.shared.journal.reset()?;
         Ok(recovered)
     }
 
+    /// Each replica resolves its own holds past their time, by its own clock, and those of replicas it has seen die.
     pub async fn sweep(self: &Arc<Self>, now: i64) -> Result<Swept, StoreError> {
-        let due = self.resolve(&format!("{OPEN} WHERE expires_at <= $1"), &[&now], "expired").await?;
-        let silence = i64::try_from(self.options.replica_silence.as_millis()).unwrap_or(i64::MAX);
-        let heard = now.saturating_sub(silence);
-        let sql = format!(
-            "{OPEN} WHERE replica <> $2 AND NOT EXISTS (SELECT 1 FROM replica r WHERE r.id = replica AND r.beat_at >= $1)"
-        );
         let mine = self.shared.replica.as_slice();
-        // After an outage of the database everybody looks silent. Others are judged only by one who was heard all that time.
-        let beating_since = self.shared.beating_since.load(Ordering::Relaxed);
-        let orphaned = if beating_since > 0 && beating_since <= heard {
-            self.resolve(&sql, &[&heard, &mine], "replica_lost").await?
-        } else {
-            0
+        let due = format!("{OPEN} WHERE replica = $1 AND expires_at <= $2");
+        let expired = self.resolve(&due, &[&mine, &now], "expired").await?;
+        let dead = self.dead(now).await?;
+        let orphaned = match dead.is_empty() {
+            true => 0,
+            false => self.resolve(&format!("{OPEN} WHERE replica = ANY($1)"), &[&dead], "replica_lost").await?,
         };
+        self.rows("DELETE FROM lost_hold WHERE lost_at < tollgate_now() - $1", &[&LOST_KEPT_MS]).await?;
         let retention = i64::try_from(self.options.idem_retention.as_millis()).unwrap_or(i64::MAX);
         let before = now.saturating_sub(retention);
         let forgotten = self.rows("DELETE FROM idem WHERE at < $1 AND done = 1 RETURNING 1", &[&before]).await?;
-        Ok(Swept { expired: due, orphaned, forgotten: forgotten.len() as u64 })
+        Ok(Swept { expired, orphaned, forgotten: forgotten.len() as u64 })
+    }
+
+    /// Replicas with open holds whose beats we have seen stand still for too long.
+    async fn dead(&self, now: i64) -> Result<Vec<Vec<u8>>, StoreError> {
+        let sql = "SELECT o.replica, coalesce(r.beat_at, 0) FROM (SELECT DISTINCT replica FROM open_hold WHERE replica <> $1) o \
+                   LEFT JOIN replica r ON r.id = o.replica";
+        let rows = self.rows(sql, &[&self.shared.replica.as_slice()]).await;
+        let mut watch = lock(&self.shared.watch);
+        let Ok(rows) = &rows else {
+            *watch = Watch::default();
+            return rows.map(|_| Vec::new());
+        };
+        let seen = rows.iter().map(|r| Ok((r.try_get(0)?, r.try_get(1)?)));
+        let seen = seen.collect::<Result<Vec<(Vec<u8>, i64)>, tokio_postgres::Error>>()?;
+        let silence = i64::try_from(self.options.replica_silence.as_millis()).unwrap_or(i64::MAX);
+        Ok(watch.look(seen, now, silence))
     }
 
     async fn resolve(&self, sql: &str, params: &[&(dyn ToSql + Sync)], reason: &str) -> Result<u64, StoreError> {
@@ -105,15 +127,15 @@ impl Engine {
         Ok(Close::unanswered(call, account, Ending::Expired, reason, facts))
     }
 
-    pub async fn beat(&self, now: i64) -> Result<(), StoreError> {
-        let sql = "INSERT INTO replica (id, beat_at) VALUES ($1, $2) \
-                   ON CONFLICT (id) DO UPDATE SET beat_at = greatest(replica.beat_at, excluded.beat_at)";
-        let since = &self.shared.beating_since;
-        if let Err(error) = self.rows(sql, &[&self.shared.replica.as_slice(), &now]).await {
-            since.store(0, Ordering::Relaxed);
+    /// Changes our row; that it changes is all that counts. Its value is the time on the database's clock, for people.
+    pub async fn beat(&self) -> Result<(), StoreError> {
+        let sql = "INSERT INTO replica (id, beat_at) VALUES ($1, tollgate_now()) \
+                   ON CONFLICT (id) DO UPDATE SET beat_at = greatest(replica.beat_at + 1, excluded.beat_at)";
+        if let Err(error) = self.rows(sql, &[&self.shared.replica.as_slice()]).await {
+            // After an outage everybody looks silent: what was seen before it says nothing.
+            *lock(&self.shared.watch) = Watch::default();
             return Err(error);
         }
-        let _ = since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
         // Holds another replica resolved for us are not ours to count any more.
         let open: Vec<Vec<u8>> = lock(&self.shared.open).keys().map(|c| c.0.to_vec()).collect();
         if open.is_empty() {

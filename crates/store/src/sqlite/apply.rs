@@ -254,7 +254,7 @@ impl<'a> Apply<'a> {
         Ok(())
     }
 
-    fn refusal(&mut self, r: &RefusalOp) -> rusqlite::Result<()> {
+    pub(super) fn refusal(&mut self, r: &RefusalOp) -> rusqlite::Result<()> {
         self.usage(&UsageInsert {
             call: r.call,
             account: r.account,

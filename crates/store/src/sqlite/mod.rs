@@ -12,6 +12,7 @@ mod ops;
 mod read;
 mod records;
 mod recover;
+mod refused;
 mod writer;
 
 use std::fs::File;

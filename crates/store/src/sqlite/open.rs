@@ -50,6 +50,7 @@ impl Engine {
             pace: options.commit_pace,
             next_seq,
             open,
+            refused: IdMap::default(),
             watermark_at: Instant::now(),
             wal: dir.join(format!("{FILE}-wal")),
         };
@@ -140,7 +141,7 @@ fn load(conn: &Connection) -> Result<(Books, IdMap<CallId, i64>, i64), StoreErro
                     open.held = open.held.plus(pots);
                 }
             }
-            Kind::WriteOff | Kind::TopUp | Kind::Adjust | Kind::Refund => {}
+            Kind::WriteOff | Kind::TopUp | Kind::Adjust | Kind::Refund | Kind::Reopen => {}
         }
     }
     load_owners(conn, &mut books)?;

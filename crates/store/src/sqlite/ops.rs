@@ -26,6 +26,19 @@ pub(super) enum Op {
     ForgetIdem { before: i64, reply: Reply<u64> },
 }
 
+impl Op {
+    /// The call it belongs to, if any.
+    pub fn call(&self) -> Option<CallId> {
+        match self {
+            Self::Hold(op) => Some(op.call),
+            Self::Extend(op) => Some(op.call),
+            Self::Close(op) => Some(op.call),
+            Self::Refusal(op) => Some(op.call),
+            _ => None,
+        }
+    }
+}
+
 /// Where the outcome goes after the commit.
 pub(super) type Reply<T> = Option<oneshot::Sender<Result<T, StoreError>>>;
 

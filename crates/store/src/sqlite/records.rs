@@ -223,7 +223,7 @@ impl Engine {
 
     /// One process owns the file: there is nobody to tell.
     #[expect(clippy::unused_async, reason = "the verb waits on the other engine")]
-    pub async fn beat(&self, _now: i64) -> Result<(), StoreError> {
+    pub async fn beat(&self) -> Result<(), StoreError> {
         Ok(())
     }
 

@@ -2,6 +2,8 @@
 //! Everything goes through the same close as in normal life, so it happens once however often it is tried.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tollgate_catalog::Money;
 
@@ -12,6 +14,9 @@ use crate::error::StoreError;
 use crate::ids::CallId;
 use crate::journal::record::{self, Record};
 use crate::report::Recovered;
+
+/// A start gives up when the database cannot be written for this long.
+const DOWN_PATIENCE: Duration = Duration::from_secs(30);
 
 impl Engine {
     pub(super) async fn recover(&self, journal: Vec<Vec<u8>>) -> Result<Recovered, StoreError> {
@@ -43,9 +48,23 @@ impl Engine {
         for (mark, _) in marks.into_values() {
             self.note_lost(Close::at_mark(*mark, "crashed"), &mut recovered).await?;
         }
-        self.flush().await?;
+        self.written().await?;
         self.shared.journal.reset()?;
         Ok(recovered)
+    }
+
+    /// Waits for the commit of all that was put right, however large it is; but not for a database that cannot be written.
+    async fn written(&self) -> Result<(), StoreError> {
+        let started = tokio::time::Instant::now();
+        loop {
+            match self.flush().await {
+                Err(error) if self.shared.down.load(Ordering::Acquire) && started.elapsed() > DOWN_PATIENCE => {
+                    return Err(error);
+                }
+                Err(error) => tracing::info!(%error, "recovery goes on"),
+                Ok(()) => return Ok(()),
+            }
+        }
     }
 
     async fn replay(

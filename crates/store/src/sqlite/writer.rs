@@ -12,6 +12,7 @@ use rusqlite::{Connection, ErrorCode, params};
 use super::apply::{Apply, Outcome};
 use super::books::Nap;
 use super::ops::{Op, Reply};
+use super::refused::{self, Refused};
 use super::{Shared, lock};
 use crate::error::StoreError;
 use crate::group::Group;
@@ -34,6 +35,8 @@ pub(super) struct Writer {
     pub next_seq: i64,
     /// Entry of each open hold.
     pub open: IdMap<CallId, i64>,
+    /// Calls that are in the books and not in the database, because it refused their hold or a part of it.
+    pub refused: IdMap<CallId, Refused>,
     pub watermark_at: Instant,
     pub wal: PathBuf,
 }
@@ -55,6 +58,7 @@ impl Batch {
 struct Committed {
     outcomes: Vec<Outcome>,
     failed: Vec<u64>,
+    refused: IdMap<CallId, Refused>,
     new_prices: Vec<[u8; 16]>,
     holds: Vec<(CallId, Option<i64>)>,
     next_seq: i64,
@@ -163,26 +167,35 @@ impl Writer {
         let mut apply = Apply::new(&tx, &self.shared.known_prices, self.next_seq)?;
         let mut outcomes = Vec::with_capacity(batch.ops.len());
         let mut failed = Vec::new();
-        for (i, op) in batch.ops.iter().enumerate() {
-            if isolate {
-                tx.execute_batch("SAVEPOINT one")?;
-                let before = apply.mark();
-                let written = apply.write(op).and_then(|o| apply.flush().map(|()| o));
-                if let Err(error) = &written
-                    && is_refusal(error)
-                {
-                    tracing::error!(%error, "left out an operation the database refuses");
-                    tx.execute_batch("ROLLBACK TO one; RELEASE one")?;
-                    apply.discard(before);
-                    failed.push(batch.first + i as u64);
-                    outcomes.push(Outcome::Plain);
-                    continue;
-                }
-                outcomes.push(written?);
-                tx.execute_batch("RELEASE one")?;
-            } else {
-                outcomes.push(apply.write(op)?);
+        let mut refused = self.refused.clone();
+        for (op, number) in batch.ops.iter().zip(batch.first..) {
+            if !refused.is_empty()
+                && let Some(outcome) = refused::close_without_hold(&mut refused, &mut apply, op)?
+            {
+                outcomes.push(outcome);
+                failed.push(number);
+                continue;
             }
+            if !isolate {
+                outcomes.push(apply.write(op)?);
+                continue;
+            }
+            tx.execute_batch("SAVEPOINT one")?;
+            let before = apply.mark();
+            let written = apply.write(op).and_then(|o| apply.flush().map(|()| o));
+            if let Err(error) = &written
+                && is_refusal(error)
+            {
+                tracing::error!(%error, call = op.call().map(tracing::field::display), "left out an operation the database refuses");
+                tx.execute_batch("ROLLBACK TO one; RELEASE one")?;
+                apply.discard(before);
+                refused::remember(&mut refused, op);
+                failed.push(number);
+                outcomes.push(Outcome::Plain);
+                continue;
+            }
+            outcomes.push(written?);
+            tx.execute_batch("RELEASE one")?;
         }
         apply.flush()?;
         if let Some(seq) = watermark {
@@ -197,7 +210,7 @@ impl Writer {
         if watermark.is_some() {
             self.watermark_at = Instant::now();
         }
-        Ok(Committed { outcomes, failed, new_prices, holds, next_seq })
+        Ok(Committed { outcomes, failed, refused, new_prices, holds, next_seq })
     }
 
     /// Every entry before this one belongs to a closed hold. Entries of the running group come after it.
@@ -219,6 +232,14 @@ impl Writer {
         }
         let (last, len) = (batch.last(), batch.ops.len() as u64);
         shared.credit_books(&batch.ops, &committed.outcomes);
+        self.refused = committed.refused;
+        if !committed.failed.is_empty() {
+            let mut books = lock(&shared.books);
+            for number in &committed.failed {
+                let op = usize::try_from(number - batch.first).ok().and_then(|i| batch.ops.get(i));
+                op.into_iter().for_each(|op| books.take_back(op, &mut self.refused));
+            }
+        }
         shared.durable.store(last, Ordering::Release);
         shared.commits.fetch_add(1, Ordering::Relaxed);
         shared.committed_ops.fetch_add(len, Ordering::Relaxed);
@@ -239,7 +260,7 @@ impl Writer {
 }
 
 /// A rule of the schema was broken: trying again cannot help. Anything else may pass.
-fn is_refusal(error: &rusqlite::Error) -> bool {
+pub(super) fn is_refusal(error: &rusqlite::Error) -> bool {
     match error {
         rusqlite::Error::SqliteFailure(e, _) => {
             matches!(e.code, ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)

@@ -100,7 +100,7 @@ impl Auditor {
                 running.available = running.available.plus(back);
             }
             Kind::TopUp | Kind::Adjust | Kind::Refund => running.available = running.available.plus(e.pots),
-            Kind::WriteOff => {}
+            Kind::WriteOff | Kind::Reopen => {}
         }
         let (a, h, late) = (running.available, running.held, e.at < running.at);
         running.at = running.at.max(e.at);
@@ -119,6 +119,12 @@ impl Auditor {
                 let hold = OpenHold { account: e.account, held: e.pots, expires_at: e.expires_at.unwrap_or(i64::MAX) };
                 if self.open.insert(call, hold).is_some() {
                     self.breach("I4", format!("{call}: held twice"));
+                }
+            }
+            Kind::Reopen => {
+                let hold = OpenHold { account: e.account, held: e.pots, expires_at: i64::MAX };
+                if self.open.insert(call, hold).is_some() {
+                    self.breach("I4", format!("{call}: opened again while it was open"));
                 }
             }
             Kind::Extend => match self.open.get_mut(&call) {

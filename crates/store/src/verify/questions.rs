@@ -48,7 +48,7 @@ FROM (SELECT account_id,
     sum(CASE WHEN kind = 1 THEN take_trial + take_paid ELSE 0 END) AS charge,
     sum(CASE WHEN kind = 5 THEN paid ELSE 0 END) AS write_off,
     sum(CASE WHEN kind = 8 THEN trial + paid ELSE 0 END) AS refunded,
-    sum(CASE WHEN kind IN (1, 2, 3) THEN 1 ELSE 0 END) AS calls
+    sum(CASE WHEN kind IN (1, 2, 3) THEN 1 WHEN kind = 10 THEN -1 ELSE 0 END) AS calls
   FROM entry GROUP BY account_id) e
 LEFT JOIN (SELECT account_id, sum(charge) AS charge, sum(write_off) AS write_off, sum(refunded) AS refunded,
     sum(CASE WHEN price_id IS NOT NULL THEN 1 ELSE 0 END) AS calls

@@ -70,13 +70,17 @@ impl House {
 
     /// A copy of the data directory as a crash at this moment would leave it, opened.
     pub async fn crashed_copy(&self) -> Self {
+        self.crashed_copy_with(self.options.clone()).await
+    }
+
+    pub async fn crashed_copy_with(&self, options: Options) -> Self {
         let dir = Arc::new(tempfile::tempdir().expect("a temporary directory"));
         // Journal first: what it gives up between the copies is in the database by then.
         for name in ["journal.0", "journal.1", "tollgate.db", "tollgate.db-wal"] {
             std::fs::copy(self.place.data_dir.join(name), dir.path().join(name)).expect("a copy");
         }
         let place = Place { url: self.place.url.clone(), data_dir: dir.path().into() };
-        Self::open_in(dir, place, self.options.clone(), self.clock.clone(), self.seed + 500).await
+        Self::open_in(dir, place, options, self.clock.clone(), self.seed + 500).await
     }
 
     /// Checks that everything adds up, then shuts.

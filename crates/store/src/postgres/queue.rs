@@ -1,0 +1,141 @@
+//! The queue of one process: operations in the order they are to be applied, each already in the form the database reads.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use tokio::sync::{Notify, oneshot};
+
+use super::lock;
+use crate::call::{Closed, HoldRefused};
+use crate::ids::CallId;
+
+/// The most operations in one statement.
+const GROUP: usize = 500;
+/// The most bytes in one statement: far below what PostgreSQL reads as one value, since stored replies are among them.
+const GROUP_BYTES: usize = 8 << 20;
+
+pub(super) struct Pending {
+    /// A JSON object.
+    pub body: String,
+    pub answer: Answer,
+}
+
+/// Who wants to know. A hold and an extension answer with the pots of the whole hold.
+pub(super) enum Answer {
+    /// The call and its price.
+    Hold(CallId, [u8; 16], oneshot::Sender<Result<(i64, i64), HoldRefused>>),
+    Extend(oneshot::Sender<Result<(i64, i64), HoldRefused>>),
+    /// The second is told whether there ever was such a hold.
+    Close(CallId, oneshot::Sender<Closed>, Option<oneshot::Sender<bool>>),
+    Nobody,
+}
+
+#[derive(Default)]
+pub(super) struct Queue {
+    inner: Mutex<Inner>,
+    bell: Notify,
+}
+
+#[derive(Default)]
+struct Inner {
+    waiting: VecDeque<Pending>,
+    pushed: u64,
+    durable: u64,
+    since: Option<Instant>,
+    stopped: bool,
+}
+
+impl Queue {
+    /// Queues an operation and says its number.
+    pub fn push(&self, pending: Pending) -> u64 {
+        let mut inner = lock(&self.inner);
+        inner.since.get_or_insert_with(Instant::now);
+        inner.waiting.push_back(pending);
+        inner.pushed += 1;
+        let number = inner.pushed;
+        drop(inner);
+        self.bell.notify_one();
+        number
+    }
+
+    /// The number of the last operation that was queued.
+    pub fn pushed(&self) -> u64 {
+        lock(&self.inner).pushed
+    }
+
+    pub fn durable(&self) -> u64 {
+        lock(&self.inner).durable
+    }
+
+    pub fn len(&self) -> usize {
+        lock(&self.inner).waiting.len()
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        lock(&self.inner).stopped
+    }
+
+    /// Operations not yet applied, and the age of the oldest in milliseconds.
+    pub fn waiting(&self) -> (u64, u64) {
+        let inner = lock(&self.inner);
+        let age = inner.since.map_or(0, |s| u64::try_from(s.elapsed().as_millis()).unwrap_or(u64::MAX));
+        (inner.pushed - inner.durable, age)
+    }
+
+    pub fn stop(&self) {
+        lock(&self.inner).stopped = true;
+        self.bell.notify_one();
+    }
+
+    /// The next group; `None` when the store is shut and the queue is empty.
+    pub async fn take(&self) -> Option<Vec<Pending>> {
+        loop {
+            {
+                let mut inner = lock(&self.inner);
+                let count = group_len(inner.waiting.iter().map(|p| p.body.len()));
+                if count > 0 {
+                    return Some(inner.waiting.drain(..count).collect());
+                }
+                inner.since = None;
+                if inner.stopped {
+                    return None;
+                }
+            }
+            self.bell.notified().await;
+        }
+    }
+
+    pub fn done(&self, count: usize) {
+        let mut inner = lock(&self.inner);
+        inner.durable += count as u64;
+        inner.since = (!inner.waiting.is_empty()).then(Instant::now);
+    }
+}
+
+/// How many of these sizes make a group: at least one, if there is one.
+fn group_len(sizes: impl Iterator<Item = usize>) -> usize {
+    let mut bytes = 0usize;
+    let fits = sizes.take(GROUP).take_while(|size| {
+        let first = bytes == 0;
+        bytes = bytes.saturating_add(*size);
+        first || bytes <= GROUP_BYTES
+    });
+    fits.count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_bounded_by_number_and_by_bytes() {
+        let len = |sizes: &[usize]| group_len(sizes.iter().copied());
+        assert_eq!(len(&[]), 0);
+        assert_eq!(len(&[100; 499]), 499);
+        assert_eq!(len(&[100; 2_000]), GROUP);
+        assert_eq!(len(&[1 << 20; 20]), 8);
+        assert_eq!(len(&[64 << 20, 1]), 1, "one that is too large goes alone");
+        assert_eq!(len(&[1, 64 << 20]), 1);
+    }
+}

@@ -1,0 +1,88 @@
+//! When the database refuses a hold for good (damage, or a bug), the books in memory are ahead of it: money is held there that is
+//! not held in the ledger, and a close may be queued already that would release it. Both are taken back here.
+
+use super::apply::{Apply, Outcome};
+use super::books::{Books, IdemState};
+use super::ops::{Op, RefusalOp};
+use super::writer::is_refusal;
+use crate::ids::{CallId, IdMap};
+
+/// What of a call is not in the database.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    Hold,
+    Extension,
+}
+
+/// Notes a hold or an extension the database has just refused.
+pub(super) fn remember(refused: &mut IdMap<CallId, Refused>, op: &Op) {
+    match op {
+        Op::Hold(op) => refused.insert(op.call, Refused::Hold),
+        Op::Extend(op) => refused.insert(op.call, Refused::Extension),
+        _ => None,
+    };
+}
+
+/// The close of a call whose hold is not in the database: a row in the usage log and nothing else. Where only an extension
+/// is missing, the close is left out: the hold stays open and the next start resolves it.
+pub(super) fn close_without_hold(
+    refused: &mut IdMap<CallId, Refused>,
+    apply: &mut Apply<'_>,
+    op: &Op,
+) -> rusqlite::Result<Option<Outcome>> {
+    let (Op::Close(_) | Op::Extend(_), Some(call)) = (op, op.call()) else { return Ok(None) };
+    let Some(part) = refused.get(&call) else { return Ok(None) };
+    if let (Op::Close(c), Refused::Hold) = (op, part) {
+        let row = c.row.clone();
+        let (account, ending, reason) = (c.account, c.ending, c.reason.clone());
+        match apply.refusal(&RefusalOp { call, account, ending, reason, row }) {
+            Err(error) if is_refusal(&error) => tracing::error!(%error, %call, "cannot note a call without a hold"),
+            noted => noted?,
+        }
+    }
+    Ok(Some(Outcome::Plain))
+}
+
+impl Books {
+    /// Undoes in memory what the database did not do. `refused` keeps those whose close is still to come from the queue.
+    pub fn take_back(&mut self, op: &Op, refused: &mut IdMap<CallId, Refused>) {
+        match op {
+            Op::Hold(op) => {
+                let Some(open) = self.open.remove(&op.call) else { return };
+                refused.remove(&op.call);
+                if let Some(known) = open.idem.and_then(|hash| self.idem.get_mut(&(open.account, hash))) {
+                    known.state = IdemState::Free;
+                }
+                if let Some(account) = self.accounts.get_mut(&open.account) {
+                    account.available = account.available.plus(open.held);
+                    account.held = account.held.minus(open.held);
+                }
+                if let Some(key) = self.keys.get_mut(&open.key) {
+                    key.held -= open.held.total();
+                }
+            }
+            Op::Extend(op) => {
+                let Some(open) = self.open.get_mut(&op.call) else { return };
+                refused.remove(&op.call);
+                open.held = open.held.minus(op.pots);
+                if let Some(account) = self.accounts.get_mut(&op.account) {
+                    account.available = account.available.plus(op.pots);
+                    account.held = account.held.minus(op.pots);
+                }
+                if let Some(key) = self.keys.get_mut(&op.key) {
+                    key.held -= op.pots.total();
+                }
+            }
+            Op::Close(op) if refused.remove(&op.call) == Some(Refused::Hold) => {
+                let taken = op.settlement.take;
+                if let Some(account) = self.accounts.get_mut(&op.account) {
+                    account.available = account.available.plus(taken);
+                }
+                if let Some(key) = self.keys.get_mut(&op.key) {
+                    key.spent -= taken.total();
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Operations the database refuses for good (here by a trigger): they are left out, all others go on, nothing is sent for ever,
+//! and what the failed ones left in memory is forgotten.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{House, options, reply};
+use tollgate_store::testing::{PostgresServer, price};
+use tollgate_store::{Hold, HoldRefused, Options, StoreError};
+
+/// One of a group is refused. It is also the first with a new price: the price must be written with the next call that has it.
+#[tokio::test]
+async fn sqlite_leaves_out_what_is_refused() {
+    let slow = Options { commit_pace: Duration::from_millis(300), ..options() };
+    let h = House::open_with("sqlite", slow).await;
+    let c = h.customer(0, 1_000).await;
+    let file = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
+    let trigger = "CREATE TRIGGER poison BEFORE INSERT ON entry WHEN new.model = 'poison' \
+                   BEGIN SELECT raise(ABORT, 'refused'); END";
+    file.execute_batch(trigger).expect("a trigger");
+    let mut poisoned = Hold { model: "poison".into(), price: price(2), ..h.wish(&c, 30) };
+    poisoned.expires_at += 1;
+    let mut held = Vec::new();
+    for wish in [h.wish(&c, 10), poisoned, h.wish(&c, 20)] {
+        held.push(h.store.hold(wish).await.expect("decided in memory"));
+    }
+    let [mut first, mut refused, mut last] = <[_; 3]>::try_from(held).ok().expect("three");
+    first.durable().await.expect("durable");
+    last.durable().await.expect("durable");
+    assert!(matches!(refused.durable().await, Err(StoreError::Broken(_))));
+    // Its end changes nothing but memory.
+    let _ = h.store.close(h.ending(&c, refused.call, 0)).await;
+    for (call, charge) in [(first.call, 7), (last.call, 0)] {
+        h.store.close(h.ending(&c, call, charge)).await.expect("closed");
+    }
+    assert_eq!(h.pots(&c).await, (0, 993, 0, 0));
+    // The price came with the refused hold first; the next one brings it again.
+    let dear = h.hold(Hold { price: price(2), ..h.wish(&c, 40) }).await.expect("a hold").call;
+    let mut ending = h.ending(&c, dear, 8);
+    ending.row.counters.input = 4_000;
+    h.store.close(ending).await.expect("closed");
+    let row = h.store.usage_of(c.account, dear).await.expect("reading").expect("a row");
+    assert_eq!(row.price.expect("the price is there")["faces"]["input"], 2);
+    // All that is open is known as such: a later start reads nothing but the end of the ledger.
+    tokio::time::sleep(Duration::from_millis(1_000)).await;
+    let after = h.held(&c, 1).await;
+    h.store.close(h.ending(&c, after, 0)).await.expect("closed");
+    let (oldest, entries): (i64, i64) = file
+        .query_row("SELECT (SELECT value FROM meta WHERE name = 'oldest_open_seq'), max(seq) FROM entry", [], |r| {
+            Ok((r.get(0)?, r.get(1)?))
+        })
+        .expect("the watermark");
+    assert!(oldest >= entries - 2, "the refused hold is not open: {oldest} of {entries}");
+    h.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_goes_on() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let server = PostgresServer::start(dir.path()).expect("a PostgreSQL server");
+    postgres_leaves_out_what_is_refused(&server.database("poison").await.expect("a database")).await;
+    large_replies_make_small_groups(&server.database("large").await.expect("a database")).await;
+    a_reader_waits_for_what_is_on_its_way(&server.database("flush").await.expect("a database")).await;
+    new_prices_come_in_one_order(&server.database("prices").await.expect("a database")).await;
+}
+
+async fn postgres_leaves_out_what_is_refused(url: &str) {
+    let h = House::open(url).await;
+    let c = h.customer(0, 1_000).await;
+    let link = Link::to(url).await;
+    link.run(
+        "CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+           IF NEW.model = 'poison' THEN RAISE EXCEPTION 'refused'; END IF; RETURN NEW; END $$;
+         CREATE TRIGGER poison BEFORE INSERT ON entry FOR EACH ROW EXECUTE FUNCTION poison()",
+    )
+    .await;
+    let wishes: Vec<Hold> = (0..9)
+        .map(|n| Hold { model: if n == 4 { "poison".into() } else { "test".into() }, ..h.wish(&c, 10) })
+        .collect();
+    let mut tasks = tokio::task::JoinSet::new();
+    for (n, wish) in wishes.into_iter().enumerate() {
+        let store = h.store.clone();
+        tasks.spawn(async move { (n, store.hold(wish).await) });
+    }
+    while let Some(done) = tasks.join_next().await {
+        let (n, held) = done.expect("no panic");
+        match held {
+            Ok(held) => drop(h.store.close(h.ending(&c, held.call, 1)).await.expect("closed")),
+            Err(refused) => assert!(n == 4 && matches!(refused, HoldRefused::Unavailable), "{n}: {refused}"),
+        }
+    }
+    assert!(h.store.ready());
+    assert_eq!(h.pots(&c).await, (0, 992, 0, 0));
+    let kept = std::fs::read_to_string(h.place.data_dir.join("refused.jsonl")).expect("what was refused");
+    assert!(kept.lines().count() == 1 && kept.contains("\"poison\""), "{kept}");
+    h.close().await;
+}
+
+/// A statement has an end: 500 stored replies in one would be more than PostgreSQL reads as one value.
+async fn large_replies_make_small_groups(url: &str) {
+    let h = House::open(url).await;
+    let c = h.customer(0, 1_000_000).await;
+    let text = "x".repeat(1 << 20);
+    let mut closings = Vec::new();
+    for n in 0..40u8 {
+        let mut wish = h.wish(&c, 10);
+        wish.idem = Some(common::idem(n, n));
+        let call = h.hold(wish).await.expect("a hold").call;
+        let mut ending = h.ending(&c, call, 1);
+        ending.reply = Some(reply(&text));
+        closings.push(ending);
+    }
+    let before = h.store.gauges().commits;
+    let closings: Vec<_> = closings.into_iter().map(|ending| h.store.close(ending)).collect();
+    for closing in closings {
+        assert!(closing.await.expect("closed").applied);
+    }
+    let groups = h.store.gauges().commits - before;
+    assert!(groups >= 10, "80 MB in groups of 8: {groups}");
+    h.close().await;
+}
+
+/// A close that is neither queued nor applied but on its way: somebody else has the account.
+async fn a_reader_waits_for_what_is_on_its_way(url: &str) {
+    let h = House::open(url).await;
+    let c = h.customer(0, 1_000).await;
+    let call = h.held(&c, 10).await;
+    let link = Link::to(url).await;
+    link.run("BEGIN; SELECT 1 FROM account FOR UPDATE").await;
+    let closing = h.store.close(h.ending(&c, call, 4));
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let release = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        link.run("COMMIT").await;
+    };
+    let (row, ()) = tokio::join!(h.store.usage_of(c.account, call), release);
+    assert_eq!(row.expect("reading").expect("the row is there").charge.nano(), 4);
+    closing.await.expect("closed");
+    h.close().await;
+}
+
+/// Two replicas bring the same new prices in different orders: with locks in two orders they would wait in a circle.
+async fn new_prices_come_in_one_order(url: &str) {
+    let link = Link::to(url).await;
+    link.run("ALTER DATABASE prices SET deadlock_timeout = '30s'").await;
+    let h = House::open_with(url, Options { hold_deadline: Duration::from_secs(20), ..options() }).await;
+    let c = h.customer(0, 1_000).await;
+    let mut prices = [price(7), price(8)];
+    prices.sort_by_key(|p| p.id());
+    let [low, high] = prices;
+    let insert = |id: [u8; 16]| {
+        let id: String = id.iter().map(|b| format!("{b:02x}")).collect();
+        format!("INSERT INTO price VALUES ('\\x{id}', 'x') ON CONFLICT DO NOTHING")
+    };
+    link.run(&format!("BEGIN; {}", insert(low.id()))).await;
+    let holds = async {
+        let with = |price| h.store.hold(Hold { price, ..h.wish(&c, 10) });
+        let (first, second) = tokio::join!(with(high.clone()), with(low.clone()));
+        [first.expect("a hold").call, second.expect("a hold").call]
+    };
+    let other = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let inserted = tokio::time::timeout(Duration::from_secs(10), link.run(&insert(high.id()))).await;
+        assert!(inserted.is_ok(), "a circle");
+        link.run("ROLLBACK").await;
+    };
+    let (calls, ()) = tokio::join!(holds, other);
+    for call in calls {
+        h.store.close(h.ending(&c, call, 0)).await.expect("closed");
+    }
+    h.close().await;
+}
+
+/// A connection of one's own, to get in the way.
+struct Link {
+    client: tokio_postgres::Client,
+    _driver: tokio::task::JoinSet<()>,
+}
+
+impl Link {
+    async fn to(url: &str) -> Self {
+        let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("a connection");
+        let mut driver = tokio::task::JoinSet::new();
+        driver.spawn(async move { drop(connection.await) });
+        Self { client, _driver: driver }
+    }
+
+    async fn run(&self, sql: &str) {
+        self.client.batch_execute(sql).await.expect("done");
+    }
+}
