@@ -8,5 +8,7 @@ pub mod chat;
 pub mod count;
 pub mod error;
 mod json;
+pub mod multipart;
 pub mod sse;
 pub mod usage;
+pub mod video;

@@ -1,0 +1,91 @@
+//! Family D's three legacy-named models (MiniMax v1). Only prompt, duration and size count at the top level; pictures there
+//! are dropped, and the task runs and is billed as text-to-video.
+
+use super::fields::{Kind, Shape};
+use super::plan::{Case, Draft};
+use super::variant::{Api, CALLBACK, OTHER_MODEL, Rules};
+use super::{Bound, Refusal};
+use serde_json::{Map, Value, json};
+
+const READS: &[&str] = &["prompt", "duration", "size"];
+
+const SUBJECT: Kind = Kind::Object(&[("type", Kind::OneOf(&["character"])), ("image", Kind::Each(1, &Kind::Text))]);
+const META: Shape = &[
+    ("model", OTHER_MODEL),
+    ("callback_url", CALLBACK),
+    ("first_frame_image", Kind::Text),
+    ("last_frame_image", Kind::Text),
+    ("subject_reference", Kind::Each(1, &SUBJECT)),
+    ("prompt_optimizer", Kind::Flag),
+    ("fast_pretreatment", Kind::Flag),
+    ("aigc_watermark", Kind::Flag),
+    ("duration", Kind::Whole(0, 86_400)),
+    ("resolution", Kind::OneOf(&["512P", "720P", "768P", "1080P"])),
+];
+
+const TWO: &[(&str, &[&str])] = &[("resolution", &["768P", "1080P"])];
+const THREE: &[(&str, &[&str])] = &[("resolution", &["512P", "768P", "1080P"])];
+
+#[rustfmt::skip]
+pub(super) const RULES: &[Rules] = &[
+    Rules { name: "d-legacy", api: Api::MiniMaxV1, reads: READS, metadata: META, sells: TWO, build: plain },
+    Rules { name: "d-legacy-fast", api: Api::MiniMaxV1, reads: READS, metadata: META, sells: TWO, build: fast },
+    Rules { name: "d-legacy-02", api: Api::MiniMaxV1, reads: READS, metadata: META, sells: THREE, build: plain },
+];
+
+/// The provider's fast model makes nothing out of text alone.
+fn fast(case: &mut Case<'_>) -> Result<Draft, Refusal> {
+    if !case.meta.contains_key("first_frame_image") {
+        let message = "This model makes videos from a picture only: send it in `metadata.first_frame_image`.";
+        return Err(Refusal::missing("metadata.first_frame_image", message));
+    }
+    plain(case)
+}
+
+fn plain(case: &mut Case<'_>) -> Result<Draft, Refusal> {
+    let picture = ["first_frame_image", "subject_reference"].iter().any(|name| case.meta.contains_key(*name));
+    if case.ask.prompt.is_none() && !picture {
+        return Err(Refusal::missing("prompt", "`prompt` is required."));
+    }
+    let (param, resolution) = resolution(case);
+    case.sold("resolution", &resolution, param)?;
+    let inner = case.take("duration").and_then(|value| value.as_i64());
+    let asked = [("metadata.duration", inner), ("duration", case.ask.duration)];
+    let seconds = case.length(&asked, 6..=10, 6)?;
+    let param = asked.iter().find_map(|(name, value)| value.map(|_| *name)).unwrap_or("duration");
+    if !matches!(seconds, 6 | 10) {
+        return Err(Refusal::invalid(param, format!("`{param}` is {seconds}; this model makes 6 or 10 seconds.")));
+    }
+    if resolution == "1080P" && seconds == 10 {
+        return Err(Refusal::invalid(param, "At 1080P this model makes 6 seconds only."));
+    }
+    if resolution == "512P" && !case.meta.contains_key("first_frame_image") {
+        return Err(Refusal::unsupported("size", "512P needs a picture in `metadata.first_frame_image`."));
+    }
+    let mut body: Map<String, Value> = Map::new();
+    body.append(&mut case.meta);
+    if let Some(prompt) = &case.ask.prompt {
+        body.insert("prompt".to_owned(), json!(prompt));
+    }
+    body.insert("duration".to_owned(), json!(seconds));
+    body.insert("resolution".to_owned(), json!(resolution));
+    Ok(Draft {
+        call: "video_generation",
+        body,
+        effective: vec![("resolution", resolution)],
+        seconds: Some(seconds),
+        bound: Bound { seconds, tokens: None },
+        ..Draft::default()
+    })
+}
+
+/// The tier whose number stands in the size; otherwise the model's own.
+fn resolution(case: &mut Case<'_>) -> (&'static str, String) {
+    if let Some(inner) = case.take_text("resolution") {
+        return ("metadata.resolution", inner);
+    }
+    let size = case.ask.size.as_deref().unwrap_or_default();
+    let named = [("1080", "1080P"), ("768", "768P"), ("720", "720P"), ("512", "512P")];
+    let found = named.iter().find(|(number, _)| size.contains(number));
+    ("size", found.map_or("768P", |(_, tier)| tier).to_owned())
+}

@@ -1,0 +1,167 @@
+//! Family C standard (Kling v1): text-to-video, or image-to-video as soon as there is a first or a closing frame.
+
+use super::fields::{Kind, Shape};
+use super::plan::{Case, Draft};
+use super::shapes::THREE_RATIOS;
+use super::variant::{Api, CALLBACK, OTHER_MODEL, OWN_ID, Rules};
+use super::{Bound, Refusal};
+use serde_json::{Map, Value, json};
+
+/// `input_reference` is never read.
+const READS: &[&str] = &["prompt", "image", "size", "duration", "seconds"];
+
+const DEGREES: Kind = Kind::Number(-10, 10);
+const CAMERA: Shape = &[
+    ("type", Kind::OneOf(&["simple", "down_back", "forward_up", "right_turn_forward", "left_turn_forward"])),
+    (
+        "config",
+        Kind::Object(&[
+            ("horizontal", DEGREES),
+            ("vertical", DEGREES),
+            ("pan", DEGREES),
+            ("tilt", DEGREES),
+            ("roll", DEGREES),
+            ("zoom", DEGREES),
+        ]),
+    ),
+];
+const POINT: Kind = Kind::Object(&[("x", Kind::Number(0, 100_000)), ("y", Kind::Number(0, 100_000))]);
+const MASK: Kind = Kind::Object(&[("mask", Kind::Text), ("trajectories", Kind::Each(77, &POINT))]);
+/// Several shots in one video; both of Kling's older ways take them.
+pub(super) const SHOT: Kind =
+    Kind::Object(&[("index", Kind::Whole(1, 6)), ("prompt", Kind::Text), ("duration", Kind::Digits(1, 15))]);
+pub(super) const ELEMENT: Kind = Kind::Object(&[("element_id", Kind::Text)]);
+pub(super) const SWITCH: Kind = Kind::OneOf(&["on", "off"]);
+pub(super) const MODES: Kind = Kind::OneOf(&["std", "pro", "4k"]);
+pub(super) const WATERMARK: Kind = Kind::Object(&[("enabled", Kind::Flag)]);
+const VOICE: Kind = Kind::Object(&[("voice_id", Kind::Text)]);
+
+const META: Shape = &[
+    ("model", OTHER_MODEL),
+    ("model_name", OTHER_MODEL),
+    ("callback_url", CALLBACK),
+    ("external_task_id", OWN_ID),
+    ("mode", MODES),
+    ("duration", Kind::Digits(1, 86_400)),
+    ("image_tail", Kind::Text),
+    ("sound", SWITCH),
+    ("negative_prompt", Kind::Text),
+    ("cfg_scale", Kind::Number(0, 1)),
+    ("camera_control", Kind::Object(CAMERA)),
+    ("aspect_ratio", Kind::OneOf(THREE_RATIOS)),
+    ("static_mask", Kind::Text),
+    ("dynamic_masks", Kind::Each(6, &MASK)),
+    ("multi_shot", Kind::Flag),
+    ("shot_type", Kind::OneOf(&["customize", "intelligence"])),
+    ("multi_prompt", Kind::Each(6, &SHOT)),
+    ("element_list", Kind::Each(3, &ELEMENT)),
+    ("voice_list", Kind::Each(2, &VOICE)),
+    ("watermark_info", WATERMARK),
+];
+
+/// Dearer modes are sold where the catalog prices them.
+const SELLS: &[(&str, &[&str])] = &[("mode", &["std"]), ("sound", &["off", "on"])];
+
+pub(super) const RULES: &[Rules] =
+    &[Rules { name: "c-standard", api: Api::KlingV1, reads: READS, metadata: META, sells: SELLS, build }];
+
+/// The sizes this family knows, all spelt with an x.
+const SIZES: &[(&str, &str)] = &[
+    ("1280x720", "16:9"),
+    ("1920x1080", "16:9"),
+    ("720x1280", "9:16"),
+    ("1080x1920", "9:16"),
+    ("1024x1024", "1:1"),
+    ("512x512", "1:1"),
+];
+
+fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
+    let mode = case.take_text("mode").unwrap_or_else(|| "std".to_owned());
+    case.sold("mode", &mode, "metadata.mode")?;
+    let sound = case.take_text("sound").unwrap_or_else(|| "off".to_owned());
+    case.sold("sound", &sound, "metadata.sound")?;
+    let inner = case.take_text("duration").and_then(|text| text.parse().ok());
+    let [duration, seconds] = case.top_length();
+    let seconds = case.length(&[("metadata.duration", inner), duration, seconds], 3..=15, 5)?;
+    let tail = case.take_text("image_tail");
+    let pictures = case.ask.image.is_some() || tail.is_some();
+    let ratio = ratio(case, pictures);
+    exclusive(case, tail.is_some())?;
+
+    let mut body: Map<String, Value> = Map::new();
+    body.append(&mut case.meta);
+    match &case.ask.prompt {
+        Some(prompt) => {
+            body.insert("prompt".to_owned(), json!(prompt));
+        }
+        None if pictures => {}
+        None => return Err(Refusal::missing("prompt", "`prompt` is required.")),
+    }
+    for (name, link) in [("image", case.ask.image.as_deref()), ("image_tail", tail.as_deref())] {
+        if let Some(link) = link {
+            body.insert(name.to_owned(), json!(bare(link)));
+        }
+    }
+    body.insert("mode".to_owned(), json!(mode));
+    body.insert("sound".to_owned(), json!(sound));
+    body.insert("duration".to_owned(), json!(seconds.to_string()));
+    let mut effective = vec![("mode", mode), ("audio", (sound == "on").to_string()), ("sound", sound)];
+    if let Some(ratio) = ratio {
+        body.insert("aspect_ratio".to_owned(), json!(ratio));
+        effective.push(("ratio", ratio));
+    }
+    Ok(Draft {
+        call: if pictures { "image2video" } else { "text2video" },
+        body,
+        effective,
+        seconds: Some(seconds),
+        bound: Bound { seconds, tokens: None },
+        ..Draft::default()
+    })
+}
+
+/// The named ratio, else the table's; an unknown size is square. Pictures bring their own ratio.
+fn ratio(case: &mut Case<'_>, pictures: bool) -> Option<String> {
+    let named = case.take_text("aspect_ratio");
+    if pictures {
+        let sent = [("metadata.aspect_ratio", named.is_some()), ("size", case.ask.size.is_some())];
+        for (field, _) in sent.into_iter().filter(|(_, sent)| *sent) {
+            case.warn(field, "The video follows the picture's aspect ratio; it was dropped.");
+        }
+        return None;
+    }
+    let Some(size) = &case.ask.size else { return named };
+    if named.is_some() {
+        return named;
+    }
+    let known = SIZES.iter().find(|(text, _)| text == size);
+    if known.is_none() {
+        let list: Vec<_> = SIZES.iter().map(|(text, _)| *text).collect();
+        let message = format!(
+            "{size} is not in the table of sizes ({}), so the video will be 1:1; set `metadata.aspect_ratio` instead.",
+            list.join(", ")
+        );
+        case.warn("size", message);
+    }
+    Some(known.map_or("1:1", |(_, ratio)| ratio).to_owned())
+}
+
+/// A closing frame, masks and camera moves exclude each other, and so do elements and voices.
+fn exclusive(case: &Case<'_>, tail: bool) -> Result<(), Refusal> {
+    let has = |name: &str| case.meta.contains_key(name);
+    let masks = has("static_mask") || has("dynamic_masks");
+    if [tail, masks, has("camera_control")].into_iter().filter(|one| *one).count() > 1 {
+        let message = "`image_tail`, masks and `camera_control` exclude each other.";
+        return Err(Refusal::invalid("metadata.camera_control", message));
+    }
+    if has("element_list") && has("voice_list") {
+        return Err(Refusal::invalid("metadata.voice_list", "`element_list` and `voice_list` exclude each other."));
+    }
+    Ok(())
+}
+
+/// Kling takes a link or bare base64, without the head of a data link.
+pub(super) fn bare(link: &str) -> &str {
+    let data = link.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    data.map_or(link, |(_, data)| data)
+}

@@ -1,0 +1,125 @@
+//! Family D native-audio (MiniMax v2): a first frame or references from the gateway's own fields.
+
+use super::fields::{Kind, Shape};
+use super::parts::{self, PART, Tally};
+use super::plan::{Case, Draft};
+use super::shapes::ADAPTIVE_RATIOS;
+use super::variant::{Api, CALLBACK, OTHER_MODEL, Rules};
+use super::{Bound, Refusal};
+use serde_json::{Map, Value, json};
+
+const READS: &[&str] = &["prompt", "image", "input_reference", "images", "video_url", "size", "duration", "seconds"];
+
+const META: Shape = &[
+    ("model", OTHER_MODEL),
+    ("callback_url", CALLBACK),
+    ("ratio", Kind::OneOf(ADAPTIVE_RATIOS)),
+    ("content", Kind::Each(32, &Kind::Object(PART))),
+    ("aigc_watermark", Kind::Flag),
+    ("resolution", Kind::OneOf(&["768P", "2K"])),
+    ("duration", Kind::Whole(0, 86_400)),
+];
+
+const SELLS: &[(&str, &[&str])] = &[("resolution", &["768P", "2K"])];
+
+pub(super) const RULES: &[Rules] =
+    &[Rules { name: "d-native-audio", api: Api::MiniMaxV2, reads: READS, metadata: META, sells: SELLS, build }];
+
+/// All reference clips together are at most this long, and are billed.
+const CLIPS: u32 = 15;
+
+fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
+    let prompt = case.prompt()?;
+    let resolution = resolution(case)?;
+    let inner = case.take("duration").and_then(|value| value.as_i64());
+    let [duration, seconds] = case.top_length();
+    let seconds = case.length(&[("metadata.duration", inner), duration, seconds], 4..=15, 5)?;
+    let (mut content, tally) = gather(case)?;
+    check(tally)?;
+    let ratio = ratio(case, tally)?;
+    content.push(parts::text(&prompt));
+    let mut body: Map<String, Value> = Map::new();
+    body.append(&mut case.meta);
+    body.insert("content".to_owned(), Value::Array(content));
+    body.insert("resolution".to_owned(), json!(resolution));
+    body.insert("duration".to_owned(), json!(seconds));
+    let mut effective = vec![
+        ("resolution", resolution),
+        ("audio", "true".to_owned()),
+        ("video_input", (tally.clips > 0).to_string()),
+        ("reference_images", tally.pictures.to_string()),
+    ];
+    if let Some(ratio) = ratio {
+        body.insert("ratio".to_owned(), json!(ratio));
+        effective.push(("ratio", ratio));
+    }
+    let most = seconds + if tally.clips > 0 { CLIPS } else { 0 };
+    let bound = Bound { seconds: most, tokens: None };
+    Ok(Draft { call: "video_generation", body, effective, seconds: Some(seconds), bound, ..Draft::default() })
+}
+
+fn resolution(case: &mut Case<'_>) -> Result<String, Refusal> {
+    let inner = case.take_text("resolution");
+    let (param, value) = match (inner, &case.ask.size) {
+        (Some(inner), _) => ("metadata.resolution", inner),
+        (None, Some(size)) => ("size", size.clone()),
+        (None, None) => ("size", "768P".to_owned()),
+    };
+    if !["768P", "2K"].contains(&value.as_str()) {
+        return Err(Refusal::invalid(param, format!("`{param}` must be 768P or 2K, not {value}.")));
+    }
+    case.sold("resolution", &value, param)?;
+    Ok(value)
+}
+
+fn gather(case: &mut Case<'_>) -> Result<(Vec<Value>, Tally), Refusal> {
+    let (mut content, texts) = parts::read(case.take_list("content").unwrap_or_default())?;
+    if !texts.is_empty() {
+        case.warn("metadata.content", "`prompt` was sent and replaces the text in it.");
+    }
+    // Here a role is required, and a picture without one is a first frame as everywhere.
+    for part in content.iter_mut().filter(|part| part["role"].is_null()) {
+        part["role"] = json!("first_frame");
+    }
+    let first = case.ask.image.clone();
+    if first.is_some() && case.ask.input_reference.is_some() {
+        case.warn("input_reference", "`image` was sent beside it and is the first frame.");
+    }
+    let first = first.or_else(|| case.ask.reference_link());
+    content.extend(first.map(|link| parts::picture(&link, Some("first_frame"))));
+    content.extend(case.ask.images.iter().map(|image| parts::picture(image, Some("reference_image"))));
+    content.extend(case.ask.video_url.iter().map(|video| parts::clip(video)));
+    let tally = parts::tally(&content);
+    Ok((content, tally))
+}
+
+fn check(tally: Tally) -> Result<(), Refusal> {
+    if tally.frames() > 0 && tally.references() > 0 {
+        let message = "A first frame (`image`, `input_reference`) and references (`images`, `video_url`) cannot be sent together.";
+        return Err(Refusal::invalid("images", message));
+    }
+    if tally.first > 1 || tally.last > tally.first {
+        let message = "There can be one first frame, and one last frame beside it.";
+        return Err(Refusal::invalid("metadata.content", message));
+    }
+    let sound_alone = tally.sounds > 0 && tally.pictures + tally.clips == 0;
+    if tally.pictures > 9 || tally.clips > 3 || tally.sounds > 3 || sound_alone {
+        let message =
+            "This model takes at most 9 reference images, 3 videos and 3 audio clips; audio needs an image or a video.";
+        return Err(Refusal::invalid("images", message));
+    }
+    Ok(())
+}
+
+fn ratio(case: &mut Case<'_>, tally: Tally) -> Result<Option<String>, Refusal> {
+    let ratio = case.take_text("ratio");
+    if tally == Tally::default() && ratio.as_deref().is_none_or(|ratio| ratio == "adaptive") {
+        let message = "With text alone `metadata.ratio` is required and cannot be `adaptive`.";
+        return Err(Refusal::missing("metadata.ratio", message));
+    }
+    if tally.frames() > 0 && ratio.as_deref().is_some_and(|ratio| ratio != "adaptive") {
+        case.warn("metadata.ratio", "The video follows the first frame's aspect ratio; it was dropped.");
+        return Ok(None);
+    }
+    Ok(ratio)
+}

@@ -1,0 +1,36 @@
+//! Video requests and tasks: what a caller may send, what each family of models makes of it, and how a task is shown.
+//!
+//! A family's rules are data (which fields it reads, what `metadata` may hold, what it sells) and one pure function that
+//! builds the provider's body. The body is final: what is priced is read off it, so nothing is asked for that was not
+//! priced. Which family a model belongs to is the catalog's word ([`Variant::named`]), never a guess from its name.
+//!
+//! The silent drops that the families are specified with stay as they are on the wire; each is told in a [`Warning`].
+
+mod fields;
+mod form;
+mod hailuo;
+mod kling;
+mod kling_omni;
+mod kling_turbo;
+mod length;
+mod minimax;
+mod parts;
+mod plan;
+mod refusal;
+mod request;
+mod seedance;
+mod shapes;
+mod size;
+mod sora;
+mod task;
+mod upload;
+mod variant;
+mod veo;
+mod wan;
+
+pub use plan::{Bound, Plan, plan};
+pub use refusal::{Refusal, Warning};
+pub use request::{Reference, Request};
+pub use task::{Failure, State, Task, deleted, legacy, legacy_error, list, openai};
+pub use upload::Upload;
+pub use variant::{Api, Offer, Variant};

@@ -1,0 +1,45 @@
+//! What a caller is told before anything is sent: a refusal that names its field, or a warning beside an accepted task.
+
+use crate::error::Code;
+use serde::Serialize;
+
+/// The request is not served, and nothing is charged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub code: Code,
+    pub message: String,
+    /// The field to change, such as `metadata.settings.duration`.
+    pub param: Option<String>,
+}
+
+impl Refusal {
+    pub(crate) fn new(code: Code, param: &str, message: impl Into<String>) -> Refusal {
+        Refusal { code, message: message.into(), param: Some(param.to_owned()) }
+    }
+
+    pub(crate) fn invalid(param: &str, message: impl Into<String>) -> Refusal {
+        Refusal::new(Code::InvalidParameter, param, message)
+    }
+
+    /// The value exists, but not for this model.
+    pub(crate) fn unsupported(param: &str, message: impl Into<String>) -> Refusal {
+        Refusal::new(Code::UnsupportedValue, param, message)
+    }
+
+    pub(crate) fn missing(param: &str, message: impl Into<String>) -> Refusal {
+        Refusal::new(Code::MissingParameter, param, message)
+    }
+}
+
+/// Something that was sent and did not count. The task runs all the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    pub field: String,
+    pub message: String,
+}
+
+impl Warning {
+    pub(crate) fn new(field: impl Into<String>, message: impl Into<String>) -> Warning {
+        Warning { field: field.into(), message: message.into() }
+    }
+}

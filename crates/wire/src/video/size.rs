@@ -1,0 +1,111 @@
+//! Sizes in pixels, the resolution tiers they fold into, and their aspect ratios.
+
+use super::Refusal;
+
+/// Width and height.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub width: u32,
+    pub height: u32,
+}
+
+/// One row per size a provider documents: tier, aspect ratio, width, height.
+const TIERS: &[(&str, &str, u32, u32)] = &[
+    ("480P", "16:9", 832, 480),
+    ("480P", "9:16", 480, 832),
+    ("480P", "1:1", 624, 624),
+    ("720P", "16:9", 1280, 720),
+    ("720P", "9:16", 720, 1280),
+    ("720P", "1:1", 960, 960),
+    ("720P", "4:3", 1104, 832),
+    ("720P", "3:4", 832, 1104),
+    ("720P", "4:3", 1088, 832),
+    ("720P", "3:4", 832, 1088),
+    ("1080P", "16:9", 1920, 1080),
+    ("1080P", "9:16", 1080, 1920),
+    ("1080P", "1:1", 1440, 1440),
+    ("1080P", "4:3", 1648, 1248),
+    ("1080P", "3:4", 1248, 1648),
+    ("1080P", "4:3", 1632, 1248),
+    ("1080P", "3:4", 1248, 1632),
+];
+
+/// The example in the message about sizes.
+const EXAMPLE: &str = "1280*720";
+
+impl Size {
+    /// Width and height joined by an asterisk; anything else, the letter x above all, is refused.
+    pub fn starred(text: &str) -> Result<Size, Refusal> {
+        Size::split(text, '*').ok_or_else(|| Size::invalid(text))
+    }
+
+    pub fn invalid(text: &str) -> Refusal {
+        Refusal::invalid("size", format!("invalid size: {text}, example: {EXAMPLE}"))
+    }
+
+    /// Joined by an asterisk or an x, for the providers that write an x themselves.
+    pub fn either(text: &str) -> Option<Size> {
+        Size::split(text, '*').or_else(|| Size::split(text, 'x'))
+    }
+
+    fn split(text: &str, mark: char) -> Option<Size> {
+        let (width, height) = text.split_once(mark)?;
+        let side = |text: &str| {
+            let plain = (1..=5).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+            text.parse::<u32>().ok().filter(|side| plain && *side > 0)
+        };
+        Some(Size { width: side(width)?, height: side(height)? })
+    }
+
+    fn row(self) -> Option<&'static (&'static str, &'static str, u32, u32)> {
+        TIERS.iter().find(|row| (row.2, row.3) == (self.width, self.height))
+    }
+
+    /// Tier and aspect ratio of a documented size.
+    pub fn fold(self) -> Option<(&'static str, &'static str)> {
+        self.row().map(|row| (row.0, row.1))
+    }
+
+    /// The tier a size is billed as: its own, or the lowest with as many pixels; none above the highest.
+    pub fn tier(self) -> Option<&'static str> {
+        let pixels = |width: u32, height: u32| u64::from(width) * u64::from(height);
+        let own = pixels(self.width, self.height);
+        let room = |tier: &str| TIERS.iter().filter(|row| row.0 == tier).map(|row| pixels(row.2, row.3)).max();
+        let by_room = || ["480P", "720P", "1080P"].into_iter().find(|tier| room(tier).is_some_and(|room| own <= room));
+        self.row().map(|row| row.0).or_else(by_room)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spelling() {
+        for good in ["1280*720", "1*1", "99999*99999"] {
+            assert!(Size::starred(good).is_ok(), "{good}");
+        }
+        for bad in
+            ["1280x720", "1280X720", "1280", "1280*", "*720", "0*720", "+1*2", " 1*2", "1*2*3", "100000*1", "720P"]
+        {
+            let refusal = Size::starred(bad).expect_err(bad);
+            assert_eq!(refusal.message, format!("invalid size: {bad}, example: 1280*720"));
+        }
+    }
+
+    #[test]
+    fn tiers_by_table_and_by_room() {
+        for (text, tier) in [
+            ("832*480", Some("480P")),
+            ("640*480", Some("480P")),
+            ("1280*720", Some("720P")),
+            ("1088*832", Some("720P")),
+            ("1000*900", Some("720P")),
+            ("1920*1080", Some("1080P")),
+            ("1300*720", Some("1080P")),
+            ("3840*2160", None),
+        ] {
+            assert_eq!(Size::starred(text).expect("a size").tier(), tier, "{text}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! OpenAI's own video models: the provider spells sizes with an x, and takes a picture as a file only.
+
+use super::fields::{Kind, Shape};
+use super::plan::{Case, Draft, object};
+use super::size::Size;
+use super::variant::{Api, OTHER_MODEL, Rules};
+use super::{Bound, Reference, Refusal, Upload};
+use serde_json::json;
+
+const READS: &[&str] = &["prompt", "input_reference", "size", "seconds", "duration"];
+const META: Shape = &[("model", OTHER_MODEL), ("remix_of", Kind::Refused("Use the remix endpoint."))];
+
+const SMALL: &[(&str, &[&str])] = &[("size", &["720x1280", "1280x720"])];
+const LARGE: &[(&str, &[&str])] = &[("size", &["720x1280", "1280x720", "1024x1792", "1792x1024"])];
+
+#[rustfmt::skip]
+pub(super) const RULES: &[Rules] = &[
+    Rules { name: "sora", api: Api::Sora, reads: READS, metadata: META, sells: SMALL, build },
+    Rules { name: "sora-pro", api: Api::Sora, reads: READS, metadata: META, sells: LARGE, build },
+];
+
+fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
+    let prompt = case.prompt()?;
+    let size = match &case.ask.size {
+        None => "720x1280".to_owned(),
+        Some(text) => {
+            let size = Size::either(text).ok_or_else(|| Size::invalid(text))?;
+            format!("{}x{}", size.width, size.height)
+        }
+    };
+    case.sold("size", &size, "size")?;
+    let [duration, seconds] = case.top_length();
+    let length = case.length(&[seconds, duration], 4..=12, 4)?;
+    if !matches!(length, 4 | 8 | 12) {
+        return Err(Refusal::invalid(
+            "seconds",
+            format!("`seconds` is {length}; this model makes 4, 8 or 12 seconds."),
+        ));
+    }
+    let upload = picture(case)?;
+    let body = object([("prompt", json!(prompt)), ("size", json!(size)), ("seconds", json!(length.to_string()))]);
+    let tall = size.contains("1792");
+    Ok(Draft {
+        call: "videos",
+        body,
+        upload,
+        effective: vec![("size", size), ("resolution", if tall { "1024p" } else { "720p" }.to_owned())],
+        seconds: Some(length),
+        bound: Bound { seconds: length, tokens: None },
+    })
+}
+
+/// The provider does not fetch links, and neither do we.
+pub(super) fn picture(case: &Case<'_>) -> Result<Option<Upload>, Refusal> {
+    match &case.ask.input_reference {
+        None => Ok(None),
+        Some(Reference::File(file)) => Ok(Some(file.clone())),
+        Some(Reference::Link(link)) => Upload::from_data_link(link).map(Some).ok_or_else(|| {
+            let message = "This model takes the picture itself: upload it as a file, or send it as a base64 data link.";
+            Refusal::invalid("input_reference", message)
+        }),
+    }
+}

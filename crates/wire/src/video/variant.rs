@@ -1,0 +1,126 @@
+//! The table of variants: the catalog names one per video model, and everything else follows from its row.
+
+use super::fields::{Kind, Shape};
+use super::plan::{Case, Draft};
+use super::{Refusal, hailuo, kling, kling_omni, kling_turbo, minimax, seedance, sora, veo, wan};
+use std::collections::BTreeMap;
+
+/// A provider's way of making videos: one body, one set of paths, one set of status words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Api {
+    DashScope,
+    Ark,
+    KlingV1,
+    Kling2,
+    KlingOmni,
+    MiniMaxV1,
+    MiniMaxV2,
+    Sora,
+    Veo,
+}
+
+/// One row: which fields count, what is on sale, and the function that builds the body.
+pub(crate) struct Rules {
+    pub name: &'static str,
+    pub api: Api,
+    /// Top-level fields it reads; others are told.
+    pub reads: &'static [&'static str],
+    pub metadata: Shape,
+    /// Values of effective parameters that are sold when the catalog does not say otherwise.
+    pub sells: &'static [(&'static str, &'static [&'static str])],
+    pub build: fn(&mut Case<'_>) -> Result<Draft, Refusal>,
+}
+
+/// A family's variant.
+#[derive(Clone, Copy)]
+pub struct Variant(&'static Rules);
+
+const TABLE: &[&[Rules]] = &[
+    wan::RULES,
+    seedance::RULES,
+    kling::RULES,
+    kling_turbo::RULES,
+    kling_omni::RULES,
+    minimax::RULES,
+    hailuo::RULES,
+    sora::RULES,
+    veo::RULES,
+];
+
+impl Variant {
+    /// The variant the catalog calls so, for example `a-text-to-video`.
+    pub fn named(name: &str) -> Option<Variant> {
+        Variant::all().find(|variant| variant.name() == name)
+    }
+
+    pub fn all() -> impl Iterator<Item = Variant> {
+        TABLE.iter().flat_map(|rows| rows.iter()).map(Variant)
+    }
+
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    pub fn api(self) -> Api {
+        self.0.api
+    }
+
+    pub(crate) fn rules(self) -> &'static Rules {
+        self.0
+    }
+
+    /// The values of an effective parameter it sells by itself; empty when it has no such parameter.
+    pub fn sells(self, parameter: &str) -> &'static [&'static str] {
+        let row = self.0.sells.iter().find(|(name, _)| *name == parameter);
+        row.map_or(&[], |(_, values)| values)
+    }
+}
+
+impl std::fmt::Debug for Variant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl PartialEq for Variant {
+    fn eq(&self, other: &Variant) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Variant {}
+
+/// What the catalog says of a model on sale.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    pub variant: Variant,
+    /// Values on sale by effective parameter (`resolution`, `mode`, …), where they differ from the variant's own list. A value
+    /// without a price must not stand here, and one that has a price may be added.
+    pub sold: BTreeMap<String, Vec<String>>,
+    /// The longest video sold, where shorter than the provider's.
+    pub max_seconds: Option<u32>,
+}
+
+impl Offer {
+    /// The variant as it is.
+    pub fn of(variant: Variant) -> Offer {
+        Offer { variant, sold: BTreeMap::new(), max_seconds: None }
+    }
+
+    pub(crate) fn check(&self, parameter: &str, value: &str, param: &str) -> Result<(), Refusal> {
+        let own = self.variant.sells(parameter);
+        let listed = self.sold.get(parameter);
+        let sold = listed.map_or_else(|| own.contains(&value), |list| list.iter().any(|one| one == value));
+        if sold {
+            return Ok(());
+        }
+        let list = listed.map_or_else(|| own.join(", "), |list| list.join(", "));
+        Err(Refusal::unsupported(param, format!("{value} has no price for this model; `{parameter}` may be {list}.")))
+    }
+}
+
+/// Reasons shared by several families.
+pub(crate) const OTHER_MODEL: Kind = Kind::Refused("The model is chosen by `model` alone.");
+pub(crate) const CALLBACK: Kind =
+    Kind::Dropped("Providers are not given addresses to call back; poll the task instead.");
+pub(crate) const OWN_ID: Kind = Kind::Dropped("The gateway gives its own id to the provider.");

@@ -1,0 +1,78 @@
+//! Google's video models: `instances` and `parameters`, the picture inside the JSON.
+
+use super::fields::{Kind, Shape};
+use super::plan::{Case, Draft, object};
+use super::size::Size;
+use super::sora::picture;
+use super::variant::{Api, OTHER_MODEL, Rules};
+use super::{Bound, Refusal};
+use serde_json::{Map, Value, json};
+
+const READS: &[&str] = &["prompt", "input_reference", "size", "seconds", "duration"];
+const META: Shape = &[
+    ("model", OTHER_MODEL),
+    ("aspectRatio", Kind::OneOf(&["16:9", "9:16"])),
+    ("resolution", Kind::OneOf(&["720p", "1080p", "4k"])),
+    ("durationSeconds", Kind::Whole(0, 86_400)),
+    ("negativePrompt", Kind::Text),
+    ("personGeneration", Kind::OneOf(&["allow_all", "allow_adult", "dont_allow"])),
+    ("seed", Kind::Whole(0, 4_294_967_295)),
+    ("sampleCount", Kind::Whole(1, 1)),
+];
+
+const SELLS: &[(&str, &[&str])] = &[("resolution", &["720p", "1080p"])];
+
+pub(super) const RULES: &[Rules] =
+    &[Rules { name: "veo", api: Api::Veo, reads: READS, metadata: META, sells: SELLS, build }];
+
+const SIZES: &[(u32, u32, &str, &str)] = &[
+    (1280, 720, "16:9", "720p"),
+    (720, 1280, "9:16", "720p"),
+    (1920, 1080, "16:9", "1080p"),
+    (1080, 1920, "9:16", "1080p"),
+    (3840, 2160, "16:9", "4k"),
+    (2160, 3840, "9:16", "4k"),
+];
+
+fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
+    let prompt = case.prompt()?;
+    let (ratio, resolution) = framing(case)?;
+    case.sold("resolution", &resolution, "metadata.resolution")?;
+    let inner = case.take("durationSeconds").and_then(|value| value.as_i64());
+    let [duration, seconds] = case.top_length();
+    let length = case.length(&[("metadata.durationSeconds", inner), seconds, duration], 4..=8, 8)?;
+    if !matches!(length, 4 | 6 | 8) {
+        return Err(Refusal::invalid("seconds", format!("`seconds` is {length}; this model makes 4, 6 or 8 seconds.")));
+    }
+    let mut instance = object([("prompt", json!(prompt))]);
+    if let Some(picture) = picture(case)? {
+        let image = json!({"bytesBase64Encoded": picture.base64(), "mimeType": picture.content_type});
+        instance.insert("image".to_owned(), image);
+    }
+    let mut parameters: Map<String, Value> = Map::new();
+    parameters.append(&mut case.meta);
+    parameters.insert("aspectRatio".to_owned(), json!(ratio));
+    parameters.insert("resolution".to_owned(), json!(resolution));
+    parameters.insert("durationSeconds".to_owned(), json!(length));
+    parameters.insert("sampleCount".to_owned(), json!(1));
+    Ok(Draft {
+        call: "predictLongRunning",
+        body: object([("instances", json!([instance])), ("parameters", Value::Object(parameters))]),
+        effective: vec![("ratio", ratio), ("resolution", resolution)],
+        seconds: Some(length),
+        bound: Bound { seconds: length, tokens: None },
+        ..Draft::default()
+    })
+}
+
+fn framing(case: &mut Case<'_>) -> Result<(String, String), Refusal> {
+    let (ratio, resolution) = (case.take_text("aspectRatio"), case.take_text("resolution"));
+    let (mut own_ratio, mut own_resolution) = ("16:9", "720p");
+    if let Some(text) = &case.ask.size {
+        let size = Size::either(text).ok_or_else(|| Size::invalid(text))?;
+        let row = SIZES.iter().find(|row| (row.0, row.1) == (size.width, size.height));
+        let row = row.ok_or_else(|| Refusal::unsupported("size", format!("{text} is not a size of this model.")))?;
+        (own_ratio, own_resolution) = (row.2, row.3);
+    }
+    Ok((ratio.unwrap_or_else(|| own_ratio.to_owned()), resolution.unwrap_or_else(|| own_resolution.to_owned())))
+}

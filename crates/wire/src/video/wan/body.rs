@@ -1,0 +1,164 @@
+//! The body DashScope takes, `input` and `parameters`, while it is being filled: media, size or tier, length.
+
+use super::super::plan::{Case, Draft, object};
+use super::super::request::check_link;
+use super::super::size::Size;
+use super::super::{Bound, Refusal, Warning};
+use serde_json::{Map, Value, json};
+
+/// Both families cut longer prompts without a word.
+const PROMPT: usize = 5000;
+
+/// `input` and `parameters` while they are being filled.
+pub(super) struct Body {
+    input: Map<String, Value>,
+    parameters: Map<String, Value>,
+    size: Option<(&'static str, String)>,
+}
+
+pub(super) fn is_a(case: &Case<'_>) -> bool {
+    case.offer.variant.name().starts_with("a-")
+}
+
+impl Body {
+    pub fn begin(case: &mut Case<'_>, prompt_needed: bool) -> Result<Body, Refusal> {
+        let mut input = case.take_object("input");
+        let mut parameters = case.take_object("parameters");
+        match &case.ask.prompt {
+            Some(prompt) => {
+                if prompt.chars().count() > PROMPT {
+                    case.warnings
+                        .push(Warning::new("prompt", format!("The provider cuts prompts after {PROMPT} characters.")));
+                }
+                input.insert("prompt".to_owned(), json!(prompt));
+            }
+            None if prompt_needed => return Err(Refusal::missing("prompt", "`prompt` is required.")),
+            None => {}
+        }
+        let size = match parameters.remove("size") {
+            Some(Value::String(size)) => Some(("metadata.parameters.size", size)),
+            _ => case.ask.size.clone().map(|size| ("size", size)),
+        };
+        // Their absence would mean the provider's own choice, which differs by model.
+        parameters.entry("watermark").or_insert(Value::Bool(false));
+        if is_a(case) {
+            parameters.entry("prompt_extend").or_insert(Value::Bool(true));
+        }
+        Ok(Body { input, parameters, size })
+    }
+
+    /// The media: those of `metadata.input.media`, or the ones made of the fields beside it.
+    pub fn media(&mut self, case: &mut Case<'_>, fields: &[&str], own: Vec<Value>) -> Result<&[Value], Refusal> {
+        match self.input.get("media") {
+            Some(_) => {
+                for field in fields.iter().filter(|field| case.ask.sent().any(|sent| sent == **field)) {
+                    case.warnings.push(Warning::new(*field, "`metadata.input.media` was sent and replaces it."));
+                }
+            }
+            None => {
+                self.input.insert("media".to_owned(), Value::Array(own));
+            }
+        }
+        let Some(Value::Array(media)) = self.input.get("media") else { return Ok(&[]) };
+        for (at, one) in media.iter().enumerate() {
+            let path = format!("metadata.input.media[{at}]");
+            let Some(url) = one["url"].as_str().filter(|_| one["type"].is_string()) else {
+                return Err(Refusal::missing(&path, format!("`{path}` needs `type` and `url`.")));
+            };
+            check_link(url, &path)?;
+        }
+        Ok(media)
+    }
+
+    /// Sets the tier that is sent and priced; `1080P` is the provider's own default.
+    pub fn fold(&mut self, case: &Case<'_>, send_ratio: bool) -> Result<Vec<(&'static str, String)>, Refusal> {
+        let mut effective = Vec::new();
+        let asked = self.parameters.get("resolution").and_then(Value::as_str).map(str::to_owned);
+        let folded = match &self.size {
+            None => None,
+            Some((param, text)) => {
+                let (tier, ratio) = Size::starred(text)?.fold().ok_or_else(|| Size::invalid(text))?;
+                case.sold("resolution", tier, param)?;
+                effective.push(("size", text.clone()));
+                // 16:9 is what the provider makes unasked.
+                if send_ratio && ratio != "16:9" {
+                    self.parameters.entry("ratio").or_insert_with(|| json!(ratio));
+                }
+                Some(tier.to_owned())
+            }
+        };
+        self.settle_tier(case, asked, folded, &mut effective)?;
+        Ok(effective)
+    }
+
+    /// Sends the size as written, or the tier when only that was named.
+    pub fn as_written(&mut self, case: &Case<'_>) -> Result<Vec<(&'static str, String)>, Refusal> {
+        let mut effective = Vec::new();
+        let asked = self.parameters.get("resolution").and_then(Value::as_str).map(str::to_owned);
+        let size = match (&self.size, &asked) {
+            (Some((_, size)), _) => Some(size.clone()),
+            (None, Some(_)) => None,
+            (None, None) => Some("1280*720".to_owned()),
+        };
+        let Some(size) = size else {
+            self.settle_tier(case, asked, None, &mut effective)?;
+            return Ok(effective);
+        };
+        let tier = Size::starred(&size)?.tier();
+        let tier = tier.ok_or_else(|| Refusal::unsupported("size", format!("{size} has no price for this model.")))?;
+        case.sold("resolution", tier, "size")?;
+        if asked.as_ref().is_some_and(|asked| asked != tier) {
+            return Err(contradiction());
+        }
+        effective.extend([("size", size.clone()), ("resolution", tier.to_owned())]);
+        self.parameters.insert("size".to_owned(), json!(size));
+        Ok(effective)
+    }
+
+    fn settle_tier(
+        &mut self,
+        case: &Case<'_>,
+        asked: Option<String>,
+        folded: Option<String>,
+        effective: &mut Vec<(&'static str, String)>,
+    ) -> Result<(), Refusal> {
+        if let (Some(asked), Some(folded)) = (&asked, &folded)
+            && asked != folded
+        {
+            return Err(contradiction());
+        }
+        let tier = asked.or(folded).unwrap_or_else(|| "1080P".to_owned());
+        case.sold("resolution", &tier, "metadata.parameters.resolution")?;
+        self.parameters.insert("resolution".to_owned(), json!(tier));
+        effective.push(("resolution", tier));
+        Ok(())
+    }
+
+    pub fn seconds(&mut self, case: &Case<'_>, least: i64, most: i64, default: i64) -> Result<u32, Refusal> {
+        let inner = self.parameters.get("duration").and_then(Value::as_i64);
+        let [duration, seconds] = case.top_length();
+        let places = [("metadata.parameters.duration", inner), duration, seconds];
+        let length = case.length(&places, least..=most, default)?;
+        self.parameters.insert("duration".to_owned(), json!(length));
+        Ok(length)
+    }
+
+    pub fn finish(self, mut effective: Vec<(&'static str, String)>, seconds: Option<u32>, most: u32) -> Draft {
+        if let Some(ratio) = self.parameters.get("ratio").and_then(Value::as_str) {
+            effective.push(("ratio", ratio.to_owned()));
+        }
+        Draft {
+            call: "video-synthesis",
+            body: object([("input", Value::Object(self.input)), ("parameters", Value::Object(self.parameters))]),
+            effective,
+            seconds,
+            bound: Bound { seconds: most, tokens: None },
+            ..Draft::default()
+        }
+    }
+}
+
+fn contradiction() -> Refusal {
+    let message = "`size` and `metadata.parameters.resolution` name different tiers; send one of them.";
+    Refusal::invalid("metadata.parameters.resolution", message)
+}

@@ -1,0 +1,134 @@
+//! Forms in one piece, byte by byte, and forms that must be refused.
+
+use proptest::prelude::*;
+use tollgate_wire::multipart::{Bad, Limits, Part, Reader};
+
+const TYPE: &str = "multipart/form-data; boundary=XX";
+
+fn read(body: &[u8], piece: usize) -> Result<Vec<Part>, Bad> {
+    limited(TYPE, body, piece, Limits::default())
+}
+
+fn limited(content_type: &str, body: &[u8], piece: usize, limits: Limits) -> Result<Vec<Part>, Bad> {
+    let mut reader = Reader::new(content_type, limits)?;
+    for chunk in body.chunks(piece.max(1)) {
+        reader.push(chunk)?;
+    }
+    reader.finish()
+}
+
+fn form(parts: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (headers, body) in parts {
+        out.extend_from_slice(format!("--XX\r\n{headers}\r\n\r\n").as_bytes());
+        out.extend_from_slice(body);
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"--XX--\r\n");
+    out
+}
+
+#[test]
+fn fields_and_files() {
+    let body = form(&[
+        ("Content-Disposition: form-data; name=\"model\"", b"m"),
+        ("content-disposition: form-data; name=metadata[ratio]", b"16:9"),
+        (
+            "Content-Type: image/png\r\nContent-Disposition: form-data; name=\"input_reference\"; filename=\"a \\\"b\\\"; c.png\"",
+            b"\x89PNG\r\n--X\r\n\0",
+        ),
+        ("Content-Disposition: form-data; name=\"empty\"", b""),
+    ]);
+    for piece in [1, 2, 3, 7, 64, body.len()] {
+        let parts = read(&body, piece).expect("a form");
+        let names: Vec<_> = parts.iter().map(|part| part.name.as_str()).collect();
+        assert_eq!(names, ["model", "metadata[ratio]", "input_reference", "empty"]);
+        assert_eq!(parts[2].file_name.as_deref(), Some("a \"b\"; c.png"));
+        assert_eq!(parts[2].content_type.as_deref(), Some("image/png"));
+        assert_eq!(&parts[2].body[..], b"\x89PNG\r\n--X\r\n\0");
+        assert!(parts[3].body.is_empty() && parts[3].file_name.is_none());
+    }
+}
+
+#[test]
+fn what_stands_around_the_parts_is_skipped() {
+    let mut body = b"a preamble\r\n".to_vec();
+    body.extend(form(&[("Content-Disposition: form-data; name=\"a\"", b"1")]));
+    body.extend(b"an epilogue --XX");
+    assert_eq!(read(&body, 5).expect("a form")[0].body, "1");
+    let blanks = b"--XX \t\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--XX--";
+    assert_eq!(read(blanks, 1).expect("a form")[0].body, "1");
+    assert_eq!(read(b"--XX--", 1), Ok(vec![]));
+}
+
+#[test]
+fn refused() {
+    let nameless = form(&[("Content-Disposition: form-data", b"1")]);
+    let headless = form(&[("Content-Type: text/plain", b"1")]);
+    let attachment = form(&[("Content-Disposition: attachment; name=\"a\"", b"1")]);
+    for (body, bad) in [
+        (&nameless[..], Bad::Syntax),
+        (&headless, Bad::Syntax),
+        (&attachment, Bad::Syntax),
+        (b"--XXjunk", Bad::Syntax),
+        (b"", Bad::Unfinished),
+        (b"--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nnever ends", Bad::Unfinished),
+        (b"no boundary at all", Bad::Unfinished),
+    ] {
+        assert_eq!(read(body, 4), Err(bad), "{}", String::from_utf8_lossy(body));
+    }
+    for content_type in
+        ["multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=\"a\nb\""]
+    {
+        assert_eq!(Reader::new(content_type, Limits::default()).err(), Some(Bad::NoBoundary), "{content_type}");
+    }
+}
+
+#[test]
+fn limits() {
+    let small = Limits { parts: 2, field_bytes: 4, file_bytes: 8 };
+    let field = "Content-Disposition: form-data; name=\"a\"";
+    let file = "Content-Disposition: form-data; name=\"a\"; filename=\"f\"";
+    for (parts, outcome) in [
+        (vec![(field, &b"1234"[..])], Ok(1)),
+        (vec![(field, &b"12345"[..])], Err(Bad::TooLong)),
+        (vec![(file, &b"12345678"[..])], Ok(1)),
+        (vec![(file, &b"123456789"[..])], Err(Bad::TooLong)),
+        (vec![(field, &b""[..]); 2], Ok(2)),
+        (vec![(field, &b""[..]); 3], Err(Bad::TooManyParts)),
+    ] {
+        for piece in [1, 1000] {
+            assert_eq!(limited(TYPE, &form(&parts), piece, small).map(|parts| parts.len()), outcome);
+        }
+    }
+    // A body that never ends is refused while it comes, not at its end.
+    let mut reader = Reader::new(TYPE, small).expect("a reader");
+    reader.push(format!("--XX\r\n{file}\r\n\r\n").as_bytes()).expect("headers");
+    assert!((0..10).any(|_| reader.push(b"12345678") == Err(Bad::TooLong)));
+    let mut reader = Reader::new(TYPE, small).expect("a reader");
+    reader.push(b"--XX\r\n").expect("a boundary");
+    assert!((0..20).any(|_| reader.push(&[b'x'; 1000]) == Err(Bad::TooLong)));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_in_any_pieces(body in proptest::collection::vec(any::<u8>(), 0..400), piece in 1usize..40) {
+        let whole = read(&body, body.len());
+        prop_assert_eq!(read(&body, piece), whole);
+    }
+
+    #[test]
+    fn what_goes_in_comes_out(
+        bodies in proptest::collection::vec(proptest::collection::vec(prop_oneof![Just(b'\r'), Just(b'\n'), Just(b'-'), Just(b'X'), any::<u8>()], 0..60), 0..5),
+        piece in 1usize..40,
+    ) {
+        let holds_mark = |body: &Vec<u8>| {
+            let framed = [b"\r\n", &body[..], b"\r\n--XX"].concat();
+            framed.windows(6).filter(|window| window == b"\r\n--XX").count() != 1
+        };
+        prop_assume!(!bodies.iter().any(holds_mark));
+        let parts: Vec<_> = bodies.iter().map(|body| ("Content-Disposition: form-data; name=\"a\"", &body[..])).collect();
+        let read: Vec<_> = read(&form(&parts), piece).expect("a form").into_iter().map(|part| part.body.to_vec()).collect();
+        prop_assert_eq!(read, bodies);
+    }
+}
