@@ -31,6 +31,11 @@ impl Weekdays {
         (1..=7).filter(|day| self.0 & (1 << day) != 0).collect()
     }
 
+    /// Every day, whether it was written out or left out.
+    fn any_as_all(self) -> u8 {
+        if self.0 == 0 { 0b1111_1110 } else { self.0 }
+    }
+
     fn allows(self, day: i8) -> bool {
         self.0 == 0 || self.0 & (1 << day) != 0
     }
@@ -39,6 +44,11 @@ impl Weekdays {
 impl Hours {
     pub fn list(self) -> Vec<u8> {
         (0..24).filter(|hour| self.0 & (1 << hour) != 0).collect()
+    }
+
+    /// Every hour, whether it was written out or left out.
+    fn any_as_all(self) -> u32 {
+        if self.0 == 0 { 0x00ff_ffff } else { self.0 }
     }
 
     fn allows(self, hour: i8) -> bool {
@@ -56,6 +66,22 @@ impl Condition {
                 let at = Timestamp::from_millisecond(facts.at_ms).map_err(|_| NoPrice::BadTime)?;
                 let local = zone.to_datetime(at);
                 Ok(weekdays.allows(local.weekday().to_monday_one_offset()) && hours.allows(local.hour()))
+            }
+        }
+    }
+
+    /// One text for conditions that mean the same.
+    pub(crate) fn canonical(&self) -> String {
+        match self {
+            Condition::ContextOver(limit) => format!("context>{limit}"),
+            Condition::Attribute { path, equals } => format!("attr {path:?}={equals:?}"),
+            Condition::WallClock { zone, weekdays, hours } => {
+                format!(
+                    "clock {} {:x} {:x}",
+                    zone.iana_name().unwrap_or("UTC"),
+                    weekdays.any_as_all(),
+                    hours.any_as_all()
+                )
             }
         }
     }

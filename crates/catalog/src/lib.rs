@@ -23,6 +23,7 @@ mod snapshot;
 pub mod social;
 mod unit;
 mod vendor;
+mod version;
 
 pub use book::{Book, Facts, NoPrice, Tier};
 pub use bound::{Bound, Unbounded};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::form::{Form, Mistakes};
 use crate::social::Social;
-use crate::{Fraction, Group, Mistake, Model, Snapshot, snapshot};
+use crate::{Fraction, Group, Mistake, Model, Snapshot, version};
 
 mod conditions;
 mod groups;
@@ -58,7 +58,7 @@ fn read(files: &[(String, String)], providers: Option<&[&str]>) -> Result<Snapsh
     }
 
     let cells = platforms.iter().flat_map(|platform| &platform.cells).map(|cell| &*cell.model);
-    let version = snapshot::pricing_version(models.values().chain(cells), &groups);
+    let version = version::pricing_version(models.values().chain(cells), &groups);
     for model in models.values_mut() {
         build_prices(model, &version, &groups, &mistakes);
     }

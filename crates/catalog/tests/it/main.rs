@@ -1,15 +1,17 @@
 //! The tests of the catalog, one binary: charges a person can read, tiers over the calendar, mistakes word by word.
 
-mod charges;
+mod bounds;
 mod demo;
 mod form;
 mod hot_path;
 mod mistakes;
 mod money;
 mod properties;
+mod random;
 mod record;
 mod social;
 mod table;
+mod tables;
 mod tiers;
 mod version;
 

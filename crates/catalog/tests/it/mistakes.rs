@@ -163,3 +163,110 @@ fn a_route_to_a_provider_that_is_not_configured_has_a_place() {
         "test.toml:3: route.provider: no provider is called \"simm\"; did you mean \"sim\"?"
     );
 }
+
+#[test]
+fn a_unit_needs_its_face_and_takes_no_price_that_it_never_charges() {
+    let text = r#"
+[model.speech]
+billing_unit = "characters"
+supported_endpoint_types = ["audio-speech"]
+price = { output = 1, cache_read = 1 }
+route = [{ provider = "sim", upstream_model = "m" }]
+[model.ears]
+billing_unit = "audio_duration"
+supported_endpoint_types = ["audio-transcription"]
+price = { input = 1, output = 5, audio_input = 1 }
+paid = { input = 1, output = 0, audio_input = 1 }
+route = [{ provider = "sim", upstream_model = "m" }]
+[model.film]
+billing_unit = "per_second"
+supported_endpoint_types = ["openai-video"]
+price = { per_call = 1 }
+route = [{ provider = "sim", upstream_model = "m" }]
+[model.picture]
+billing_unit = "per_call"
+supported_endpoint_types = ["image-generation"]
+price = { per_call = 1, video_second = 1 }
+route = [{ provider = "sim", upstream_model = "m" }]
+"#;
+    assert_eq!(
+        mistakes_of(text),
+        r#"test.toml:5: model.speech.price.input: is missing: a model billed by characters needs a price for input, in micro-USD
+test.toml:5: model.speech.price.output: must be 0 or left out: generated speech is counted, and free
+test.toml:5: model.speech.price.cache_read: is never charged by a model billed by characters
+test.toml:10: model.ears.price.output: must be 0 or left out: the transcript is counted, and free
+test.toml:10: model.ears.price.audio_input: is never charged by a model billed by audio_duration
+test.toml:11: model.ears.paid.audio_input: is never charged by a model billed by audio_duration
+test.toml:16: model.film.price.video_second: is missing: a model billed by per_second needs a price for video_second, in micro-USD
+test.toml:21: model.picture.price.video_second: is never charged by a model billed by per_call"#
+    );
+}
+
+#[test]
+fn an_endpoint_needs_a_unit_that_its_calls_report() {
+    let text = r#"
+[model.chat]
+billing_unit = "characters"
+supported_endpoint_types = ["openai", "audio-speech"]
+price = { input = 1 }
+route = [{ provider = "sim", upstream_model = "m" }]
+[model.ears]
+billing_unit = "per_second"
+supported_endpoint_types = ["audio-transcription"]
+price = { video_second = 1 }
+route = [{ provider = "sim", upstream_model = "m" }]
+[model.tts]
+supported_endpoint_types = ["audio-speech", "audio-transcription", "image-generation"]
+price = { input = 1, output = 1 }
+route = [{ provider = "sim", upstream_model = "m" }]
+"#;
+    assert_eq!(
+        mistakes_of(text),
+        r#"test.toml:4: model.chat.supported_endpoint_types: "openai" cannot be billed by characters, only by tokens or per_call
+test.toml:9: model.ears.supported_endpoint_types: "audio-transcription" cannot be billed by per_second, only by audio_duration or per_call or tokens
+test.toml:14: model.tts.price.image_output: is missing: a model billed by tokens needs a price for image_output, in micro-USD
+test.toml:14: model.tts.price.audio_input: is missing: a model billed by tokens needs a price for audio_input, in micro-USD
+test.toml:14: model.tts.price.audio_output: is missing: a model billed by tokens needs a price for audio_output, in micro-USD"#
+    );
+}
+
+#[test]
+fn a_list_price_says_its_currency_rate_and_day() {
+    let model = |list: &str| {
+        format!(
+            "[model.m]\nprice = {{ input = 1, output = 1 }}\nroute = [{{ provider = 'p', upstream_model = 'm' }}]\n[model.m.list]\n{list}\n"
+        )
+    };
+    for (list, want) in [
+        (
+            "price = { output = 1 }",
+            "test.toml:4: model.m.list.source: is missing: a text is needed\ntest.toml:5: model.m.list.price.input: is missing: the list price of this face, in millionths of the currency",
+        ),
+        (
+            "source = 's'\nprice = { input = 1, video_second = 1 }",
+            "test.toml:6: model.m.list.price.video_second: is not sold by this model: there is nothing to compare it with",
+        ),
+        (
+            "source = 's'\ncurrency = 'yuan'\nprice = { input = 1 }",
+            "test.toml:6: model.m.list.currency: is not a currency such as \"USD\" or \"CNY\"",
+        ),
+        (
+            "source = 's'\ncurrency = 'CNY'\nprice = { input = 1 }",
+            "test.toml:4: model.m.list.usd_rate: is missing: how many dollars is one unit of the currency?",
+        ),
+        (
+            "source = 's'\nusd_rate = 2\nprice = { input = 1 }",
+            "test.toml:6: model.m.list.usd_rate: a dollar is a dollar: leave it out",
+        ),
+        (
+            "source = 's'\ncurrency = 'CNY'\nusd_rate = 0\nprice = { input = 1 }",
+            "test.toml:7: model.m.list.usd_rate: must be more than zero",
+        ),
+        (
+            "source = 's'\nverified_at = 'last week'\nprice = { input = 1 }",
+            "test.toml:6: model.m.list.verified_at: is not a day such as 2026-01-15",
+        ),
+    ] {
+        assert_eq!(mistakes_of(&model(list)), want, "{list}");
+    }
+}

@@ -2,7 +2,9 @@
 //! what is used, and is refused rather than wrapped.
 
 use proptest::prelude::*;
-use tollgate_catalog::{Face, Facts, Fraction, MAX_FACE, Money, Price, Quantities, Uncharged, Unit};
+use tollgate_catalog::{
+    BillingUnit, Face, Facts, Fraction, MAX_FACE, Money, Price, Quantities, Uncharged, Unit, total,
+};
 
 use super::catalog;
 
@@ -16,8 +18,9 @@ fn face_price() -> impl Strategy<Value = u64> {
 
 fn price() -> impl Strategy<Value = Price> {
     let part = || prop_oneof![1..1000_u64, 1..=Fraction::LIMIT];
-    (proptest::collection::vec(face_price(), Face::COUNT), part(), part()).prop_map(
-        |(faces, numerator, denominator)| {
+    let unit = (0..BillingUnit::ALL.len()).prop_map(|at| BillingUnit::ALL[at].1);
+    (proptest::collection::vec(face_price(), Face::COUNT), part(), part(), unit).prop_map(
+        |(faces, numerator, denominator, unit)| {
             let base = catalog(
                 "[model.m]\nprice = { input = 1, output = 1 }\nroute = [{ provider = 'p', upstream_model = 'm' }]",
             );
@@ -25,6 +28,7 @@ fn price() -> impl Strategy<Value = Price> {
             for (face, micro) in Face::ALL.into_iter().zip(faces) {
                 price.faces.set(face, Some(micro));
             }
+            price.unit = unit;
             price.multiplier = Fraction::new(numerator, denominator).expect("in bounds");
             price
         },
@@ -36,7 +40,7 @@ fn quantities() -> impl Strategy<Value = Quantities> {
         .prop_map(|list| Face::ALL.into_iter().zip(list).fold(Quantities::NONE, |used, (face, n)| used.with(face, n)))
 }
 
-/// The exact amount in units of nano-USD ÷ (10⁶ × denominator), by long arithmetic in 64-bit limbs.
+/// The exact amount in units of nano-USD ÷ (3 × 10⁶ × denominator), by long arithmetic in 64-bit limbs.
 mod big {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Big(Vec<u64>);
@@ -89,14 +93,16 @@ use big::Big;
 
 fn exact(price: &Price, used: &Quantities) -> Big {
     let sum = used.iter().fold(Big::of(0), |sum, (face, n)| {
-        let line = Big::of(n).times(price.faces.get(face).unwrap_or(0)).times(1_000);
+        // Thirds of a token: a second of a recording is fifty of them.
+        let thirds = if price.unit == BillingUnit::AudioDuration && face == Face::Input { 50 } else { 3 };
+        let line = Big::of(n).times(price.faces.get(face).unwrap_or(0)).times(1_000).times(thirds);
         sum.plus(&if face.unit() == Unit::MillionTokens { line } else { line.times(1_000_000) })
     });
     sum.times(price.multiplier.numerator())
 }
 
 fn scaled(price: &Price, nano: u64) -> Big {
-    Big::of(nano).times(1_000_000).times(price.multiplier.denominator())
+    Big::of(nano).times(3_000_000).times(price.multiplier.denominator())
 }
 
 proptest! {
@@ -116,8 +122,19 @@ proptest! {
             }
             Err(why) => {
                 prop_assert_eq!(why, Uncharged::Overflow);
-                prop_assert!(!exact.at_most(&scaled(&price, i64::MAX.unsigned_abs() >> 10)), "refused only near or past the limit");
+                prop_assert!(!exact.at_most(&scaled(&price, i64::MAX.unsigned_abs())), "refused only past the limit");
             }
+        }
+    }
+
+    #[test]
+    fn the_lines_alone_come_to_the_charge(price in price(), used in quantities()) {
+        if let Ok(charge) = price.charge(&used) {
+            let lines = price.lines(&used).expect("lines");
+            prop_assert_eq!(total(&lines, price.multiplier), Ok(charge));
+            let text = serde_json::to_string(&lines).expect("JSON");
+            let back: Vec<tollgate_catalog::Line> = serde_json::from_str(&text).expect("lines");
+            prop_assert_eq!(back, lines);
         }
     }
 
@@ -140,7 +157,8 @@ proptest! {
     }
 
     #[test]
-    fn the_dearest_faces_bound_every_kind_of_token(price in price(), n in 0..1_000_000_000_u64) {
+    fn the_dearest_faces_bound_every_kind_of_token(mut price in price(), n in 0..1_000_000_000_u64) {
+        price.unit = BillingUnit::Tokens;
         let most = price.charge(&Quantities::NONE.with(price.dearest_input(), n));
         for face in [Face::Input, Face::CacheRead, Face::CacheWrite, Face::CacheWrite1h, Face::ImageInput, Face::AudioInput] {
             if let Ok(most) = most {

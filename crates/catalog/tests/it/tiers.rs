@@ -1,9 +1,9 @@
-//! Which tier applies: length, parameters, and the clock on the wall of the tier's own place.
+//! Which tiers can still apply when the length of the input is not known yet, and times that are none.
 
-use super::{catalog, table};
+use super::catalog;
 use tollgate_catalog::{Facts, Snapshot};
 
-const CATALOG: &str = r#"
+pub const CATALOG: &str = r#"
 [model.long]
 price = { input = 1_000_000, output = 2_000_000 }
 route = [{ provider = "sim", upstream_model = "m" }]
@@ -48,71 +48,6 @@ name = "long"
 when = [{ dim = "context_len", context_len_gt = 100 }]
 price = { input = 1_000_000, output = 9_000_000 }
 "#;
-
-#[test]
-fn the_first_tier_whose_conditions_all_hold_applies() {
-    table::check(
-        &catalog(CATALOG),
-        "
-        long |                                  | input=1_000_000 | - | 1
-        long | ctx=200_000                      | input=1_000_000 | - | 1
-        long | ctx=200_001                      | input=1_000_000 | long_context | 2
-        long | service_tier=priority            | input=1_000_000 | priority | 4
-        long | service_tier=priority topped-up  | input=1_000_000 | priority | 3
-        long | service_tier=Priority            | input=1_000_000 | - | 1
-        long | service_tier=flex ctx=300_000    | input=1_000_000 | long_context | 2
-        long | service_tier=priority ctx=300_000 | input=1_000_000 | priority_long_context | 8
-        long | service_tier=priority ctx=300_000 topped-up | input=1_000_000 | priority_long_context | 8
-        ",
-    );
-}
-
-#[test]
-fn wall_clock_tiers_follow_local_time_over_daylight_saving() {
-    table::check(
-        &catalog(CATALOG),
-        "
-        # Monday in winter: 09:00 in Berlin is 08:00 UTC
-        peak | at=2026-01-05T07:59:59.999Z | input=1_000_000 | - | 1
-        peak | at=2026-01-05T08:00:00Z     | input=1_000_000 | peak | 2
-        peak | at=2026-01-05T10:59:59.999Z | input=1_000_000 | peak | 2
-        peak | at=2026-01-05T11:00:00Z     | input=1_000_000 | - | 1
-        # in summer it is 07:00 UTC
-        peak | at=2026-07-06T06:59:59Z     | input=1_000_000 | - | 1
-        peak | at=2026-07-06T07:00:00Z     | input=1_000_000 | peak | 2
-        peak | at=2026-07-06T10:00:00Z     | input=1_000_000 | - | 1
-        # the last Friday before the change and the first Monday after it
-        peak | at=2026-03-27T08:00:00Z     | input=1_000_000 | peak | 2
-        peak | at=2026-03-30T07:00:00Z     | input=1_000_000 | peak | 2
-        peak | at=2026-03-27T07:00:00Z     | input=1_000_000 | - | 1
-        # Saturday has no peak
-        peak | at=2026-01-10T09:00:00Z     | input=1_000_000 | - | 1
-        # an ordinary night, hour 2
-        peak | at=2026-01-06T01:00:00Z     | input=1_000_000 | night | 0.5
-        peak | at=2026-01-06T00:59:59Z     | input=1_000_000 | - | 1
-        # the night clocks go forward there is no hour 2: 01:59:59 is followed by 03:00 (a Sunday, also in Shanghai)
-        peak | at=2026-03-29T00:59:59Z     | input=1_000_000 | sunday | 0.75
-        peak | at=2026-03-29T01:00:00Z     | input=1_000_000 | sunday | 0.75
-        # the night they go back there are two
-        peak | at=2026-10-25T00:00:00Z     | input=1_000_000 | night | 0.5
-        peak | at=2026-10-25T00:59:59Z     | input=1_000_000 | night | 0.5
-        peak | at=2026-10-25T01:00:00Z     | input=1_000_000 | night | 0.5
-        peak | at=2026-10-25T01:59:59Z     | input=1_000_000 | night | 0.5
-        peak | at=2026-10-25T02:00:00Z     | input=1_000_000 | sunday | 0.75
-        # Sunday begins in Shanghai at 16:00 UTC on Saturday; leap day 2032 is a Sunday
-        peak | at=2026-01-10T15:59:59Z     | input=1_000_000 | - | 1
-        peak | at=2026-01-10T16:00:00Z     | input=1_000_000 | sunday | 0.75
-        peak | at=2026-01-11T15:59:59.999Z | input=1_000_000 | sunday | 0.75
-        peak | at=2026-01-11T16:00:00Z     | input=1_000_000 | - | 1
-        peak | at=2032-02-29T12:00:00Z     | input=1_000_000 | sunday | 0.75
-        # month and year ends: New Year's Eve 2028 is a Sunday, in Berlin the year ends at 23:00 UTC
-        peak | at=2028-12-31T15:59:59Z     | input=1_000_000 | sunday | 0.75
-        peak | at=2029-01-01T08:30:00Z     | input=1_000_000 | peak | 2
-        # before 1970
-        peak | at=1969-12-31T23:59:59Z     | input=1_000_000 | - | 1
-        ",
-    );
-}
 
 #[test]
 fn a_time_outside_the_calendar_is_a_refusal() {

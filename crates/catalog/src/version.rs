@@ -1,0 +1,115 @@
+//! The version of a price set: a hash over what a call can be charged, and nothing else. It is taken from the effective prices
+//! (each face times its multipliers, as a reduced fraction), so that it changes exactly when a price does: not with the order
+//! of files, tables or conditions, not with names of tiers, descriptions or routes, not with another way to write the same.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use sha2::{Digest, Sha256};
+
+use crate::{Faces, Fraction, Group, Model, Tier};
+
+/// Sixteen hex digits.
+pub(crate) fn pricing_version<'a>(models: impl Iterator<Item = &'a Model>, groups: &BTreeMap<String, Group>) -> String {
+    let mut models: Vec<&Model> = models.collect();
+    models.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    let mut hash = Sha256::new();
+    let mut bytes = Vec::with_capacity(4096);
+    for model in models {
+        bytes.clear();
+        write_model(&mut bytes, model, groups);
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(&bytes);
+    }
+    let digest = hash.finalize();
+    digest[..8].iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+fn write_model(bytes: &mut Vec<u8>, model: &Model, groups: &BTreeMap<String, Group>) {
+    write_text(bytes, &model.name);
+    write_text(bytes, model.billing_unit.name());
+    let tiers = effective_tiers(model);
+    let mut sold: Vec<(&str, Fraction)> =
+        model.enable_groups.iter().filter_map(|name| Some((name.as_str(), groups.get(name)?.multiplier))).collect();
+    sold.sort_unstable_by_key(|(name, _)| *name);
+    let book = &model.book;
+    for (name, multiplier) in sold {
+        write_text(bytes, name);
+        write_pair(bytes, model, &book.standard, book.paid.as_ref(), multiplier, Fraction::ONE);
+        for (when, tier) in &tiers {
+            write_text(bytes, when);
+            write_pair(bytes, model, &tier.standard, tier.paid.as_ref(), multiplier, tier.multiplier);
+        }
+    }
+}
+
+/// The tiers that make a difference, each with its conditions as one canonical text.
+fn effective_tiers(model: &Model) -> Vec<(String, &Tier)> {
+    let mut kept: Vec<(Vec<String>, &Tier)> = Vec::new();
+    for tier in &model.book.tiers {
+        let mut when: Vec<String> = tier.when.iter().map(|condition| condition.canonical()).collect();
+        when.sort_unstable();
+        when.dedup();
+        // An earlier tier that asks for no more than this one takes every call of it.
+        let shadowed = kept.iter().any(|(earlier, _)| earlier.iter().all(|condition| when.contains(condition)));
+        if !shadowed {
+            kept.push((when, tier));
+        }
+    }
+    // A last tier at the base price is what would apply without it.
+    while kept.last().is_some_and(|(_, tier)| is_base(model, tier)) {
+        kept.pop();
+    }
+    kept.into_iter().map(|(when, tier)| (when.join("&"), tier)).collect()
+}
+
+fn is_base(model: &Model, tier: &Tier) -> bool {
+    let book = &model.book;
+    let effective = |standard, paid, own| {
+        let mut bytes = Vec::new();
+        write_pair(&mut bytes, model, standard, paid, Fraction::ONE, own);
+        bytes
+    };
+    effective(&tier.standard, tier.paid.as_ref(), tier.multiplier)
+        == effective(&book.standard, book.paid.as_ref(), Fraction::ONE)
+}
+
+/// The prices of both kinds of account. A price times a group's and a tier's multiplier, in lowest terms.
+fn write_pair(
+    bytes: &mut Vec<u8>,
+    model: &Model,
+    standard: &Faces,
+    paid: Option<&Faces>,
+    group: Fraction,
+    tier: Fraction,
+) {
+    for faces in [standard, paid.unwrap_or(standard)] {
+        for (face, micro) in model.billing_unit.complete(faces).iter() {
+            let (numerator, denominator) = lowest(micro, group, tier);
+            bytes.push(face as u8);
+            bytes.extend_from_slice(&numerator.to_le_bytes());
+            bytes.extend_from_slice(&denominator.to_le_bytes());
+        }
+        bytes.push(u8::MAX);
+    }
+}
+
+fn lowest(micro: u64, group: Fraction, tier: Fraction) -> (u128, u128) {
+    // Both multipliers have at most nine digits: below 10^30 in all.
+    let numerator = u128::from(micro) * u128::from(group.numerator()) * u128::from(tier.numerator());
+    let denominator = u128::from(group.denominator()) * u128::from(tier.denominator());
+    let (mut divisor, mut rest) = (denominator, numerator % denominator);
+    while rest != 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    (numerator / divisor, denominator / divisor)
+}
+
+/// Length first, so that no two contents share their bytes.
+fn write_text(bytes: &mut Vec<u8>, text: &str) {
+    bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+}
