@@ -1,16 +1,19 @@
 //! The simulator's own endpoints, for tests that run in another process:
-//! `GET /_sim/received[?since=ID]`, `DELETE /_sim/received`, `GET /_sim/count`, `GET /_sim/scenarios`.
+//! `GET /_sim/received[?since=ID]`, `DELETE /_sim/received`, `GET /_sim/count`, `GET /_sim/scenarios`,
+//! `PUT /_sim/social?path=PART&scenario=NAME`.
 
 use bytes::Bytes;
 use http::{Method, Response};
 use serde_json::{Value, json};
 
 use crate::fault;
-use crate::record::{Received, Records};
+use crate::record::Received;
 use crate::refusal::Refusal;
 use crate::scenario::scenarios;
+use crate::server::World;
 
-pub(crate) fn answer(records: &Records, method: &Method, path: &str, query: &str) -> Response<Bytes> {
+pub(crate) fn answer(world: &World, method: &Method, path: &str, query: &str) -> Response<Bytes> {
+    let records = &world.records;
     let body = match (method.as_str(), path) {
         ("GET", "/_sim/received") => {
             let since = query.split('&').find_map(|pair| pair.strip_prefix("since="));
@@ -28,6 +31,11 @@ pub(crate) fn answer(records: &Records, method: &Method, path: &str, query: &str
                 "received": counts.received, "accepted": counts.accepted, "finished": counts.finished,
                 "client_closed": counts.client_closed, "dropped": counts.dropped,
             })
+        }
+        ("PUT", "/_sim/social") => {
+            let value = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)).unwrap_or_default();
+            world.social.give(value("path="), value("scenario="));
+            json!({"ordered": true})
         }
         ("GET", "/_sim/scenarios") => {
             scenarios().map(|(name, meaning)| (name.to_string(), Value::from(meaning))).collect()
@@ -60,6 +68,7 @@ fn show(received: &Received) -> Value {
         "at_ms": received.at_ms,
         "method": received.method,
         "path": received.path,
+        "query": received.query,
         "headers": headers,
         "has_authorization": received.has_authorization(),
         "body": body,

@@ -24,6 +24,8 @@
 //! - `max_completion_tokens` (else `max_tokens`) limits reasoning plus words per choice, and the reply then ends with
 //!   `finish_reason: "length"`, except in `ignore_max_tokens`.
 //!
+//! Social data is played too, under `/api/v1` (and `/api`, as self-hosted sources do): see the module `social`.
+//!
 //! The reply is the same for the same request; only its `id` counts up (`same_id` keeps even that).
 
 mod ask;
@@ -37,9 +39,11 @@ mod reply;
 mod scenario;
 mod script;
 mod server;
+mod social;
 mod socket;
 mod speech;
 
 pub use record::{Counts, Received};
 pub use scenario::scenarios;
 pub use server::{Sim, SimSettings};
+pub use social::scenarios as social_scenarios;

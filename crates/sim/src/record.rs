@@ -17,6 +17,8 @@ pub struct Received {
     pub at_ms: i64,
     pub method: String,
     pub path: String,
+    /// The query string as it came.
+    pub query: String,
     /// All headers but those that carry a secret.
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
@@ -67,6 +69,7 @@ impl Received {
             at_ms: now_ms(),
             method: request.method.to_string(),
             path: request.uri.path().to_string(),
+            query: request.uri.query().unwrap_or_default().to_string(),
             headers: shown.map(|(name, value)| (name.to_string(), text(value))).collect(),
             authorization: request.headers.get("authorization").map(text),
             body,

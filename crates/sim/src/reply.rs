@@ -13,7 +13,7 @@ use crate::scenario::{Choice, Scenario as S};
 use crate::script::{Ending, Script, Step};
 use crate::server::{Reset, World};
 use crate::speech::Speech;
-use crate::{control, events, fast, fault};
+use crate::{control, events, fast, fault, social};
 
 pub(crate) type Outgoing = Either<Full<Bytes>, Script>;
 
@@ -24,11 +24,15 @@ pub(crate) async fn answer(world: &World, reset: Reset, request: Request<Incomin
     let (parts, body) = request.into_parts();
     let whole = match (&parts.method, parts.uri.path()) {
         (method, path) if path.starts_with("/_sim/") => {
-            control::answer(&world.records, method, path, parts.uri.query().unwrap_or_default())
+            control::answer(world, method, path, parts.uri.query().unwrap_or_default())
         }
         (&Method::GET, "/v1/models") => control::models(),
         (&Method::POST, "/v1/chat/completions") => match body.collect().await {
             Ok(body) => return chat(world, reset, &parts, body.to_bytes()).await,
+            Err(_) => fault::refuse(&Refusal::new(400, "the body did not arrive")),
+        },
+        (_, path) if path.starts_with("/api/") => match body.collect().await {
+            Ok(body) => return social::answer(world, reset, &parts, body.to_bytes()).await,
             Err(_) => fault::refuse(&Refusal::new(400, "the body did not arrive")),
         },
         _ => fault::refuse(&Refusal::new(404, "Invalid URL")),

@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::record::{Counts, Received, Records};
 use crate::reply;
+use crate::social::Orders;
 use crate::socket::Socket;
 
 /// How a simulator is set up. The default listens on a free local port, asks for no key and records.
@@ -58,6 +59,7 @@ pub(crate) struct World {
     pub require_key: Option<String>,
     pub think: Duration,
     pub records: Arc<Records>,
+    pub social: Orders,
 }
 
 impl Sim {
@@ -69,6 +71,7 @@ impl Sim {
             require_key: settings.require_key,
             think: settings.think,
             records: Arc::new(Records::new(keep)),
+            social: Orders::default(),
         });
         let stop = CancellationToken::new();
         let tracker = TaskTracker::new();
@@ -83,6 +86,17 @@ impl Sim {
     /// What a client or a provider's configuration takes as its base: `http://…/v1`.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.addr)
+    }
+
+    /// The base of a provider of social data: `http://…/api/v1`.
+    pub fn social_url(&self) -> String {
+        format!("http://{}/api/v1", self.addr)
+    }
+
+    /// From now on, social routes whose path contains `path` answer with this scenario; the empty scenario takes it back. A
+    /// marker in a parameter wins.
+    pub fn social_order(&self, path: &str, scenario: &str) {
+        self.world.social.give(path, scenario);
     }
 
     /// All remembered calls, oldest first.

@@ -10,8 +10,10 @@ mod clean;
 mod client;
 mod fault;
 mod openai;
+mod pace;
 mod provider;
 mod secret;
+mod social;
 
 pub use alarm::Alarm;
 pub use body::{Body, read_whole};
@@ -19,8 +21,10 @@ pub use clean::safe_text;
 pub use client::{Client, ClientSettings};
 pub use fault::{Blame, Fault};
 pub use openai::OpenAi;
+pub use pace::{Busy, Pace};
 pub use provider::{BadProvider, BaseUrl, Provider, Settings};
 pub use secret::Secret;
+pub use social::{SocialAsk, SocialSource, TikHub};
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -31,6 +35,11 @@ use tollgate_wire::chat::UpstreamError;
 pub trait Adaptor: Sync + std::fmt::Debug {
     /// The word used for it in the configuration.
     fn kind(&self) -> &'static str;
+
+    /// It answers for social data, and for nothing else.
+    fn sells_social(&self) -> bool {
+        false
+    }
 
     /// Path below the base address for chat, with its leading slash.
     fn chat_path(&self) -> &'static str;
@@ -46,7 +55,7 @@ pub trait Adaptor: Sync + std::fmt::Debug {
 }
 
 /// Every kind of provider there is.
-pub const KINDS: &[&'static dyn Adaptor] = &[&OpenAi];
+pub const KINDS: &[&'static dyn Adaptor] = &[&OpenAi, &TikHub, &SocialSource];
 
 /// The adaptor with this name.
 pub fn kind(name: &str) -> Option<&'static dyn Adaptor> {

@@ -1,7 +1,7 @@
 //! The public error table: one definition per code, read by the writers of every dialect,
 //! by the documentation and by tests.
 
-use crate::json::Object;
+use crate::json::{Object, quoted};
 use bytes::Bytes;
 
 /// The format a caller speaks; decides the shape of an error body.
@@ -74,6 +74,8 @@ table! {
     ModelNotFound = 404 "model_not_found", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "No such model, or none visible to this account.";
     TaskNotFound = 404 "task_not_found", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "No such task on this account.";
     NotFound = 404 "not_found", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "No such endpoint or object.";
+    SocialEndpointNotFound = 404 "social_endpoint_not_found", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "This platform and capability are not on sale together.";
+    SocialDataNoResult = 404 "social_data_no_result", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "The platform found nothing for these parameters.";
     MethodNotAllowed = 405 "method_not_allowed", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The endpoint exists but not with this method.";
     RequestTimeout = 408 "request_timeout", "invalid_request_error", "timeout_error", "DEADLINE_EXCEEDED", Retry::Soon, "The request did not arrive in time.";
     IdempotencyConflict = 409 "idempotency_conflict", "invalid_request_error", "invalid_request_error", "ALREADY_EXISTS", Retry::Never, "The Idempotency-Key was used with another body.";
@@ -81,16 +83,17 @@ table! {
     BodyTooLarge = 413 "body_too_large", "invalid_request_error", "request_too_large", "INVALID_ARGUMENT", Retry::Never, "The body exceeds the endpoint's limit.";
     UnsupportedMediaType = 415 "unsupported_media_type", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The content type or encoding is not accepted here.";
     RateLimitExceeded = 429 "rate_limit_exceeded", "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED", Retry::After(5), "Too many requests; wait as Retry-After says.";
-    SocialDataCapacityReached = 429 "social_data_capacity_reached", "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED", Retry::After(60), "The day's capacity for social data is used up.";
+    SocialDataCapacityReached = 429 "social_data_capacity_reached", "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED", Retry::After(60), "The day's capacity for social data is used up, or the platform is busy; the reason says which.";
     ClientClosed = 499 "client_closed", "invalid_request_error", "invalid_request_error", "CANCELLED", Retry::Never, "The client left before the answer; only seen in logs.";
     Internal = 500 "internal_error", "server_error", "api_error", "INTERNAL", Retry::Soon, "A fault of the gateway itself.";
     UpstreamError = 502 "upstream_error", "server_error", "api_error", "INTERNAL", Retry::Soon, "The provider failed or could not be reached.";
     UpstreamInvalidReply = 502 "upstream_invalid_reply", "server_error", "api_error", "INTERNAL", Retry::Soon, "The provider's answer could not be understood.";
+    SocialDataUpstreamError = 502 "social_data_upstream_error", "server_error", "api_error", "INTERNAL", Retry::Soon, "The data source did not answer, or answered without data.";
     NoRouteAvailable = 503 "no_route_available", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(5), "No provider can serve the model now.";
     Overloaded = 503 "overloaded", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(2), "The gateway is busy.";
     LedgerUnavailable = 503 "ledger_unavailable", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(2), "The ledger cannot be reached; nothing was sent.";
     ServerDraining = 503 "server_draining", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(1), "The gateway is being stopped; another replica will answer.";
-    SocialDataUnavailable = 503 "social_data_unavailable", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(30), "The social data source is paused or down.";
+    SocialDataUnavailable = 503 "social_data_unavailable", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(30), "The endpoint is paused; the catalog lists it as paused.";
     UpstreamTimeout = 504 "upstream_timeout", "server_error", "timeout_error", "DEADLINE_EXCEEDED", Retry::Soon, "The provider did not answer in time.";
 }
 
@@ -135,6 +138,17 @@ impl Code {
     pub const fn charged(self) -> bool {
         false
     }
+}
+
+/// The JSON body of an error in OpenAI's shape with a word that tells cases of one code apart.
+pub fn body_with_reason(code: Code, message: &str, param: Option<&str>, reason: &str) -> Bytes {
+    let mut out = Vec::with_capacity(message.len() + 160);
+    write_body(&mut out, Dialect::OpenAi, code, message, param, "");
+    out.truncate(out.len() - 2);
+    out.extend_from_slice(br#","reason":"#);
+    out.extend_from_slice(&quoted(reason));
+    out.extend_from_slice(b"}}");
+    Bytes::from(out)
 }
 
 /// The JSON body of an error in the caller's dialect.
@@ -217,6 +231,13 @@ mod tests {
                 assert_eq!(value["error"]["message"], nasty);
             }
         }
+    }
+
+    #[test]
+    fn a_reason_stands_beside_the_code() {
+        let bytes = body_with_reason(Code::InvalidParameter, "No.", Some("page"), "too_long");
+        let text = r#"{"error":{"message":"No.","type":"invalid_request_error","param":"page","code":"invalid_parameter","reason":"too_long"}}"#;
+        assert_eq!(std::str::from_utf8(&bytes).unwrap(), text);
     }
 
     #[test]

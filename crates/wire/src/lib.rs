@@ -9,6 +9,7 @@ pub mod count;
 pub mod error;
 mod json;
 pub mod multipart;
+pub mod social;
 pub mod sse;
 pub mod usage;
 pub mod video;

@@ -31,6 +31,12 @@ pub(super) fn read(forms: &mut [Form<'_>], groups: &BTreeMap<String, Group>) -> 
     platforms
 }
 
+/// What holds for all cells of a platform.
+struct House {
+    provider: Option<String>,
+    drop: Vec<String>,
+}
+
 fn platform(key: String, aliases: Vec<String>, mut form: Form<'_>, groups: &BTreeMap<String, Group>) -> Platform {
     let mut platform = Platform {
         order: form.int_or("order", u32::MAX, 0..=u32::MAX),
@@ -40,10 +46,13 @@ fn platform(key: String, aliases: Vec<String>, mut form: Form<'_>, groups: &BTre
         aliases,
         cells: Vec::new(),
     };
-    let provider = form.opt_text("provider");
+    let house = House {
+        provider: form.opt_text("provider"),
+        drop: form.opt_texts("drop").unwrap_or_else(|| Cell::DROP.map(str::to_owned).to_vec()),
+    };
     for capability in Capability::ALL {
         if let Some(table) = form.opt_table(capability.name()) {
-            platform.cells.push(Arc::new(cell(&platform, capability, provider.as_deref(), table, groups)));
+            platform.cells.push(Arc::new(cell(&platform, capability, &house, table, groups)));
         }
     }
     if platform.cells.is_empty() {
@@ -56,7 +65,7 @@ fn platform(key: String, aliases: Vec<String>, mut form: Form<'_>, groups: &BTre
 fn cell(
     platform: &Platform,
     capability: Capability,
-    provider: Option<&str>,
+    house: &House,
     mut form: Form<'_>,
     groups: &BTreeMap<String, Group>,
 ) -> Cell {
@@ -64,7 +73,7 @@ fn cell(
     let params = params::read(&mut form);
     let require_one_of = params::groups(&mut form, &params);
     let book = prices::read(&mut form, BillingUnit::PerCall, &[BillingUnit::PerCall.main_face()]);
-    let routes = routes(&mut form, provider);
+    let routes = routes(&mut form, house.provider.as_deref());
     let cost = routes.iter().map(|route| route.cost).max().unwrap_or(0);
     let dear_enough = [Some(&book.standard), book.paid.as_ref()].into_iter().flatten();
     let below = dear_enough.filter_map(|faces| faces.get(Face::PerCall)).any(|price| price < cost);
@@ -97,6 +106,7 @@ fn cell(
         params,
         require_one_of,
         never_send,
+        drop: house.drop.clone(),
         routes,
         answer,
         paging,

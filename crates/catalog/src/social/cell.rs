@@ -56,6 +56,8 @@ pub struct Cell {
     pub require_one_of: Vec<Vec<usize>>,
     /// Upstream parameters that must never be exposed or sent.
     pub never_send: Vec<String>,
+    /// Top-level members of `data` that are the supplier's, not the platform's, and are left out.
+    pub drop: Vec<String>,
     /// In the order they are tried; the routes of `model` are the same in the same order.
     pub routes: Vec<SocialRoute>,
     pub answer: Answer,
@@ -86,6 +88,9 @@ pub enum Method {
 }
 
 impl Cell {
+    /// Members left out of `data` where a platform names none of its own: the supplier's session and tracing.
+    pub const DROP: [&'static str; 5] = ["cookie", "tt_chain_token", "debug_id", "debug_info", "attempts"];
+
     /// The value of `supported_endpoint_types` that only cells have.
     pub const ENDPOINT_TYPE: &'static str = "social";
 

@@ -5,4 +5,5 @@ mod faults;
 mod framing;
 mod leaving;
 mod plain;
+mod social;
 mod usage;

@@ -1,0 +1,256 @@
+//! Providers of social data: the supplier that sells it (kind `tikhub`) and sources one runs oneself with the same route
+//! names (kind `social-source`). Both answer in an envelope; they differ in who pays for an answer.
+//!
+//! The supplier bills HTTP 200 and nothing else, so every error status is surely free, and a request that was sent and
+//! not answered may have been billed.
+
+use crate::{Adaptor, Blame, Fault, OpenAi, Provider, safe_text};
+use bytes::Bytes;
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, Uri};
+use http_body_util::Full;
+use tollgate_wire::chat::UpstreamError;
+use tollgate_wire::error::Code;
+use tollgate_wire::social::{Refused, read_refused};
+
+/// The supplier.
+#[derive(Clone, Copy, Debug)]
+pub struct TikHub;
+
+/// A source of one's own.
+#[derive(Clone, Copy, Debug)]
+pub struct SocialSource;
+
+/// One request for social data.
+#[derive(Debug)]
+pub enum SocialAsk<'a> {
+    /// Parameters in the query string, encoded.
+    Get { path: &'a str, query: &'a str },
+    /// Parameters as a JSON object.
+    Post { path: &'a str, body: Bytes },
+}
+
+/// A library's name is refused by the supplier's edge.
+const AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));
+/// Seconds to wait when a busy source does not say.
+const BUSY: u32 = 3;
+
+impl Provider {
+    /// The request for social data; `None` when the path does not fit into an address.
+    pub fn social(&self, ask: &SocialAsk<'_>) -> Option<Request<Full<Bytes>>> {
+        let (method, uri, body) = match ask {
+            SocialAsk::Get { path, query: "" } => (Method::GET, self.at(path)?, Bytes::new()),
+            SocialAsk::Get { path, query } => (Method::GET, self.at(&format!("{path}?{query}"))?, Bytes::new()),
+            SocialAsk::Post { path, body } => (Method::POST, self.at(path)?, body.clone()),
+        };
+        let mut headers = HeaderMap::with_capacity(8);
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        if method == Method::POST {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        if let Some(value) = self.authorization() {
+            headers.insert(AUTHORIZATION, value);
+        }
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers;
+        Some(request)
+    }
+
+    fn at(&self, path: &str) -> Option<Uri> {
+        self.base_url.join(path).ok()
+    }
+}
+
+impl Adaptor for TikHub {
+    fn kind(&self) -> &'static str {
+        "tikhub"
+    }
+
+    fn sells_social(&self) -> bool {
+        true
+    }
+
+    fn chat_path(&self) -> &'static str {
+        OpenAi.chat_path()
+    }
+
+    /// Never asked: a model routed to this kind is a mistake of the configuration.
+    fn chat(&self, provider: &Provider, body: Bytes, call_id: &str) -> Request<Full<Bytes>> {
+        OpenAi.chat(provider, body, call_id)
+    }
+
+    fn fault(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Fault {
+        let fault = judge(status, &read_refused(body));
+        Fault { retry_after: retry_after(headers).or(fault.retry_after), ..fault }
+    }
+
+    fn error_inside(&self, error: &UpstreamError) -> Fault {
+        OpenAi.error_inside(error)
+    }
+}
+
+impl Adaptor for SocialSource {
+    fn kind(&self) -> &'static str {
+        "social-source"
+    }
+
+    fn sells_social(&self) -> bool {
+        true
+    }
+
+    fn chat_path(&self) -> &'static str {
+        OpenAi.chat_path()
+    }
+
+    fn chat(&self, provider: &Provider, body: Bytes, call_id: &str) -> Request<Full<Bytes>> {
+        OpenAi.chat(provider, body, call_id)
+    }
+
+    fn fault(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Fault {
+        TikHub.fault(status, headers, body)
+    }
+
+    fn error_inside(&self, error: &UpstreamError) -> Fault {
+        OpenAi.error_inside(error)
+    }
+}
+
+/// Who is to blame for an error status, and what the client is told.
+fn judge(status: u16, said: &Refused) -> Fault {
+    let blank = Fault {
+        blame: Blame::Provider,
+        code: Code::SocialDataUpstreamError,
+        message: format!("The data source failed (HTTP {status})."),
+        param: None,
+        try_other: true,
+        sent: true,
+        maybe_charged: false,
+        upstream_status: Some(status),
+        retry_after: None,
+    };
+    let operator = |message: &str| Fault { blame: Blame::Operator, message: message.to_owned(), ..blank.clone() };
+    match status {
+        // Almost any failed fetch: the platform refused, the id is unknown, no resources are left.
+        400 => Fault { message: "The data source could not fetch this from the platform.".to_owned(), ..blank },
+        401..=403 | 405 | 300..=399 => operator("The data source did not accept the gateway's request."),
+        404 if no_such_route(said) => operator("The data source does not have this route any more."),
+        404 => Fault {
+            blame: Blame::Caller,
+            code: Code::SocialDataNoResult,
+            message: "The platform found nothing for these parameters.".to_owned(),
+            try_other: false,
+            ..blank
+        },
+        422 => Fault {
+            blame: Blame::Caller,
+            code: Code::InvalidParameter,
+            message: shape_message(said),
+            param: said.param.as_deref().map(|param| safe_text(param, 64)),
+            try_other: false,
+            ..blank
+        },
+        429 => Fault {
+            code: Code::SocialDataCapacityReached,
+            message: "The platform is busy; try again in a few seconds.".to_owned(),
+            retry_after: Some(BUSY),
+            ..blank
+        },
+        _ => blank,
+    }
+}
+
+/// The supplier's word for a route it does not have, which is not a thing that was not found.
+fn no_such_route(said: &Refused) -> bool {
+    said.bare || said.message.contains("endpoint data") || said.message == "Not Found"
+}
+
+fn shape_message(said: &Refused) -> String {
+    let text = safe_text(&said.message, 300);
+    let name = said.param.as_deref().map(|param| safe_text(param, 64)).unwrap_or_default();
+    match (name.as_str(), text.as_str()) {
+        ("", "") => "The data source refused a parameter.".to_owned(),
+        ("", text) => format!("The data source refused a parameter: {text}"),
+        (name, "") => format!("The data source refused `{name}`."),
+        (name, text) => format!("The data source refused `{name}`: {text}"),
+    }
+}
+
+/// Seconds to wait, between 1 and 60, as `Retry-After` says. A date, also that of `X-RateLimit-Reset`, would need a clock.
+fn retry_after(headers: &HeaderMap) -> Option<u32> {
+    let seconds = headers.get("retry-after")?.to_str().ok()?.trim().parse::<u64>().ok()?;
+    u32::try_from(seconds.clamp(1, 60)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BaseUrl, Secret, Settings};
+
+    #[test]
+    fn every_error_status_means_what_was_seen() {
+        let read = |status: u16, body: &str| {
+            let fault = TikHub.fault(status, &HeaderMap::new(), body.as_bytes());
+            assert!(!fault.maybe_charged && fault.upstream_status == Some(status), "only 200 is billed");
+            (fault.code, fault.blame, fault.try_other)
+        };
+        let failed = r#"{"detail":{"code":400,"message":"Request failed. Please retry."}}"#;
+        let error = Code::SocialDataUpstreamError;
+        assert_eq!(read(400, failed), (error, Blame::Provider, true));
+        for status in [401, 402, 403, 301, 405] {
+            assert_eq!(read(status, ""), (error, Blame::Operator, true), "{status}");
+        }
+        assert_eq!(
+            read(404, r#"{"detail":{"code":404,"message":"User not found"}}"#),
+            (Code::SocialDataNoResult, Blame::Caller, false)
+        );
+        assert_eq!(read(404, r#"{"detail":"Not Found"}"#), (error, Blame::Operator, true));
+        assert_eq!(
+            read(404, r#"{"detail":{"message":"Database did not find endpoint data"}}"#),
+            (error, Blame::Operator, true)
+        );
+        assert_eq!(read(429, ""), (Code::SocialDataCapacityReached, Blame::Provider, true));
+        for status in [500, 502, 503, 418] {
+            assert_eq!(read(status, "<html>edge-7.internal</html>"), (error, Blame::Provider, true), "{status}");
+        }
+        let shape =
+            r#"{"detail":[{"loc":["body","cursor"],"msg":"not an integer, see https://x.example/y","type":"t"}]}"#;
+        let fault = TikHub.fault(422, &HeaderMap::new(), shape.as_bytes());
+        assert_eq!((fault.code, fault.param.as_deref()), (Code::InvalidParameter, Some("cursor")));
+        assert_eq!(fault.message, "The data source refused `cursor`: not an integer, see [link]");
+    }
+
+    #[test]
+    fn busy_says_how_long() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(TikHub.fault(429, &headers, b"").retry_after, Some(3));
+        headers.insert("retry-after", HeaderValue::from_static("900"));
+        assert_eq!(SocialSource.fault(429, &headers, b"").retry_after, Some(60));
+    }
+
+    #[test]
+    fn a_request_carries_what_the_route_takes_and_nothing_of_the_caller() {
+        let base = BaseUrl::parse("https://x.example/api/v1").expect("an address");
+        let provider =
+            Provider::new("p", &TikHub, base, Some(Secret::new("sk-hidden")), Settings::default()).expect("a provider");
+        let get = provider.social(&SocialAsk::Get { path: "/a/b", query: "keyword=%E5" }).expect("a request");
+        assert_eq!(
+            (get.method(), get.uri().to_string().as_str()),
+            (&Method::GET, "https://x.example/api/v1/a/b?keyword=%E5")
+        );
+        assert!(get.headers()[USER_AGENT].to_str().expect("text").starts_with("tollgate/"));
+        assert!(!format!("{get:?}").contains("hidden") && get.headers().contains_key(AUTHORIZATION));
+        let post =
+            provider.social(&SocialAsk::Post { path: "/c", body: Bytes::from_static(b"{}") }).expect("a request");
+        assert_eq!(
+            (post.method(), post.headers()[CONTENT_TYPE].to_str().ok()),
+            (&Method::POST, Some("application/json"))
+        );
+        assert!(
+            provider.social(&SocialAsk::Get { path: "/a", query: "" }).is_some_and(|one| one.uri().query().is_none())
+        );
+    }
+}
