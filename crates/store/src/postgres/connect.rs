@@ -1,14 +1,13 @@
 //! Connections: made when needed, made again when lost. Migrations run under an advisory lock, so that replicas
 //! starting together do not race.
 
-use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::Client;
 
+use super::address::Address;
 use crate::error::StoreError;
 
 /// Migrations in order; the schema version is how many have run. Never change one that was released.
@@ -21,7 +20,7 @@ const MIGRATION_LOCK: i64 = 0x746f_6c6c_6761_7465;
 
 #[derive(Clone)]
 pub(super) struct Connector {
-    config: Arc<Config>,
+    address: Arc<Address>,
     /// For reading; statements of several callers are pipelined on it.
     shared: Arc<Mutex<Option<Arc<Link>>>>,
 }
@@ -34,16 +33,12 @@ pub(super) struct Link {
 
 impl Connector {
     pub fn new(url: &str) -> Result<Self, StoreError> {
-        // The message must not repeat the address: it may carry a password.
-        let mut config = Config::from_str(url).map_err(|_| StoreError::broken("the database address is not valid"))?;
-        config.application_name("tollgate").connect_timeout(Duration::from_secs(2));
-        config.tcp_user_timeout(Duration::from_secs(5)).keepalives_idle(Duration::from_secs(10));
-        Ok(Self { config: Arc::new(config), shared: Arc::default() })
+        Ok(Self { address: Arc::new(url.parse()?), shared: Arc::default() })
     }
 
     /// A connection of one's own.
     pub async fn connect(&self) -> Result<Link, StoreError> {
-        let (client, connection) = self.config.connect(NoTls).await?;
+        let (client, connection) = self.address.config.connect(self.address.tls.clone()).await?;
         let mut driver = JoinSet::new();
         driver.spawn(async move {
             if let Err(error) = connection.await {

@@ -1,7 +1,8 @@
 //! The engine for several replicas: one PostgreSQL database, decisions made there by the functions in `functions.sql`.
 //! Each process gathers its operations into groups and sends a group as one statement (`batch`). Closes go through
-//! the local journal first, as on SQLite. Connections are not encrypted yet: use a private network or a local proxy.
+//! the local journal first, as on SQLite.
 
+mod address;
 mod audit;
 mod batch;
 mod calls;
@@ -10,6 +11,8 @@ mod queue;
 mod records;
 mod recover;
 mod rows;
+mod tls;
+mod trust;
 mod watch;
 
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
 //! A private PostgreSQL server in a temporary directory, for tests on machines that have the programs installed.
 
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,6 +16,15 @@ pub struct PostgresServer {
 impl PostgresServer {
     /// `Err` says what is missing.
     pub fn start(dir: &Path) -> Result<Self, String> {
+        Self::start_with(dir, None)
+    }
+
+    /// A server that takes encrypted connections only, with this certificate and key (PEM).
+    pub fn start_with_tls(dir: &Path, certificate: &str, key: &str) -> Result<Self, String> {
+        Self::start_with(dir, Some((certificate, key)))
+    }
+
+    fn start_with(dir: &Path, tls: Option<(&str, &str)>) -> Result<Self, String> {
         let programs = find_programs().ok_or("no PostgreSQL programs on this machine")?;
         // The server refuses to run as root.
         let root = std::fs::metadata("/proc/self").map_err(|e| e.to_string())?.uid() == 0;
@@ -29,9 +38,26 @@ impl PostgresServer {
         let server = Self { programs, dir: dir.join("data"), user, url };
         let data = server.dir.display().to_string();
         server.run("initdb", &["-D", &data, "-U", "tollgate", "--auth=trust", "-E", "UTF8", "--no-sync"])?;
-        let settings = format!("-p {port} -k {} -c listen_addresses=127.0.0.1 -c fsync=off", dir.display());
+        let mut settings = format!("-p {port} -k {} -c listen_addresses=127.0.0.1 -c fsync=off", dir.display());
+        if let Some((certificate, key)) = tls {
+            server.keep("server.crt", certificate)?;
+            server.keep("server.key", key)?;
+            server.keep("pg_hba.conf", "hostssl all all 127.0.0.1/32 trust\n")?;
+            settings.push_str(" -c ssl=on");
+        }
         server.run("pg_ctl", &["-D", &data, "-w", "-o", &settings, "-l", &format!("{data}/log"), "start"])?;
         Ok(server)
+    }
+
+    /// Writes a file of the server, for its eyes only.
+    fn keep(&self, name: &str, text: &str) -> Result<(), String> {
+        let path = self.dir.join(name);
+        std::fs::write(&path, text).map_err(|e| e.to_string())?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(|e| e.to_string())?;
+        match self.user {
+            Some((uid, gid)) => chown(&path, Some(uid), Some(gid)).map_err(|e| e.to_string()),
+            None => Ok(()),
+        }
     }
 
     /// Address of a database of this server; `postgres` exists.
