@@ -5,13 +5,13 @@ use serde_json::json;
 use std::time::Duration;
 
 async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
-    for _ in 0..100 {
+    for _ in 0..600 {
         if done().await {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("{what} did not happen within five seconds");
+    panic!("{what} did not happen within half a minute");
 }
 
 fn stale(house: &House) -> i64 {
