@@ -49,6 +49,8 @@ pub enum Command {
     /// The same as `account topup`.
     #[command(hide = true)]
     Topup(Topup),
+    /// Give back what a call was charged, once, to the pots it came from.
+    Refund(Refund),
     /// The usage log, newest first.
     Usage(Usage),
     /// The ledger.
@@ -82,11 +84,33 @@ pub enum Account {
         /// Trial credit in USD to begin with.
         #[arg(long, value_name = "USD")]
         trial: Option<String>,
+        /// When it expires: after a time such as 30d, or on a day such as 2026-12-31 (00:00 UTC).
+        #[arg(long, value_name = "WHEN", requires = "trial")]
+        expires: Option<String>,
+        #[command(flatten)]
+        limits: AccountLimits,
     },
     /// All accounts.
     List,
-    /// One account with its keys.
+    /// One account with its keys and the trial credit that expires.
     Show { account: String },
+    /// Change the spending limits of an account; `none` lifts one.
+    Update {
+        account: String,
+        #[command(flatten)]
+        limits: AccountLimits,
+    },
+    /// Correct a balance: add credit, or take it away with a negative amount. Never below zero.
+    Adjust(Adjust),
+    /// Top-ups, adjustments, refunds and expired credit, newest first, with who did it and why.
+    History {
+        account: String,
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        limit: u32,
+        /// Continue before this entry.
+        #[arg(long)]
+        before: Option<i64>,
+    },
     /// Add paid credit (or trial credit with --trial).
     Topup(Topup),
 }
@@ -99,11 +123,78 @@ pub struct Topup {
     /// Give trial credit instead.
     #[arg(long)]
     pub trial: bool,
+    /// When the trial credit expires: after a time such as 30d, or on a day such as 2026-12-31 (00:00 UTC).
+    #[arg(long, value_name = "WHEN", requires = "trial")]
+    pub expires: Option<String>,
     /// Your own id of the payment; repeating it changes nothing.
     #[arg(long)]
     pub id: Option<String>,
     #[arg(long, default_value = "top-up by the operator")]
     pub reason: String,
+    /// Who does it.
+    #[arg(long, default_value = "command line")]
+    pub actor: String,
+}
+
+#[derive(Args)]
+pub struct Adjust {
+    pub account: String,
+    /// An exact amount such as 12.5, or -12.5 to take it away.
+    #[arg(allow_hyphen_values = true)]
+    pub usd: String,
+    /// Why. It is kept with the entry.
+    #[arg(long)]
+    pub reason: String,
+    /// Who does it.
+    #[arg(long, default_value = "command line")]
+    pub actor: String,
+    /// Correct trial credit instead of paid credit.
+    #[arg(long)]
+    pub trial: bool,
+    /// When added trial credit expires.
+    #[arg(long, value_name = "WHEN", requires = "trial")]
+    pub expires: Option<String>,
+    /// Your own id of the correction; repeating it changes nothing.
+    #[arg(long)]
+    pub id: Option<String>,
+}
+
+#[derive(Args)]
+pub struct Refund {
+    pub call: String,
+    /// Less than the whole charge.
+    #[arg(long, value_name = "USD")]
+    pub amount: Option<String>,
+    #[arg(long, default_value = "refund by the operator")]
+    pub reason: String,
+    /// Who does it.
+    #[arg(long, default_value = "command line")]
+    pub actor: String,
+}
+
+/// Spending limits of an account, over all its keys.
+#[derive(Args)]
+pub struct AccountLimits {
+    /// Spend at most this much in a UTC day.
+    #[arg(long, value_name = "USD")]
+    pub limit_day: Option<String>,
+    /// Spend at most this much in a UTC month.
+    #[arg(long, value_name = "USD")]
+    pub limit_month: Option<String>,
+}
+
+/// Spending limits of a key.
+#[derive(Args)]
+pub struct KeyLimits {
+    /// Spend at most this much, ever.
+    #[arg(long, value_name = "USD", alias = "cap")]
+    pub limit_total: Option<String>,
+    /// Spend at most this much in a UTC day.
+    #[arg(long, value_name = "USD")]
+    pub limit_day: Option<String>,
+    /// Spend at most this much in a UTC month.
+    #[arg(long, value_name = "USD")]
+    pub limit_month: Option<String>,
 }
 
 #[derive(Subcommand)]
@@ -123,9 +214,14 @@ pub enum Key {
         /// Only from these addresses or networks (repeat the option).
         #[arg(long = "ip", value_name = "CIDR")]
         ips: Vec<String>,
-        /// Spend at most this much, ever.
-        #[arg(long, value_name = "USD")]
-        cap: Option<String>,
+        #[command(flatten)]
+        limits: KeyLimits,
+    },
+    /// Change the spending limits of a key; `none` lifts one. In force with its next call.
+    Update {
+        key: String,
+        #[command(flatten)]
+        limits: KeyLimits,
     },
     /// The keys of an account.
     List { account: String },

@@ -13,7 +13,7 @@ use tollgate_catalog::Money;
 use tollgate_gateway::settings::Source;
 use tollgate_gateway::start::start;
 use tollgate_sim::{Sim, SimSettings};
-use tollgate_store::{AccountId, Credit, CreditKind, NewAccount, NewKey, Pot, Store};
+use tollgate_store::{AccountId, Credit, CreditKind, Limits, NewAccount, NewKey, Pot, Store};
 
 /// The catalog of the demo is the commented example of the format.
 const CATALOG: &str = include_str!("../../../catalog/demo.toml");
@@ -103,13 +103,21 @@ async fn funded_key(store: &Store) -> anyhow::Result<String> {
             kind: CreditKind::TopUp,
             pot,
             amount,
+            expires_at: None,
             reason,
             actor: "demo".to_owned(),
         };
         store.credit(credit).await?;
     }
     let secret = real::new_secret();
-    let key = NewKey { account, name: ACCOUNT.to_owned(), expires_at: None, models: None, cidrs: None, cap: None };
+    let key = NewKey {
+        account,
+        name: ACCOUNT.to_owned(),
+        expires_at: None,
+        models: None,
+        cidrs: None,
+        limits: Limits::default(),
+    };
     store.create_key(key, &secret).await?;
     Ok(secret)
 }

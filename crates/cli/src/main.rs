@@ -1,5 +1,7 @@
 //! The executable. Reads the command line and the environment once, and hands values to the rooms below.
 
+mod accounts;
+mod amounts;
 mod args;
 mod books;
 mod demo;
@@ -37,9 +39,10 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Demo(demo) => demo::demo(demo, &out).await.map(|()| ExitCode::SUCCESS),
         Command::Sim { listen } => demo::sim(listen, &out).await.map(|()| ExitCode::SUCCESS),
         Command::Check { print_default } => Ok(serve::check(&cli.config, print_default, &out)),
-        Command::Account { command } => books::account(&cli.config, command, &out).await,
+        Command::Account { command } => accounts::account(&cli.config, command, &out).await,
         Command::Key { command } => books::key(&cli.config, command, &out).await,
-        Command::Topup(topup) => books::account(&cli.config, args::Account::Topup(topup), &out).await,
+        Command::Refund(refund) => accounts::refund(&cli.config, refund, &out).await,
+        Command::Topup(topup) => accounts::account(&cli.config, args::Account::Topup(topup), &out).await,
         Command::Usage(usage) => books::usage(&cli.config, usage, &out).await,
         Command::Ledger { command: args::Ledger::Verify } => books::verify(&cli.config, &out).await,
         Command::Completions { .. } => Ok(ExitCode::SUCCESS),

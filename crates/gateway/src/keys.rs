@@ -79,6 +79,15 @@ impl KeyBook {
         }
     }
 
+    /// Reads a known key anew, for a decision that cannot wait for the next refresh.
+    pub async fn read_again(&self, store: &Store, caller: &Caller) -> Result<Arc<Caller>, StoreError> {
+        let hash = caller.key.hash;
+        let found = store.key_by_hash(hash).await?.ok_or_else(|| StoreError::NotFound(caller.key.id.to_string()))?;
+        let known = Arc::new(Caller::new(found));
+        write(&self.known).insert(hash, known.clone());
+        Ok(known)
+    }
+
     /// Takes over what changed in the store since the last time: revocations, new limits, top-ups.
     pub async fn refresh(&self, store: &Store, now: Millis) -> Result<(), StoreError> {
         let since = self.fresh_at.load(Ordering::Relaxed) - OVERLAP;

@@ -46,6 +46,8 @@ impl Refusal {
             headers.insert("x-request-id", id);
         }
         let advised = match self.code.retry() {
+            // A limit by day or month is a "no" that ends; its refusal says when, if that is soon.
+            Retry::Never if self.retry_after.is_some() => None,
             Retry::Never => {
                 headers.insert("x-should-retry", HeaderValue::from_static("false"));
                 None

@@ -8,8 +8,8 @@ use std::time::Instant;
 use tollgate_catalog::Money;
 use tollgate_store::testing::{HandClock, price};
 use tollgate_store::{
-    AccountId, Close, Counters, Credit, CreditKind, Ending, Hold, KeyId, NewAccount, NewKey, Options, Place, Pot,
-    Store, UsageFacts, ids,
+    AccountId, Close, Counters, Credit, CreditKind, Ending, Hold, KeyId, Limits, NewAccount, NewKey, Options, Place,
+    Pot, Store, UsageFacts, ids,
 };
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 1)]
@@ -49,6 +49,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                     model: "example-model".into(),
                     endpoint: "/v1/chat/completions",
                     paid_only: false,
+                    topped_up: true,
                     expires_at: at + 600_000,
                     at,
                     idem: None,
@@ -95,11 +96,19 @@ async fn owners(store: &Store, accounts: u64) -> Result<Vec<(AccountId, KeyId)>,
             kind: CreditKind::TopUp,
             pot: Pot::Paid,
             amount: Money::from_nano(1_000_000_000_000_000),
+            expires_at: None,
             reason: "speed".into(),
             actor: "example".into(),
         };
         store.credit(credit).await?;
-        let new = NewKey { account, name: "k".into(), expires_at: None, models: None, cidrs: None, cap: None };
+        let new = NewKey {
+            account,
+            name: "k".into(),
+            expires_at: None,
+            models: None,
+            cidrs: None,
+            limits: Limits::default(),
+        };
         owners.push((account, store.create_key(new, &format!("sk-{i:048}")).await?.id));
     }
     Ok(owners)

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tollgate_catalog::Money;
 
+use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
+use crate::limits::{Limits, Used};
 
 /// One customer: two pots of money, each with a part that is free and a part that is held for running calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +23,10 @@ pub struct Account {
     pub topped_up: bool,
     pub groups: Vec<String>,
     pub closed_at: Option<i64>,
+    /// The most all keys together may spend in a UTC day and month.
+    pub limits: Limits,
+    /// What counts against the limits now.
+    pub used: Used,
 }
 
 /// Wish for a new account.
@@ -32,6 +38,9 @@ pub struct NewAccount {
     pub name: String,
     #[serde(default)]
     pub groups: Vec<String>,
+    /// By day and month.
+    #[serde(default)]
+    pub limits: Limits,
 }
 
 /// An API key. The secret itself is never stored.
@@ -52,10 +61,13 @@ pub struct Key {
     pub models: Option<Vec<String>>,
     /// Networks the key may be used from; `None` = all.
     pub cidrs: Option<Vec<String>>,
-    /// The most the key may ever spend; `None` = no limit of its own.
-    pub cap: Option<Money>,
+    /// The most the key may spend.
+    pub limits: Limits,
+    /// Ever, refunds taken off; what counts against the total together with what is held.
     pub spent: Money,
     pub held: Money,
+    /// What counts against the limits by day and month now.
+    pub used: Used,
 }
 
 /// Wish for a new key.
@@ -70,7 +82,7 @@ pub struct NewKey {
     #[serde(default)]
     pub cidrs: Option<Vec<String>>,
     #[serde(default)]
-    pub cap: Option<Money>,
+    pub limits: Limits,
 }
 
 /// What authentication needs to know.
@@ -110,8 +122,81 @@ pub struct Credit {
     pub kind: CreditKind,
     pub pot: Pot,
     pub amount: Money,
+    /// When what is left of trial credit is taken away again; `None` = never.
+    #[serde(default)]
+    pub expires_at: Option<i64>,
     pub reason: String,
     pub actor: String,
+}
+
+impl Credit {
+    /// What can be said about a credit without looking at the account.
+    pub(crate) fn check(&self, now: i64) -> Result<(), StoreError> {
+        let amount = self.amount.nano();
+        let why = if amount == 0 || (amount < 0 && self.kind != CreditKind::Adjust) {
+            "the amount must be above zero"
+        } else if self.expires_at.is_some() && (amount < 0 || self.pot != Pot::Trial || self.is_refund()) {
+            "only trial credit that is given can expire"
+        } else if self.expires_at.is_some_and(|at| at <= now) {
+            "the time of expiry has passed"
+        } else {
+            return Ok(());
+        };
+        Err(StoreError::Conflict(why.into()))
+    }
+
+    fn is_refund(&self) -> bool {
+        matches!(self.kind, CreditKind::Refund { .. })
+    }
+}
+
+/// Trial credit that will expire.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expiring {
+    /// The id of the credit.
+    pub credit: String,
+    pub expires_at: i64,
+    pub available: Money,
+    /// Held for running calls. What they do not use of it expires with the rest, or when they end.
+    pub held: Money,
+}
+
+/// A change of balance that was not a call, as the ledger has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    pub seq: i64,
+    pub at: i64,
+    /// `top_up`, `adjust`, `refund` or `lapse` (trial credit that expired).
+    pub kind: String,
+    pub trial: Money,
+    pub paid: Money,
+    /// The id of the credit; of a lapse: the id of the credit that expired.
+    pub reference: String,
+    /// The call that was refunded.
+    pub call: Option<CallId>,
+    pub expires_at: Option<i64>,
+    pub actor: String,
+    pub reason: String,
+}
+
+/// Newest first; `before` is the last event of the page before.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct EventPage {
+    pub before: Option<i64>,
+    pub limit: u32,
+}
+
+impl Default for EventPage {
+    fn default() -> Self {
+        Self { before: None, limit: 50 }
+    }
+}
+
+/// What a call was charged, for who wants to refund it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charged {
+    pub account: AccountId,
+    pub captured: Money,
 }
 
 /// The answer to a [`Credit`].

@@ -12,10 +12,13 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
-use crate::account::{Credit, NewAccount, NewKey};
+use tollgate_catalog::Money;
+
+use crate::account::{Credit, CreditKind, Credited, EventPage, NewAccount, NewKey, Pot};
 use crate::call::Page;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
+use crate::limits::NewLimits;
 use crate::store::Store;
 
 /// A command longer than this is not one of ours.
@@ -28,13 +31,28 @@ pub enum Command {
     AccountCreate { account: NewAccount },
     AccountList { after: Option<AccountId>, limit: u32 },
     AccountShow { account: AccountId },
+    AccountLimits { account: AccountId, limits: NewLimits },
+    AccountExpiring { account: AccountId },
+    AccountEvents { account: AccountId, page: EventPage },
     Credit { credit: Credit },
+    Refund { refund: Refund },
     KeyCreate { key: NewKey, secret: String },
     KeyList { account: AccountId },
     KeyRevoke { key: KeyId },
+    KeyLimits { key: KeyId, limits: NewLimits },
     UsageList { account: Option<AccountId>, page: Page },
     UsageShow { account: AccountId, call: CallId },
     LedgerVerify,
+}
+
+/// Gives back what a call was charged, or part of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Refund {
+    pub call: CallId,
+    /// `None`: all of it.
+    pub amount: Option<Money>,
+    pub reason: String,
+    pub actor: String,
 }
 
 /// Why a command over the socket has no result.
@@ -66,16 +84,45 @@ impl Store {
             Command::AccountShow { account } => {
                 value(self.account(account).await?.ok_or_else(|| missing(account.to_string()))?)
             }
+            Command::AccountLimits { account, limits } => {
+                let changed = self.limit_account(account, limits).await?;
+                value(changed.ok_or_else(|| missing(account.to_string()))?)
+            }
+            Command::AccountExpiring { account } => value(self.expiring(account).await?),
+            Command::AccountEvents { account, page } => value(self.events(account, page).await?),
             Command::Credit { credit } => value(self.credit(credit).await?),
+            Command::Refund { refund } => value(self.refund(refund).await?),
             Command::KeyCreate { key, secret } => value(self.create_key(key, &secret).await?),
             Command::KeyList { account } => value(self.keys(account).await?),
             Command::KeyRevoke { key } => value(self.revoke_key(key).await?.ok_or_else(|| missing(key.to_string()))?),
+            Command::KeyLimits { key, limits } => {
+                value(self.limit_key(key, limits).await?.ok_or_else(|| missing(key.to_string()))?)
+            }
             Command::UsageList { account, page } => value(self.usage(account, page).await?),
             Command::UsageShow { account, call } => {
                 value(self.usage_of(account, call).await?.ok_or_else(|| missing(call.to_string()))?)
             }
             Command::LedgerVerify => value(self.verify().await?),
         }
+    }
+
+    /// A call is refunded once: asking again for as much changes nothing, for another amount is refused.
+    async fn refund(&self, refund: Refund) -> Result<Credited, StoreError> {
+        let Refund { call, amount, reason, actor } = refund;
+        let nothing = || StoreError::NotFound(format!("no charge for {call}"));
+        let charged = self.charged(call).await?.ok_or_else(nothing)?;
+        self.credit(Credit {
+            id: format!("refund-{call}"),
+            account: charged.account,
+            kind: CreditKind::Refund { call },
+            // It goes back to the pots it came from, whatever is said here.
+            pot: Pot::Paid,
+            amount: amount.unwrap_or(charged.captured),
+            expires_at: None,
+            reason,
+            actor,
+        })
+        .await
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_catalog::{Money, Price};
 
 use crate::ids::{AccountId, CallId, KeyId};
+use crate::limits::LimitReached;
 
 /// A wish to reserve money for a call.
 #[derive(Clone)]
@@ -22,6 +23,8 @@ pub struct Hold {
     pub endpoint: &'static str,
     /// Trial credit may not pay for this call.
     pub paid_only: bool,
+    /// Whether the price is that of an account that has topped up.
+    pub topped_up: bool,
     pub expires_at: i64,
     pub at: i64,
     pub idem: Option<Idem>,
@@ -49,8 +52,11 @@ pub struct Idem {
 pub enum HoldRefused {
     #[error("the balance does not cover the call")]
     Insufficient,
-    #[error("the key's spending limit does not cover the call")]
-    KeyCap,
+    #[error("a spending limit does not cover the call")]
+    Limit(LimitReached),
+    /// The amount was computed for an account that had never topped up, and it has since: compute it again.
+    #[error("the account has topped up since the call was priced")]
+    ToppedUp,
     #[error("no such account or key")]
     NoAccount,
     /// Of an extension only: the call has ended or never had a hold.

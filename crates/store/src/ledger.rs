@@ -1,6 +1,8 @@
 //! The arithmetic of holds: pure functions over a customer's pots, shared by everything that decides about money.
 //! Trial credit is spent first; a capture never exceeds the hold and its extensions; no pot goes below zero.
 
+use crate::lots::CreditKey;
+
 /// An amount in each of the two pots, in nano-USD.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pots {
@@ -88,12 +90,14 @@ pub(crate) enum Kind {
     TopUp = 6,
     Adjust = 7,
     Refund = 8,
+    /// Trial credit past its time is taken back.
+    Lapse = 9,
     /// A hold that another replica gave up is open again, without money, to be closed once more.
     Reopen = 10,
 }
 
 impl Kind {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Hold,
         Self::Settle,
         Self::Void,
@@ -103,11 +107,23 @@ impl Kind {
         Self::TopUp,
         Self::Adjust,
         Self::Refund,
+        Self::Lapse,
         Self::Reopen,
     ];
 
     pub fn from_code(code: i64) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as i64 == code)
+    }
+
+    /// How people and scripts see a change of balance that is not a call.
+    pub fn event_name(self) -> &'static str {
+        match self {
+            Self::TopUp => "top_up",
+            Self::Adjust => "adjust",
+            Self::Refund => "refund",
+            Self::Lapse => "lapse",
+            _ => "call",
+        }
     }
 }
 
@@ -118,9 +134,12 @@ pub(crate) type OpId = [u8; 17];
 pub(crate) const CLASS_HOLD: u8 = 0;
 pub(crate) const CLASS_TERMINAL: u8 = 1;
 pub(crate) const CLASS_EXTEND: u8 = 2;
+/// The terminal entry of a hold that was given up and opened again.
+pub(crate) const CLASS_TERMINAL_AGAIN: u8 = 4;
 pub(crate) const CLASS_WRITE_OFF: u8 = 200;
 pub(crate) const CLASS_REFUND: u8 = 201;
 pub(crate) const CLASS_CREDIT: u8 = 202;
+pub(crate) const CLASS_LAPSE: u8 = 203;
 
 pub(crate) fn op_id(id: &[u8; 16], class: u8) -> OpId {
     let mut op = [0u8; 17];
@@ -131,16 +150,29 @@ pub(crate) fn op_id(id: &[u8; 16], class: u8) -> OpId {
 
 /// Identity of an extension of a running call. The one made by a settlement above the hold has no step.
 pub(crate) fn extend_op_id(call: &[u8; 16], step: u32) -> [u8; 21] {
+    numbered(op_id(call, CLASS_EXTEND), step)
+}
+
+/// Identity of the expiry of a part of a credit: begins as that of the credit does.
+pub(crate) fn lapse_op_id(credit: &CreditKey, number: u32) -> [u8; 21] {
+    numbered(op_id(credit, CLASS_LAPSE), number)
+}
+
+fn numbered(id: OpId, number: u32) -> [u8; 21] {
     let mut op = [0u8; 21];
-    op[..17].copy_from_slice(&op_id(call, CLASS_EXTEND));
-    op[17..].copy_from_slice(&step.to_be_bytes());
+    op[..17].copy_from_slice(&id);
+    op[17..].copy_from_slice(&number.to_be_bytes());
     op
 }
 
 /// Identity of a credit: made from the caller's own id, so that repeating it is recognised.
 pub(crate) fn credit_op_id(id: &str) -> OpId {
+    op_id(&credit_key(id), CLASS_CREDIT)
+}
+
+pub(crate) fn credit_key(id: &str) -> CreditKey {
     let hash = crate::account::hash_secret(id);
     let mut half = [0u8; 16];
     half.copy_from_slice(&hash[..16]);
-    op_id(&half, CLASS_CREDIT)
+    half
 }

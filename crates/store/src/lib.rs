@@ -14,6 +14,8 @@ mod group;
 pub mod ids;
 mod journal;
 mod ledger;
+mod limits;
+mod lots;
 mod owner;
 mod postgres;
 mod price;
@@ -26,13 +28,17 @@ mod used;
 mod verify;
 mod world;
 
-pub use account::{Account, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret};
+pub use account::{
+    Account, Charged, Credit, CreditKind, Credited, Event, EventPage, Expiring, Key, KeyAndAccount, NewAccount, NewKey,
+    Pot, hash_secret,
+};
 pub use call::{
     Close, Closed, Counters, Ending, Extend, Hold, HoldRefused, Idem, Mark, Page, StoredReply, UsageFacts, UsageRow,
 };
 pub use error::StoreError;
 pub use group::{Closing, Held};
 pub use ids::{AccountId, CallId, KeyId};
+pub use limits::{Change, LimitKind, LimitReached, Limits, NewLimits, Used, date, next_day, next_month};
 pub use report::{Breach, Gauges, Recovered, Report, Swept};
 pub use store::{Opened, Store};
 pub use world::{FillRandom, NowMs, Options, Place, World};

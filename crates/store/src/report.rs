@@ -23,6 +23,8 @@ pub struct Swept {
     pub orphaned: u64,
     /// Idempotency keys past retention.
     pub forgotten: u64,
+    /// Trial credits that expired, wholly or in part.
+    pub lapsed: u64,
 }
 
 /// Result of an audit. No breach = every number adds up.

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::account::{Account, Credit, Credited, Key, KeyAndAccount, NewAccount, NewKey};
+use crate::account::{
+    Account, Charged, Credit, Credited, Event, EventPage, Expiring, Key, KeyAndAccount, NewAccount, NewKey,
+};
 use crate::call::{Close, Extend, Hold, HoldRefused, Mark, Page, UsageFacts, UsageRow};
 use crate::error::StoreError;
 use crate::group::{Closing, Held};
 use crate::ids::{AccountId, CallId, KeyId};
+use crate::limits::{Change, NewLimits};
 use crate::report::{Gauges, Recovered, Report, Swept};
 use crate::world::{Options, Place, World};
 use crate::{postgres, sqlite};
@@ -104,6 +107,21 @@ impl Store {
         on_engine!(self, e => e.revoke_key(id).await)
     }
 
+    /// New limits of a key, in force with the next hold. `None`: no such key.
+    pub async fn limit_key(&self, id: KeyId, change: NewLimits) -> Result<Option<Key>, StoreError> {
+        sound(change)?;
+        on_engine!(self, e => e.limit_key(id, change).await)
+    }
+
+    /// New limits of all keys of an account together, by day and month. `None`: no such account.
+    pub async fn limit_account(&self, id: AccountId, change: NewLimits) -> Result<Option<Account>, StoreError> {
+        sound(change)?;
+        if change.total != Change::Keep {
+            return Err(StoreError::Conflict("an account is limited by day and month".into()));
+        }
+        on_engine!(self, e => e.limit_account(id, change).await)
+    }
+
     /// Keys whose own record, or whose account's, changed at `since` or later: what a cache of keys must forget.
     pub async fn keys_changed_since(&self, since: i64) -> Result<Vec<KeyAndAccount>, StoreError> {
         on_engine!(self, e => e.keys_changed_since(since).await)
@@ -140,6 +158,21 @@ impl Store {
 
     // Reading.
 
+    /// Trial credit of an account that will expire, the earliest first.
+    pub async fn expiring(&self, account: AccountId) -> Result<Vec<Expiring>, StoreError> {
+        on_engine!(self, e => e.expiring(account).await)
+    }
+
+    /// Top-ups, adjustments, refunds and expired credit of an account, newest first.
+    pub async fn events(&self, account: AccountId, page: EventPage) -> Result<Vec<Event>, StoreError> {
+        on_engine!(self, e => e.events(account, page).await)
+    }
+
+    /// What a call was charged, whoever's it is; `None` when nothing was.
+    pub async fn charged(&self, call: CallId) -> Result<Option<Charged>, StoreError> {
+        on_engine!(self, e => e.charged(call).await)
+    }
+
     /// The usage log, newest first; of all accounts when none is named.
     pub async fn usage(&self, account: Option<AccountId>, page: Page) -> Result<Vec<UsageRow>, StoreError> {
         on_engine!(self, e => e.usage(account, page).await)
@@ -152,7 +185,8 @@ impl Store {
 
     // Housekeeping.
 
-    /// Resolves holds past their time (and those of dead replicas) and forgets old idempotency keys.
+    /// Resolves holds past their time (and those of dead replicas), forgets old idempotency keys, takes back trial credit past
+    /// its time.
     pub async fn sweep(&self, now: i64) -> Result<Swept, StoreError> {
         on_engine!(self, e => e.sweep(now).await)
     }
@@ -166,4 +200,8 @@ impl Store {
     pub async fn verify(&self) -> Result<Report, StoreError> {
         on_engine!(self, e => e.verify().await)
     }
+}
+
+fn sound(change: NewLimits) -> Result<(), StoreError> {
+    if change.sound() { Ok(()) } else { Err(StoreError::Conflict("a limit cannot be below zero".into())) }
 }

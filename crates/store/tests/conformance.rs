@@ -43,6 +43,18 @@ suite!(
     the_usage_log_is_paged_newest_first,
     accounts_and_keys,
     a_restart_keeps_everything,
+    trial_credit_expires,
+    expiry_never_takes_what_is_held,
+    a_hold_needs_no_sweep_to_see_what_has_expired,
+    corrections_of_credit_that_expires,
+    limits_by_day_and_month,
+    limits_of_an_account_and_in_total,
+    an_extension_counts_on_the_day_it_is_made,
+    a_clock_set_back_opens_no_day_again,
+    limits_and_expiry_survive_a_restart,
+    a_price_from_before_the_first_top_up_is_computed_again,
+    many_at_once_keep_the_limit_of_the_day,
+    changes_of_balance_keep_who_and_why,
 );
 
 enum Server {

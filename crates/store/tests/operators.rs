@@ -25,6 +25,19 @@ async fn the_audit_finds_every_kind_of_damage() {
             "I7",
             "INSERT INTO entry (op_id, kind, account_id, trial, paid, at, expires_at) SELECT zeroblob(17), 0, id, 0, 0, 1, 5 FROM account",
         ),
+        ("I1", "UPDATE key SET day_used = day_used - 1"),
+        ("I1", "UPDATE account SET month_used = month_used + 1"),
+        ("I1", "UPDATE trial_lot SET free = free + 1"),
+        ("I1", "DELETE FROM trial_lot"),
+        // Credit that expires before its time, and paid-only calls that took trial money.
+        (
+            "I3",
+            "INSERT INTO entry (op_id, kind, account_id, trial, paid, at) SELECT CAST(credit || x'cb00000001' AS BLOB), 9, account_id, 1, 0, 1 FROM trial_lot",
+        ),
+        (
+            "I16",
+            "INSERT INTO entry (op_id, kind, account_id, trial, paid, at, paid_only, expires_at) SELECT zeroblob(17), 0, id, 1, 0, 1, 1, 5 FROM account",
+        ),
         ("I11", "UPDATE usage SET charge = charge - 1"),
         ("I11", "DELETE FROM usage"),
         ("I12", "UPDATE usage SET refunded = charge + 1"),
@@ -38,10 +51,21 @@ async fn the_audit_finds_every_kind_of_damage() {
     for (invariant, damage) in damages {
         let h = House::open("sqlite").await;
         let c = h.customer(0, 1_000).await;
+        let gift = Credit {
+            id: "gift".into(),
+            account: c.account,
+            kind: CreditKind::TopUp,
+            pot: Pot::Trial,
+            amount: tollgate_catalog::Money::from_nano(10),
+            expires_at: Some(h.clock.now() + 1_000_000),
+            reason: String::new(),
+            actor: "operator".into(),
+        };
+        h.store.credit(gift).await.expect("credit");
         let call = h.held(&c, 100).await;
         h.store.close(h.ending(&c, call, 60)).await.expect("closed");
         let before = h.store.verify().await.expect("the audit runs");
-        assert_eq!((before.breaches.len(), before.entries, before.usage_rows), (0, 3, 1));
+        assert_eq!((before.breaches.len(), before.entries, before.usage_rows), (0, 4, 1));
         let file = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
         file.execute_batch(damage).unwrap_or_else(|e| panic!("{damage}: {e}"));
         let report = h.store.verify().await.expect("the audit runs");
@@ -89,6 +113,7 @@ async fn the_socket_does_what_the_store_does() {
         kind: CreditKind::TopUp,
         pot: Pot::Paid,
         amount: tollgate_catalog::Money::from_nano(5),
+        expires_at: None,
         reason: String::new(),
         actor: "operator".into(),
     };

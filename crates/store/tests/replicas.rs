@@ -9,7 +9,7 @@ use std::time::Duration;
 use cable::Cable;
 use common::{Customer, House, idem, options, reply};
 use tollgate_store::testing::PostgresServer;
-use tollgate_store::{CreditKind, Ending, Hold, HoldRefused, Options, Pot};
+use tollgate_store::{Change, Credit, CreditKind, Ending, Hold, HoldRefused, NewLimits, Options, Pot};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_replicas_and_an_outage() {
@@ -18,6 +18,8 @@ async fn two_replicas_and_an_outage() {
     dead_replicas_are_cleaned_up_after(&server.database("dead").await.expect("a database")).await;
     a_replica_cut_off_loses_no_charge(&server.database("cut").await.expect("a database")).await;
     a_replica_that_comes_back_late_charges_its_marks(&server.database("late").await.expect("a database")).await;
+    limits_hold_for_all_replicas_together(&server.database("limits").await.expect("a database")).await;
+    expired_credit_is_taken_once_by_whoever_comes_first(&server.database("expiry").await.expect("a database")).await;
     an_outage_passes_by_itself(&server, &server.database("outage").await.expect("a database")).await;
 }
 
@@ -136,6 +138,57 @@ async fn a_replica_that_comes_back_late_charges_its_marks(url: &str) {
     let row = of(repeated).await;
     assert_eq!((row.charge.nano(), row.write_off.nano()), (0, 9), "its key has paid already");
     assert_eq!(two.pots(&c).await, (0, 0, 0, 0));
+    one.close().await;
+    two.close().await;
+}
+
+async fn limits_hold_for_all_replicas_together(url: &str) {
+    let one = std::sync::Arc::new(House::open(url).await);
+    let two = std::sync::Arc::new(House::open(url).await);
+    let c = std::sync::Arc::new(one.customer(0, 100_000).await);
+    let day = Change::Set(tollgate_catalog::Money::from_nano(1_000));
+    one.store.limit_key(c.key, NewLimits { day, ..NewLimits::default() }).await.expect("limited");
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..500 {
+        let (h, c) = (if n % 2 == 0 { one.clone() } else { two.clone() }, c.clone());
+        tasks.spawn(async move {
+            let held = h.hold(h.wish(&c, 30)).await.ok()?;
+            let grown = h.extend(h.more(&c, held.call, 1, 20)).await.map_or(30, |(trial, paid)| trial + paid);
+            h.store.close(h.ending(&c, held.call, grown)).await.ok()
+        });
+    }
+    let mut captured = 0;
+    while let Some(done) = tasks.join_next().await {
+        captured += done.expect("no panic").map_or(0, |closed| closed.captured.nano());
+    }
+    assert!((951..=1_000).contains(&captured), "captured {captured}");
+    assert_eq!(two.store.keys(c.account).await.expect("keys")[0].used.day.nano(), captured);
+    for h in [one, two] {
+        std::sync::Arc::into_inner(h).expect("all tasks are done").close().await;
+    }
+}
+
+async fn expired_credit_is_taken_once_by_whoever_comes_first(url: &str) {
+    let one = House::open(url).await;
+    let two = House::open(url).await;
+    let c = one.customer(10, 0).await;
+    let credit = Credit {
+        id: "gift".into(),
+        account: c.account,
+        kind: CreditKind::TopUp,
+        pot: Pot::Trial,
+        amount: tollgate_catalog::Money::from_nano(100),
+        expires_at: Some(one.clock.now() + 1_000),
+        reason: "test".into(),
+        actor: "tester".into(),
+    };
+    one.store.credit(credit).await.expect("credited");
+    for h in [&one, &two] {
+        h.clock.advance(1_000);
+    }
+    let (first, second) = tokio::join!(one.store.sweep(one.clock.now()), two.store.sweep(two.clock.now()));
+    assert_eq!(first.expect("a sweep").lapsed + second.expect("a sweep").lapsed, 1);
+    assert_eq!(two.pots(&c).await, (10, 0, 0, 0));
     one.close().await;
     two.close().await;
 }

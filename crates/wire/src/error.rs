@@ -67,7 +67,8 @@ table! {
     TaskTypeConstraint = 400 "InvalidParameter.TaskTypeConstraint", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "A video request mixes what the model takes only apart; the code is the provider's own.";
     InvalidApiKey = 401 "invalid_api_key", "authentication_error", "authentication_error", "UNAUTHENTICATED", Retry::Never, "The key is missing, unknown, revoked or expired.";
     InsufficientBalance = 402 "insufficient_balance", "insufficient_quota", "billing_error", "FAILED_PRECONDITION", Retry::Never, "The account's balance does not cover the call; nothing was sent.";
-    KeySpendCapReached = 402 "key_spend_cap_reached", "insufficient_quota", "billing_error", "FAILED_PRECONDITION", Retry::Never, "The key has reached its spend cap; nothing was sent.";
+    KeySpendCapReached = 402 "key_spend_cap_reached", "insufficient_quota", "billing_error", "FAILED_PRECONDITION", Retry::Never, "A spending limit of the key does not cover the call; nothing was sent.";
+    AccountSpendLimitReached = 402 "account_spend_limit_reached", "insufficient_quota", "billing_error", "FAILED_PRECONDITION", Retry::Never, "A spending limit of the account does not cover the call; nothing was sent.";
     ModelRequiresTopup = 403 "model_requires_topup", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The model is open to accounts that have topped up.";
     ModelNotAllowed = 403 "model_not_allowed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The key may not use this model.";
     IpNotAllowed = 403 "ip_not_allowed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The key may not be used from this address.";

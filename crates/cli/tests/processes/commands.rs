@@ -57,6 +57,8 @@ async fn accounts(gate: &Gate, state: &str) -> String {
     assert_eq!(trial["trial_available"], json!(2_000_000_000));
     let shown = gate.cli(&["account", "show", &id]).await;
     assert_eq!((&shown["account"], &shown["keys"]), (&trial, &json!([])));
+    corrections(gate, &id).await;
+    let trial = gate.cli(&["account", "show", &id]).await["account"].clone();
     let list = gate.cli(&["account", "list"]).await;
     assert!(list.as_array().expect("a list").contains(&trial), "{list}");
     let table = said(gate, &["account", "list"]).await;
@@ -65,13 +67,81 @@ async fn accounts(gate: &Gate, state: &str) -> String {
     id
 }
 
+/// Limits, adjustments and credit that expires; in the end the balance is as it was.
+async fn corrections(gate: &Gate, id: &str) {
+    let limited = gate.cli(&["account", "update", id, "--limit-day", "5", "--limit-month", "100"]).await;
+    assert_eq!(limited["limits"], json!({ "total": null, "day": 5_000_000_000_i64, "month": 100_000_000_000_i64 }));
+    let limited = gate.cli(&["account", "update", id, "--limit-day", "none"]).await;
+    assert_eq!(limited["limits"]["day"], Value::Null);
+    let name = format!("gift-{id}");
+    let gift = ["--trial", "--expires", "30d", "--id", &name, "--actor", "Ada"];
+    let given = gate.cli(&[&["account", "topup", id, "0.25"], &gift[..]].concat()).await;
+    assert_eq!(given["trial_available"], json!(2_250_000_000_i64));
+    let expiring = gate.cli(&["account", "show", id]).await["expiring"].clone();
+    assert_eq!((&expiring[0]["credit"], &expiring[0]["available"]), (&json!(name), &json!(250_000_000)));
+    assert!(said(gate, &["account", "show", id]).await.contains("trial credit that expires"));
+    let take = ["--trial", "--reason", "a gift by mistake", "--actor", "Bob"];
+    let taken = gate.cli(&[&["account", "adjust", id, "-0.25"], &take[..]].concat()).await;
+    assert_eq!(taken["trial_available"], json!(2_000_000_000));
+    assert_eq!(gate.cli(&["account", "show", id]).await["expiring"], json!([]), "what expires first is taken first");
+    for usd in ["0.5", "-0.5"] {
+        gate.cli(&["account", "adjust", id, usd, "--reason", "forth and back"]).await;
+    }
+    let history = gate.cli(&["account", "history", id, "--limit", "4"]).await;
+    let shown: Vec<_> = history
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|e| {
+            let part = |name: &str| e[name].as_str().unwrap_or_default().to_owned();
+            (
+                part("kind"),
+                e["trial"].as_i64().unwrap_or(0) + e["paid"].as_i64().unwrap_or(0),
+                part("actor"),
+                part("reason"),
+            )
+        })
+        .collect();
+    let line =
+        |kind: &str, nano, actor: &str, reason: &str| (kind.to_owned(), nano, actor.to_owned(), reason.to_owned());
+    assert_eq!(
+        shown,
+        [
+            line("adjust", -500_000_000, "command line", "forth and back"),
+            line("adjust", 500_000_000, "command line", "forth and back"),
+            line("adjust", -250_000_000, "Bob", "a gift by mistake"),
+            line("top_up", 250_000_000, "Ada", "top-up by the operator"),
+        ]
+    );
+    let table = said(gate, &["account", "history", id]).await;
+    assert!(table.contains("a gift by mistake") && table.contains("-0.25") && table.contains("gift"), "{table}");
+}
+
 async fn keys(gate: &Gate, account: &str) {
-    let limits = ["--model", "plain", "--model", "by-the-call", "--ip", "10.0.0.0/8", "--cap", "2", "--expires", "12h"];
+    let limits = [
+        "--model",
+        "plain",
+        "--model",
+        "by-the-call",
+        "--ip",
+        "10.0.0.0/8",
+        "--cap",
+        "2",
+        "--limit-day",
+        "0.5",
+        "--expires",
+        "12h",
+    ];
     let made = gate.cli(&[&["key", "create", account, "--name", "app"], &limits[..]].concat()).await;
     let (id, secret) = (text(&made["id"]), text(&made["secret"]));
     assert!(secret.starts_with("sk-") && secret.len() == 51 && secret.starts_with(&text(&made["prefix"])));
     assert_eq!((&made["models"], &made["cidrs"]), (&json!(["plain", "by-the-call"]), &json!(["10.0.0.0/8"])));
-    assert_eq!((&made["cap"], &made["revoked_at"]), (&json!(2_000_000_000), &Value::Null));
+    let limits = json!({ "total": 2_000_000_000, "day": 500_000_000, "month": null });
+    assert_eq!((&made["limits"], &made["revoked_at"]), (&limits, &Value::Null));
+    let changed = gate.cli(&["key", "update", &id, "--limit-total", "none", "--limit-month", "7.25"]).await;
+    let limits = json!({ "total": null, "day": 500_000_000, "month": 7_250_000_000_i64 });
+    assert_eq!((&changed["limits"], &changed["id"]), (&limits, &made["id"]));
+    assert!(said(gate, &["key", "update", &id]).await.contains("7.25"), "nothing to change shows what there is");
     let (created, expires) = (made["created_at"].as_i64(), made["expires_at"].as_i64());
     assert!((expires.expect("a time") - created.expect("a time") - 12 * 3_600_000).abs() < 60_000);
     let list = gate.cli(&["key", "list", account]).await;
@@ -98,6 +168,16 @@ async fn usage(house: &House) {
     let one = gate.cli(&["usage", "--account", &house.account, "--call", &call]).await;
     assert_eq!((&one["call"], one["price"].is_object()), (&json!(call), true), "{one}");
     assert_eq!(gate.cli(&["usage", "--before", &call]).await, json!([]));
+    // Refunded in the first round, and no more in the second.
+    let back = gate.cli(&["refund", &call, "--reason", "it was bad", "--actor", "Ada"]).await;
+    assert_eq!((&back["id"], &back["paid_available"]), (&json!(house.account), &json!(10_000_000_000_i64)), "{back}");
+    let again = gate.run(&["refund", &call]).await;
+    assert!(again.status.success() && String::from_utf8_lossy(&again.stderr).contains("refunded before"));
+    assert!(!gate.run(&["refund", &call, "--amount", "0.000001"]).await.status.success(), "once, for one amount");
+    let one = gate.cli(&["usage", "--account", &house.account, "--call", &call]).await;
+    assert_eq!((&one["charge"], &one["refunded"]), (&json!(12_000), &json!(12_000)), "the row shows both");
+    let history = gate.cli(&["account", "history", &house.account, "--limit", "1"]).await;
+    assert_eq!((&history[0]["call"], &history[0]["reason"]), (&json!(call), &json!("it was bad")));
     let table = said(gate, &["usage"]).await;
     assert!(table.contains(&call) && table.contains("0.000012"), "{table}");
 }
@@ -105,7 +185,7 @@ async fn usage(house: &House) {
 async fn errors(house: &House) {
     let account = house.account.as_str();
     let nobody = "acct_00000000000000000000000000";
-    let cases: [(&[&str], &str); 14] = [
+    let cases: [(&[&str], &str); 21] = [
         (&["account", "show", "bob"], "account: not an identifier of the form acct_"),
         (&["account", "show", nobody], "not found: acct_"),
         (&["account", "topup", nobody, "1"], "acct_0000"),
@@ -117,6 +197,13 @@ async fn errors(house: &House) {
         (&["key", "create", account, "--expires", "soon"], "--expires soon"),
         (&["key", "create", nobody], "acct_0000"),
         (&["key", "revoke", "sk-something"], "`tollgate key list ACCOUNT` shows them"),
+        (&["key", "update", "sk-something"], "`tollgate key list ACCOUNT` shows them"),
+        (&["account", "adjust", account, "-1"], "--reason"),
+        (&["account", "adjust", account, "-1000", "--reason", "x"], "above the available balance"),
+        (&["account", "update", account, "--limit-day=-1"], "--limit-day \"-1\" is below zero"),
+        (&["account", "topup", account, "1", "--expires", "1d"], "--trial"),
+        (&["account", "topup", account, "1", "--trial", "--expires", "2020-01-01"], "this day has begun already"),
+        (&["refund", "call_00000000000000000000000000"], "no charge for call_0000"),
         (&["usage", "--call", "call_1"], "--account"),
         (&["usage", "--limit", "0"], "0 is not in 1..=10000"),
         (&["acount", "list"], "a similar subcommand exists: 'account'"),

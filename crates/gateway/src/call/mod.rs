@@ -11,6 +11,7 @@ mod admit;
 mod chat;
 mod dispatch;
 mod events;
+mod limited;
 mod meter;
 mod need;
 mod open;
@@ -27,6 +28,7 @@ pub use open::{Call, OpenCall};
 use crate::app::{App, Serving};
 use crate::caller::Caller;
 use crate::refusal::Refusal;
+use crate::world::Millis;
 use axum::response::Response;
 use std::sync::Arc;
 use tollgate_store::{CallId, Ending, Held, Hold, HoldRefused, Idem};
@@ -43,17 +45,21 @@ pub struct Ask<W> {
 /// Runs one call from admission to its reply. The stream of a streamed reply carries the rest of its life.
 pub async fn run<W: Work>(app: &Arc<App>, caller: Arc<Caller>, ask: Ask<W>) -> Result<Response, Refusal> {
     let serving = app.serving.load_full();
-    let (model, group) = admit::admit(app, &serving, &caller, &ask.work)?;
-    let quote = quote::quote(app.world.now_ms(), &caller, &model, group, &ask.work)?;
-    let mut call = Call::begin(app.clone(), caller, model, quote, &ask);
-    let held = match hold(&call, ask.idem).await {
+    let (mut call, mut hold) = begin(app, &serving, caller, &ask).await?;
+    if matches!(hold, Err(HoldRefused::ToppedUp)) {
+        // The account topped up a moment ago, and this replica did not know: it pays the prices of one that has.
+        let caller = app.keys.read_again(&app.store, &call.caller).await?;
+        call.forget();
+        (call, hold) = begin(app, &serving, caller, &ask).await?;
+    }
+    let held = match hold {
         Ok(held) => held,
         Err(HoldRefused::IdemDone { call: first, reply }) => {
             call.forget();
             return reply::replay(first, reply);
         }
         Err(refused) => {
-            let refusal = why_refused(&refused);
+            let refusal = why_refused(&refused, app.world.now_ms());
             call.refuse(&refusal, &refused);
             return Err(refusal);
         }
@@ -69,6 +75,31 @@ pub async fn run<W: Work>(app: &Arc<App>, caller: Arc<Caller>, ask: Ask<W>) -> R
     rest.await
 }
 
+/// Admission, quote and hold.
+async fn begin<W: Work>(
+    app: &Arc<App>,
+    serving: &Serving,
+    caller: Arc<Caller>,
+    ask: &Ask<W>,
+) -> Result<(Call, Result<Held, HoldRefused>), Refusal> {
+    let again;
+    let mut caller = &caller;
+    let admitted = match admit::admit(app, serving, caller, &ask.work) {
+        Err(Refusal { code: Code::ModelRequiresTopup, .. }) => {
+            // It may have topped up since its key was last read.
+            again = app.keys.read_again(&app.store, caller).await?;
+            caller = &again;
+            admit::admit(app, serving, caller, &ask.work)
+        }
+        admitted => admitted,
+    };
+    let (model, group) = admitted?;
+    let quote = quote::quote(app.world.now_ms(), caller, &model, group, &ask.work)?;
+    let call = Call::begin(app.clone(), caller.clone(), model, quote, ask);
+    let held = hold(&call, ask.idem).await;
+    Ok((call, held))
+}
+
 async fn hold(call: &Call, idem: Option<Idem>) -> Result<Held, HoldRefused> {
     call.app
         .store
@@ -81,6 +112,7 @@ async fn hold(call: &Call, idem: Option<Idem>) -> Result<Held, HoldRefused> {
             model: call.model.name.clone(),
             endpoint: call.endpoint,
             paid_only: call.model.requires_topup,
+            topped_up: call.quote.topped_up,
             expires_at: call.app.world.steady_ms() + call.app.settings.limits.hold_life().as_millis() as i64,
             at: call.began,
             idem,
@@ -119,13 +151,13 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
     })
 }
 
-fn why_refused(refused: &HoldRefused) -> Refusal {
+fn why_refused(refused: &HoldRefused, now: Millis) -> Refusal {
     match refused {
         HoldRefused::Insufficient => Refusal::new(
             Code::InsufficientBalance,
             "The balance does not cover this call. Top up, or ask for fewer tokens (max_tokens).",
         ),
-        HoldRefused::KeyCap => Refusal::new(Code::KeySpendCapReached, "This key's spend cap does not cover this call."),
+        HoldRefused::Limit(reached) => limited::limited(reached, now),
         HoldRefused::NoAccount => Refusal::new(Code::InvalidApiKey, "The account of this key is closed."),
         HoldRefused::IdemConflict => Refusal::about(
             Code::IdempotencyConflict,
@@ -138,10 +170,12 @@ fn why_refused(refused: &HoldRefused) -> Refusal {
             format!("The call {first} with this Idempotency-Key is still running."),
         )
         .after(1),
-        HoldRefused::Unavailable | HoldRefused::NotOpen | HoldRefused::IdemDone { .. } => Refusal::new(
-            Code::LedgerUnavailable,
-            "The ledger cannot take holds at the moment; nothing was sent and nothing was charged.",
-        )
-        .after(2),
+        HoldRefused::Unavailable | HoldRefused::NotOpen | HoldRefused::ToppedUp | HoldRefused::IdemDone { .. } => {
+            Refusal::new(
+                Code::LedgerUnavailable,
+                "The ledger cannot take holds at the moment; nothing was sent and nothing was charged.",
+            )
+            .after(2)
+        }
     }
 }

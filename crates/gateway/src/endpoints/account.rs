@@ -4,13 +4,14 @@ use super::reading;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::refusal::Refusal;
+use crate::world::Millis;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::Money;
-use tollgate_store::{CallId, Page, UsageRow};
+use tollgate_store::{CallId, Expiring, KeyAndAccount, Limits, Page, UsageRow, Used, next_day, next_month};
 use tollgate_wire::error::{Code, Dialect};
 
 const PAGE: u32 = 50;
@@ -28,15 +29,18 @@ struct Balance {
     trial_available_nano_usd: i64,
     paid_available_nano_usd: i64,
     topped_up: bool,
+    /// Trial credit that expires, the earliest first.
+    expiring: Vec<Value>,
+    limits: Value,
 }
 
 pub async fn balance(State(app): State<Arc<App>>, request: Request) -> Response {
     answer(&app, request, async |caller| {
-        let account = app
-            .store
-            .account(caller.account.id)
-            .await?
-            .ok_or_else(|| Refusal::new(Code::NotFound, "The account does not exist."))?;
+        let unknown = || Refusal::new(Code::NotFound, "The account does not exist.");
+        // Credit past its time is taken off before the balance is read.
+        let expiring = app.store.expiring(caller.account.id).await?;
+        let KeyAndAccount { key, account } = app.store.key_by_hash(caller.key.hash).await?.ok_or_else(unknown)?;
+        let now = app.world.now_ms();
         let available = sum(account.trial_available, account.paid_available)?;
         let held = sum(account.trial_held, account.paid_held)?;
         Ok(reading::json(&Balance {
@@ -50,9 +54,44 @@ pub async fn balance(State(app): State<Arc<App>>, request: Request) -> Response 
             trial_available_nano_usd: account.trial_available.nano(),
             paid_available_nano_usd: account.paid_available.nano(),
             topped_up: account.topped_up,
+            expiring: expiring.iter().map(expiring_json).collect(),
+            limits: json!({
+                "key": limits_json(&key.limits, key.spent.nano() + key.held.nano(), &key.used, now),
+                "account": limits_json(&account.limits, 0, &account.used, now),
+            }),
         }))
     })
     .await
+}
+
+fn expiring_json(one: &Expiring) -> Value {
+    json!({
+        "credit": one.credit,
+        "expires_at_ms": one.expires_at,
+        "available_nano_usd": one.available.nano(),
+        "available_usd": one.available.to_string(),
+        "held_nano_usd": one.held.nano(),
+    })
+}
+
+/// Only the limits there are, each with what is left of it and when it begins anew.
+fn limits_json(limits: &Limits, spent: i64, used: &Used, now: Millis) -> Value {
+    let table = [
+        ("total", limits.total, spent, None),
+        ("day", limits.day, used.day.nano(), Some(next_day(now))),
+        ("month", limits.month, used.month.nano(), Some(next_month(now))),
+    ];
+    let shown = table.into_iter().filter_map(|(name, limit, used, anew)| {
+        let left = Money::from_nano((limit?.nano() - used).max(0));
+        let value = json!({
+            "limit_nano_usd": limit?.nano(),
+            "left_nano_usd": left.nano(),
+            "left_usd": left.to_string(),
+            "begins_anew_at_ms": anew,
+        });
+        Some((name.to_owned(), value))
+    });
+    Value::Object(shown.collect())
 }
 
 fn sum(a: Money, b: Money) -> Result<Money, Refusal> {

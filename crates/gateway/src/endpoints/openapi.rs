@@ -157,6 +157,10 @@ fn schemas() -> Value {
             "object": { "const": "balance" }, "account": text, "currency": { "const": "USD" },
             "available_nano_usd": nano, "held_nano_usd": nano, "available_usd": text, "held_usd": text,
             "trial_available_nano_usd": nano, "paid_available_nano_usd": nano, "topped_up": { "type": "boolean" },
+            "expiring": { "type": "array", "items": { "type": "object", "properties": {
+                "credit": text, "expires_at_ms": int, "available_nano_usd": nano, "available_usd": text, "held_nano_usd": nano,
+            } } },
+            "limits": { "type": "object", "properties": { "key": { "type": "object" }, "account": { "type": "object" } } },
         } },
         "Usage": { "type": "object", "required": ["object", "call_id", "ending", "charge_nano_usd"], "properties": {
             "object": { "const": "usage" }, "call_id": text, "model": text,

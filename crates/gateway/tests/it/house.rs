@@ -13,7 +13,7 @@ use tollgate_gateway::settings::Source;
 use tollgate_gateway::start::{Running, start};
 use tollgate_gateway::world::World;
 use tollgate_sim::{Sim, SimSettings};
-use tollgate_store::{Account, AccountId, CallId, Credit, CreditKind, NewAccount, NewKey, Pot, UsageRow};
+use tollgate_store::{Account, AccountId, CallId, Credit, CreditKind, Limits, NewAccount, NewKey, Pot, UsageRow};
 
 pub const MODEL: &str = "plain";
 
@@ -197,6 +197,7 @@ impl House {
             kind: CreditKind::TopUp,
             pot,
             amount,
+            expires_at: None,
             reason,
             actor,
         };
@@ -216,7 +217,7 @@ impl House {
             expires_at: None,
             models: None,
             cidrs: None,
-            cap: None,
+            limits: Limits::default(),
         };
         change(&mut key);
         self.running().app.store.create_key(key, &secret).await.expect("a key");

@@ -19,6 +19,7 @@ mod v1 {
     mod keys;
     mod models;
     mod overdraft;
+    mod spending;
     mod tiers;
     mod usage;
 }

@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 use tokio_postgres::{IsolationLevel, Row, Transaction};
 
 use super::Engine;
-use super::rows::{counters, id};
+use super::rows::{counters, id, used};
 use crate::error::StoreError;
-use crate::ids::{AccountId, CallId};
+use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Pots;
 use crate::report::Report;
-use crate::verify::{Auditor, ChargeRow, EntryRow, QUESTIONS, show};
+use crate::verify::{Auditor, ChargeRow, ENTRY, EntryRow, QUESTIONS, UsedRow, show};
 
 const PAGE: i64 = 5_000;
 
@@ -26,7 +26,10 @@ impl Engine {
             .start()
             .await?;
         let mut auditor = Auditor::default();
+        let from = snapshot.query_opt("SELECT value FROM meta WHERE name = 'limits_from'", &[]).await?;
+        auditor.terms.limits_from = from.map_or(Ok(0), |r| r.try_get(0))?;
         entries(&snapshot, &mut auditor).await?;
+        terms(&snapshot, &mut auditor).await?;
         charges(&snapshot, &mut auditor).await?;
         for (invariant, question) in QUESTIONS {
             for row in snapshot.query(question, &[]).await? {
@@ -45,9 +48,8 @@ impl Engine {
 }
 
 async fn entries(snapshot: &Transaction<'_>, auditor: &mut Auditor) -> Result<(), StoreError> {
-    let sql = "SELECT seq, kind, account_id, call_id, trial, paid, take_trial, take_paid, at, expires_at FROM entry \
-               WHERE seq > $1 ORDER BY seq LIMIT $2";
-    let statement = snapshot.prepare(sql).await?;
+    let sql = format!("SELECT {ENTRY} FROM entry WHERE seq > $1 ORDER BY seq LIMIT $2");
+    let statement = snapshot.prepare(&sql).await?;
     let mut after = 0i64;
     loop {
         let rows = snapshot.query(&statement, &[&after, &PAGE]).await?;
@@ -55,7 +57,8 @@ async fn entries(snapshot: &Transaction<'_>, auditor: &mut Auditor) -> Result<()
         after = last.try_get(0)?;
         for r in &rows {
             let call: Option<&[u8]> = r.try_get(3)?;
-            auditor.entry(&EntryRow {
+            let key: Option<&[u8]> = r.try_get(10)?;
+            let row = EntryRow {
                 seq: r.try_get(0)?,
                 kind: r.try_get::<_, i16>(1)?.into(),
                 account: AccountId(id(r, 2)?),
@@ -64,9 +67,38 @@ async fn entries(snapshot: &Transaction<'_>, auditor: &mut Auditor) -> Result<()
                 take: Pots { trial: r.try_get(6)?, paid: r.try_get(7)? },
                 at: r.try_get(8)?,
                 expires_at: r.try_get(9)?,
-            });
+                key: key.and_then(KeyId::from_slice),
+                paid_only: r.try_get::<_, Option<bool>>(11)?.unwrap_or(false),
+                lots: r.try_get(12)?,
+                credit: None,
+                settling: false,
+            };
+            auditor.entry(&row.identified(r.try_get(13)?));
         }
     }
+}
+
+/// Trial credit that expires, and what accounts and keys have used in their day and month.
+async fn terms(snapshot: &Transaction<'_>, auditor: &mut Auditor) -> Result<(), StoreError> {
+    for r in &snapshot.query("SELECT account_id, credit, free, held FROM trial_lot", &[]).await? {
+        auditor.lot(AccountId(id(r, 0)?), &id(r, 1)?, r.try_get(2)?, r.try_get(3)?);
+    }
+    for table in ["account", "key"] {
+        let sql =
+            format!("SELECT id, day, day_used, month, month_used FROM {table} WHERE id > $1 ORDER BY id LIMIT $2");
+        let statement = snapshot.prepare(&sql).await?;
+        let mut after: Vec<u8> = Vec::new();
+        loop {
+            let rows = snapshot.query(&statement, &[&after, &PAGE]).await?;
+            let Some(last) = rows.last() else { break };
+            after = last.try_get(0)?;
+            for r in &rows {
+                let whose = if table == "key" { Ok(KeyId(id(r, 0)?)) } else { Err(AccountId(id(r, 0)?)) };
+                auditor.used(&UsedRow { whose, used: used(r, 1)? });
+            }
+        }
+    }
+    Ok(())
 }
 
 async fn charges(snapshot: &Transaction<'_>, auditor: &mut Auditor) -> Result<(), StoreError> {

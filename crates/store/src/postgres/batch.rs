@@ -13,6 +13,7 @@ use super::queue::{Answer, Pending};
 use super::{Shared, lock};
 use crate::call::{Closed, HoldRefused, StoredReply};
 use crate::ids::CallId;
+use crate::limits::{LimitKind, LimitReached};
 
 struct Sender {
     shared: Arc<Shared>,
@@ -230,12 +231,18 @@ fn hold_verdict(o: Outcome) -> Result<(i64, i64), HoldRefused> {
     Err(match (o.name.as_str(), o.call) {
         ("held", _) => return Ok((o.x, o.y)),
         ("insufficient", _) => HoldRefused::Insufficient,
-        ("key_cap", _) => HoldRefused::KeyCap,
+        ("topped_up", _) => HoldRefused::ToppedUp,
         ("no_account", _) => HoldRefused::NoAccount,
         ("not_open", _) => HoldRefused::NotOpen,
         ("idem_conflict", _) => HoldRefused::IdemConflict,
         ("idem_running", Some(call)) => HoldRefused::IdemRunning(call),
         ("idem_done", Some(call)) => HoldRefused::IdemDone { call, reply: o.reply },
-        _ => HoldRefused::Unavailable,
+        (name, _) => match LimitKind::ALL.into_iter().find(|kind| kind.name() == name) {
+            Some(kind) => {
+                let frees_at = (o.x > 0).then_some(o.x);
+                HoldRefused::Limit(LimitReached { kind, limit: Money::from_nano(o.y), frees_at })
+            }
+            None => HoldRefused::Unavailable,
+        },
     })
 }

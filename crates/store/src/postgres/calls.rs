@@ -49,6 +49,7 @@ impl Engine {
             "model": hold.model,
             "endpoint": hold.endpoint,
             "paid_only": hold.paid_only,
+            "topped_up": hold.topped_up,
             "expires_at": hold.expires_at,
             "life": hold.expires_at.saturating_sub(hold.at).max(0),
             "at": self.now(),

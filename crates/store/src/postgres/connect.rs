@@ -11,7 +11,8 @@ use super::address::Address;
 use crate::error::StoreError;
 
 /// Migrations in order; the schema version is how many have run. Never change one that was released.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("migrations/replicas.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("schema.sql"), include_str!("migrations/replicas.sql"), include_str!("migrations/accounts.sql")];
 /// The functions as this version has them. Once released, a change of them needs a migration (an empty one will do), so that
 /// a replica of the version before does not start again and put its own back.
 const FUNCTIONS: &str = include_str!("functions.sql");

@@ -8,18 +8,146 @@ CREATE OR REPLACE FUNCTION tollgate_now() RETURNS bigint LANGUAGE sql AS $$
   SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint
 $$;
 
--- How an amount, for a hold or for more of one, is taken from an account: held (x trial, y paid), or why not.
-CREATE OR REPLACE FUNCTION tollgate_reserve(a account, k key, v_amount bigint, v_paid_only boolean) RETURNS tollgate_outcome
+-- Months since the year 0, in UTC; days are the milliseconds of ledger time divided by those of a day.
+CREATE OR REPLACE FUNCTION tollgate_month(v_at bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT (extract(year FROM d) * 12 + extract(month FROM d))::bigint - 1 FROM (SELECT date '1970-01-01' + (v_at / 86400000)::integer AS d) t
+$$;
+
+-- The first moment after a month.
+CREATE OR REPLACE FUNCTION tollgate_month_ends(v_month bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT (make_date(((v_month + 1) / 12)::integer, ((v_month + 1) % 12 + 1)::integer, 1) - date '1970-01-01')::bigint * 86400000
+$$;
+
+-- Takes an amount from trial credit that expires, what expires first at first, and holds it or takes it away. Answers from
+-- which credits it came; the rest of the amount never expires. The arithmetic of these three is that of lots.rs.
+CREATE OR REPLACE FUNCTION tollgate_take_lots(v_account bytea, v_amount bigint, v_hold boolean) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  l trial_lot%ROWTYPE;
+  v_left bigint := v_amount;
+  v_part bigint;
+  v_parts text;
+BEGIN
+  FOR l IN SELECT * FROM trial_lot WHERE account_id = v_account AND free > 0 ORDER BY expires_at, credit LOOP
+    v_part := least(v_left, l.free);
+    EXIT WHEN v_part <= 0;
+    UPDATE trial_lot SET free = free - v_part, held = held + CASE WHEN v_hold THEN v_part ELSE 0 END
+      WHERE account_id = v_account AND credit = l.credit;
+    v_left := v_left - v_part;
+    v_parts := concat_ws(',', v_parts, encode(l.credit, 'hex') || ':' || v_part);
+  END LOOP;
+  RETURN v_parts;
+END $$;
+
+-- Ends what a hold took from such credit: the first parts are spent, the others free again.
+CREATE OR REPLACE FUNCTION tollgate_close_lots(v_account bytea, v_parts text, v_spent bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  v_pair text;
+  v_left bigint := v_spent;
+  v_part bigint;
+  v_gone bigint;
+BEGIN
+  FOREACH v_pair IN ARRAY string_to_array(v_parts, ',') LOOP
+    v_part := split_part(v_pair, ':', 2)::bigint;
+    v_gone := least(v_left, v_part);
+    v_left := v_left - v_gone;
+    UPDATE trial_lot SET held = held - v_part, free = free + v_part - v_gone
+      WHERE account_id = v_account AND credit = decode(split_part(v_pair, ':', 1), 'hex');
+  END LOOP;
+END $$;
+
+-- Takes away what has expired of the account's trial credit and is not held. Answers how many credits that were.
+CREATE OR REPLACE FUNCTION tollgate_lapse(v_account bytea, v_at bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  l trial_lot%ROWTYPE;
+  v_gone bigint := 0;
+  v_count bigint := 0;
+BEGIN
+  FOR l IN SELECT * FROM trial_lot WHERE account_id = v_account AND expires_at <= v_at AND free > 0
+    ORDER BY expires_at, credit LOOP
+    INSERT INTO entry (op_id, kind, account_id, trial, paid, at, reference, actor, reason)
+    VALUES (l.credit || '\xcb'::bytea || int4send(l.lapses + 1), 9, v_account, l.free, 0, v_at, l.reference, 'tollgate', 'expired');
+    UPDATE trial_lot SET free = 0, lapses = lapses + 1 WHERE account_id = v_account AND credit = l.credit;
+    v_gone := v_gone + l.free;
+    v_count := v_count + 1;
+  END LOOP;
+  IF v_count > 0 THEN
+    UPDATE account SET trial_available = trial_available - v_gone, last_at = greatest(last_at, v_at) WHERE id = v_account;
+  END IF;
+  RETURN v_count;
+END $$;
+
+-- The same for one account, by itself.
+CREATE OR REPLACE FUNCTION tollgate_lapse_account(v_account bytea, v_at bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  v_last bigint;
+BEGIN
+  SELECT last_at INTO v_last FROM account WHERE id = v_account FOR NO KEY UPDATE;
+  RETURN tollgate_lapse(v_account, greatest(v_at, v_last));
+END $$;
+
+-- A limit that stands in the way of an amount: its name, x when it begins anew (0 = waiting cannot help), y the limit.
+CREATE OR REPLACE FUNCTION tollgate_limit(a account, k key, v_amount bigint, v_at bigint) RETURNS tollgate_outcome
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_trial bigint := CASE WHEN v_paid_only THEN 0 ELSE least(v_amount, a.trial_available) END;
+  v_day bigint := v_at / 86400000;
+  v_month bigint := tollgate_month(v_at);
+  v_over text;
+  v_limit bigint;
+  v_ends bigint := 0;
 BEGIN
-  IF k.cap IS NOT NULL AND k.spent::numeric + k.held + v_amount > k.cap THEN
-    RETURN ROW('key_cap', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
-  ELSIF v_amount - v_trial > a.paid_available THEN
+  IF k.spent::numeric + k.held + v_amount > k.cap THEN
+    v_over := 'key_total'; v_limit := k.cap;
+  ELSIF (CASE WHEN k.day >= v_day THEN k.day_used ELSE 0 END)::numeric + v_amount > k.day_limit THEN
+    v_over := 'key_day'; v_limit := k.day_limit; v_ends := (greatest(k.day, v_day) + 1) * 86400000;
+  ELSIF (CASE WHEN k.month >= v_month THEN k.month_used ELSE 0 END)::numeric + v_amount > k.month_limit THEN
+    v_over := 'key_month'; v_limit := k.month_limit; v_ends := tollgate_month_ends(greatest(k.month, v_month));
+  ELSIF (CASE WHEN a.day >= v_day THEN a.day_used ELSE 0 END)::numeric + v_amount > a.day_limit THEN
+    v_over := 'account_day'; v_limit := a.day_limit; v_ends := (greatest(a.day, v_day) + 1) * 86400000;
+  ELSIF (CASE WHEN a.month >= v_month THEN a.month_used ELSE 0 END)::numeric + v_amount > a.month_limit THEN
+    v_over := 'account_month'; v_limit := a.month_limit; v_ends := tollgate_month_ends(greatest(a.month, v_month));
+  ELSE
+    RETURN NULL;
+  END IF;
+  RETURN ROW(v_over, CASE WHEN v_amount <= v_limit THEN v_ends ELSE 0 END, v_limit, NULL, NULL, NULL, NULL)::tollgate_outcome;
+END $$;
+
+-- How an amount, for a hold or for more of one, is taken from an account: held (x trial, y paid), or why not.
+CREATE OR REPLACE FUNCTION tollgate_reserve(a account, k key, v_amount bigint, v_paid_only boolean, v_at bigint)
+RETURNS tollgate_outcome LANGUAGE plpgsql AS $$
+DECLARE
+  v_trial bigint := CASE WHEN v_paid_only THEN 0 ELSE least(v_amount, a.trial_available) END;
+  r tollgate_outcome;
+BEGIN
+  IF k.cap IS NOT NULL OR k.day_limit IS NOT NULL OR k.month_limit IS NOT NULL OR a.day_limit IS NOT NULL
+    OR a.month_limit IS NOT NULL THEN
+    r := tollgate_limit(a, k, v_amount, v_at);
+    IF r.outcome IS NOT NULL THEN
+      RETURN r;
+    END IF;
+  END IF;
+  IF v_amount - v_trial > a.paid_available THEN
     RETURN ROW('insufficient', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
   END IF;
   RETURN ROW('held', v_trial, v_amount - v_trial, NULL, NULL, NULL, NULL)::tollgate_outcome;
+END $$;
+
+-- Moves what was reserved from available to held and counts it in the day and month. Answers from which credits it came.
+CREATE OR REPLACE FUNCTION tollgate_set_aside(v_account bytea, v_key bytea, v_trial bigint, v_paid bigint, v_at bigint)
+RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  v_day bigint := v_at / 86400000;
+  v_month bigint := tollgate_month(v_at);
+BEGIN
+  UPDATE account SET trial_available = trial_available - v_trial, paid_available = paid_available - v_paid,
+    trial_held = trial_held + v_trial, paid_held = paid_held + v_paid, last_at = v_at,
+    day = greatest(day, v_day), day_used = CASE WHEN day >= v_day THEN day_used ELSE 0 END + v_trial + v_paid,
+    month = greatest(month, v_month), month_used = CASE WHEN month >= v_month THEN month_used ELSE 0 END + v_trial + v_paid
+    WHERE id = v_account;
+  UPDATE key SET held = held + v_trial + v_paid,
+    day = greatest(day, v_day), day_used = CASE WHEN day >= v_day THEN day_used ELSE 0 END + v_trial + v_paid,
+    month = greatest(month, v_month), month_used = CASE WHEN month >= v_month THEN month_used ELSE 0 END + v_trial + v_paid
+    WHERE id = v_key;
+  RETURN CASE WHEN v_trial > 0 THEN tollgate_take_lots(v_account, v_trial, true) END;
 END $$;
 
 -- A hold: held (x trial, y paid), or why not. A call id seen before answers as it did the first time.
@@ -36,6 +164,7 @@ DECLARE
   v_trial bigint;
   v_paid bigint;
   v_at bigint;
+  v_lots text;
 BEGIN
   SELECT * INTO a FROM account WHERE id = (op->>'account')::bytea;
   SELECT * INTO k FROM key WHERE id = (op->>'key')::bytea;
@@ -57,27 +186,33 @@ BEGIN
       RETURN ROW('idem_done', 0, 0, d.call_id, d.status, d.content_type, d.reply)::tollgate_outcome;
     END IF;
   END IF;
-  r := tollgate_reserve(a, k, v_amount, v_paid_only);
+  IF a.topped_up AND NOT coalesce((op->>'topped_up')::boolean, true) THEN
+    RETURN ROW('topped_up', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
+  END IF;
+  v_at := greatest((op->>'at')::bigint, a.last_at);
+  IF a.trial_available > 0 AND tollgate_lapse(a.id, v_at) > 0 THEN
+    SELECT * INTO a FROM account WHERE id = a.id;
+  END IF;
+  r := tollgate_reserve(a, k, v_amount, v_paid_only, v_at);
   IF r.outcome <> 'held' THEN
     RETURN r;
   END IF;
   v_trial := r.x;
   v_paid := r.y;
-  v_at := greatest((op->>'at')::bigint, a.last_at);
-  INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, price_id, model, endpoint, expires_at, paid_only, replica)
+  v_lots := tollgate_set_aside(a.id, k.id, v_trial, v_paid, v_at);
+  INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, price_id, model, endpoint, expires_at, paid_only,
+    replica, lots)
   VALUES (v_call || '\x00'::bytea, 0, a.id, k.id, v_trial, v_paid, v_at, (op->>'price_id')::bytea, op->>'model',
-    op->>'endpoint', (op->>'expires_at')::bigint, v_paid_only, (op->>'replica')::bytea);
+    op->>'endpoint', (op->>'expires_at')::bigint, v_paid_only, (op->>'replica')::bytea, v_lots);
   INSERT INTO open_hold (call_id, account_id, key_id, trial, paid, paid_only, at, expires_at, price_id, model, endpoint,
-    key_hash, replica, due_at)
+    key_hash, replica, due_at, lots, day, day_used, month, month_used)
   VALUES (v_call, a.id, k.id, v_trial, v_paid, v_paid_only, v_at, (op->>'expires_at')::bigint, (op->>'price_id')::bytea,
-    op->>'model', op->>'endpoint', v_hash, (op->>'replica')::bytea, tollgate_now() + (op->>'life')::bigint);
+    op->>'model', op->>'endpoint', v_hash, (op->>'replica')::bytea, tollgate_now() + (op->>'life')::bigint, v_lots,
+    v_at / 86400000, v_amount, tollgate_month(v_at), v_amount);
   IF v_hash IS NOT NULL THEN
     INSERT INTO idem (account_id, key_hash, fingerprint, call_id, at)
     VALUES (a.id, v_hash, (op->>'fingerprint')::bytea, v_call, v_at);
   END IF;
-  UPDATE account SET trial_available = trial_available - v_trial, paid_available = paid_available - v_paid,
-    trial_held = trial_held + v_trial, paid_held = paid_held + v_paid, last_at = v_at WHERE id = a.id;
-  UPDATE key SET held = held + v_amount WHERE id = k.id;
   RETURN ROW('held', v_trial, v_paid, NULL, NULL, NULL, NULL)::tollgate_outcome;
 END $$;
 
@@ -90,6 +225,9 @@ DECLARE
   r tollgate_outcome;
   v_op bytea := (op->>'op')::bytea;
   v_at bigint;
+  v_day bigint;
+  v_month bigint;
+  v_lots text;
 BEGIN
   SELECT * INTO h FROM open_hold WHERE call_id = (op->>'call')::bytea AND account_id = (op->>'account')::bytea;
   IF NOT FOUND THEN
@@ -101,17 +239,23 @@ BEGIN
   END IF;
   SELECT * INTO a FROM account WHERE id = h.account_id;
   SELECT * INTO k FROM key WHERE id = h.key_id;
-  r := tollgate_reserve(a, k, (op->>'amount')::bigint, h.paid_only);
+  v_at := greatest((op->>'at')::bigint, a.last_at);
+  IF a.trial_available > 0 AND tollgate_lapse(a.id, v_at) > 0 THEN
+    SELECT * INTO a FROM account WHERE id = a.id;
+  END IF;
+  r := tollgate_reserve(a, k, (op->>'amount')::bigint, h.paid_only, v_at);
   IF r.outcome <> 'held' THEN
     RETURN r;
   END IF;
-  v_at := greatest((op->>'at')::bigint, a.last_at);
-  INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, replica)
-  VALUES (v_op, 4, a.id, k.id, r.x, r.y, v_at, (op->>'replica')::bytea);
-  UPDATE open_hold SET trial = trial + r.x, paid = paid + r.y WHERE call_id = h.call_id;
-  UPDATE account SET trial_available = trial_available - r.x, paid_available = paid_available - r.y,
-    trial_held = trial_held + r.x, paid_held = paid_held + r.y, last_at = v_at WHERE id = a.id;
-  UPDATE key SET held = held + r.x + r.y WHERE id = k.id;
+  v_lots := tollgate_set_aside(a.id, k.id, r.x, r.y, v_at);
+  INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, replica, lots)
+  VALUES (v_op, 4, a.id, k.id, r.x, r.y, v_at, (op->>'replica')::bytea, v_lots);
+  v_day := v_at / 86400000;
+  v_month := tollgate_month(v_at);
+  UPDATE open_hold SET trial = trial + r.x, paid = paid + r.y, lots = nullif(concat_ws(',', lots, v_lots), ''),
+    day = v_day, day_used = CASE WHEN day = v_day THEN day_used ELSE 0 END + r.x + r.y,
+    month = v_month, month_used = CASE WHEN month = v_month THEN month_used ELSE 0 END + r.x + r.y
+    WHERE call_id = h.call_id;
   RETURN ROW('held', h.trial + r.x, h.paid + r.y, NULL, NULL, NULL, NULL)::tollgate_outcome;
 END $$;
 
@@ -159,11 +303,13 @@ DECLARE
   v_take_paid bigint;
   v_write_off bigint;
   v_captured bigint;
+  v_change bigint;
   v_at bigint;
   v_held bigint;
   v_barred boolean := false;
   -- Which terminal entry of the call this is: the second one when it was given up by another replica before.
   v_class bytea := '\x01';
+  v_lots text;
 BEGIN
   SELECT * INTO h FROM open_hold WHERE call_id = v_call;
   IF NOT FOUND THEN
@@ -193,8 +339,9 @@ BEGIN
   v_kind := CASE WHEN v_charge > 0 THEN 1 WHEN (op->'row'->>'ending') = '4' THEN 3 ELSE 2 END;
   v_at := greatest((op->>'at')::bigint, a.last_at);
   IF v_extend_trial + v_extend_paid > 0 THEN
-    INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, replica)
-    VALUES (v_call || '\x02'::bytea, 4, a.id, h.key_id, v_extend_trial, v_extend_paid, v_at, (op->>'replica')::bytea);
+    v_lots := CASE WHEN v_extend_trial > 0 THEN tollgate_take_lots(a.id, v_extend_trial, true) END;
+    INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, replica, lots)
+    VALUES (v_call || '\x02'::bytea, 4, a.id, h.key_id, v_extend_trial, v_extend_paid, v_at, (op->>'replica')::bytea, v_lots);
   END IF;
   INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, replica, reason)
   VALUES (v_call || v_class, v_kind, a.id, h.key_id, h.trial + v_extend_trial, h.paid + v_extend_paid,
@@ -223,10 +370,23 @@ BEGIN
     END IF;
   END IF;
   DELETE FROM open_hold WHERE call_id = v_call;
+  -- What the call counted in this day and month is put right; a day or month that has ended stays as it was.
+  v_change := v_captured - h.trial - h.paid;
   UPDATE account SET last_at = v_at,
     trial_available = trial_available + h.trial - v_take_trial, paid_available = paid_available + h.paid - v_take_paid,
-    trial_held = trial_held - h.trial, paid_held = paid_held - h.paid WHERE id = a.id;
-  UPDATE key SET held = held - h.trial - h.paid, spent = spent + v_captured WHERE id = h.key_id;
+    trial_held = trial_held - h.trial, paid_held = paid_held - h.paid,
+    day_used = CASE WHEN day = h.day AND day > 0 THEN greatest(day_used + greatest(v_change, -h.day_used), 0) ELSE day_used END,
+    month_used = CASE WHEN month = h.month AND month > 0 THEN greatest(month_used + greatest(v_change, -h.month_used), 0)
+      ELSE month_used END WHERE id = a.id;
+  UPDATE key SET held = held - h.trial - h.paid, spent = spent + v_captured,
+    day_used = CASE WHEN day = h.day AND day > 0 THEN greatest(day_used + greatest(v_change, -h.day_used), 0) ELSE day_used END,
+    month_used = CASE WHEN month = h.month AND month > 0 THEN greatest(month_used + greatest(v_change, -h.month_used), 0)
+      ELSE month_used END WHERE id = h.key_id;
+  v_lots := concat_ws(',', h.lots, v_lots);
+  IF v_lots <> '' THEN
+    PERFORM tollgate_close_lots(a.id, v_lots, v_take_trial);
+    PERFORM tollgate_lapse(a.id, v_at);
+  END IF;
   RETURN ROW('closed', v_captured, v_write_off, NULL, NULL, NULL, NULL)::tollgate_outcome;
 END $$;
 
@@ -258,16 +418,22 @@ END $$;
 
 -- A top-up, adjustment or refund. v_kind as in entry. Answers: applied, before, or what is wrong.
 CREATE OR REPLACE FUNCTION tollgate_credit(v_op bytea, v_kind smallint, v_account bytea, v_call bytea, v_trial_pot boolean,
-  v_amount bigint, v_at bigint, v_reference text, v_actor text, v_reason text) RETURNS text LANGUAGE plpgsql AS $$
+  v_amount bigint, v_at bigint, v_reference text, v_actor text, v_reason text, v_expires_at bigint) RETURNS text
+LANGUAGE plpgsql AS $$
 DECLARE
   a account%ROWTYPE;
   e entry%ROWTYPE;
   v_trial bigint := CASE WHEN v_trial_pot THEN v_amount ELSE 0 END;
   v_paid bigint := CASE WHEN v_trial_pot THEN 0 ELSE v_amount END;
   v_key bytea;
+  v_lots text;
 BEGIN
   SELECT * INTO a FROM account WHERE id = v_account FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN 'no_account'; END IF;
+  v_at := greatest(v_at, a.last_at);
+  IF tollgate_lapse(a.id, v_at) > 0 THEN
+    SELECT * INTO a FROM account WHERE id = v_account;
+  END IF;
   SELECT * INTO e FROM entry WHERE op_id = v_op;
   IF FOUND THEN
     RETURN CASE WHEN e.account_id = v_account AND e.trial + e.paid = v_amount AND e.kind = v_kind
@@ -285,9 +451,15 @@ BEGIN
     UPDATE key SET spent = spent - v_amount WHERE id = v_key;
   END IF;
   IF a.trial_available + v_trial < 0 OR a.paid_available + v_paid < 0 THEN RETURN 'below_zero'; END IF;
-  v_at := greatest(v_at, a.last_at);
-  INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, reference, actor, reason)
-  VALUES (v_op, v_kind, v_account, v_key, v_trial, v_paid, v_at, v_reference, v_actor, v_reason);
+  IF v_trial < 0 THEN
+    v_lots := tollgate_take_lots(a.id, -v_trial, false);
+  END IF;
+  INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, reference, actor, reason, expires_at, lots)
+  VALUES (v_op, v_kind, v_account, v_key, v_trial, v_paid, v_at, v_reference, v_actor, v_reason, v_expires_at, v_lots);
+  IF v_expires_at IS NOT NULL THEN
+    INSERT INTO trial_lot (account_id, credit, reference, expires_at, free)
+    VALUES (a.id, substring(v_op FROM 1 FOR 16), v_reference, v_expires_at, v_amount);
+  END IF;
   UPDATE account SET trial_available = trial_available + v_trial, paid_available = paid_available + v_paid, last_at = v_at,
     topped_up = topped_up OR (v_kind = 6 AND NOT v_trial_pot),
     changed_at = CASE WHEN v_kind = 6 AND NOT v_trial_pot AND NOT topped_up THEN v_at ELSE changed_at END

@@ -7,6 +7,7 @@ mod audit;
 mod batch;
 mod calls;
 mod connect;
+mod events;
 mod queue;
 mod records;
 mod recover;

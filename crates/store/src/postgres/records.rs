@@ -11,6 +11,7 @@ use crate::call::{Page, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::{self, Kind, op_id};
+use crate::limits::Used;
 
 type Param<'a> = &'a (dyn ToSql + Sync);
 
@@ -21,7 +22,7 @@ impl Engine {
     }
 
     /// Waits until everything queued so far is applied: a caller reads what it wrote.
-    async fn flush(&self) -> Result<(), StoreError> {
+    pub(super) async fn flush(&self) -> Result<(), StoreError> {
         let until = tokio::time::Instant::now() + self.options.hold_deadline;
         let queued = self.shared.queue.pushed();
         while self.shared.queue.durable() < queued {
@@ -36,47 +37,48 @@ impl Engine {
     pub async fn create_account(&self, new: NewAccount) -> Result<Account, StoreError> {
         let id = new.id.unwrap_or_else(|| self.ids.account());
         let groups = serde_json::to_string(&new.groups).map_err(StoreError::broken)?;
-        let sql = "INSERT INTO account (id, name, created_at, changed_at, groups) VALUES ($1, $2, $3, $3, $4) \
-                   ON CONFLICT DO NOTHING";
-        self.rows(sql, &[&id.0.as_slice(), &new.name, &self.now(), &groups]).await?;
+        let sql = "INSERT INTO account (id, name, created_at, changed_at, groups, day_limit, month_limit) \
+                   VALUES ($1, $2, $3, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
+        let (day, month) = (new.limits.day.map(Money::nano), new.limits.month.map(Money::nano));
+        self.rows(sql, &[&id.0.as_slice(), &new.name, &self.now(), &groups, &day, &month]).await?;
         self.account(id).await?.ok_or_else(|| StoreError::broken("a new account is gone"))
     }
 
     pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
         let sql = format!("SELECT {ACCOUNT} FROM account a WHERE a.id = $1");
         let rows = self.rows(&sql, &[&id.0.as_slice()]).await?;
-        rows.first().map(|r| rows::account(r, 0)).transpose()
+        rows.first().map(|r| rows::account(r, 0, self.now())).transpose()
     }
 
     pub async fn accounts(&self, after: Option<AccountId>, limit: u32) -> Result<Vec<Account>, StoreError> {
         let after = after.map_or([0; 16], |a| a.0);
         let sql = format!("SELECT {ACCOUNT} FROM account a WHERE a.id > $1 ORDER BY a.id LIMIT $2");
         let rows = self.rows(&sql, &[&after.as_slice(), &i64::from(limit)]).await?;
-        rows.iter().map(|r| rows::account(r, 0)).collect()
+        rows.iter().map(|r| rows::account(r, 0, self.now())).collect()
     }
 
     pub async fn credit(&self, credit: Credit) -> Result<Credited, StoreError> {
+        let now = self.now();
+        credit.check(now)?;
         let amount = credit.amount.nano();
-        if amount == 0 || (amount < 0 && credit.kind != CreditKind::Adjust) {
-            return Err(StoreError::Conflict("the amount must be above zero".into()));
-        }
         let (kind, call, id) = match credit.kind {
             CreditKind::TopUp => (Kind::TopUp, None, ledger::credit_op_id(&credit.id)),
             CreditKind::Adjust => (Kind::Adjust, None, ledger::credit_op_id(&credit.id)),
             CreditKind::Refund { call } => (Kind::Refund, Some(call), op_id(&call.0, ledger::CLASS_REFUND)),
         };
-        let sql = "SELECT tollgate_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
-        let params: [Param<'_>; 10] = [
+        let sql = "SELECT tollgate_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+        let params: [Param<'_>; 11] = [
             &id.as_slice(),
             &(kind as i16),
             &credit.account.0.as_slice(),
             &call.as_ref().map(|c| c.0.as_slice()),
             &(credit.pot == Pot::Trial),
             &amount,
-            &self.now(),
+            &now,
             &credit.id,
             &credit.actor,
             &credit.reason,
+            &credit.expires_at,
         ];
         let rows = self.rows(sql, &params).await?;
         let verdict: &str = rows.first().map_or(Ok(""), |r| r.try_get(0))?;
@@ -112,17 +114,19 @@ impl Engine {
             revoked_at: None,
             models: new.models,
             cidrs: new.cidrs,
-            cap: new.cap,
+            limits: new.limits,
             spent: Money::ZERO,
             held: Money::ZERO,
+            used: Used::default().at(now),
         };
         if self.account(key.account).await?.is_none() {
             return Err(StoreError::NotFound(key.account.to_string()));
         }
         let list = |l: &Option<Vec<String>>| l.as_ref().and_then(|l| serde_json::to_string(l).ok());
         let sql = "INSERT INTO key (id, account_id, hash, prefix, name, created_at, changed_at, expires_at, models, \
-                   cidrs, cap) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING RETURNING 1";
-        let params: [Param<'_>; 10] = [
+                   cidrs, cap, day_limit, month_limit) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9, $10, $11, $12) \
+                   ON CONFLICT DO NOTHING RETURNING 1";
+        let params: [Param<'_>; 12] = [
             &key.id.0.as_slice(),
             &key.account.0.as_slice(),
             &key.hash.as_slice(),
@@ -132,7 +136,9 @@ impl Engine {
             &key.expires_at,
             &list(&key.models),
             &list(&key.cidrs),
-            &key.cap.map(|c| c.nano()),
+            &key.limits.total.map(Money::nano),
+            &key.limits.day.map(Money::nano),
+            &key.limits.month.map(Money::nano),
         ];
         if self.rows(sql, &params).await?.is_empty() {
             return Err(StoreError::Conflict("this secret is in use already".into()));
@@ -143,19 +149,19 @@ impl Engine {
     pub async fn key_by_hash(&self, hash: [u8; 32]) -> Result<Option<KeyAndAccount>, StoreError> {
         let sql = format!("SELECT {KEY}, {ACCOUNT} FROM key k JOIN account a ON a.id = k.account_id WHERE k.hash = $1");
         let rows = self.rows(&sql, &[&hash.as_slice()]).await?;
-        rows.first().map(rows::key_and_account).transpose()
+        rows.first().map(|r| rows::key_and_account(r, self.now())).transpose()
     }
 
     pub async fn keys(&self, account: AccountId) -> Result<Vec<Key>, StoreError> {
         let sql = format!("SELECT {KEY} FROM key k WHERE k.account_id = $1 ORDER BY k.id");
-        self.rows(&sql, &[&account.0.as_slice()]).await?.iter().map(rows::key).collect()
+        self.rows(&sql, &[&account.0.as_slice()]).await?.iter().map(|r| rows::key(r, self.now())).collect()
     }
 
     pub async fn revoke_key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
         let sql = "UPDATE key SET revoked_at = $2, changed_at = $2 WHERE id = $1 AND revoked_at IS NULL";
         self.rows(sql, &[&id.0.as_slice(), &self.now()]).await?;
         let sql = format!("SELECT {KEY} FROM key k WHERE k.id = $1");
-        self.rows(&sql, &[&id.0.as_slice()]).await?.first().map(rows::key).transpose()
+        self.rows(&sql, &[&id.0.as_slice()]).await?.first().map(|r| rows::key(r, self.now())).transpose()
     }
 
     pub async fn keys_changed_since(&self, since: i64) -> Result<Vec<KeyAndAccount>, StoreError> {
@@ -163,7 +169,7 @@ impl Engine {
             "SELECT {KEY}, {ACCOUNT} FROM key k JOIN account a ON a.id = k.account_id \
              WHERE k.changed_at >= $1 OR a.changed_at >= $1 ORDER BY k.id"
         );
-        self.rows(&sql, &[&since]).await?.iter().map(rows::key_and_account).collect()
+        self.rows(&sql, &[&since]).await?.iter().map(|r| rows::key_and_account(r, self.now())).collect()
     }
 
     pub async fn usage(&self, account: Option<AccountId>, page: Page) -> Result<Vec<UsageRow>, StoreError> {

@@ -80,7 +80,8 @@ impl Engine {
         let retention = i64::try_from(self.options.idem_retention.as_millis()).unwrap_or(i64::MAX);
         let before = now.saturating_sub(retention);
         let forgotten = self.rows("DELETE FROM idem WHERE at < $1 AND done = 1 RETURNING 1", &[&before]).await?;
-        Ok(Swept { expired, orphaned, forgotten: forgotten.len() as u64 })
+        let lapsed = self.lapse_due().await?;
+        Ok(Swept { expired, orphaned, forgotten: forgotten.len() as u64, lapsed })
     }
 
     /// Replicas with open holds whose beats we have seen stand still for too long.

@@ -7,12 +7,15 @@ use crate::account::{Account, Key, KeyAndAccount};
 use crate::call::{Counters, Ending, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
+use crate::limits::{Limits, Used};
 
 pub(super) const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.trial_available, a.paid_available, \
-     a.trial_held, a.paid_held, a.topped_up, a.groups, a.closed_at";
+     a.trial_held, a.paid_held, a.topped_up, a.groups, a.closed_at, a.day_limit, a.month_limit, a.day, a.day_used, a.month, \
+     a.month_used";
 pub(super) const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k.changed_at, k.expires_at, \
-     k.revoked_at, k.models, k.cidrs, k.cap, k.spent, k.held";
-const KEY_COLUMNS: usize = 14;
+     k.revoked_at, k.models, k.cidrs, k.cap, k.spent, k.held, k.day_limit, k.month_limit, k.day, k.day_used, k.month, \
+     k.month_used";
+const KEY_COLUMNS: usize = 20;
 pub(super) const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
      u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.input, u.cache_read, u.cache_write_5m, u.cache_write_1h, \
@@ -32,7 +35,20 @@ fn list(r: &Row, i: usize) -> Result<Option<Vec<String>>, StoreError> {
     Ok(text.and_then(|t| serde_json::from_str(t).ok()))
 }
 
-pub(super) fn account(r: &Row, at: usize) -> Result<Account, StoreError> {
+fn limit(r: &Row, i: usize) -> Result<Option<Money>, StoreError> {
+    Ok(r.try_get::<_, Option<i64>>(i)?.map(Money::from_nano))
+}
+
+pub(super) fn used(r: &Row, at: usize) -> Result<Used, StoreError> {
+    Ok(Used {
+        day_number: r.try_get(at)?,
+        day: money(r, at + 1)?,
+        month_number: r.try_get(at + 2)?,
+        month: money(r, at + 3)?,
+    })
+}
+
+pub(super) fn account(r: &Row, at: usize, now: i64) -> Result<Account, StoreError> {
     Ok(Account {
         id: AccountId(id(r, at)?),
         name: r.try_get(at + 1)?,
@@ -45,10 +61,12 @@ pub(super) fn account(r: &Row, at: usize) -> Result<Account, StoreError> {
         topped_up: r.try_get(at + 8)?,
         groups: list(r, at + 9)?.unwrap_or_default(),
         closed_at: r.try_get(at + 10)?,
+        limits: Limits { total: None, day: limit(r, at + 11)?, month: limit(r, at + 12)? },
+        used: used(r, at + 13)?.at(now),
     })
 }
 
-pub(super) fn key(r: &Row) -> Result<Key, StoreError> {
+pub(super) fn key(r: &Row, now: i64) -> Result<Key, StoreError> {
     let hash: &[u8] = r.try_get(2)?;
     Ok(Key {
         id: KeyId(id(r, 0)?),
@@ -62,14 +80,15 @@ pub(super) fn key(r: &Row) -> Result<Key, StoreError> {
         revoked_at: r.try_get(8)?,
         models: list(r, 9)?,
         cidrs: list(r, 10)?,
-        cap: r.try_get::<_, Option<i64>>(11)?.map(Money::from_nano),
+        limits: Limits { total: limit(r, 11)?, day: limit(r, 14)?, month: limit(r, 15)? },
         spent: money(r, 12)?,
         held: money(r, 13)?,
+        used: used(r, 16)?.at(now),
     })
 }
 
-pub(super) fn key_and_account(r: &Row) -> Result<KeyAndAccount, StoreError> {
-    Ok(KeyAndAccount { key: key(r)?, account: account(r, KEY_COLUMNS)? })
+pub(super) fn key_and_account(r: &Row, now: i64) -> Result<KeyAndAccount, StoreError> {
+    Ok(KeyAndAccount { key: key(r, now)?, account: account(r, KEY_COLUMNS, now)? })
 }
 
 pub(super) fn counters(r: &Row, at: usize) -> Result<Counters, StoreError> {

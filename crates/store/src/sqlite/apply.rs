@@ -1,6 +1,8 @@
 //! One group of operations as one transaction: entries and usage rows are inserted one by one with prepared
 //! statements, balances are updated once per account and key.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::ops::{CloseOp, CreditDone, HoldOp, Op, RefusalOp};
@@ -8,20 +10,24 @@ use crate::call::{Ending, UsageFacts};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::{self, Kind, Pots, op_id};
+use crate::limits::Used;
+use crate::lots::{self, CreditKey};
 use crate::price::KnownPrices;
 
 const HOLD: &str = "INSERT INTO entry (seq, op_id, kind, account_id, key_id, trial, paid, at, price_id, model, endpoint, \
-     expires_at, paid_only) VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+     expires_at, paid_only, lots) VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 const MOVE: &str = "INSERT INTO entry (seq, op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, \
-     reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+     reason, lots) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
 const USAGE: &str = "INSERT INTO usage (account_id, call_id, key_id, at, ended_at, endpoint, model, provider, \
      upstream_model, ending, reason, status, input, cache_read, cache_write_5m, cache_write_1h, image_input, \
      audio_input, output, reasoning, image_output, audio_output, calls, seconds, estimated, hold, charge, write_off, \
      price_id, raw_usage, attempts, first_byte_ms, tier) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
      ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33)";
 const ACCOUNT: &str = "UPDATE account SET trial_available = trial_available + ?2, paid_available = paid_available + ?3, \
-     trial_held = trial_held + ?4, paid_held = paid_held + ?5 WHERE id = ?1";
-const KEY: &str = "UPDATE key SET spent = spent + ?2, held = held + ?3 WHERE id = ?1";
+     trial_held = trial_held + ?4, paid_held = paid_held + ?5, day = coalesce(?6, day), \
+     day_used = coalesce(?7, day_used), month = coalesce(?8, month), month_used = coalesce(?9, month_used) WHERE id = ?1";
+const KEY: &str = "UPDATE key SET spent = spent + ?2, held = held + ?3, day = coalesce(?4, day), \
+     day_used = coalesce(?5, day_used), month = coalesce(?6, month), month_used = coalesce(?7, month_used) WHERE id = ?1";
 
 /// What an operation answers, beyond being durable.
 pub(super) enum Outcome {
@@ -35,12 +41,15 @@ pub(super) enum Outcome {
 pub(super) struct AccountDelta {
     pub available: Pots,
     pub held: Pots,
+    /// As it is after the last operation.
+    pub used: Option<Used>,
 }
 
 #[derive(Default)]
 pub(super) struct KeyDelta {
     pub spent: i64,
     pub held: i64,
+    pub used: Option<Used>,
 }
 
 /// Writes operations inside an open transaction; `flush` brings the balances along.
@@ -54,6 +63,8 @@ pub(super) struct Apply<'a> {
     next_seq: i64,
     pub(super) accounts: IdMap<AccountId, AccountDelta>,
     pub(super) keys: IdMap<KeyId, KeyDelta>,
+    /// What is free and what is held of trial credit that expires.
+    pub(super) lots: BTreeMap<(AccountId, CreditKey), (i64, i64)>,
     pub new_prices: Vec<[u8; 16]>,
     /// Holds opened (with their entry) and closed (`None`), for the watermark of open holds.
     pub holds: Vec<(CallId, Option<i64>)>,
@@ -70,6 +81,7 @@ impl<'a> Apply<'a> {
             next_seq,
             accounts: IdMap::default(),
             keys: IdMap::default(),
+            lots: BTreeMap::new(),
             new_prices: Vec::new(),
             holds: Vec::new(),
         })
@@ -88,6 +100,7 @@ impl<'a> Apply<'a> {
     pub fn discard(&mut self, (holds, prices): (usize, usize)) {
         self.accounts.clear();
         self.keys.clear();
+        self.lots.clear();
         self.holds.truncate(holds);
         self.new_prices.truncate(prices);
     }
@@ -115,6 +128,12 @@ impl<'a> Apply<'a> {
                 self.statement(sql)?.execute(params![id.0, at])?;
                 return Ok(Outcome::Done(Ok(())));
             }
+            Op::Limits(whose, limits, at, _) => return Ok(Outcome::Done(self.limits(*whose, limits, *at)?)),
+            Op::Lapse(lapse) => self.lapse(lapse)?,
+            Op::Recount(account, key, spent) => {
+                self.accounts.entry(*account).or_default().used = Some(spent.account);
+                self.keys.entry(*key).or_default().used = Some(spent.key);
+            }
             Op::Credit(credit, _) => return Ok(Outcome::Credit(self.credit(credit)?)),
             Op::ForgetIdem { before, .. } => {
                 let count = self.statement("DELETE FROM idem WHERE at < ?1 AND done = 1")?.execute(params![before])?;
@@ -127,13 +146,25 @@ impl<'a> Apply<'a> {
     pub fn flush(&mut self) -> rusqlite::Result<()> {
         let mut statement = self.statement(ACCOUNT)?;
         for (id, d) in self.accounts.drain() {
-            statement.execute(params![id.0, d.available.trial, d.available.paid, d.held.trial, d.held.paid])?;
+            let [day, day_used, month, month_used] = used_columns(d.used);
+            statement.execute(params![
+                id.0,
+                d.available.trial,
+                d.available.paid,
+                d.held.trial,
+                d.held.paid,
+                day,
+                day_used,
+                month,
+                month_used,
+            ])?;
         }
         let mut statement = self.statement(KEY)?;
         for (id, d) in self.keys.drain() {
-            statement.execute(params![id.0, d.spent, d.held])?;
+            let [day, day_used, month, month_used] = used_columns(d.used);
+            statement.execute(params![id.0, d.spent, d.held, day, day_used, month, month_used])?;
         }
-        Ok(())
+        self.flush_lots()
     }
 
     fn price(&mut self, price: &tollgate_catalog::Price) -> rusqlite::Result<()> {
@@ -162,7 +193,9 @@ impl<'a> Apply<'a> {
             h.endpoint,
             h.expires_at,
             h.paid_only,
+            lots::to_text(&h.lots),
         ])?;
+        self.hold_lots(h.account, &h.lots);
         if let Some(idem) = &h.idem {
             let sql = "INSERT OR REPLACE INTO idem (account_id, key_hash, fingerprint, call_id, at) \
                        VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -171,7 +204,10 @@ impl<'a> Apply<'a> {
         let account = self.accounts.entry(h.account).or_default();
         account.available = account.available.minus(h.pots);
         account.held = account.held.plus(h.pots);
-        self.keys.entry(h.key).or_default().held += h.pots.total();
+        account.used = Some(h.spent.account);
+        let key = self.keys.entry(h.key).or_default();
+        key.held += h.pots.total();
+        key.used = Some(h.spent.key);
         self.holds.push((h.call, Some(seq)));
         Ok(())
     }
@@ -227,9 +263,14 @@ impl<'a> Apply<'a> {
         let account = self.accounts.entry(c.account).or_default();
         account.available = account.available.minus(s.extend).plus(s.release.minus(s.take));
         account.held = account.held.minus(c.held);
+        account.used = Some(c.spent.account);
         let key = self.keys.entry(c.key).or_default();
         key.held -= c.held.total();
         key.spent += captured;
+        key.used = Some(c.spent.key);
+        for &(credit, free, held) in &c.lot_moves {
+            self.move_lot(c.account, credit, free, held);
+        }
         self.holds.push((c.call, None));
         Ok(())
     }
@@ -238,6 +279,7 @@ impl<'a> Apply<'a> {
         let seq = self.seq();
         // The usage row has the reason of ordinary endings; the ledger repeats it only where nothing was charged.
         let reason = (kind != Kind::Settle && !c.reason.is_empty()).then_some(c.reason.as_str());
+        let lots = if kind == Kind::Extend { lots::to_text(&c.extend_lots) } else { None };
         self.movement.execute(params![
             seq,
             op_id(&c.call.0, class),
@@ -250,6 +292,7 @@ impl<'a> Apply<'a> {
             take.paid,
             c.at,
             reason,
+            lots,
         ])?;
         Ok(())
     }
@@ -308,6 +351,14 @@ impl<'a> Apply<'a> {
             row.tier,
         ])?;
         Ok(())
+    }
+}
+
+/// Nothing where nothing changed.
+fn used_columns(used: Option<Used>) -> [Option<i64>; 4] {
+    match used {
+        Some(u) => [u.day_number, u.day.nano(), u.month_number, u.month.nano()].map(Some),
+        None => [None; 4],
     }
 }
 

@@ -2,24 +2,51 @@
 //! database knows whether its id was used before.
 
 use rusqlite::{OptionalExtension, params};
+use tollgate_catalog::Money;
 
 use super::apply::Apply;
 use super::ops::{CreditDone, CreditOp};
-use crate::account::{Account, CreditKind, Key, Pot};
+use crate::account::{Account, Credit, CreditKind, Key, Pot};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::{self, Kind, Pots, op_id};
+use crate::limits::Limits;
+use crate::lots::{self, Lot};
 
-const CREDIT: &str = "INSERT INTO entry (seq, op_id, kind, account_id, key_id, trial, paid, at, reference, actor, reason) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+const CREDIT: &str = "INSERT INTO entry (seq, op_id, kind, account_id, key_id, trial, paid, at, reference, actor, reason, \
+     expires_at, lots) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+const LOT: &str = "INSERT INTO trial_lot (account_id, credit, reference, expires_at, free) VALUES (?1, ?2, ?3, ?4, ?5)";
 
 impl Apply<'_> {
     pub(super) fn account(&mut self, a: &Account) -> rusqlite::Result<Result<(), StoreError>> {
-        let sql = "INSERT OR IGNORE INTO account (id, name, created_at, changed_at, groups) \
-                   VALUES (?1, ?2, ?3, ?3, ?4)";
+        let sql = "INSERT OR IGNORE INTO account (id, name, created_at, changed_at, groups, day_limit, month_limit) \
+                   VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6)";
         let groups = serde_json::to_string(&a.groups).unwrap_or_default();
-        self.statement(sql)?.execute(params![a.id.0, a.name, a.created_at, groups])?;
+        let limit = |limit: Option<Money>| limit.map(Money::nano);
+        let (day, month) = (limit(a.limits.day), limit(a.limits.month));
+        self.statement(sql)?.execute(params![a.id.0, a.name, a.created_at, groups, day, month])?;
         Ok(Ok(()))
+    }
+
+    pub(super) fn limits(
+        &mut self,
+        whose: Result<KeyId, AccountId>,
+        limits: &Limits,
+        at: i64,
+    ) -> rusqlite::Result<Result<(), StoreError>> {
+        let limit = |limit: Option<Money>| limit.map(Money::nano);
+        let (total, day, month) = (limit(limits.total), limit(limits.day), limit(limits.month));
+        let changed = match whose {
+            Ok(key) => {
+                let sql = "UPDATE key SET cap = ?2, day_limit = ?3, month_limit = ?4, changed_at = ?5 WHERE id = ?1";
+                self.statement(sql)?.execute(params![key.0, total, day, month, at])?
+            }
+            Err(account) => {
+                let sql = "UPDATE account SET day_limit = ?2, month_limit = ?3, changed_at = ?4 WHERE id = ?1";
+                self.statement(sql)?.execute(params![account.0, day, month, at])?
+            }
+        };
+        Ok(if changed == 1 { Ok(()) } else { Err(StoreError::NotFound("whose limits to change".into())) })
     }
 
     pub(super) fn key(&mut self, k: &Key) -> rusqlite::Result<Result<(), StoreError>> {
@@ -29,7 +56,8 @@ impl Apply<'_> {
         }
         let list = |l: &Option<Vec<String>>| l.as_ref().and_then(|l| serde_json::to_string(l).ok());
         let sql = "INSERT OR IGNORE INTO key (id, account_id, hash, prefix, name, created_at, changed_at, expires_at, \
-                   models, cidrs, cap) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10)";
+                   models, cidrs, cap, day_limit, month_limit) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         let made = self.statement(sql)?.execute(params![
             k.id.0,
             k.account.0,
@@ -40,7 +68,9 @@ impl Apply<'_> {
             k.expires_at,
             list(&k.models),
             list(&k.cidrs),
-            k.cap.map(|c| c.nano()),
+            k.limits.total.map(Money::nano),
+            k.limits.day.map(Money::nano),
+            k.limits.month.map(Money::nano),
         ])?;
         Ok(match made {
             0 => Err(StoreError::Conflict("this secret is in use already".into())),
@@ -68,7 +98,7 @@ impl Apply<'_> {
             if before != (c.account.0, amount, kind as i64) {
                 return Ok(Err(StoreError::Conflict("this id was used for another credit".into())));
             }
-            return Ok(Ok(CreditDone { applied: false, added: Pots::default(), unspent: None }));
+            return Ok(Ok(CreditDone { applied: false, added: Pots::default(), lot: None, unspent: None }));
         }
         let (pots, key) = match c.kind {
             CreditKind::Refund { call } => match self.refund(c.account, call, amount)? {
@@ -91,7 +121,13 @@ impl Apply<'_> {
             c.id,
             c.actor,
             c.reason,
+            c.expires_at,
+            lots::to_text(&op.taken_lots),
         ])?;
+        let lot = self.new_lot(c)?;
+        for &(credit, part) in &op.taken_lots {
+            self.move_lot(c.account, credit, -part, 0);
+        }
         if kind == Kind::TopUp && c.pot == Pot::Paid {
             let sql = "UPDATE account SET topped_up = 1, changed_at = ?2 WHERE id = ?1 AND topped_up = 0";
             self.statement(sql)?.execute(params![c.account.0, op.at])?;
@@ -101,7 +137,14 @@ impl Apply<'_> {
         if let Some(key) = key {
             self.keys.entry(key).or_default().spent -= amount;
         }
-        Ok(Ok(CreditDone { applied: true, added: pots, unspent: key.map(|k| (k, amount)) }))
+        Ok(Ok(CreditDone { applied: true, added: pots, lot, unspent: key.map(|k| (k, amount)) }))
+    }
+
+    fn new_lot(&mut self, c: &Credit) -> rusqlite::Result<Option<Lot>> {
+        let Some(expires_at) = c.expires_at else { return Ok(None) };
+        let (credit, free) = (ledger::credit_key(&c.id), c.amount.nano());
+        self.statement(LOT)?.execute(params![c.account.0, credit, c.id, expires_at, free])?;
+        Ok(Some(Lot { credit, reference: c.id.as_str().into(), expires_at, free, held: 0, lapses: 0 }))
     }
 
     fn refund(

@@ -4,16 +4,19 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::call::Counters;
 use crate::error::StoreError;
-use crate::ids::{AccountId, CallId};
+use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Pots;
 use crate::report::Report;
-use crate::verify::{Auditor, ChargeRow, EntryRow, QUESTIONS, show};
+use crate::verify::{Auditor, ChargeRow, ENTRY, EntryRow, QUESTIONS, UsedRow, show};
 
 pub(super) fn audit(conn: &Connection, now: i64) -> Result<Report, StoreError> {
     // Reads only; ending the transaction releases the snapshot.
     let snapshot = conn.unchecked_transaction()?;
     let mut auditor = Auditor::default();
+    let from = snapshot.query_row("SELECT value FROM meta WHERE name = 'limits_from'", [], |r| r.get(0)).optional()?;
+    auditor.terms.limits_from = from.unwrap_or(0);
     entries(&snapshot, &mut auditor)?;
+    terms(&snapshot, &mut auditor)?;
     charges(&snapshot, &mut auditor)?;
     for (invariant, question) in QUESTIONS {
         let mut asked = snapshot.prepare(question)?;
@@ -30,12 +33,10 @@ pub(super) fn audit(conn: &Connection, now: i64) -> Result<Report, StoreError> {
 }
 
 fn entries(conn: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> {
-    let mut all = conn.prepare(
-        "SELECT seq, kind, account_id, call_id, trial, paid, take_trial, take_paid, at, expires_at FROM entry ORDER BY seq",
-    )?;
+    let mut all = conn.prepare(&format!("SELECT {ENTRY} FROM entry ORDER BY seq"))?;
     let mut rows = all.query([])?;
     while let Some(r) = rows.next()? {
-        auditor.entry(&EntryRow {
+        let row = EntryRow {
             seq: r.get(0)?,
             kind: r.get(1)?,
             account: AccountId(r.get(2)?),
@@ -44,7 +45,31 @@ fn entries(conn: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> {
             take: Pots { trial: r.get(6)?, paid: r.get(7)? },
             at: r.get(8)?,
             expires_at: r.get(9)?,
-        });
+            key: r.get::<_, Option<[u8; 16]>>(10)?.map(KeyId),
+            paid_only: r.get::<_, Option<bool>>(11)?.unwrap_or(false),
+            lots: r.get(12)?,
+            credit: None,
+            settling: false,
+        };
+        auditor.entry(&row.identified(r.get_ref(13)?.as_blob().unwrap_or_default()));
+    }
+    Ok(())
+}
+
+/// Trial credit that expires, and what accounts and keys have used in their day and month.
+fn terms(conn: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> {
+    let mut lots = conn.prepare("SELECT account_id, credit, free, held FROM trial_lot")?;
+    let mut rows = lots.query([])?;
+    while let Some(r) = rows.next()? {
+        auditor.lot(AccountId(r.get(0)?), &r.get(1)?, r.get(2)?, r.get(3)?);
+    }
+    for table in ["account", "key"] {
+        let mut used = conn.prepare(&format!("SELECT id, day, day_used, month, month_used FROM {table}"))?;
+        let mut rows = used.query([])?;
+        while let Some(r) = rows.next()? {
+            let whose = if table == "key" { Ok(KeyId(r.get(0)?)) } else { Err(AccountId(r.get(0)?)) };
+            auditor.used(&UsedRow { whose, used: super::read::used(r, 1)? });
+        }
     }
     Ok(())
 }

@@ -7,12 +7,14 @@ use std::time::Instant;
 
 use tollgate_catalog::Money;
 
-use super::ops::{CloseOp, HoldOp, IdemEnd, Op, Open};
+use super::ops::{CloseOp, HoldOp, IdemEnd, LotMove, Op, Open, Spent};
 use crate::account::{Account, Key};
 use crate::call::{Close, Closed, Ending, Hold, HoldRefused, Idem};
 use crate::group::Group;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::{self, Pots};
+use crate::limits::{self, LimitKind, Limits, Used};
+use crate::lots::{Lots, Parts};
 
 /// Above this many queued operations new holds are refused: the database does not keep up.
 pub(super) const QUEUE_LIMIT: usize = 200_000;
@@ -21,13 +23,19 @@ pub(super) struct AccountBook {
     pub available: Pots,
     pub held: Pots,
     pub closed: bool,
+    pub topped_up: bool,
+    pub limits: Limits,
+    pub used: Used,
+    /// Trial credit that expires; part of the trial pots.
+    pub lots: Lots,
 }
 
 pub(super) struct KeyBook {
     pub account: AccountId,
-    pub cap: Option<i64>,
+    pub limits: Limits,
     pub spent: i64,
     pub held: i64,
+    pub used: Used,
 }
 
 pub(super) struct IdemBook {
@@ -128,6 +136,8 @@ impl Books {
         if self.queue.len() >= QUEUE_LIMIT || self.stop || self.open.contains_key(&hold.call) {
             return Decision::Refused(HoldRefused::Unavailable);
         }
+        let at = self.tick(now);
+        self.lapse(hold.account, at);
         let (Some(account), Some(key)) = (self.accounts.get_mut(&hold.account), self.keys.get_mut(&hold.key)) else {
             return Decision::Unknown;
         };
@@ -140,11 +150,15 @@ impl Books {
         {
             return repeated(known, idem);
         }
-        let pots = match reserve(account, key, hold.amount.nano(), hold.paid_only) {
-            Ok(pots) => pots,
+        if account.topped_up && !hold.topped_up {
+            return Decision::Refused(HoldRefused::ToppedUp);
+        }
+        let Reserved { pots, lots, spent } = match reserve(account, key, hold.amount.nano(), hold.paid_only, at) {
+            Ok(reserved) => reserved,
             Err(refused) => return Decision::Refused(refused),
         };
-        let at = self.tick(now);
+        let mut counted = Used::default();
+        counted.add(at, pots.total());
         let model = std::mem::take(&mut hold.model);
         self.open.insert(
             hold.call,
@@ -152,6 +166,8 @@ impl Books {
                 account: hold.account,
                 key: hold.key,
                 held: pots,
+                lots: lots.clone(),
+                counted,
                 extended: None,
                 paid_only: hold.paid_only,
                 at,
@@ -167,6 +183,8 @@ impl Books {
             account: hold.account,
             key: hold.key,
             pots,
+            lots,
+            spent,
             price: hold.price.clone(),
             model,
             endpoint: hold.endpoint,
@@ -190,10 +208,16 @@ impl Books {
         let settlement = ledger::settle(open.held, account.available, charge, open.paid_only);
         account.available = account.available.minus(settlement.extend).plus(settlement.release.minus(settlement.take));
         account.held = account.held.minus(open.held);
+        let (extend_lots, lot_moves) =
+            close_lots(&mut account.lots, &open.lots, settlement.extend.trial, settlement.take.trial);
         let captured = settlement.take.total();
+        account.used.close(&open.counted, open.held.total(), captured);
+        let mut spent = Spent { account: account.used, ..Spent::default() };
         if let Some(key) = self.keys.get_mut(&open.key) {
             key.held -= open.held.total();
             key.spent = key.spent.saturating_add(captured);
+            key.used.close(&open.counted, open.held.total(), captured);
+            spent.key = key.used;
         }
         let keep = captured > 0 || close.reply.is_some() || close.ending == Ending::Answered;
         let at = self.tick(now);
@@ -206,6 +230,9 @@ impl Books {
             reason: close.reason,
             held: open.held,
             settlement,
+            extend_lots,
+            lot_moves,
+            spent,
             price_id: price_id.unwrap_or(open.price_id),
             row: close.row,
             idem: open.idem.map(|key_hash| IdemEnd { key_hash, keep, reply: close.reply }),
@@ -214,6 +241,8 @@ impl Books {
             known.state = if keep { IdemState::Done } else { IdemState::Free };
             known.op = op;
         }
+        // What went back to credit past its time is gone in the same group.
+        self.lapse(open.account, at);
         let closed = Closed {
             captured: Money::from_nano(captured),
             write_off: Money::from_nano(settlement.write_off),
@@ -232,21 +261,46 @@ impl Books {
     }
 }
 
+/// Money set aside: from which pots and lots, and what counts in the day and month now.
+pub(super) struct Reserved {
+    pub pots: Pots,
+    pub lots: Parts,
+    pub spent: Spent,
+}
+
 /// Sets money aside, for a hold or for more of one, or says why not.
 pub(super) fn reserve(
     account: &mut AccountBook,
     key: &mut KeyBook,
     amount: i64,
     paid_only: bool,
-) -> Result<Pots, HoldRefused> {
-    if key.cap.is_some_and(|cap| key.spent.saturating_add(key.held).saturating_add(amount) > cap) {
-        return Err(HoldRefused::KeyCap);
-    }
+    at: i64,
+) -> Result<Reserved, HoldRefused> {
+    let kinds = (LimitKind::KeyDay, LimitKind::KeyMonth);
+    let total = key.spent.saturating_add(key.held);
+    limits::check(&key.limits, kinds, total, &key.used, at, amount).map_err(HoldRefused::Limit)?;
+    let kinds = (LimitKind::AccountDay, LimitKind::AccountMonth);
+    limits::check(&account.limits, kinds, 0, &account.used, at, amount).map_err(HoldRefused::Limit)?;
     let pots = ledger::split_hold(account.available, amount, paid_only).ok_or(HoldRefused::Insufficient)?;
     account.available = account.available.minus(pots);
     account.held = account.held.plus(pots);
+    account.used.add(at, amount);
     key.held += amount;
-    Ok(pots)
+    key.used.add(at, amount);
+    let spent = Spent { account: account.used, key: key.used };
+    Ok(Reserved { pots, lots: account.lots.hold(pots.trial), spent })
+}
+
+/// Ends what a hold took from lots, after it was extended by `more` of trial money and cost `spent` of it: where
+/// the extension came from, and what moved in all.
+fn close_lots(lots: &mut Lots, held: &[([u8; 16], i64)], more: i64, spent: i64) -> (Parts, Vec<LotMove>) {
+    let extension = lots.hold(more);
+    let all: Parts = held.iter().chain(&extension).copied().collect();
+    let back = lots.close(&all, spent);
+    let moves = held.iter().map(|&(credit, part)| (credit, 0, -part));
+    let moves = moves.chain(extension.iter().map(|&(credit, part)| (credit, -part, 0)));
+    let moves = moves.chain(back.iter().map(|&(credit, part)| (credit, part, 0))).collect();
+    (extension, moves)
 }
 
 fn repeated(known: &IdemBook, idem: &Idem) -> Decision {
@@ -260,17 +314,27 @@ fn repeated(known: &IdemBook, idem: &Idem) -> Decision {
 }
 
 impl AccountBook {
-    pub fn of(account: &Account) -> Self {
+    pub fn of(account: &Account, lots: Lots) -> Self {
         Self {
             available: Pots { trial: account.trial_available.nano(), paid: account.paid_available.nano() },
             held: Pots { trial: account.trial_held.nano(), paid: account.paid_held.nano() },
             closed: account.closed_at.is_some(),
+            topped_up: account.topped_up,
+            limits: account.limits,
+            used: account.used,
+            lots,
         }
     }
 }
 
 impl KeyBook {
     pub fn of(key: &Key) -> Self {
-        Self { account: key.account, cap: key.cap.map(Money::nano), spent: key.spent.nano(), held: key.held.nano() }
+        Self {
+            account: key.account,
+            limits: key.limits,
+            spent: key.spent.nano(),
+            held: key.held.nano(),
+            used: key.used,
+        }
     }
 }

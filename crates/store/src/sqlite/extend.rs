@@ -9,12 +9,13 @@ use tokio::time::Instant;
 use tollgate_catalog::Money;
 
 use super::apply::Apply;
-use super::books::{Books, QUEUE_LIMIT, reserve};
+use super::books::{Books, QUEUE_LIMIT, Reserved, reserve};
 use super::ops::{ExtendOp, Op};
 use super::{Engine, lock};
 use crate::call::{Extend, HoldRefused};
 use crate::group::{Group, Held, HeldWait};
 use crate::ledger::{Kind, Pots, extend_op_id};
+use crate::lots;
 
 impl Engine {
     #[expect(clippy::unused_async, reason = "the verb waits on the other engine")]
@@ -51,16 +52,27 @@ impl Books {
         if self.queue.len() >= QUEUE_LIMIT || self.stop {
             return Err(HoldRefused::Unavailable);
         }
+        let at = self.tick(now);
+        self.lapse(extend.account, at);
         let (Some(account), Some(key)) = (self.accounts.get_mut(&extend.account), self.keys.get_mut(&key_id)) else {
             return Err(HoldRefused::NoAccount);
         };
-        let pots = reserve(account, key, extend.more.nano(), paid_only)?;
-        let at = self.tick(now);
-        let op = ExtendOp { call: extend.call, account: extend.account, key: key_id, step: extend.step, pots, at };
-        let op = self.push(Op::Extend(Box::new(op)));
+        let Reserved { pots, lots, spent } = reserve(account, key, extend.more.nano(), paid_only, at)?;
+        let op = self.push(Op::Extend(Box::new(ExtendOp {
+            call: extend.call,
+            account: extend.account,
+            key: key_id,
+            step: extend.step,
+            pots,
+            lots: lots.clone(),
+            spent,
+            at,
+        })));
         let group = self.group.clone();
         let open = self.open.get_mut(&extend.call).ok_or(HoldRefused::NotOpen)?;
         open.held = open.held.plus(pots);
+        open.lots.extend(lots);
+        open.counted.add(at, pots.total());
         open.extended = Some((extend.step, op, group.clone()));
         Ok((open.held, op, group))
     }
@@ -81,11 +93,16 @@ impl Apply<'_> {
             0,
             e.at,
             None::<&str>,
+            lots::to_text(&e.lots),
         ])?;
+        self.hold_lots(e.account, &e.lots);
         let account = self.accounts.entry(e.account).or_default();
         account.available = account.available.minus(e.pots);
         account.held = account.held.plus(e.pots);
-        self.keys.entry(e.key).or_default().held += e.pots.total();
+        account.used = Some(e.spent.account);
+        let key = self.keys.entry(e.key).or_default();
+        key.held += e.pots.total();
+        key.used = Some(e.spent.key);
         Ok(())
     }
 }

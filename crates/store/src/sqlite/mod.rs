@@ -6,13 +6,16 @@ mod apply_records;
 mod audit;
 mod books;
 mod calls;
+mod events;
 mod extend;
+mod limiting;
 mod open;
 mod ops;
 mod read;
 mod records;
 mod recover;
 mod refused;
+mod trial;
 mod writer;
 
 use std::fs::File;
@@ -22,6 +25,7 @@ use std::thread::JoinHandle;
 
 use tollgate_catalog::Money;
 
+use crate::account::{CreditKind, Pot};
 use crate::group::Group;
 use crate::ids::Maker;
 use crate::journal::Journal;
@@ -136,6 +140,14 @@ impl Shared {
                 // What was taken in advance is given back first, then what really happened is booked.
                 account.available = account.available.plus(op.taken);
                 account.available = account.available.plus(done.map_or(Pots::default(), |d| d.added));
+                if done.is_none_or(|d| !d.applied) {
+                    account.lots.give_back(&op.taken_lots);
+                }
+                if let Some(lot) = done.and_then(|d| d.lot.clone()) {
+                    account.lots.add(lot);
+                }
+                let paid = op.credit.kind == CreditKind::TopUp && op.credit.pot == Pot::Paid;
+                account.topped_up |= paid && done.is_some();
             }
             if let Some((key, amount)) = done.and_then(|d| d.unspent)
                 && let Some(key) = books.keys.get_mut(&key)

@@ -15,12 +15,14 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, IdMap, KeyId, Maker};
 use crate::journal::Journal;
 use crate::ledger::{Kind, Pots};
+use crate::limits::Used;
+use crate::lots;
 use crate::report::Recovered;
 use crate::world::{Options, Place, World};
 
 const FILE: &str = "tollgate.db";
 /// Migrations in order; the schema version is how many have run. Never change one that was released.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("migrations/accounts.sql")];
 
 impl Engine {
     pub async fn open(place: &Place, options: Options, world: World) -> Result<(Arc<Self>, Recovered), StoreError> {
@@ -103,32 +105,42 @@ fn load(conn: &Connection) -> Result<(Books, IdMap<CallId, i64>, i64), StoreErro
         .query_row("SELECT value FROM meta WHERE name = 'oldest_open_seq'", [], |r| r.get(0))
         .optional()?
         .unwrap_or(0);
+    let limits_from: i64 =
+        conn.query_row("SELECT value FROM meta WHERE name = 'limits_from'", [], |r| r.get(0)).optional()?.unwrap_or(0);
     let mut books = Books::new(last_at);
     let mut seqs = IdMap::default();
     let mut entries = conn.prepare(
         "SELECT seq, kind, call_id, account_id, key_id, trial, paid, at, price_id, model, endpoint, expires_at, \
-         paid_only FROM entry WHERE seq >= ?1 ORDER BY seq",
+         paid_only, lots FROM entry WHERE seq >= ?1 ORDER BY seq",
     )?;
     let mut rows = entries.query(params![watermark])?;
     while let Some(r) = rows.next()? {
         let call = r.get::<_, Option<[u8; 16]>>(2)?.map(CallId);
         let (Some(kind), Some(call)) = (Kind::from_code(r.get(1)?), call) else { continue };
         let pots = Pots { trial: r.get(5)?, paid: r.get(6)? };
+        let lots = lots::from_text(r.get::<_, Option<String>>(13)?.as_deref());
+        let at: i64 = r.get(7)?;
+        let counts = r.get::<_, i64>(0)? >= limits_from;
         match kind {
             Kind::Hold => {
-                let open = Open {
+                let mut open = Open {
                     account: AccountId(r.get(3)?),
                     key: KeyId(r.get(4)?),
                     held: pots,
+                    lots,
+                    counted: Used::default(),
                     extended: None,
                     paid_only: r.get(12)?,
-                    at: r.get(7)?,
+                    at,
                     expires_at: r.get(11)?,
                     price_id: r.get(8)?,
                     model: r.get(9)?,
                     endpoint: r.get::<_, String>(10)?.into(),
                     idem: None,
                 };
+                if counts {
+                    open.counted.add(at, pots.total());
+                }
                 books.open.insert(call, open);
                 seqs.insert(call, r.get(0)?);
             }
@@ -139,9 +151,13 @@ fn load(conn: &Connection) -> Result<(Books, IdMap<CallId, i64>, i64), StoreErro
             Kind::Extend => {
                 if let Some(open) = books.open.get_mut(&call) {
                     open.held = open.held.plus(pots);
+                    open.lots.extend(lots);
+                    if counts {
+                        open.counted.add(at, pots.total());
+                    }
                 }
             }
-            Kind::WriteOff | Kind::TopUp | Kind::Adjust | Kind::Refund | Kind::Reopen => {}
+            Kind::WriteOff | Kind::TopUp | Kind::Adjust | Kind::Refund | Kind::Lapse | Kind::Reopen => {}
         }
     }
     load_owners(conn, &mut books)?;
@@ -154,7 +170,8 @@ fn load_owners(conn: &Connection, books: &mut Books) -> Result<(), StoreError> {
         if !books.accounts.contains_key(&open.account)
             && let Some(found) = read::account(conn, open.account)?
         {
-            books.accounts.insert(open.account, AccountBook::of(&found));
+            let lots = read::lots(conn, open.account)?;
+            books.accounts.insert(open.account, AccountBook::of(&found, lots));
         }
         if !books.keys.contains_key(&open.key)
             && let Some(found) = read::key(conn, open.key)?

@@ -13,6 +13,8 @@ use crate::error::StoreError;
 use crate::group::Group;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::{Pots, Settlement};
+use crate::limits::{Limits, Used};
+use crate::lots::{CreditKey, Lapse, Lot, Parts};
 
 pub(super) enum Op {
     Hold(Box<HoldOp>),
@@ -22,8 +24,16 @@ pub(super) enum Op {
     Account(Box<Account>, Reply<()>),
     Key(Box<Key>, Reply<()>),
     Revoke(KeyId, i64, Reply<()>),
+    /// New limits of a key, or of an account.
+    Limits(Result<KeyId, AccountId>, Limits, i64, Reply<()>),
+    Lapse(Box<LapseOp>),
+    /// What counts in the day and month, after an operation was taken back.
+    Recount(AccountId, KeyId, Spent),
     Credit(Box<CreditOp>, Reply<CreditDone>),
-    ForgetIdem { before: i64, reply: Reply<u64> },
+    ForgetIdem {
+        before: i64,
+        reply: Reply<u64>,
+    },
 }
 
 impl Op {
@@ -39,6 +49,16 @@ impl Op {
     }
 }
 
+/// What counts in the current day and month once an operation is done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spent {
+    pub account: Used,
+    pub key: Used,
+}
+
+/// What an operation moves in a lot of trial credit: (credit, free, held).
+pub(super) type LotMove = (CreditKey, i64, i64);
+
 /// Where the outcome goes after the commit.
 pub(super) type Reply<T> = Option<oneshot::Sender<Result<T, StoreError>>>;
 
@@ -47,6 +67,8 @@ pub(super) struct HoldOp {
     pub account: AccountId,
     pub key: KeyId,
     pub pots: Pots,
+    pub lots: Parts,
+    pub spent: Spent,
     pub price: Arc<Price>,
     pub model: String,
     pub endpoint: &'static str,
@@ -62,6 +84,8 @@ pub(super) struct ExtendOp {
     pub key: KeyId,
     pub step: u32,
     pub pots: Pots,
+    pub lots: Parts,
+    pub spent: Spent,
     pub at: i64,
 }
 
@@ -75,6 +99,10 @@ pub(super) struct CloseOp {
     pub reason: String,
     pub held: Pots,
     pub settlement: Settlement,
+    /// Of the settlement's own extension.
+    pub extend_lots: Parts,
+    pub lot_moves: Vec<LotMove>,
+    pub spent: Spent,
     pub price_id: [u8; 16],
     pub row: UsageFacts,
     pub idem: Option<IdemEnd>,
@@ -102,13 +130,23 @@ pub(super) struct CreditOp {
     pub at: i64,
     /// Taken from the books in memory already (a negative adjustment); given back if it was applied before.
     pub taken: Pots,
+    pub taken_lots: Parts,
+}
+
+/// Trial credit of an account that has expired.
+pub(super) struct LapseOp {
+    pub account: AccountId,
+    pub at: i64,
+    pub lapses: Vec<Lapse>,
 }
 
 /// What a credit did.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct CreditDone {
     pub applied: bool,
     pub added: Pots,
+    /// It will expire.
+    pub lot: Option<Lot>,
     /// Spending given back to a key by a refund.
     pub unspent: Option<(KeyId, i64)>,
 }
@@ -119,6 +157,10 @@ pub(super) struct Open {
     pub key: KeyId,
     /// The hold and its extensions.
     pub held: Pots,
+    /// Where its trial money comes from, as far as that expires.
+    pub lots: Parts,
+    /// What of it counts in which day and month.
+    pub counted: Used,
     /// The last extension of this process: its step, operation and group.
     pub extended: Option<(u32, u64, Arc<Group>)>,
     pub paid_only: bool,

@@ -12,6 +12,8 @@ use crate::account::{Account, Key, KeyAndAccount};
 use crate::call::{Counters, Ending, Page, StoredReply, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
+use crate::limits::{Limits, Used};
+use crate::lots::{Lot, Lots};
 
 /// So many reads at a time; more wait.
 const READERS: usize = 4;
@@ -177,16 +179,33 @@ pub(super) fn account(c: &Connection, id: AccountId) -> rusqlite::Result<Option<
     c.prepare_cached(&sql)?.query_row(params![id.0], |r| read_account(r, 0)).optional()
 }
 
+pub(super) fn lots(c: &Connection, id: AccountId) -> rusqlite::Result<Lots> {
+    let sql = "SELECT credit, reference, expires_at, free, held, lapses FROM trial_lot \
+               WHERE account_id = ?1 AND free + held > 0";
+    let mut statement = c.prepare_cached(sql)?;
+    let rows = statement.query_map(params![id.0], |r| {
+        Ok(Lot {
+            credit: r.get(0)?,
+            reference: r.get::<_, String>(1)?.into(),
+            expires_at: r.get(2)?,
+            free: r.get(3)?,
+            held: r.get(4)?,
+            lapses: r.get(5)?,
+        })
+    })?;
+    Ok(Lots::new(rows.collect::<Result<Vec<_>, _>>()?))
+}
+
 pub(super) fn key(c: &Connection, id: KeyId) -> rusqlite::Result<Option<Key>> {
     let sql = format!("SELECT {KEY} FROM key k WHERE k.id = ?1");
     c.prepare_cached(&sql)?.query_row(params![id.0], |r| read_key(r, 0)).optional()
 }
 
 const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.trial_available, a.paid_available, a.trial_held, \
-     a.paid_held, a.topped_up, a.groups, a.closed_at";
+     a.paid_held, a.topped_up, a.groups, a.closed_at, a.day_limit, a.month_limit, a.day, a.day_used, a.month, a.month_used";
 const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k.changed_at, k.expires_at, k.revoked_at, \
-     k.models, k.cidrs, k.cap, k.spent, k.held";
-const KEY_COLUMNS: usize = 14;
+     k.models, k.cidrs, k.cap, k.spent, k.held, k.day_limit, k.month_limit, k.day, k.day_used, k.month, k.month_used";
+const KEY_COLUMNS: usize = 20;
 const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
      u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.input, u.cache_read, u.cache_write_5m, u.cache_write_1h, \
@@ -195,6 +214,14 @@ const USAGE_COLUMNS: usize = 33;
 
 fn money(r: &Row<'_>, i: usize) -> rusqlite::Result<Money> {
     r.get(i).map(Money::from_nano)
+}
+
+fn limit(r: &Row<'_>, i: usize) -> rusqlite::Result<Option<Money>> {
+    Ok(r.get::<_, Option<i64>>(i)?.map(Money::from_nano))
+}
+
+pub(super) fn used(r: &Row<'_>, at: usize) -> rusqlite::Result<Used> {
+    Ok(Used { day_number: r.get(at)?, day: money(r, at + 1)?, month_number: r.get(at + 2)?, month: money(r, at + 3)? })
 }
 
 fn list(r: &Row<'_>, i: usize) -> rusqlite::Result<Option<Vec<String>>> {
@@ -215,6 +242,8 @@ fn read_account(r: &Row<'_>, at: usize) -> rusqlite::Result<Account> {
         topped_up: r.get(at + 8)?,
         groups: list(r, at + 9)?.unwrap_or_default(),
         closed_at: r.get(at + 10)?,
+        limits: Limits { total: None, day: limit(r, at + 11)?, month: limit(r, at + 12)? },
+        used: used(r, at + 13)?,
     })
 }
 
@@ -231,9 +260,10 @@ fn read_key(r: &Row<'_>, at: usize) -> rusqlite::Result<Key> {
         revoked_at: r.get(at + 8)?,
         models: list(r, at + 9)?,
         cidrs: list(r, at + 10)?,
-        cap: r.get::<_, Option<i64>>(at + 11)?.map(Money::from_nano),
+        limits: Limits { total: limit(r, at + 11)?, day: limit(r, at + 14)?, month: limit(r, at + 15)? },
         spent: money(r, at + 12)?,
         held: money(r, at + 13)?,
+        used: used(r, at + 16)?,
     })
 }
 

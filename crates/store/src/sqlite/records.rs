@@ -13,7 +13,9 @@ use crate::account::{Account, Credit, CreditKind, Credited, Key, KeyAndAccount, 
 use crate::call::{Page, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
-use crate::ledger::Pots;
+use crate::ledger::{self, Pots};
+use crate::limits::{Limits, Used};
+use crate::lots::Parts;
 use crate::report::{Report, Swept};
 
 impl Engine {
@@ -46,6 +48,8 @@ impl Engine {
             topped_up: false,
             groups: new.groups,
             closed_at: None,
+            limits: Limits { total: None, ..new.limits },
+            used: Used::default(),
         };
         self.ask(|reply| Op::Account(Box::new(account), reply)).await?;
         self.account(id).await?.ok_or_else(|| StoreError::broken("a new account is gone"))
@@ -68,15 +72,19 @@ impl Engine {
             account.paid_available = Money::from_nano(book.available.paid);
             account.trial_held = Money::from_nano(book.held.trial);
             account.paid_held = Money::from_nano(book.held.paid);
+            (account.topped_up, account.limits, account.used) = (book.topped_up, book.limits, book.used);
         }
+        account.used = account.used.at(self.now());
         account
     }
 
-    fn with_live_spending(&self, mut key: Key) -> Key {
+    pub(super) fn with_live_spending(&self, mut key: Key) -> Key {
         if let Some(book) = lock(&self.shared.books).keys.get(&key.id) {
             key.spent = Money::from_nano(book.spent);
             key.held = Money::from_nano(book.held);
+            (key.limits, key.used) = (book.limits, book.used);
         }
+        key.used = key.used.at(self.now());
         key
     }
 
@@ -85,10 +93,8 @@ impl Engine {
     }
 
     pub async fn credit(&self, credit: Credit) -> Result<Credited, StoreError> {
-        let amount = credit.amount.nano();
-        if amount == 0 || (amount < 0 && credit.kind != CreditKind::Adjust) {
-            return Err(StoreError::Conflict("the amount must be above zero".into()));
-        }
+        let now = self.now();
+        credit.check(now)?;
         let id = credit.account;
         // A refund gives spending back to the key; the books must know the key before the database changes.
         let key = match credit.kind {
@@ -101,34 +107,37 @@ impl Engine {
         if let Some(key) = key {
             self.load_key(key).await?;
         }
-        let taken = self.take_in_advance(&credit)?;
-        let at = {
-            let now = self.now();
-            lock(&self.shared.books).tick(now)
+        let op = match self.take_in_advance(credit, now)? {
+            Ok(op) => op,
+            // Too much to take, unless it was taken before.
+            Err(op) if self.readers.entry_exists(ledger::credit_op_id(&op.credit.id)).await? => op,
+            Err(_) => return Err(StoreError::Conflict("the adjustment is above the available balance".into())),
         };
-        let op = CreditOp { credit, at, taken };
         let done = self.ask(|reply| Op::Credit(Box::new(op), reply)).await?;
         let account = self.account(id).await?.ok_or_else(|| StoreError::broken("an account is gone"))?;
         Ok(Credited { applied: done.applied, account })
     }
 
     /// Money that an adjustment takes away must not be spent by a hold in the meantime.
-    fn take_in_advance(&self, credit: &Credit) -> Result<Pots, StoreError> {
+    fn take_in_advance(&self, credit: Credit, now: i64) -> Result<Result<CreditOp, CreditOp>, StoreError> {
         let wanted = (-credit.amount.nano()).max(0);
         let taken = match credit.pot {
             Pot::Trial => Pots { trial: wanted, paid: 0 },
             Pot::Paid => Pots { trial: 0, paid: wanted },
         };
         let mut books = lock(&self.shared.books);
+        let at = books.tick(now);
+        books.lapse(credit.account, at);
         let Some(account) = books.accounts.get_mut(&credit.account) else {
             return Err(StoreError::NotFound(credit.account.to_string()));
         };
         let left = account.available.minus(taken);
         if left.trial < 0 || left.paid < 0 {
-            return Err(StoreError::Conflict("the adjustment is above the available balance".into()));
+            return Ok(Err(CreditOp { credit, at, taken: Pots::default(), taken_lots: Parts::new() }));
         }
         account.available = left;
-        Ok(taken)
+        let taken_lots = account.lots.take(taken.trial);
+        Ok(Ok(CreditOp { credit, at, taken, taken_lots }))
     }
 
     pub async fn create_key(&self, new: NewKey, secret: &str) -> Result<Key, StoreError> {
@@ -145,9 +154,10 @@ impl Engine {
             revoked_at: None,
             models: new.models,
             cidrs: new.cidrs,
-            cap: new.cap,
+            limits: new.limits,
             spent: Money::ZERO,
             held: Money::ZERO,
+            used: Used::default().at(now),
         };
         let made = key.clone();
         self.ask(|reply| Op::Key(Box::new(key), reply)).await?;
@@ -189,17 +199,17 @@ impl Engine {
         Ok(self.load_account(account).await? && self.load_key(key).await?)
     }
 
-    async fn load_account(&self, id: AccountId) -> Result<bool, StoreError> {
+    pub(super) async fn load_account(&self, id: AccountId) -> Result<bool, StoreError> {
         if lock(&self.shared.books).accounts.contains_key(&id) {
             return Ok(true);
         }
-        let Some(found) = self.readers.account(id).await? else { return Ok(false) };
+        let Some((found, lots)) = self.readers.account_with_lots(id).await? else { return Ok(false) };
         // Nothing can be under way for an account the books do not know, so what was read is current.
-        lock(&self.shared.books).accounts.entry(id).or_insert_with(|| AccountBook::of(&found));
+        lock(&self.shared.books).accounts.entry(id).or_insert_with(|| AccountBook::of(&found, lots));
         Ok(true)
     }
 
-    async fn load_key(&self, id: KeyId) -> Result<bool, StoreError> {
+    pub(super) async fn load_key(&self, id: KeyId) -> Result<bool, StoreError> {
         if lock(&self.shared.books).keys.contains_key(&id) {
             return Ok(true);
         }
@@ -218,7 +228,8 @@ impl Engine {
         let retention = i64::try_from(self.options.idem_retention.as_millis()).unwrap_or(i64::MAX);
         let before = now.saturating_sub(retention);
         let forgotten = self.ask(|reply| Op::ForgetIdem { before, reply }).await?;
-        Ok(Swept { expired, orphaned: 0, forgotten })
+        let lapsed = self.lapse_due().await?;
+        Ok(Swept { expired, orphaned: 0, forgotten, lapsed })
     }
 
     /// One process owns the file: there is nobody to tell.

@@ -3,9 +3,11 @@
 
 use super::apply::{Apply, Outcome};
 use super::books::{Books, IdemState};
-use super::ops::{Op, RefusalOp};
+use super::ops::{Op, RefusalOp, Spent};
 use super::writer::is_refusal;
-use crate::ids::{CallId, IdMap};
+use crate::ids::{AccountId, CallId, IdMap, KeyId};
+use crate::ledger::Pots;
+use crate::limits::Used;
 
 /// What of a call is not in the database.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,33 +58,65 @@ impl Books {
                 if let Some(account) = self.accounts.get_mut(&open.account) {
                     account.available = account.available.plus(open.held);
                     account.held = account.held.minus(open.held);
+                    account.lots.close(&open.lots, 0);
+                    account.used.close(&open.counted, open.held.total(), 0);
                 }
                 if let Some(key) = self.keys.get_mut(&open.key) {
                     key.held -= open.held.total();
+                    key.used.close(&open.counted, open.held.total(), 0);
                 }
+                self.recount(op.account, op.key);
             }
             Op::Extend(op) => {
                 let Some(open) = self.open.get_mut(&op.call) else { return };
                 refused.remove(&op.call);
+                let (counted, total) = (counted(op.at, op.pots), op.pots.total());
                 open.held = open.held.minus(op.pots);
+                open.lots.retain(|part| !op.lots.contains(part));
+                open.counted.close(&counted, total, 0);
                 if let Some(account) = self.accounts.get_mut(&op.account) {
                     account.available = account.available.plus(op.pots);
                     account.held = account.held.minus(op.pots);
+                    account.lots.close(&op.lots, 0);
+                    account.used.close(&counted, total, 0);
                 }
                 if let Some(key) = self.keys.get_mut(&op.key) {
-                    key.held -= op.pots.total();
+                    key.held -= total;
+                    key.used.close(&counted, total, 0);
                 }
+                self.recount(op.account, op.key);
             }
             Op::Close(op) if refused.remove(&op.call) == Some(Refused::Hold) => {
                 let taken = op.settlement.take;
+                let counted = counted(op.at, taken);
                 if let Some(account) = self.accounts.get_mut(&op.account) {
                     account.available = account.available.plus(taken);
+                    for &(credit, free, held) in &op.lot_moves {
+                        account.lots.shift(credit, -free - held, 0);
+                    }
+                    account.used.close(&counted, taken.total(), 0);
                 }
                 if let Some(key) = self.keys.get_mut(&op.key) {
                     key.spent -= taken.total();
+                    key.used.close(&counted, taken.total(), 0);
                 }
+                self.recount(op.account, op.key);
             }
             _ => {}
         }
     }
+
+    /// Brings what the database says is used in line with the books.
+    fn recount(&mut self, account: AccountId, key: KeyId) {
+        let (Some(of_account), Some(of_key)) = (self.accounts.get(&account), self.keys.get(&key)) else { return };
+        let spent = Spent { account: of_account.used, key: of_key.used };
+        self.push(Op::Recount(account, key, spent));
+    }
+}
+
+/// What an amount counts in its day and month.
+fn counted(at: i64, pots: Pots) -> Used {
+    let mut used = Used::default();
+    used.add(at, pots.total());
+    used
 }

@@ -278,14 +278,17 @@ fn answer(op: Op, outcome: Outcome) {
     }
     let refused = || StoreError::broken("the database refused the operation");
     match (op, outcome) {
-        (Op::Account(_, reply) | Op::Key(_, reply) | Op::Revoke(_, _, reply), Outcome::Done(value)) => {
-            send(reply, value);
+        (
+            Op::Account(_, reply) | Op::Key(_, reply) | Op::Revoke(_, _, reply) | Op::Limits(_, _, _, reply),
+            Outcome::Done(value),
+        ) => send(reply, value),
+        (Op::Account(_, reply) | Op::Key(_, reply) | Op::Revoke(_, _, reply) | Op::Limits(_, _, _, reply), _) => {
+            send(reply, Err(refused()));
         }
-        (Op::Account(_, reply) | Op::Key(_, reply) | Op::Revoke(_, _, reply), _) => send(reply, Err(refused())),
         (Op::Credit(_, reply), Outcome::Credit(value)) => send(reply, value),
         (Op::Credit(_, reply), _) => send(reply, Err(refused())),
         (Op::ForgetIdem { reply, .. }, Outcome::Count(count)) => send(reply, Ok(count)),
         (Op::ForgetIdem { reply, .. }, _) => send(reply, Err(refused())),
-        (Op::Hold(_) | Op::Extend(_) | Op::Close(_) | Op::Refusal(_), _) => {}
+        (Op::Hold(_) | Op::Extend(_) | Op::Close(_) | Op::Refusal(_) | Op::Lapse(_) | Op::Recount(..), _) => {}
     }
 }

@@ -16,8 +16,8 @@ SELECT coalesce(a.id, e.account_id), 'balance differs from the ledger: trial ' |
   || coalesce(e.ta, 0) || ', paid ' || coalesce(a.paid_available, 0) || '/' || coalesce(e.pa, 0) || ', held '
   || coalesce(a.trial_held + a.paid_held, 0) || '/' || coalesce(e.th + e.ph, 0)
 FROM (SELECT account_id,
-    sum(CASE WHEN kind IN (0, 4) THEN -trial WHEN kind IN (1, 2, 3) THEN trial - take_trial WHEN kind = 5 THEN 0 ELSE trial END) AS ta,
-    sum(CASE WHEN kind IN (0, 4) THEN -paid WHEN kind IN (1, 2, 3) THEN paid - take_paid WHEN kind = 5 THEN 0 ELSE paid END) AS pa,
+    sum(CASE WHEN kind IN (0, 4) THEN -trial WHEN kind IN (1, 2, 3) THEN trial - take_trial WHEN kind = 5 THEN 0 WHEN kind = 9 THEN -trial ELSE trial END) AS ta,
+    sum(CASE WHEN kind IN (0, 4) THEN -paid WHEN kind IN (1, 2, 3) THEN paid - take_paid WHEN kind IN (5, 9) THEN 0 ELSE paid END) AS pa,
     sum(CASE WHEN kind IN (0, 4) THEN trial WHEN kind IN (1, 2, 3) THEN -trial ELSE 0 END) AS th,
     sum(CASE WHEN kind IN (0, 4) THEN paid WHEN kind IN (1, 2, 3) THEN -paid ELSE 0 END) AS ph
   FROM entry GROUP BY account_id) e

@@ -1,11 +1,15 @@
 //! The suite that every engine passes. Each case gets an empty house and leaves one in which all money adds up.
 
+mod terms;
+
 use std::sync::Arc;
 
 use tollgate_catalog::Money;
-use tollgate_store::{CreditKind, Ending, HoldRefused, NewAccount, Page, Pot};
+use tollgate_store::{CreditKind, Ending, HoldRefused, Limits, NewAccount, Page, Pot};
 
 use crate::common::{House, idem, reply};
+
+pub use terms::*;
 
 pub async fn settle_below_the_hold(h: House) {
     let c = h.customer(100, 1_000).await;
@@ -81,7 +85,7 @@ pub async fn an_extension_obeys_the_rules_of_a_hold(h: House) {
     assert!(matches!(h.extend(h.more(&c, call, 1, -1)).await, Err(HoldRefused::Insufficient)));
     assert_eq!(h.extend(h.more(&c, call, 1, 40)).await.expect("a refused step can be asked again"), (0, 60));
     let other = h.held(&c, 60).await;
-    assert!(matches!(h.extend(h.more(&c, other, 1, 1)).await, Err(HoldRefused::KeyCap)));
+    assert!(matches!(h.extend(h.more(&c, other, 1, 1)).await, Err(HoldRefused::Limit(_))));
     assert_eq!(h.pots(&c).await, (40, 0, 60, 60), "what was refused changed nothing");
     let stranger = h.customer(100, 100).await;
     assert!(matches!(h.extend(h.more(&stranger, call, 2, 1)).await, Err(HoldRefused::NotOpen)));
@@ -162,11 +166,11 @@ pub async fn a_close_happens_once(h: House) {
 pub async fn a_key_cap_is_exact(h: House) {
     let c = h.capped_customer(0, 1_000, Some(100)).await;
     let first = h.held(&c, 60).await;
-    assert!(matches!(h.hold(h.wish(&c, 41)).await, Err(HoldRefused::KeyCap)), "held money counts");
+    assert!(matches!(h.hold(h.wish(&c, 41)).await, Err(HoldRefused::Limit(_))), "held money counts");
     let second = h.held(&c, 40).await;
     h.store.close(h.ending(&c, first, 10)).await.expect("closed");
     h.store.close(h.ending(&c, second, 40)).await.expect("closed");
-    assert!(matches!(h.hold(h.wish(&c, 51)).await, Err(HoldRefused::KeyCap)), "spent money counts");
+    assert!(matches!(h.hold(h.wish(&c, 51)).await, Err(HoldRefused::Limit(_))), "spent money counts");
     let third = h.held(&c, 50).await;
     h.store.close(h.ending(&c, third, 0)).await.expect("closed");
     let keys = h.store.keys(c.account).await.expect("keys");
@@ -322,7 +326,7 @@ pub async fn the_usage_log_is_paged_newest_first(h: House) {
 
 pub async fn accounts_and_keys(h: House) {
     let id = h.maker.account();
-    let new = NewAccount { id: Some(id), name: "Ada".into(), groups: vec!["vip".into()] };
+    let new = NewAccount { id: Some(id), name: "Ada".into(), groups: vec!["vip".into()], ..NewAccount::default() };
     let made = h.store.create_account(new.clone()).await.expect("an account");
     let again = h.store.create_account(new).await.expect("the same account");
     assert_eq!(made, again);
@@ -340,7 +344,7 @@ pub async fn accounts_and_keys(h: House) {
         expires_at: Some(5),
         models: Some(vec!["m".into()]),
         cidrs: Some(vec!["10.0.0.0/8".into()]),
-        cap: Some(Money::from_nano(9)),
+        limits: Limits { total: Some(Money::from_nano(9)), ..Limits::default() },
     };
     let key = h.store.create_key(new.clone(), secret).await.expect("a key");
     assert_eq!(key.prefix, "sk-abcd");

@@ -10,7 +10,7 @@ use tollgate_catalog::{Money, Price};
 use tollgate_store::testing::{HandClock, price};
 use tollgate_store::{
     AccountId, CallId, Close, Counters, Credit, CreditKind, Ending, Extend, Held, Hold, HoldRefused, Idem, Key, KeyId,
-    Mark, NewAccount, NewKey, Options, Place, Pot, Recovered, Store, StoredReply, UsageFacts, ids,
+    Limits, Mark, NewAccount, NewKey, Options, Place, Pot, Recovered, Store, StoredReply, UsageFacts, ids,
 };
 
 /// At this price 1,000 input tokens cost one nano-USD, so counters and money are the same number times 1,000.
@@ -50,6 +50,12 @@ impl House {
         let place = Place { url: url.into(), data_dir: dir.path().into() };
         let seed = SEED.fetch_add(1, Ordering::Relaxed) << 32;
         Self::open_in(dir, place, options, HandClock::default(), seed).await
+    }
+
+    /// The data in this directory.
+    pub async fn open_at(url: &str, dir: TempDir) -> Self {
+        let place = Place { url: url.into(), data_dir: dir.path().into() };
+        Self::open_in(Arc::new(dir), place, options(), HandClock::default(), 77 << 32).await
     }
 
     async fn open_in(dir: Arc<TempDir>, place: Place, options: Options, clock: HandClock, seed: u64) -> Self {
@@ -115,7 +121,7 @@ impl House {
             expires_at: None,
             models: None,
             cidrs: None,
-            cap: cap.map(Money::from_nano),
+            limits: Limits { total: cap.map(Money::from_nano), ..Limits::default() },
         };
         let secret = format!("sk-{}", self.maker.call());
         self.store.create_key(new, &secret).await.expect("a key")
@@ -135,6 +141,7 @@ impl House {
             kind,
             pot,
             amount: Money::from_nano(amount),
+            expires_at: None,
             reason: "test".into(),
             actor: "tester".into(),
         };
@@ -152,6 +159,7 @@ impl House {
             model: "test".into(),
             endpoint: "/v1/chat/completions",
             paid_only: false,
+            topped_up: true,
             expires_at: at + 60_000,
             at,
             idem: None,

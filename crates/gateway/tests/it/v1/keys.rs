@@ -70,7 +70,7 @@ async fn a_capped_key_spends_its_cap_and_no_more() {
     body["max_tokens"] = json!(10);
     let hold = house.row(call_id(&house.post(&body).send().await.expect("a reply"))).await.hold.nano();
     // Room for the hold of one call at a time.
-    let key = house.new_key(|key| key.cap = Some(Money::from_nano(hold))).await;
+    let key = house.new_key(|key| key.limits.total = Some(Money::from_nano(hold))).await;
     let ask = || house.http.post(house.url("/v1/chat/completions")).bearer_auth(&key).json(&body);
     let first = ask().send().await.expect("a reply");
     assert_eq!(first.status(), 200);

@@ -2,7 +2,7 @@
 
 use crate::house::{House, call_id, error_of};
 use serde_json::{Value, json};
-use tollgate_store::{NewAccount, NewKey};
+use tollgate_store::{Limits, NewAccount, NewKey};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_follow_each_other_without_gap_or_overlap() {
@@ -53,7 +53,14 @@ async fn another_accounts_call_is_not_found() {
         .create_account(NewAccount { name: "other".to_owned(), ..NewAccount::default() })
         .await
         .expect("an account");
-    let key = NewKey { account: other.id, name: String::new(), expires_at: None, models: None, cidrs: None, cap: None };
+    let key = NewKey {
+        account: other.id,
+        name: String::new(),
+        expires_at: None,
+        models: None,
+        cidrs: None,
+        limits: Limits::default(),
+    };
     store.create_key(key, "sk-other-accounts-key").await.expect("a key");
     let path = house.url(&format!("/v1/usage/{call}"));
     let reply = house.http.get(path).bearer_auth("sk-other-accounts-key").send().await.expect("a reply");

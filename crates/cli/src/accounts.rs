@@ -1,0 +1,206 @@
+//! Accounts on the command line: open, show, limit, top up, correct, refund, and what was done to them.
+
+use crate::amounts::{amount, change, first_limit, moment, signed};
+use crate::args;
+use crate::books::{KEY_COLUMNS, ask};
+use crate::real;
+use crate::show::Output;
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::ExitCode;
+use tollgate_catalog::Money;
+use tollgate_store::admin::{Command, Refund};
+use tollgate_store::{AccountId, CallId, Change, Credit, CreditKind, EventPage, Limits, NewAccount, NewLimits, Pot};
+
+/// Accounts are listed in pages of this size.
+const PAGE: u32 = 1_000;
+
+const ACCOUNT_COLUMNS: &[(&str, &str)] = &[
+    ("account", "id"),
+    ("name", "name"),
+    ("available USD", "paid_available$"),
+    ("trial USD", "trial_available$"),
+    ("held USD", "paid_held$"),
+    ("trial held USD", "trial_held$"),
+    ("topped up", "topped_up"),
+    ("a day", "limits.day$"),
+    ("today", "used.day$"),
+    ("a month", "limits.month$"),
+    ("this month", "used.month$"),
+    ("created", "created_at@"),
+];
+const EVENT_COLUMNS: &[(&str, &str)] = &[
+    ("entry", "seq"),
+    ("at", "at@"),
+    ("kind", "kind"),
+    ("paid USD", "paid$"),
+    ("trial USD", "trial$"),
+    ("expires", "expires_at@"),
+    ("by", "actor"),
+    ("reason", "reason"),
+    ("reference", "reference"),
+    ("call", "call"),
+];
+const EXPIRING_COLUMNS: &[(&str, &str)] = &[
+    ("trial credit that expires", "credit"),
+    ("expires", "expires_at@"),
+    ("available USD", "available$"),
+    ("held USD", "held$"),
+];
+
+pub async fn account(config: &Path, command: args::Account, out: &Output) -> anyhow::Result<ExitCode> {
+    match command {
+        args::Account::Create { name, groups, trial, expires, limits } => {
+            let trial = trial.as_deref().map(amount).transpose()?;
+            let expires_at = expires.as_deref().map(moment).transpose()?;
+            let limits = Limits {
+                total: None,
+                day: first_limit("--limit-day", limits.limit_day.as_deref())?,
+                month: first_limit("--limit-month", limits.limit_month.as_deref())?,
+            };
+            let account = NewAccount { id: None, name, groups, limits };
+            let made = ask(config, Command::AccountCreate { account }).await?;
+            let id: AccountId = serde_json::from_value(made["id"].clone())?;
+            let shown = match trial {
+                Some(amount) => {
+                    let credit = Credit {
+                        id: format!("trial-{id}"),
+                        account: id,
+                        kind: CreditKind::TopUp,
+                        pot: Pot::Trial,
+                        amount,
+                        expires_at,
+                        reason: "trial credit".to_owned(),
+                        actor: "command line".to_owned(),
+                    };
+                    give(config, credit).await?
+                }
+                None => made,
+            };
+            out.say(&shown, || format!("{id}"));
+        }
+        args::Account::List => {
+            let all = list(config).await?;
+            out.table(&Value::Array(all.clone()), &all, ACCOUNT_COLUMNS);
+        }
+        args::Account::Show { account } => show(config, &account, out).await?,
+        args::Account::Update { account, limits } => {
+            let id: AccountId = account.parse().context("account")?;
+            let limits = NewLimits {
+                total: Change::Keep,
+                day: change("--limit-day", limits.limit_day.as_deref())?,
+                month: change("--limit-month", limits.limit_month.as_deref())?,
+            };
+            let changed = ask(config, Command::AccountLimits { account: id, limits }).await?;
+            out.table(&changed, std::slice::from_ref(&changed), ACCOUNT_COLUMNS);
+        }
+        args::Account::History { account, limit, before } => {
+            let id: AccountId = account.parse().context("account")?;
+            let events = ask(config, Command::AccountEvents { account: id, page: EventPage { before, limit } }).await?;
+            out.table(&events, events.as_array().map_or(&[], Vec::as_slice), EVENT_COLUMNS);
+        }
+        args::Account::Topup(topup) => {
+            let args::Topup { account, usd, trial, expires, id, reason, actor } = topup;
+            let wish = Wish { account, amount: amount(&usd)?, trial, expires, id, reason, actor };
+            correct(config, CreditKind::TopUp, wish, out).await?;
+        }
+        args::Account::Adjust(adjust) => {
+            let args::Adjust { account, usd, reason, actor, trial, expires, id } = adjust;
+            if reason.trim().is_empty() {
+                bail!("--reason: say why; it is kept with the entry");
+            }
+            let wish = Wish { account, amount: signed(&usd)?, trial, expires, id, reason, actor };
+            correct(config, CreditKind::Adjust, wish, out).await?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn total(account: &Value) -> Money {
+    let part = |name: &str| account[name].as_i64().unwrap_or(0);
+    Money::from_nano(part("paid_available").saturating_add(part("trial_available")))
+}
+
+/// A change of balance as it was typed.
+struct Wish {
+    account: String,
+    amount: Money,
+    trial: bool,
+    expires: Option<String>,
+    id: Option<String>,
+    reason: String,
+    actor: String,
+}
+
+async fn correct(config: &Path, kind: CreditKind, wish: Wish, out: &Output) -> anyhow::Result<()> {
+    let id: AccountId = wish.account.parse().context("account")?;
+    let credit = Credit {
+        id: wish.id.unwrap_or_else(|| format!("cli-{}", real::new_secret())),
+        account: id,
+        kind,
+        pot: if wish.trial { Pot::Trial } else { Pot::Paid },
+        amount: wish.amount,
+        expires_at: wish.expires.as_deref().map(moment).transpose()?,
+        reason: wish.reason,
+        actor: wish.actor,
+    };
+    let account = give(config, credit).await?;
+    out.say(&account, || format!("{id} has {} USD", total(&account)));
+    Ok(())
+}
+
+async fn give(config: &Path, credit: Credit) -> anyhow::Result<Value> {
+    let done = ask(config, Command::Credit { credit }).await?;
+    if done["applied"] == false {
+        eprintln!("this payment had been applied before; nothing changed");
+    }
+    Ok(done["account"].clone())
+}
+
+async fn list(config: &Path) -> anyhow::Result<Vec<Value>> {
+    let mut all = Vec::new();
+    loop {
+        let after = all.last().map(|one: &Value| serde_json::from_value(one["id"].clone())).transpose()?;
+        let page = ask(config, Command::AccountList { after, limit: PAGE }).await?;
+        let page = page.as_array().cloned().unwrap_or_default();
+        let last = page.len() < PAGE as usize;
+        all.extend(page);
+        if last {
+            return Ok(all);
+        }
+    }
+}
+
+async fn show(config: &Path, account: &str, out: &Output) -> anyhow::Result<()> {
+    let id: AccountId = account.parse().context("account")?;
+    // First what expires: credit past its time is taken off before the balance is shown.
+    let expiring = ask(config, Command::AccountExpiring { account: id }).await?;
+    let shown = ask(config, Command::AccountShow { account: id }).await?;
+    let keys = ask(config, Command::KeyList { account: id }).await?;
+    if out.json {
+        out.say(&json!({ "account": shown, "keys": keys, "expiring": expiring }), String::new);
+        return Ok(());
+    }
+    out.table(&shown, std::slice::from_ref(&shown), ACCOUNT_COLUMNS);
+    println!();
+    out.table(&keys, keys.as_array().map_or(&[], Vec::as_slice), KEY_COLUMNS);
+    if let Some(rows) = expiring.as_array().filter(|rows| !rows.is_empty()) {
+        println!();
+        out.table(&expiring, rows, EXPIRING_COLUMNS);
+    }
+    Ok(())
+}
+
+pub async fn refund(config: &Path, refund: args::Refund, out: &Output) -> anyhow::Result<ExitCode> {
+    let call: CallId = refund.call.parse().context("call")?;
+    let amount = refund.amount.as_deref().map(amount).transpose()?;
+    let refund = Refund { call, amount, reason: refund.reason, actor: refund.actor };
+    let done = ask(config, Command::Refund { refund }).await?;
+    if done["applied"] == false {
+        eprintln!("this call had been refunded before; nothing changed");
+    }
+    let account = &done["account"];
+    out.say(account, || format!("{} has {} USD", account["id"].as_str().unwrap_or("?"), total(account)));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,108 @@
+//! Limits, trial credit that expires, and changes of balance that were not calls, on PostgreSQL.
+
+use tollgate_catalog::Money;
+
+use super::Engine;
+use super::rows::{self, KEY, id};
+use crate::account::{Account, Charged, Event, EventPage, Expiring, Key};
+use crate::error::StoreError;
+use crate::ids::{AccountId, CallId, KeyId};
+use crate::ledger::{self, Kind, op_id};
+use crate::limits::NewLimits;
+
+impl Engine {
+    pub async fn limit_key(&self, key: KeyId, change: NewLimits) -> Result<Option<Key>, StoreError> {
+        let (set_total, total) = change.total.parts();
+        let (set_day, day) = change.day.parts();
+        let (set_month, month) = change.month.parts();
+        let sql = format!(
+            "UPDATE key k SET cap = CASE WHEN $2 THEN $3 ELSE cap END, day_limit = CASE WHEN $4 THEN $5 ELSE day_limit END, \
+             month_limit = CASE WHEN $6 THEN $7 ELSE month_limit END, changed_at = $8 WHERE id = $1 RETURNING {KEY}"
+        );
+        let now = self.now();
+        let rows =
+            self.rows(&sql, &[&key.0.as_slice(), &set_total, &total, &set_day, &day, &set_month, &month, &now]).await?;
+        rows.first().map(|r| rows::key(r, now)).transpose()
+    }
+
+    pub async fn limit_account(&self, account: AccountId, change: NewLimits) -> Result<Option<Account>, StoreError> {
+        let (set_day, day) = change.day.parts();
+        let (set_month, month) = change.month.parts();
+        let sql = "UPDATE account SET day_limit = CASE WHEN $2 THEN $3 ELSE day_limit END, \
+                   month_limit = CASE WHEN $4 THEN $5 ELSE month_limit END, changed_at = $6 WHERE id = $1";
+        self.rows(sql, &[&account.0.as_slice(), &set_day, &day, &set_month, &month, &self.now()]).await?;
+        self.account(account).await
+    }
+
+    /// Expires what is due in all accounts. Every replica may do this at any time: an account's row is locked first.
+    pub(super) async fn lapse_due(&self) -> Result<u64, StoreError> {
+        let sql = "SELECT DISTINCT account_id FROM trial_lot WHERE expires_at <= $1 AND free > 0 LIMIT 1000";
+        let mut lapsed = 0;
+        for row in &self.rows(sql, &[&self.now()]).await? {
+            lapsed += self.lapse(AccountId(id(row, 0)?)).await?;
+        }
+        Ok(lapsed)
+    }
+
+    async fn lapse(&self, account: AccountId) -> Result<u64, StoreError> {
+        let rows = self.rows("SELECT tollgate_lapse_account($1, $2)", &[&account.0.as_slice(), &self.now()]).await?;
+        let count: Option<i64> = rows.first().map_or(Ok(None), |r| r.try_get(0))?;
+        Ok(count.unwrap_or(0).unsigned_abs())
+    }
+
+    pub async fn expiring(&self, account: AccountId) -> Result<Vec<Expiring>, StoreError> {
+        let sql = "SELECT reference, expires_at, free, held FROM trial_lot WHERE account_id = $1 AND free + held > 0 \
+                   ORDER BY expires_at, credit";
+        let now = self.now();
+        let mut found = self.rows(sql, &[&account.0.as_slice()]).await?;
+        if found.first().is_some_and(|r| r.try_get::<_, i64>(1).is_ok_and(|expires_at| expires_at <= now)) {
+            self.lapse(account).await?;
+            found = self.rows(sql, &[&account.0.as_slice()]).await?;
+        }
+        let expiring = found.iter().map(|r| {
+            Ok(Expiring {
+                credit: r.try_get(0)?,
+                expires_at: r.try_get(1)?,
+                available: Money::from_nano(r.try_get(2)?),
+                held: Money::from_nano(r.try_get(3)?),
+            })
+        });
+        expiring.collect()
+    }
+
+    pub async fn events(&self, account: AccountId, page: EventPage) -> Result<Vec<Event>, StoreError> {
+        let sql = "SELECT seq, at, kind, trial, paid, reference, call_id, expires_at, actor, reason FROM entry \
+                   WHERE account_id = $1 AND seq < $2 AND kind BETWEEN 6 AND 9 ORDER BY seq DESC LIMIT $3";
+        let before = page.before.unwrap_or(i64::MAX);
+        let rows = self.rows(sql, &[&account.0.as_slice(), &before, &i64::from(page.limit)]).await?;
+        let events = rows.iter().map(|r| {
+            let kind = Kind::from_code(r.try_get::<_, i16>(2)?.into()).unwrap_or(Kind::Adjust);
+            let call: Option<&[u8]> = r.try_get(6)?;
+            Ok(Event {
+                seq: r.try_get(0)?,
+                at: r.try_get(1)?,
+                kind: kind.event_name().to_owned(),
+                trial: Money::from_nano(r.try_get(3)?),
+                paid: Money::from_nano(r.try_get(4)?),
+                reference: r.try_get::<_, Option<String>>(5)?.unwrap_or_default(),
+                call: call.filter(|_| kind == Kind::Refund).and_then(CallId::from_slice),
+                expires_at: r.try_get(7)?,
+                actor: r.try_get::<_, Option<String>>(8)?.unwrap_or_default(),
+                reason: r.try_get::<_, Option<String>>(9)?.unwrap_or_default(),
+            })
+        });
+        events.collect()
+    }
+
+    pub async fn charged(&self, call: CallId) -> Result<Option<Charged>, StoreError> {
+        self.flush().await?;
+        // The second is the settlement of a call that was given up and came back.
+        let ids = [ledger::CLASS_TERMINAL, ledger::CLASS_TERMINAL_AGAIN].map(|class| op_id(&call.0, class).to_vec());
+        let sql = "SELECT account_id, take_trial + take_paid FROM entry WHERE op_id = ANY ($1) AND kind = 1";
+        let rows = self.rows(sql, &[&ids.as_slice()]).await?;
+        let charged = rows
+            .first()
+            .map(|r| Ok(Charged { account: AccountId(id(r, 0)?), captured: Money::from_nano(r.try_get(1)?) }));
+        charged.transpose()
+    }
+}

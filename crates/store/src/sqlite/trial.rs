@@ -1,0 +1,102 @@
+//! Trial credit that expires, on the embedded engine: taken out of the books in memory when its time has come, written with the
+//! group, and looked for by the sweep in accounts that nobody uses.
+
+use rusqlite::params;
+
+use super::apply::Apply;
+use super::books::Books;
+use super::ops::{LapseOp, Op};
+use super::{Engine, lock};
+use crate::account::Expiring;
+use crate::error::StoreError;
+use crate::ids::AccountId;
+use crate::ledger::{Kind, Pots, lapse_op_id};
+use crate::lots::CreditKey;
+
+const LAPSE: &str = "INSERT INTO entry (seq, op_id, kind, account_id, trial, paid, at, reference, actor, reason) \
+     VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, 'tollgate', 'expired')";
+
+impl Books {
+    /// Takes away what has expired of the account's trial credit and is not held. Says how many credits that were.
+    pub fn lapse(&mut self, account: AccountId, at: i64) -> u64 {
+        let Some(book) = self.accounts.get_mut(&account).filter(|book| book.lots.is_due(at)) else { return 0 };
+        let lapses = book.lots.lapse(at);
+        let gone = Pots { trial: lapses.iter().map(|lapse| lapse.amount).sum(), paid: 0 };
+        book.available = book.available.minus(gone);
+        let count = lapses.len() as u64;
+        self.push(Op::Lapse(Box::new(LapseOp { account, at, lapses })));
+        count
+    }
+}
+
+impl Engine {
+    pub async fn expiring(&self, account: AccountId) -> Result<Vec<Expiring>, StoreError> {
+        if !self.load_account(account).await? {
+            return Ok(Vec::new());
+        }
+        let now = self.now();
+        let mut books = lock(&self.shared.books);
+        let at = books.tick(now);
+        books.lapse(account, at);
+        let found = books.accounts.get(&account).map(|book| book.lots.expiring()).unwrap_or_default();
+        self.shared.nudge(books);
+        Ok(found)
+    }
+
+    /// Expires what is due in all accounts, also in those the books do not know yet.
+    pub(super) async fn lapse_due(&self) -> Result<u64, StoreError> {
+        let now = self.now();
+        let mut lapsed = 0;
+        for account in self.readers.accounts_with_due_credit(now).await? {
+            self.load_account(account).await?;
+            let mut books = lock(&self.shared.books);
+            let at = books.tick(now);
+            lapsed += books.lapse(account, at);
+            self.shared.nudge(books);
+        }
+        Ok(lapsed)
+    }
+}
+
+impl Apply<'_> {
+    pub(super) fn lapse(&mut self, op: &LapseOp) -> rusqlite::Result<()> {
+        for lapse in &op.lapses {
+            let seq = self.seq();
+            self.statement(LAPSE)?.execute(params![
+                seq,
+                lapse_op_id(&lapse.credit, lapse.number),
+                Kind::Lapse as i64,
+                op.account.0,
+                lapse.amount,
+                op.at,
+                lapse.reference.as_ref(),
+            ])?;
+            self.statement("UPDATE trial_lot SET lapses = ?3 WHERE account_id = ?1 AND credit = ?2")?
+                .execute(params![op.account.0, lapse.credit, lapse.number])?;
+            self.move_lot(op.account, lapse.credit, -lapse.amount, 0);
+            let account = self.accounts.entry(op.account).or_default();
+            account.available = account.available.minus(Pots { trial: lapse.amount, paid: 0 });
+        }
+        Ok(())
+    }
+
+    pub(super) fn hold_lots(&mut self, account: AccountId, parts: &[(CreditKey, i64)]) {
+        for &(credit, part) in parts {
+            self.move_lot(account, credit, -part, part);
+        }
+    }
+
+    pub(super) fn move_lot(&mut self, account: AccountId, credit: CreditKey, free: i64, held: i64) {
+        let delta = self.lots.entry((account, credit)).or_default();
+        delta.0 += free;
+        delta.1 += held;
+    }
+
+    pub(super) fn flush_lots(&mut self) -> rusqlite::Result<()> {
+        let sql = "UPDATE trial_lot SET free = free + ?3, held = held + ?4 WHERE account_id = ?1 AND credit = ?2";
+        for ((account, credit), (free, held)) in std::mem::take(&mut self.lots) {
+            self.statement(sql)?.execute(params![account.0, credit, free, held])?;
+        }
+        Ok(())
+    }
+}

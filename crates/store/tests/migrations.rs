@@ -1,0 +1,103 @@
+//! Databases of earlier versions open, keep what they have, and are used on. The first schema is what `schema.sql` holds.
+
+mod common;
+
+use common::House;
+use tollgate_store::testing::PostgresServer;
+use tollgate_store::{AccountId, CallId, Change, HoldRefused, KeyId, NewLimits};
+
+const AT: i64 = 1_769_000_000_000;
+/// An account with 900 in the paid pot, 100 of it held by a call that will be found open, and 50 spent before.
+/// Hexadecimal in SQLite and PostgreSQL is written differently: `{x}` begins bytes, `{y}` ends them.
+const ROWS: &str = "
+INSERT INTO account (id, name, created_at, changed_at, trial_available, paid_available, paid_held, topped_up)
+  VALUES ({x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, 'Ada', {at}, {at}, 30, 820, 100, {true});
+INSERT INTO key (id, account_id, hash, prefix, name, created_at, changed_at, cap, spent, held)
+  VALUES ({x}0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b{y}, {x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, {x}1111111111111111111111111111111111111111111111111111111111111111{y}, 'sk-1234', 'old', {at}, {at}, 500, 50, 100);
+INSERT INTO price (id, json) VALUES ({x}{price_id}{y}, '{price}');
+INSERT INTO entry ({seq}op_id, kind, account_id, trial, paid, at, reference, actor, reason) VALUES
+  ({1}{x}0101ca{y}, 6, {x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, 0, 970, {at}, 'pay', 'x', 'x'),
+  ({2}{x}0102ca{y}, 6, {x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, 30, 0, {at}, 'gift', 'x', 'x');
+INSERT INTO entry ({seq}op_id, kind, account_id, key_id, trial, paid, at, price_id, model, endpoint, expires_at, paid_only) VALUES
+  ({3}{x}0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c00{y}, 0, {x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, {x}0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b{y}, 0, 60, {at}, {x}{price_id}{y}, 'test', '/v1/chat/completions', {at}, {true}),
+  ({4}{x}0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d00{y}, 0, {x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, {x}0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b{y}, 0, 100, {at}, {x}{price_id}{y}, 'test', '/v1/chat/completions', 1769999999999, {true});
+INSERT INTO entry ({seq}op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at) VALUES
+  ({5}{x}0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c01{y}, 1, {x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, {x}0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b{y}, 0, 60, 0, 50, {at});
+INSERT INTO usage (account_id, call_id, key_id, at, ended_at, endpoint, model, ending, reason, status, input, cache_read,
+  cache_write_5m, cache_write_1h, image_input, audio_input, output, reasoning, image_output, audio_output, calls, seconds,
+  estimated, hold, charge, refunded, write_off, price_id, attempts) VALUES
+  ({x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, {x}0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c{y}, {x}0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b{y}, {at}, {at},
+  '/v1/chat/completions', 'test', 0, '', 200, 50000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {false}, 60, 50, 0, 0, {x}{price_id}{y}, 1);
+INSERT INTO schema_version VALUES (1);
+";
+
+fn rows(postgres: bool) -> String {
+    let price = common::unit_price();
+    let id: String = price.id().iter().map(|byte| format!("{byte:02x}")).collect();
+    let json = serde_json::to_string(&*price).expect("JSON");
+    let mut text = ROWS.replace("{price_id}", &id).replace("{price}", &json).replace("{at}", &AT.to_string());
+    let (open, close) = if postgres { ("decode('", "', 'hex')") } else { ("x'", "'") };
+    text = text.replace("{x}", open).replace("{y}", close);
+    let (yes, no) = if postgres { ("true", "false") } else { ("1", "0") };
+    text = text.replace("{true}", yes).replace("{false}", no);
+    for n in 1..=5 {
+        text = text.replace(&format!("{{{n}}}"), &if postgres { String::new() } else { format!("{n}, ") });
+    }
+    text.replace("{seq}", if postgres { "" } else { "seq, " })
+}
+
+#[tokio::test]
+async fn sqlite_from_the_first_schema() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let file = rusqlite::Connection::open(dir.path().join("tollgate.db")).expect("a file");
+    file.execute_batch(include_str!("../src/sqlite/schema.sql")).expect("the first schema");
+    file.execute_batch("CREATE TABLE schema_version (version INTEGER NOT NULL)").expect("a version");
+    file.execute_batch(&rows(false)).expect("rows");
+    drop(file);
+    used_on(House::open_at("sqlite", dir).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_from_the_first_schema() {
+    let server_dir = tempfile::tempdir().expect("a temporary directory");
+    let server = PostgresServer::start(server_dir.path()).expect("a PostgreSQL server");
+    let url = server.database("old").await.expect("a database");
+    let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.expect("connected");
+    let mut driver = tokio::task::JoinSet::new();
+    driver.spawn(async move { connection.await.expect("the connection") });
+    client.batch_execute(include_str!("../src/postgres/schema.sql")).await.expect("the first schema");
+    client.batch_execute("CREATE TABLE schema_version (version integer NOT NULL)").await.expect("a version");
+    client.batch_execute(&rows(true)).await.expect("rows");
+    // A replica that no longer lives held the open call.
+    let open = "INSERT INTO open_hold SELECT call_id, account_id, key_id, trial, paid, paid_only, at, expires_at, price_id, \
+                model, endpoint, NULL, decode('0e', 'hex') FROM entry WHERE kind = 0 AND paid = 100";
+    client.batch_execute(open).await.expect("an open hold");
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let h = House::open_at(&url, dir).await;
+    for _ in 0..8 {
+        h.clock.advance(10_000);
+        h.store.beat().await.expect("a beat");
+        h.store.sweep(h.clock.now()).await.expect("a sweep");
+    }
+    used_on(h).await;
+}
+
+async fn used_on(h: House) {
+    let c = common::Customer { account: AccountId([10; 16]), key: KeyId([11; 16]) };
+    let crashed = CallId([13; 16]);
+    assert_eq!(h.pots(&c).await, (30, 920, 0, 0), "the open call was resolved");
+    let row = h.store.usage_of(c.account, crashed).await.expect("reading").expect("a row");
+    assert_eq!((row.charge.nano(), row.hold.nano()), (0, 100));
+    let key = h.store.keys(c.account).await.expect("keys").remove(0);
+    assert_eq!((key.limits.total.map(|l| l.nano()), key.spent.nano(), key.held.nano()), (Some(500), 50, 0));
+    assert_eq!((key.limits.day, key.used.day.nano()), (None, 0), "what was spent before does not count by day");
+    let day = Change::Set(tollgate_catalog::Money::from_nano(100));
+    h.store.limit_key(c.key, NewLimits { day, ..NewLimits::default() }).await.expect("limited");
+    let call = h.held(&c, 80).await;
+    assert!(matches!(h.hold(h.wish(&c, 21)).await, Err(HoldRefused::Limit(_))));
+    h.store.close(h.ending(&c, call, 70)).await.expect("closed");
+    assert_eq!(h.pots(&c).await, (0, 880, 0, 0));
+    let h = h.reopen().await;
+    assert_eq!(h.store.keys(c.account).await.expect("keys")[0].used.day.nano(), 70);
+    h.close().await;
+}
