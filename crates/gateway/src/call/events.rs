@@ -2,10 +2,13 @@
 //! so memory per stream is bounded by one event, and a client that leaves drops the upstream connection with it.
 //!
 //! Exactly one of these ends the call: `[DONE]` (answered), a fault or a cut in mid-stream (upstream fault, what was
-//! produced is paid), the client's leaving (client left), the end of the server's patience at a stop.
+//! produced is paid), the client's leaving (client left), the end of the money (refused), the end of the server's
+//! patience at a stop.
 
+use super::cover::{Cover, Covered};
 use super::dispatch::Started;
 use super::open::Call;
+use super::why_refused;
 use crate::workers::settler::Abandoned;
 use bytes::Bytes;
 use http_body::{Body, Frame};
@@ -36,6 +39,12 @@ pub struct Events {
     first: Option<Bytes>,
     fault: Option<chat::StreamFault>,
     phase: Phase,
+    /// How far the hold reaches.
+    cover: Cover,
+    /// A piece that the hold does not cover yet.
+    withheld: Option<Bytes>,
+    /// Output as counted up to the last piece that went out.
+    delivered: u64,
     /// One timer for heartbeat, longest stream and last word; set again only when it rings.
     timer: Alarm,
     /// Wakes this stream at the stop. Asked once: the same task goes on polling, so its wake-up stays registered.
@@ -66,6 +75,9 @@ impl Events {
         Events {
             ends_at: call.deadline,
             cut: None,
+            cover: Cover::new(&call.quote),
+            withheld: None,
+            delivered: 0,
             call,
             body: Some(started.body),
             reader: started.reader,
@@ -81,13 +93,32 @@ impl Events {
         }
     }
 
-    /// Copies what the reader has seen into the call's meter.
+    /// Copies what the reader has seen into the call's meter, but for what the client did not get.
     fn sync(&mut self) {
-        self.call.meter.tokens().read(&self.reader);
+        let meter = self.call.meter.tokens();
+        meter.read(&self.reader);
+        if self.withheld.is_some() {
+            meter.only(self.delivered.min(self.cover.held()));
+        }
+    }
+
+    /// What was produced until now, as far as anybody has told: checked with every piece.
+    fn produced(&self) -> u64 {
+        match self.reader.usage() {
+            None => self.reader.counted_output(),
+            Some(usage) if self.reader.usage_is_current() => usage.output_total(),
+            Some(usage) => usage.output_total().max(self.reader.counted_output()),
+        }
     }
 
     /// What goes out now, and what it means for the call.
     fn passed(&mut self, out: Bytes) -> Option<Bytes> {
+        let produced = self.produced();
+        if self.cover.check(produced, &self.call) == Covered::NotYet {
+            self.withheld = Some(out);
+            return None;
+        }
+        self.delivered = produced;
         if self.reader.saw_done() {
             let last = self.upstream_ended();
             if self.phase != Phase::Ended || self.body.is_some() {
@@ -158,10 +189,14 @@ impl Events {
         self.fail(fault.code, &fault.message, reason)
     }
 
-    /// Ends the stream with an explicit error event: clients take a silent cut for success.
     fn fail(&mut self, code: Code, message: &str, reason: &str) -> Bytes {
+        self.end(Ending::UpstreamFault, code, message, reason)
+    }
+
+    /// Ends the stream with an explicit error event: clients take a silent cut for success.
+    fn end(&mut self, ending: Ending, code: Code, message: &str, reason: &str) -> Bytes {
         self.sync();
-        self.call.close(Ending::UpstreamFault, 200, reason);
+        self.call.close(ending, 200, reason);
         self.phase = Phase::Ended;
         self.body = None;
         chat::error_event(code, message)
@@ -190,8 +225,35 @@ impl Events {
         self.fail(fault.code, &fault.message, reason)
     }
 
+    /// The answer to the wish for a larger hold, and what it means for a piece that waits for it.
+    fn poll_cover(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let answer = ready!(self.cover.poll(cx));
+        let Some(out) = self.withheld.take() else { return Poll::Ready(None) };
+        let Err(refused) = answer else { return Poll::Ready(self.passed(out)) };
+        self.withheld = Some(out);
+        let code = why_refused(&refused).code;
+        let text = match code {
+            Code::InsufficientBalance => {
+                "The balance does not cover more of this answer. What was produced is charged."
+            }
+            Code::LedgerUnavailable => "No more could be held for this answer. What was produced is charged.",
+            _ => "The limits of this key or account do not cover more of this answer. What was produced is charged.",
+        };
+        Poll::Ready(Some(self.end(Ending::Refused, code, text, code.code())))
+    }
+
     fn poll_streaming(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
+            if self.cover.is_asking() {
+                match self.poll_cover(cx) {
+                    Poll::Ready(None) if self.phase == Phase::Streaming => continue,
+                    Poll::Ready(out) => return Poll::Ready(out),
+                    Poll::Pending if self.withheld.is_some() => {
+                        return Poll::Ready(Some(ready!(self.poll_clocks(cx))));
+                    }
+                    Poll::Pending => {}
+                }
+            }
             let Some(body) = self.body.as_mut() else { return Poll::Ready(None) };
             let out = match body.poll_chunk(cx) {
                 Poll::Ready(Ok(Some(chunk))) => match self.feed(chunk) {

@@ -9,6 +9,7 @@
 
 mod admit;
 mod chat;
+mod cover;
 mod dispatch;
 mod events;
 mod limited;

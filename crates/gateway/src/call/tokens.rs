@@ -40,6 +40,16 @@ impl Tokens {
         self.has_output = reader.has_output();
     }
 
+    /// The client got no more output than this: what the provider says of the rest is not the client's affair.
+    pub fn only(&mut self, output: u64) {
+        self.counted_output = self.counted_output.min(output);
+        self.report_is_whole = false;
+        self.has_output &= output > 0;
+        if let Some(reported) = &mut self.reported {
+            *reported = Usage { output, reasoning: 0, image_output: 0, audio_output: 0, ..*reported };
+        }
+    }
+
     /// What is charged for, and whether we had to count it ourselves.
     pub fn measured(&self) -> (Usage, bool) {
         match self.reported {

@@ -326,6 +326,11 @@ pub fn streamed(text: &str) -> Value {
     body
 }
 
+/// How many tokens we count in a text that came over a stream.
+pub fn counted(text: &str) -> u64 {
+    tollgate_wire::count::tokens(text)
+}
+
 pub fn call_id(reply: &Response) -> CallId {
     let id = reply.headers().get("x-request-id").expect("x-request-id").to_str().expect("text");
     id.parse().expect("a call id")

@@ -1,6 +1,7 @@
 //! Black-box tests of the gateway in one process with the simulator, over real sockets. The files mirror the paths: a missing
 //! file is a missing test.
 
+mod engine;
 mod house;
 
 mod gone;
@@ -15,6 +16,7 @@ mod v1 {
     mod chat_faults;
     mod chat_streams;
     mod every_path;
+    mod extension;
     mod idempotency;
     mod keys;
     mod models;

@@ -1,0 +1,129 @@
+//! How far a stream's hold reaches, and how it is made to reach further (money.md R3).
+//!
+//! The hold covers a number of output tokens. When four fifths of them are produced, more is asked for while the stream goes
+//! on; what lies beyond the cover is kept back until the answer is there. So nothing is given away that nobody has money
+//! for, and a stream with money is not delayed. With each piece one comparison is made; prices are looked at once per step.
+//!
+//! Before the end there is only our own count, which leans high. Where the hold is already made for all that the request
+//! allows, an honest provider cannot outgrow it, and only a count of twice as much is taken for a provider that ignores limits.
+
+use super::open::OpenCall;
+use super::quote::Quote;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tollgate_catalog::{Money, Price, Quantities};
+use tollgate_store::{Extend, HoldRefused};
+
+pub struct Cover {
+    /// From this count on more is asked for.
+    ask_at: u64,
+    /// What lies beyond this count stays here.
+    ends_at: u64,
+    /// Output tokens that are held for.
+    held: u64,
+    /// Tokens held for at first: the size of each step.
+    step: u64,
+    /// The most that the model may be asked to produce.
+    ceiling: u64,
+    /// Extensions asked for so far; a step that was refused is asked for again under its own number.
+    steps: u32,
+    asking: Option<Asking>,
+}
+
+struct Asking {
+    tokens: u64,
+    answer: Pin<Box<dyn Future<Output = Result<(), HoldRefused>> + Send>>,
+}
+
+/// May a piece go out?
+#[derive(Debug, PartialEq, Eq)]
+pub enum Covered {
+    Yes,
+    /// Not before more is held.
+    NotYet,
+}
+
+impl Cover {
+    pub fn new(quote: &Quote) -> Cover {
+        let free = quote.price.faces.get(quote.price.dearest_output()).unwrap_or(0) == 0;
+        let held = if free { u64::MAX } else { quote.need.most.output };
+        let step = held;
+        let mut cover = Cover {
+            ask_at: u64::MAX,
+            ends_at: u64::MAX,
+            held,
+            step,
+            ceiling: quote.need.output_ceiling,
+            steps: 0,
+            asking: None,
+        };
+        cover.reach(held, step);
+        cover
+    }
+
+    /// The hold is good for `held` tokens, the last `step` of them new.
+    fn reach(&mut self, held: u64, step: u64) {
+        self.held = held;
+        let slack = if held >= self.ceiling { 2 } else { 1 };
+        self.ends_at = held.saturating_mul(slack);
+        self.ask_at = self.ends_at.saturating_sub(step.saturating_mul(slack) / 5);
+    }
+
+    /// Looks at the count with a piece that would go out now, and begins to ask for more when it is time.
+    pub fn check(&mut self, produced: u64, call: &OpenCall) -> Covered {
+        if produced < self.ask_at {
+            return Covered::Yes;
+        }
+        if self.asking.is_none() {
+            self.ask(produced, call);
+        }
+        if produced > self.ends_at { Covered::NotYet } else { Covered::Yes }
+    }
+
+    fn ask(&mut self, produced: u64, call: &OpenCall) {
+        let left = self.ceiling.saturating_sub(self.held);
+        let wanted = self.step.max(produced.saturating_sub(self.held));
+        let tokens = if left == 0 { wanted } else { wanted.min(left) };
+        // A cost beyond all numbers is more than any account has.
+        let more = cost(&call.quote.price, tokens).unwrap_or(Money::MAX);
+        let extend = Extend { call: call.id, account: call.caller.account.id, step: self.steps + 1, more };
+        let store = call.app.store.clone();
+        let answer = Box::pin(async move {
+            let mut held = store.extend(extend).await?;
+            held.durable().await.map_err(|_| HoldRefused::Unavailable)
+        });
+        self.asking = Some(Asking { tokens, answer });
+    }
+
+    /// The answer to what was asked; pending for ever when nothing was.
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), HoldRefused>> {
+        let Some(asking) = &mut self.asking else { return Poll::Pending };
+        let answer = std::task::ready!(asking.answer.as_mut().poll(cx));
+        let tokens = asking.tokens;
+        self.asking = None;
+        match answer {
+            Ok(()) => {
+                self.steps += 1;
+                self.reach(self.held.saturating_add(tokens), tokens);
+            }
+            // What is held may be used up; then it is asked once more, for an account may be topped up in between.
+            Err(_) => self.ask_at = self.ends_at.saturating_add(1),
+        }
+        Poll::Ready(answer)
+    }
+
+    pub fn is_asking(&self) -> bool {
+        self.asking.is_some()
+    }
+
+    /// Output tokens that are held for.
+    pub fn held(&self) -> u64 {
+        self.held
+    }
+}
+
+/// What so many output tokens are held for at.
+fn cost(price: &Price, tokens: u64) -> Option<Money> {
+    price.charge(&Quantities::NONE.with(price.dearest_output(), tokens)).ok()
+}
