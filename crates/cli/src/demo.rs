@@ -24,6 +24,8 @@ data_dir = \".\"
 [provider.sim]
 kind = \"openai\"
 base_url = \"http://127.0.0.1:9099/v1\"
+# Some of its models report no usage on purpose.
+estimated_percent = 0
 ";
 const ACCOUNT: &str = "demo";
 

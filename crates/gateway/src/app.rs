@@ -4,6 +4,7 @@
 use crate::caller::Caller;
 use crate::keys::KeyBook;
 use crate::metrics::Metrics;
+use crate::pauses::Pauses;
 use crate::settings::Settings;
 use crate::workers::settler::Abandoned;
 use crate::world::World;
@@ -43,6 +44,8 @@ pub struct App {
     pub client: Client,
     pub serving: ArcSwap<Serving>,
     pub metrics: Metrics,
+    /// Pairs of provider and model that do not report usage.
+    pub pauses: Pauses,
     pub ids: ids::Maker,
     /// Work that outlives a request (reading a left stream to its end) is tracked here and awaited at the stop.
     pub tracker: TaskTracker,

@@ -27,6 +27,12 @@ struct FaultLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct PairLabels {
+    provider: String,
+    model: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct RefusedLabels {
     code: &'static str,
 }
@@ -37,6 +43,8 @@ pub struct Metrics {
     answered: Counter,
     faults: Family<FaultLabels, Counter>,
     refused: Family<RefusedLabels, Counter>,
+    paused: Family<PairLabels, Gauge>,
+    pauses: Family<PairLabels, Counter>,
     seconds: Histogram,
     first_byte: Histogram,
     pub catalog_stale: Gauge,
@@ -52,6 +60,8 @@ impl Default for Metrics {
             answered: Counter::default(),
             faults: Family::default(),
             refused: Family::default(),
+            paused: Family::default(),
+            pauses: Family::default(),
             seconds: Histogram::new(buckets()),
             first_byte: Histogram::new(buckets()),
             catalog_stale: Gauge::default(),
@@ -62,6 +72,12 @@ impl Default for Metrics {
         registry.register("calls_answered", "Calls answered in full", metrics.answered.clone());
         registry.register("provider_faults", "Failed attempts by provider and code", metrics.faults.clone());
         registry.register("refusals", "Requests refused by code", metrics.refused.clone());
+        registry.register(
+            "route_paused",
+            "1 while a provider is not asked for a model because it reports no usage",
+            metrics.paused.clone(),
+        );
+        registry.register("route_pauses", "Pauses because usage was not reported", metrics.pauses.clone());
         registry.register("call_seconds", "Time from admission to the end of a call", metrics.seconds.clone());
         registry.register(
             "first_byte_seconds",
@@ -97,6 +113,14 @@ impl Metrics {
 
     pub fn fault(&self, provider: &str, code: &'static str) {
         self.faults.get_or_create(&FaultLabels { provider: provider.to_owned(), code }).inc();
+    }
+
+    pub fn paused(&self, provider: &str, model: &str, paused: bool) {
+        let labels = PairLabels { provider: provider.to_owned(), model: model.to_owned() };
+        self.paused.get_or_create(&labels).set(i64::from(paused));
+        if paused {
+            self.pauses.get_or_create(&labels).inc();
+        }
     }
 
     pub fn refused(&self, code: &'static str) {

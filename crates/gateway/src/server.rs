@@ -3,30 +3,40 @@
 
 use crate::app::App;
 use crate::caller::Peer;
+use crate::leash::Leashes;
 use crate::timed::TimedIo;
 use axum::Router;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use http::Version;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 /// How long streams get to write their last event and close after they were cut.
 const LAST_EVENT: Duration = Duration::from_secs(5);
 
 /// Serves until `app.stopping` is cancelled, then until the last connection is done or out of time.
 pub async fn serve(app: Arc<App>, listener: TcpListener, router: Router) {
-    let builder = builder(&app);
+    let leashes = Leashes::new(app.tracker.clone());
+    let watching = leashes.clone().watch(app.settings.limits.write_time);
+    let ended = app.ended.clone();
+    app.tracker.spawn(async move { ended.run_until_cancelled(watching).await });
+    let builder = builder(&app, leashes.clone());
     let graceful = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(app.settings.limits.connections));
     let stopping = app.stopping.clone();
+    let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
+            Some(_) = connections.join_next() => continue,
             () = stopping.cancelled() => break,
         };
         let (socket, peer) = match accepted {
@@ -40,15 +50,23 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, router: Router) {
         let Ok(place) = room.clone().try_acquire_owned() else { continue };
         let Ok(io) = prepare(&app, socket) else { continue };
         let service = hyper::service::service_fn({
-            let router = router.clone();
+            let (router, leashes) = (router.clone(), leashes.clone());
             move |mut request: hyper::Request<hyper::body::Incoming>| {
                 request.extensions_mut().insert(Peer(peer));
+                let leashes = (request.version() == Version::HTTP_2).then(|| leashes.clone());
                 // A router is always ready; asking it first would only cost.
-                tower::Service::call(&mut router.clone(), request)
+                let reply = tower::Service::call(&mut router.clone(), request);
+                async move {
+                    let reply = reply.await?;
+                    Ok::<_, Infallible>(match leashes {
+                        Some(leashes) => reply.map(|body| leashes.hold(body)),
+                        None => reply,
+                    })
+                }
             }
         });
         let connection = graceful.watch(builder.serve_connection(io, service).into_owned());
-        app.tracker.spawn(async move {
+        connections.spawn(async move {
             let _place = place;
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "connection ended");
@@ -57,6 +75,8 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, router: Router) {
     }
     drop(listener);
     stop(&app, graceful).await;
+    // What is still open belongs to clients that take nothing: their calls end with the connection, as when a client leaves.
+    connections.shutdown().await;
 }
 
 async fn stop(app: &App, graceful: GracefulShutdown) {
@@ -81,9 +101,9 @@ async fn pause_after(error: &io::Error) {
     tokio::time::sleep(Duration::from_millis(20)).await;
 }
 
-fn builder(app: &App) -> auto::Builder<TokioExecutor> {
+fn builder(app: &App, leashes: Leashes) -> auto::Builder<Leashes> {
     let limits = &app.settings.limits;
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+    let mut builder = auto::Builder::new(leashes);
     builder
         .http1()
         .timer(TokioTimer::new())

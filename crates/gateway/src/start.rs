@@ -5,6 +5,7 @@ use crate::app::{App, Serving};
 use crate::endpoints::{router, table};
 use crate::keys::KeyBook;
 use crate::metrics::Metrics;
+use crate::pauses::Pauses;
 use crate::server;
 use crate::settings::{Loaded, Settings, Source};
 use crate::workers::{reload, settler, upkeep};
@@ -105,6 +106,7 @@ pub(crate) fn build(
         client,
         serving: ArcSwap::from_pointee(serving),
         metrics: Metrics::default(),
+        pauses: Pauses::default(),
         ids: maker,
         tracker: TaskTracker::new(),
         cut: CancellationToken::new(),
@@ -129,7 +131,7 @@ impl Running {
         let until = tokio::time::Instant::now() + LAST_CALLS;
         while self.app.running.load(Ordering::Relaxed) > 0 && !self.settling.is_finished() {
             if tokio::time::Instant::now() > until {
-                // A client that takes nothing can keep its stream from being asked. The next start settles it at its mark.
+                // Nothing should get here; if something does, the next start settles it at its mark.
                 tracing::warn!("some calls do not end; their holds are resolved at the next start");
                 break;
             }

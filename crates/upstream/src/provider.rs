@@ -93,6 +93,11 @@ pub struct Settings {
     pub drain_bytes: u64,
     pub max_event_bytes: usize,
     pub max_reply_bytes: usize,
+    /// A model of which more than this share of an hour's completed calls came without usage is paused; 0: never.
+    pub estimated_percent: u64,
+    /// … if they are at least so many.
+    pub estimated_rows: u64,
+    pub pause_time: Duration,
 }
 
 impl Default for Settings {
@@ -105,6 +110,9 @@ impl Default for Settings {
             drain_bytes: 1 << 20,
             max_event_bytes: 1 << 20,
             max_reply_bytes: 32 << 20,
+            estimated_percent: 1,
+            estimated_rows: 10,
+            pause_time: Duration::from_secs(10 * 60),
         }
     }
 }

@@ -14,7 +14,7 @@ use tollgate_wire::chat;
 use tollgate_wire::error::Code;
 
 /// One call is sent to at most this many routes.
-const TRIES: usize = 3;
+const TRIES: u32 = 3;
 
 /// The answer has begun.
 pub enum Begun {
@@ -48,9 +48,12 @@ impl Serving {
 pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> Result<Begun, Refusal> {
     let mut last = None;
     let model = call.model.clone();
-    for at in ordered(call).into_iter().take(TRIES) {
+    for at in ordered(call) {
         let route = &model.routes[at];
         let Some(provider) = serving.providers.get(&route.provider) else { continue };
+        if !call.app.pauses.lets(provider, &route.upstream_model, call.app.world.steady_ms()) {
+            continue;
+        }
         call.provider = Some(provider.clone());
         call.upstream_model.clone_from(&route.upstream_model);
         call.attempts += 1;
@@ -58,7 +61,8 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> R
             Ok(begun) => return Ok(begun),
             Err(fault) => {
                 note(call, provider, &fault);
-                let go_on = fault.try_other && !fault.maybe_charged && Instant::now() < call.deadline;
+                let may = call.attempts < TRIES && Instant::now() < call.deadline;
+                let go_on = may && fault.try_other && !fault.maybe_charged;
                 last = Some(fault);
                 if !go_on {
                     break;

@@ -72,8 +72,9 @@ impl Events {
         let limits = &call.app.settings.limits;
         let now = Instant::now();
         let ring = limits.heartbeat / 2;
+        let ends_at = call.deadline;
         Events {
-            ends_at: call.deadline,
+            ends_at,
             cut: None,
             cover: Cover::new(&call.quote),
             withheld: None,
@@ -84,7 +85,7 @@ impl Events {
             first: Some(started.first),
             fault: started.fault,
             phase: Phase::Streaming,
-            timer: Alarm::at(now + ring),
+            timer: Alarm::at(ends_at.min(now + ring)),
             sent: true,
             ring,
             marked_at: None,
@@ -231,7 +232,7 @@ impl Events {
         let Some(out) = self.withheld.take() else { return Poll::Ready(None) };
         let Err(refused) = answer else { return Poll::Ready(self.passed(out)) };
         self.withheld = Some(out);
-        let code = why_refused(&refused).code;
+        let code = why_refused(&refused, self.call.began).code;
         let text = match code {
             Code::InsufficientBalance => {
                 "The balance does not cover more of this answer. What was produced is charged."

@@ -15,7 +15,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::time::Instant;
-use tollgate_catalog::{Model, Money, Price};
+use tollgate_catalog::{Face, Model, Money, Price};
 use tollgate_store::{CallId, Close, Counters, Ending, HoldRefused, Mark, StoredReply, UsageFacts};
 use tollgate_upstream::Provider;
 
@@ -154,6 +154,7 @@ impl OpenCall {
         } else {
             tracing::debug!(call = %self.id, charge = %charge, "call answered");
         }
+        self.note_report(ending, &bill);
         let row = self.row(status, bill);
         let closing = self.app.store.close(Close {
             call: self.id,
@@ -166,6 +167,17 @@ impl OpenCall {
         });
         self.app.running.fetch_sub(1, Ordering::Relaxed);
         closing.known().map(|closed| closed.captured).or((charge <= self.quote.amount).then_some(charge))
+    }
+
+    /// Did a completed call come with the provider's report, where the charge depends on one?
+    fn note_report(&self, ending: Ending, bill: &Bill) {
+        let by_tokens = bill.price.faces.has(Face::Input) || bill.price.faces.has(Face::Output);
+        if let (Ending::Answered, false, true, Some(provider)) =
+            (ending, self.meter.is_empty(), by_tokens, &self.provider)
+        {
+            let (app, now) = (&self.app, self.app.world.steady_ms());
+            app.pauses.note(provider, &self.upstream_model, bill.estimated, now, &app.metrics);
+        }
     }
 
     /// Evidence for the case that this process dies in mid-stream.

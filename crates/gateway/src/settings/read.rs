@@ -209,6 +209,9 @@ fn habits(form: &mut Form<'_>) -> Habits {
         drain_bytes: form.size_or("drain_bytes", default.drain_bytes),
         max_event_bytes: bytes(form.size_or("event_bytes", default.max_event_bytes as u64)),
         max_reply_bytes: bytes(form.size_or("reply_bytes", default.max_reply_bytes as u64)),
+        estimated_percent: form.int_or("estimated_percent", default.estimated_percent, 0..=100),
+        estimated_rows: form.int_or("estimated_rows", default.estimated_rows, 1..=1_000_000),
+        pause_time: form.duration_or("pause_time", default.pause_time),
     }
 }
 

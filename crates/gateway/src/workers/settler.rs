@@ -41,11 +41,15 @@ async fn read_on(mut call: Box<OpenCall>, mut body: Body, mut reader: chat::Stre
     let settings = call.provider.as_ref().map(|one| one.settings.clone()).unwrap_or_default();
     let until = Instant::now() + settings.drain_time;
     let mut left = settings.drain_bytes;
+    let cut = call.app.cut.clone();
     while !reader.saw_done() {
-        let chunk = match tokio::time::timeout_at(until, body.chunk()).await {
-            Ok(Ok(Some(chunk))) => chunk,
-            _ => break,
+        // A stop does not wait for it: what was read is what is known.
+        let chunk = tokio::select! {
+            chunk = body.chunk() => chunk,
+            () = tokio::time::sleep_until(until) => break,
+            () = cut.cancelled() => break,
         };
+        let Ok(Some(chunk)) = chunk else { break };
         left = left.saturating_sub(chunk.len() as u64);
         if reader.feed(chunk).is_err() || left == 0 {
             break;

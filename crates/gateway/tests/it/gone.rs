@@ -79,6 +79,32 @@ async fn with_bill_on_cancel_the_true_usage_is_learnt() {
     assert_eq!((rows[0].counters.output, rows[0].charge.nano()), (12, 2 * 1_000 + 12 * 2_000));
 }
 
+/// One of the routes bills to the end, and it is the one that the call came to in the end.
+#[tokio::test(flavor = "multi_thread")]
+async fn bill_on_cancel_counts_whichever_route_answers() {
+    const CATALOG: &str = r#"
+[model."second-bills"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [
+  { provider = "nobody", upstream_model = "sim-plain", priority = 0 },
+  { provider = "stubborn", upstream_model = "sim-plain", priority = 1 },
+]
+"#;
+    let house = House::with(Plan { catalog: CATALOG, ..Plan::default() }).await;
+    for (at, streams) in [false, true].into_iter().enumerate() {
+        let mut body = streamed("[[sim:tokens=12 think_ms=600]]");
+        body["model"] = json!("second-bills");
+        body["stream"] = json!(streams);
+        // Gone before the first byte.
+        assert!(house.post(&body).timeout(Duration::from_millis(300)).send().await.is_err());
+        house.quiet().await;
+        let rows = house.running().app.store.usage(Some(house.account), Default::default()).await.expect("rows");
+        assert_eq!(rows.len(), at + 1);
+        assert_eq!((rows[0].attempts, rows[0].provider.as_deref()), (2, Some("stubborn")));
+        assert_eq!((rows[0].counters.output, rows[0].charge.nano()), (12, 2 * 1_000 + 12 * 2_000), "streams={streams}");
+    }
+}
+
 /// A client that never reads is cut off after the write limit and pays for what was produced.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_never_reads_is_let_go() {

@@ -107,13 +107,15 @@ pub struct Plan {
     pub database: String,
     /// How long the gateway waits for the simulator; short only where waiting is the point.
     pub patience: &'static str,
+    /// More settings of the provider `sim`.
+    pub sim: &'static str,
     /// More models, as a file of their own in the catalog.
     pub catalog: &'static str,
 }
 
 impl Default for Plan {
     fn default() -> Plan {
-        Plan { usd: "10", config: String::new(), database: "sqlite".to_owned(), patience: "20s", catalog: "" }
+        Plan { usd: "10", config: String::new(), database: "sqlite".to_owned(), patience: "20s", sim: "", catalog: "" }
     }
 }
 
@@ -140,13 +142,14 @@ impl House {
         std::fs::write(dir.join("catalog/more.toml"), plan.catalog).expect("written");
         let config = format!(
             "listen = \"127.0.0.1:0\"\ndatabase = \"{}\"\n{}\n\
-             [provider.sim]\nkind = \"openai\"\nbase_url = \"{url}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n\
+             [provider.sim]\nkind = \"openai\"\nbase_url = \"{url}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n{more}\n\
              [provider.stubborn]\nkind = \"openai\"\nbase_url = \"{url}\"\nbill_on_cancel = true\n\
              [provider.nobody]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\n",
             plan.database,
             plan.config,
             url = sim.base_url(),
             patience = plan.patience,
+            more = plan.sim,
         );
         std::fs::write(dir.join("tollgate.toml"), config).expect("written");
         let source = Source { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };

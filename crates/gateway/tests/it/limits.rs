@@ -52,3 +52,39 @@ async fn http2_works_without_tls() {
     let reply = request.send().await.expect("a reply");
     assert_eq!((reply.version(), reply.status().as_u16()), (reqwest::Version::HTTP_2, 200));
 }
+
+const SLOW_THEN_FINE: &str = r#"
+[model."slow-then-fine"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [
+  { provider = "sim", upstream_model = "sim-error500", priority = 0 },
+  { provider = "sim", upstream_model = "sim-plain", priority = 1 },
+]
+"#;
+
+/// The time of a call is counted from its hold: what a route took, or the first byte, is part of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_has_one_deadline_from_its_hold_on() {
+    let config = "[limits]\nstream_time = \"1s\"\n".to_owned();
+    let house = House::with(Plan { config, catalog: SLOW_THEN_FINE, ..Plan::default() }).await;
+    let (call, text) = house.stream("[[sim:tokens=100 think_ms=700 delay_ms=50]]").await;
+    let events = crate::house::events(&text);
+    assert_eq!(events.last().expect("events")["error"]["code"], "upstream_timeout");
+    let row = house.row(call).await;
+    assert_eq!(row.reason, "stream_too_long");
+    // Six events fit into what the first byte left; twenty would fit into a second of their own.
+    assert!(row.counters.output > 0 && row.counters.output < 15, "{:?}", row.counters);
+    // A route that took the whole time leaves none for a second one.
+    let mut body = crate::house::chat("[[sim:think_ms=1200]]");
+    body["model"] = serde_json::json!("slow-then-fine");
+    let reply = house.post(&body).send().await.expect("a reply");
+    assert_eq!(reply.status(), 502);
+    let row = house.row(crate::house::call_id(&reply)).await;
+    assert_eq!((row.attempts, row.charge.nano()), (1, 0));
+    // With time left the second one is asked.
+    let mut body = crate::house::chat("hello");
+    body["model"] = serde_json::json!("slow-then-fine");
+    let reply = house.post(&body).send().await.expect("a reply");
+    assert_eq!(reply.status(), 200);
+    assert_eq!(house.row(crate::house::call_id(&reply)).await.attempts, 2);
+}

@@ -7,6 +7,7 @@ mod house;
 mod gone;
 mod health;
 mod limits;
+mod no_window;
 mod openapi;
 mod reload;
 mod stop;
@@ -21,6 +22,7 @@ mod v1 {
     mod keys;
     mod models;
     mod overdraft;
+    mod paused_routes;
     mod spending;
     mod tiers;
     mod usage;

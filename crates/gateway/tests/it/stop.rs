@@ -1,7 +1,9 @@
 //! Graceful stop: streams may finish up to a limit, then end with a proper error event; everything is settled before exit.
 
 use crate::house::{House, Plan, call_id, events, streamed};
+use serde_json::json;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tollgate_store::Ending;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,4 +46,54 @@ async fn what_cannot_finish_ends_with_an_error_event_and_is_settled() {
     let row = house.row(call).await;
     assert_eq!((row.ending, row.reason.as_str()), (Ending::UpstreamFault, "server_draining"));
     assert!(row.charge.nano() > 0 && row.charge <= row.hold);
+}
+
+fn hurried() -> Plan {
+    Plan { config: "[limits]\ndrain_time = \"300ms\"\n".to_owned(), ..Plan::default() }
+}
+
+/// The last event cannot be told to a client that reads nothing. The stop ends all the same, with everything settled.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_never_reads_does_not_hold_up_the_stop() {
+    let mut house = House::with(hurried()).await;
+    let body = streamed("[[sim:tokens=900 size=60000]]").to_string();
+    let mut socket = tokio::net::TcpStream::connect(house.running().address).await.expect("connected");
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        house.key,
+        body.len(),
+    );
+    socket.write_all(head.as_bytes()).await.expect("sent");
+    let mut first = [0; 15];
+    socket.read_exact(&mut first).await.expect("the status line");
+    assert_eq!(&first, b"HTTP/1.1 200 OK");
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let began = std::time::Instant::now();
+    house.restart().await;
+    // The write limit alone is thirty seconds.
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    assert_eq!(house.running().recovered, Default::default(), "nothing was left for the next start");
+    let rows = house.running().app.store.usage(Some(house.account), Default::default()).await.expect("rows");
+    assert_eq!((rows.len(), rows[0].ending), (1, Ending::ClientLeft));
+    assert!(rows[0].charge.nano() > 0);
+}
+
+/// A stream that is read on for its usage, after its client left, gives way to a stop.
+#[tokio::test(flavor = "multi_thread")]
+async fn reading_on_for_the_usage_gives_way_to_a_stop() {
+    let mut house = House::with(hurried()).await;
+    let mut body = streamed("[[sim:hang_midstream after=5 tokens=9]]");
+    body["model"] = json!("billed-to-the-end");
+    let mut reply = house.post(&body).send().await.expect("a reply");
+    let call = call_id(&reply);
+    reply.chunk().await.expect("a chunk");
+    drop(reply);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let began = std::time::Instant::now();
+    house.restart().await;
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    assert_eq!(house.running().recovered, Default::default());
+    let row = house.row(call).await;
+    assert_eq!((row.ending, row.reason.as_str()), (Ending::ClientLeft, "client_gone_read_on"));
+    assert!(row.counters.output >= 5 && row.charge.nano() > 0, "{:?}", row.counters);
 }
