@@ -192,7 +192,7 @@ async fn an_extension_is_bounded_by_what_the_model_can_still_produce_and_follows
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_without_room_under_its_cap_ends_the_stream_too() {
     let mut house = house("sqlite", 1_000_000_000).await;
-    house.key = house.new_key(|key| key.cap = Some(Money::from_nano(40_000_000))).await;
+    house.key = house.new_key(|key| key.limits.total = Some(Money::from_nano(40_000_000))).await;
     let (text, row) = play(&house, &long("go on [[sim:tokens=20000 chunks=200]]")).await;
     assert_eq!(events(&text).last().expect("events")["error"]["code"], "key_spend_cap_reached");
     assert_eq!((row.ending, row.reason.as_str()), (Ending::Refused, "key_spend_cap_reached"));
