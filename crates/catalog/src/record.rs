@@ -1,172 +1,267 @@
 //! The public record of a model (specification 2.6) and the catalog made of them. Ratios are derived from the
 //! faces, digit by digit: there is one definition of a price.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
+use crate::decimal::Decimal;
+use crate::vendor::ListRecord;
 use crate::{Face, Faces, Fraction, Group, Model, Snapshot, Tier, Unit};
 
 /// For whom a record is written.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// The group whose multiplier is shown as `billing_rate`.
-    pub group: &'a str,
+    /// The viewer's groups in the order they are tried: the first that a model is sold to is the one it is billed in.
+    pub groups: &'a [&'a str],
     /// Whether the ratios show the prices of accounts that have topped up.
     pub topped_up: bool,
 }
 
 impl Default for View<'static> {
     fn default() -> View<'static> {
-        View { group: Group::DEFAULT, topped_up: false }
+        View { groups: &[Group::DEFAULT], topped_up: false }
     }
 }
 
+/// The whole catalog as `GET /api/pricing` answers it.
+#[derive(Serialize)]
+pub struct CatalogRecord<'a> {
+    pub auto_groups: &'a [String],
+    pub data: Vec<Record<'a>>,
+}
+
+/// One model of it. What a model does not have is left out.
+#[derive(Serialize)]
+pub struct Record<'a> {
+    pub model_name: &'a str,
+    description: &'a str,
+    specs: String,
+    login_required: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    icon: Option<&'a str>,
+    tags: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vendor_id: Option<i64>,
+    #[serde(flatten)]
+    ratios: Ratios,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner_by: Option<&'a str>,
+    enable_groups: &'a [String],
+    supported_endpoint_types: &'a [String],
+    #[serde(skip_serializing_if = "is_empty")]
+    capabilities: &'a [String],
+    #[serde(skip_serializing_if = "is_empty")]
+    tasks: &'a [String],
+    billing_rate: Decimal,
+    billing_rate_source: String,
+    pricing_version: &'a str,
+    billing_unit: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default_voice: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default_response_format: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speech_input: Option<&'a str>,
+    #[serde(skip_serializing_if = "is_empty")]
+    accepted_upload_formats: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vendor_list: Option<ListRecord<'a>>,
+    book_faces: BookRecord<'a>,
+    /// How its routes did lately; for the caller to add, because a catalog has no memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route_health: Option<Value>,
+}
+
+/// `quota_type`, `model_ratio` (1 = 2 USD per million input tokens) and its relatives, or `model_price` (USD).
+#[derive(Serialize)]
+struct Ratios {
+    quota_type: u8,
+    model_ratio: Decimal,
+    model_price: Decimal,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completion_ratio: Option<Decimal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_ratio: Option<Decimal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    create_cache_ratio: Option<Decimal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_ratio: Option<Decimal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audio_ratio: Option<Decimal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audio_completion_ratio: Option<Decimal>,
+}
+
+#[derive(Serialize)]
+struct BookRecord<'a> {
+    standard: &'a Faces,
+    paid: Option<&'a Faces>,
+    route_count: usize,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    tiers: Option<TiersRecord<'a>>,
+}
+
+#[derive(Serialize)]
+struct TiersRecord<'a> {
+    tier_count: usize,
+    has_request_condition: bool,
+    has_time_condition: bool,
+    tiers: Vec<TierRecord<'a>>,
+}
+
+#[derive(Serialize)]
+struct TierRecord<'a> {
+    tier: &'a str,
+    standard: Faces,
+    paid: Option<Faces>,
+    /// For tiers that are a multiple of the base price: what is charged is that, exactly; the faces beside it are
+    /// rounded up to whole micro-USD.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    multiplier: Option<Fraction>,
+    when: Vec<Value>,
+}
+
+fn is_empty(list: &&[String]) -> bool {
+    list.is_empty()
+}
+
 impl Snapshot {
-    /// The whole catalog as `GET /api/pricing` answers it, without `route_health`, which the caller adds.
-    pub fn record(&self, view: &View<'_>) -> Value {
-        let data: Vec<Value> = self.models.values().map(|model| model.record(self, view)).collect();
-        json!({"auto_groups": self.auto_groups, "data": data})
+    /// The whole catalog for one viewer.
+    pub fn record<'a>(&'a self, view: &View<'_>) -> CatalogRecord<'a> {
+        let data = self.models.values().map(|model| model.record(self, view)).collect();
+        CatalogRecord { auto_groups: &self.auto_groups, data }
     }
 }
 
 impl Model {
     /// The model's record for one viewer.
-    pub fn record(&self, catalog: &Snapshot, view: &View<'_>) -> Value {
-        let mut record = Map::new();
-        let mut put = |key: &str, value: Value| {
-            let absent = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-            if !absent {
-                record.insert(key.to_owned(), value);
-            }
-        };
-        put("model_name", json!(self.name));
-        put("description", json!(self.description));
-        put("specs", json!(self.specs().to_string()));
-        put("login_required", json!(u8::from(self.login_required)));
-        put("icon", json!(self.icon));
-        put("tags", json!(self.tags.join(",")));
-        put("vendor_id", json!(self.vendor_id));
-        put("owner_by", json!(self.owner_by));
-        put("enable_groups", json!(self.enable_groups));
-        put("supported_endpoint_types", json!(self.supported_endpoint_types));
-        put("capabilities", json!(self.capabilities));
-        put("tasks", json!(self.tasks));
-        put("billing_unit", json!(self.billing_unit.name()));
-        put("pricing_version", json!(catalog.pricing_version));
-        put("default_voice", json!(self.default_voice));
-        put("default_response_format", json!(self.default_response_format));
-        put("speech_input", json!(self.speech_input));
-        put("accepted_upload_formats", json!(self.accepted_upload_formats));
-        let (rate, source) = match catalog.groups.get(view.group) {
-            Some(group) if view.group != Group::DEFAULT => (group.multiplier, format!("group:{}", view.group)),
-            Some(group) => (group.multiplier, "default".to_owned()),
-            None => (Fraction::ONE, "default".to_owned()),
-        };
-        put("billing_rate", decimal(u128::from(rate.numerator()), u128::from(rate.denominator())));
-        put("billing_rate_source", json!(source));
-        for (key, value) in self.ratios(view.topped_up) {
-            put(key, value);
-        }
+    pub fn record<'a>(&'a self, catalog: &'a Snapshot, view: &View<'_>) -> Record<'a> {
+        let (rate, billing_rate_source) = self.billed(catalog, view);
         let written = self.book.written(view.topped_up);
-        put("vendor_list", json!(self.list.as_ref().map(|list| list.record(written, rate, self.billing_unit))));
-        put("book_faces", self.book_faces());
-        Value::Object(record)
-    }
-
-    fn specs(&self) -> Value {
-        let mut specs = Map::new();
-        let fields = [
-            ("type", json!(self.kind)),
-            ("context_window", json!(self.context_window)),
-            ("max_input_tokens", json!(self.max_input_tokens)),
-            ("max_output_tokens", json!(self.max_output_tokens)),
-            ("input_modalities", json!(self.input_modalities)),
-            ("output_modalities", json!(self.output_modalities)),
-            ("reasoning_efforts", json!(self.reasoning_efforts)),
-            ("resolutions", json!(self.resolutions)),
-            ("max_duration_seconds", json!(self.max_duration_seconds)),
-            ("pricing_notes", json!(self.pricing_notes)),
-        ];
-        for (key, value) in fields {
-            if !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty()) {
-                specs.insert(key.to_owned(), value);
-            }
+        Record {
+            model_name: &self.name,
+            description: &self.description,
+            specs: self.specs(),
+            login_required: u8::from(self.login_required),
+            icon: self.icon.as_deref(),
+            tags: self.tags.join(","),
+            vendor_id: self.vendor_id,
+            ratios: self.ratios(view.topped_up),
+            owner_by: self.owner_by.as_deref(),
+            enable_groups: &self.enable_groups,
+            supported_endpoint_types: &self.supported_endpoint_types,
+            capabilities: &self.capabilities,
+            tasks: &self.tasks,
+            billing_rate: Decimal::quotient(u128::from(rate.numerator()), u128::from(rate.denominator())),
+            billing_rate_source,
+            pricing_version: &catalog.pricing_version,
+            billing_unit: self.billing_unit.name(),
+            default_voice: self.default_voice.as_deref(),
+            default_response_format: self.default_response_format.as_deref(),
+            speech_input: self.speech_input.as_deref(),
+            accepted_upload_formats: &self.accepted_upload_formats,
+            vendor_list: self.list.as_ref().map(|list| list.record(written, rate, self.billing_unit)),
+            book_faces: self.book_faces(),
+            route_health: None,
         }
-        Value::Object(specs)
     }
 
-    /// `quota_type`, `model_ratio` (1 = 2 USD per million input tokens) and its relatives, or `model_price` (USD).
-    fn ratios(&self, topped_up: bool) -> Vec<(&'static str, Value)> {
+    /// The multiplier a viewer is billed at, and where it comes from. Who may not buy the model is shown what the first
+    /// group that may is billed at.
+    fn billed(&self, catalog: &Snapshot, view: &View<'_>) -> (Fraction, String) {
+        let own = self.group_for(view.groups.iter().copied());
+        let group = own.or(self.enable_groups.first().map(String::as_str)).unwrap_or(Group::DEFAULT);
+        let rate = catalog.groups.get(group).map_or(Fraction::ONE, |group| group.multiplier);
+        let source = if group == Group::DEFAULT { "default".to_owned() } else { format!("group:{group}") };
+        (rate, source)
+    }
+
+    /// The JSON text in `specs`.
+    fn specs(&self) -> String {
+        #[derive(Serialize)]
+        struct Specs<'a> {
+            r#type: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            context_window: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            max_input_tokens: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            max_output_tokens: Option<u64>,
+            #[serde(skip_serializing_if = "is_empty")]
+            input_modalities: &'a [String],
+            #[serde(skip_serializing_if = "is_empty")]
+            output_modalities: &'a [String],
+            #[serde(skip_serializing_if = "is_empty")]
+            reasoning_efforts: &'a [String],
+            #[serde(skip_serializing_if = "is_empty")]
+            resolutions: &'a [String],
+            #[serde(skip_serializing_if = "Option::is_none")]
+            max_duration_seconds: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pricing_notes: Option<&'a str>,
+        }
+        let specs = Specs {
+            r#type: &self.kind,
+            context_window: self.context_window,
+            max_input_tokens: self.max_input_tokens,
+            max_output_tokens: self.max_output_tokens,
+            input_modalities: &self.input_modalities,
+            output_modalities: &self.output_modalities,
+            reasoning_efforts: &self.reasoning_efforts,
+            resolutions: &self.resolutions,
+            max_duration_seconds: self.max_duration_seconds,
+            pricing_notes: self.pricing_notes.as_deref(),
+        };
+        serde_json::to_string(&specs).unwrap_or_default()
+    }
+
+    fn ratios(&self, topped_up: bool) -> Ratios {
         let written = self.book.written(topped_up);
-        let face = self.billing_unit.main_face();
-        if face.unit() != Unit::MillionTokens {
-            let price = u128::from(written.get(face).unwrap_or(0));
-            return vec![
-                ("quota_type", json!(1)),
-                ("model_ratio", json!(0)),
-                ("model_price", decimal(price, 1_000_000)),
-            ];
-        }
-        let faces = written.completed();
+        let main = self.billing_unit.main_face();
+        let faces = self.billing_unit.complete(written);
         let price = |face| u128::from(faces.get(face).unwrap_or(0));
-        let mut ratios = vec![
-            ("quota_type", json!(0)),
-            ("model_ratio", decimal(price(Face::Input), 2_000_000)),
-            ("model_price", json!(0)),
-        ];
+        let by_tokens = main.unit() == Unit::MillionTokens;
         // Each ratio is relative to another face; without one there is nothing to be relative to.
-        let relative = [
-            ("completion_ratio", Face::Output, Face::Input),
-            ("cache_ratio", Face::CacheRead, Face::Input),
-            ("create_cache_ratio", Face::CacheWrite, Face::Input),
-            ("image_ratio", Face::ImageInput, Face::Input),
-            ("audio_ratio", Face::AudioInput, Face::Input),
-            ("audio_completion_ratio", Face::AudioOutput, Face::AudioInput),
-        ];
-        for (name, face, base) in relative {
-            if (written.has(face) || face == Face::Output) && price(base) > 0 {
-                ratios.push((name, decimal(price(face), price(base))));
-            }
+        let relative = |face, base| {
+            let shown = by_tokens && (written.has(face) || face == Face::Output) && price(base) > 0;
+            shown.then(|| Decimal::quotient(price(face), price(base)))
+        };
+        let zero = Decimal::zero;
+        Ratios {
+            quota_type: u8::from(!by_tokens),
+            model_ratio: if by_tokens { Decimal::quotient(price(main), 2_000_000) } else { zero() },
+            model_price: if by_tokens { zero() } else { Decimal::quotient(price(main), 1_000_000) },
+            completion_ratio: relative(Face::Output, Face::Input),
+            cache_ratio: relative(Face::CacheRead, Face::Input),
+            create_cache_ratio: relative(Face::CacheWrite, Face::Input),
+            image_ratio: relative(Face::ImageInput, Face::Input),
+            audio_ratio: relative(Face::AudioInput, Face::Input),
+            audio_completion_ratio: relative(Face::AudioOutput, Face::AudioInput),
         }
-        ratios
     }
 
-    fn book_faces(&self) -> Value {
+    fn book_faces(&self) -> BookRecord<'_> {
         let book = &self.book;
-        let mut record = json!({
-            "standard": book.standard,
-            "paid": book.paid,
-            "route_count": self.routes.len(),
+        let mut conditions = book.tiers.iter().flat_map(|tier| &tier.when);
+        let tiers = (!book.tiers.is_empty()).then(|| TiersRecord {
+            tier_count: book.tiers.len(),
+            has_request_condition: conditions.clone().any(|when| when.is_about_request()),
+            has_time_condition: conditions.any(|when| when.is_about_time()),
+            tiers: book.tiers.iter().map(tier_record).collect(),
         });
-        if !book.tiers.is_empty() {
-            let mut conditions = book.tiers.iter().flat_map(|tier| &tier.when);
-            record["tier_count"] = json!(book.tiers.len());
-            record["has_request_condition"] = json!(conditions.clone().any(|when| when.is_about_request()));
-            record["has_time_condition"] = json!(conditions.any(|when| when.is_about_time()));
-            record["tiers"] = book.tiers.iter().map(tier_record).collect();
-        }
-        record
+        BookRecord { standard: &book.standard, paid: book.paid.as_ref(), route_count: self.routes.len(), tiers }
     }
 }
 
-fn tier_record(tier: &Tier) -> Value {
+fn tier_record(tier: &Tier) -> TierRecord<'_> {
     let scaled = |faces: &Faces| {
         faces.iter().fold(Faces::NONE, |sum, (face, price)| sum.with(face, tier.multiplier.of(price).unwrap_or(price)))
     };
-    let when: Vec<Value> = tier.when.iter().map(|when| when.record()).collect();
-    json!({
-        "tier": tier.name,
-        "standard": scaled(&tier.standard),
-        "paid": tier.paid.as_ref().map(scaled),
-        "when": when,
-    })
-}
-
-/// A quotient as a JSON number: exact when it ends within twelve decimals, else rounded there.
-pub(crate) fn decimal(numerator: u128, denominator: u128) -> Value {
-    const SCALE: u128 = 1_000_000_000_000;
-    let scaled = (numerator * SCALE * 2 + denominator) / (denominator * 2);
-    let (whole, rest) = (scaled / SCALE, scaled % SCALE);
-    let text =
-        if rest == 0 { whole.to_string() } else { format!("{whole}.{}", format!("{rest:012}").trim_end_matches('0')) };
-    serde_json::from_str(&text).unwrap_or(Value::Null)
+    TierRecord {
+        tier: &tier.name,
+        standard: scaled(&tier.standard),
+        paid: tier.paid.as_ref().map(scaled),
+        multiplier: (tier.multiplier != Fraction::ONE).then_some(tier.multiplier),
+        when: tier.when.iter().map(|when| when.record()).collect(),
+    }
 }

@@ -1,9 +1,11 @@
 //! The vendor's own list price beside ours: typed in are the list prices and where they were read; what they
 //! come to in dollars, the discount and the verdict are computed.
 
-use serde_json::{Value, json};
+use std::cmp::Ordering;
 
-use crate::record::decimal;
+use serde::Serialize;
+
+use crate::decimal::Decimal;
 use crate::{BillingUnit, Faces, Fraction, Unit};
 
 /// List prices as a vendor publishes them.
@@ -17,6 +19,31 @@ pub struct VendorList {
     pub source: String,
     /// The day somebody looked, as written.
     pub verified_at: Option<String>,
+}
+
+/// The `vendor_list` object of the public record.
+#[derive(Serialize)]
+pub(crate) struct ListRecord<'a> {
+    verdict: &'static str,
+    discount_pct: Option<Decimal>,
+    list_currency: &'a str,
+    list_input: Decimal,
+    list_input_usd: Decimal,
+    selling_usd: Decimal,
+    unit: &'static str,
+    list_source: &'a str,
+    verified_at: Option<&'a str>,
+    faces: Vec<FaceRecord>,
+    unverified_faces: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct FaceRecord {
+    face: &'static str,
+    list_usd: Decimal,
+    selling_usd: Decimal,
+    discount_pct: Option<Decimal>,
+    verdict: &'static str,
 }
 
 /// A price in millionths of a dollar as an exact fraction.
@@ -34,15 +61,14 @@ impl Exact {
         }
     }
 
-    fn usd(self) -> Value {
-        decimal(self.numerator, self.denominator * 1_000_000)
+    fn usd(self) -> Decimal {
+        Decimal::quotient(self.numerator, self.denominator * 1_000_000)
     }
 }
 
 impl VendorList {
-    /// The `vendor_list` object for prices sold at a multiplier.
-    pub fn record(&self, selling: &Faces, multiplier: Fraction, unit: BillingUnit) -> Value {
-        let main = unit.main_face();
+    /// The comparison with prices sold at a multiplier.
+    pub(crate) fn record(&self, selling: &Faces, multiplier: Fraction, unit: BillingUnit) -> ListRecord<'_> {
         let mut faces = Vec::new();
         let mut unverified = Vec::new();
         for (face, micro) in unit.complete(selling).iter() {
@@ -53,55 +79,46 @@ impl VendorList {
                 None => unverified.push(face.name()),
                 Some(list) => {
                     let list = Exact::of(list, self.usd_rate);
-                    let (discount, verdict) = compare(list, sold);
-                    faces.push(json!({
-                        "face": face.name(),
-                        "list_usd": list.usd(),
-                        "selling_usd": sold.usd(),
-                        "discount_pct": discount,
-                        "verdict": verdict,
-                    }));
+                    let (discount_pct, verdict) = compare(list, sold);
+                    let (list_usd, selling_usd) = (list.usd(), sold.usd());
+                    faces.push(FaceRecord { face: face.name(), list_usd, selling_usd, discount_pct, verdict });
                 }
             }
         }
+        let main = unit.main_face();
         let listed = self.faces.get(main).unwrap_or(0);
         let list = Exact::of(listed, self.usd_rate);
         let sold = Exact::of(selling.get(main).unwrap_or(0), multiplier);
-        let (discount, verdict) = compare(list, sold);
-        json!({
-            "verdict": verdict,
-            "discount_pct": discount,
-            "list_currency": self.currency,
-            "list_input": decimal(u128::from(listed), 1_000_000),
-            "list_input_usd": list.usd(),
-            "selling_usd": sold.usd(),
-            "unit": match main.unit() {
+        let (discount_pct, verdict) = compare(list, sold);
+        ListRecord {
+            verdict,
+            discount_pct,
+            list_currency: &self.currency,
+            list_input: Decimal::quotient(u128::from(listed), 1_000_000),
+            list_input_usd: list.usd(),
+            selling_usd: sold.usd(),
+            unit: match main.unit() {
                 Unit::MillionTokens => "1M tokens",
                 Unit::Call => "call",
                 Unit::Second => "second",
             },
-            "list_source": self.source,
-            "verified_at": self.verified_at,
-            "faces": faces,
-            "unverified_faces": unverified,
-        })
+            list_source: &self.source,
+            verified_at: self.verified_at.as_deref(),
+            faces,
+            unverified_faces: unverified,
+        }
     }
 }
 
-/// Discount in percent (two decimals, towards zero; negative when we are dearer) and what to call it.
-fn compare(list: Exact, sold: Exact) -> (Value, &'static str) {
+/// Discount in percent (two decimals, towards zero; negative when we are dearer; none on what the vendor gives away)
+/// and what to call it.
+fn compare(list: Exact, sold: Exact) -> (Option<Decimal>, &'static str) {
     let (l, s) = (list.numerator * sold.denominator, sold.numerator * list.denominator);
     let verdict = match s.cmp(&l) {
-        std::cmp::Ordering::Less => "below_list",
-        std::cmp::Ordering::Equal => "at_list",
-        std::cmp::Ordering::Greater => "above_list",
+        Ordering::Less => "below_list",
+        Ordering::Equal => "at_list",
+        Ordering::Greater => "above_list",
     };
-    if l == 0 {
-        return (Value::Null, verdict);
-    }
-    let hundredths = l.abs_diff(s) * 10_000 / l;
-    let sign = if s > l && hundredths > 0 { "-" } else { "" };
-    let text = format!("{sign}{}.{:02}", hundredths / 100, hundredths % 100);
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    (serde_json::from_str(text).unwrap_or(Value::Null), verdict)
+    let discount = (l > 0).then(|| Decimal::hundredths(s > l, l.abs_diff(s) * 10_000 / l));
+    (discount, verdict)
 }

@@ -28,6 +28,15 @@ pub(crate) fn pricing_version<'a>(models: impl Iterator<Item = &'a Model>, group
     })
 }
 
+/// What the version knows of one model, whatever its groups are billed at.
+pub(crate) fn fingerprint(model: &Model) -> Vec<u8> {
+    let plain = || Group { multiplier: Fraction::ONE, description: String::new() };
+    let groups = model.enable_groups.iter().map(|name| (name.clone(), plain())).collect();
+    let mut bytes = Vec::new();
+    write_model(&mut bytes, model, &groups);
+    bytes
+}
+
 fn write_model(bytes: &mut Vec<u8>, model: &Model, groups: &BTreeMap<String, Group>) {
     write_text(bytes, &model.name);
     write_text(bytes, model.billing_unit.name());

@@ -36,6 +36,11 @@ pub enum Command {
         #[arg(long)]
         print_default: bool,
     },
+    /// The catalog: what is on sale at what price.
+    Catalog {
+        #[command(subcommand)]
+        command: Catalog,
+    },
     /// Accounts: the customers.
     Account {
         #[command(subcommand)]
@@ -60,6 +65,25 @@ pub enum Command {
     },
     /// Print a completion script for a shell.
     Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Subcommand)]
+pub enum Catalog {
+    /// Say in plain words which prices a new catalog changes. Exits 0 when none, 1 when some, 2 when one of them cannot be read.
+    Diff {
+        /// The catalog as it is: a folder of .toml files, or one file.
+        old: PathBuf,
+        /// The catalog as it would be.
+        new: PathBuf,
+    },
+    /// The prices of one model, or of all of them.
+    Show {
+        /// Its public name.
+        model: Option<String>,
+        /// A folder of .toml files, or one file, instead of the configured catalog.
+        #[arg(long, value_name = "PATH")]
+        from: Option<PathBuf>,
+    },
 }
 
 #[derive(Args)]

@@ -4,6 +4,7 @@ mod accounts;
 mod amounts;
 mod args;
 mod books;
+mod catalog;
 mod demo;
 mod real;
 mod serve;
@@ -39,6 +40,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Demo(demo) => demo::demo(demo, &out).await.map(|()| ExitCode::SUCCESS),
         Command::Sim { listen } => demo::sim(listen, &out).await.map(|()| ExitCode::SUCCESS),
         Command::Check { print_default } => Ok(serve::check(&cli.config, print_default, &out)),
+        Command::Catalog { command } => Ok(catalog::run(&cli.config, command, &out)),
         Command::Account { command } => accounts::account(&cli.config, command, &out).await,
         Command::Key { command } => books::key(&cli.config, command, &out).await,
         Command::Refund(refund) => accounts::refund(&cli.config, refund, &out).await,

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Cell, Kind, Param};
-use crate::record::decimal;
+use crate::decimal::decimal;
 use crate::{Face, Facts, Money, Quantities};
 
 impl Cell {

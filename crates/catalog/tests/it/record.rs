@@ -1,8 +1,8 @@
 //! The public record: ratios come from the faces, exactly.
 
 use super::catalog;
-use serde_json::json;
-use tollgate_catalog::View;
+use serde_json::{Value, json};
+use tollgate_catalog::{Snapshot, View};
 
 const CATALOG: &str = r#"
 [group.partner]
@@ -28,19 +28,56 @@ multiplier = "133/100"
 [model.third]
 price = { input = 3, output = 10 }
 route = [{ provider = "sim", upstream_model = "m" }]
+list = { source = "s", price = { input = 3, output = 0, cache_read = 9 } }
+[group.inner]
+multiplier = "1/3"
+[model.inner]
+enable_groups = ["inner"]
+billing_unit = "per_call"
+price = { per_call = 2_500 }
+route = [{ provider = "sim", upstream_model = "m" }]
+[model.ears]
+billing_unit = "audio_duration"
+supported_endpoint_types = ["audio-transcription"]
+price = { input = 6_000_000 }
+route = [{ provider = "sim", upstream_model = "m" }]
+[model.voice]
+input_modalities = ["audio"]
+output_modalities = ["audio"]
+route = [{ provider = "sim", upstream_model = "m" }]
+[model.voice.price]
+input = 4_000_000
+output = 16_000_000
+cache_read = 1_000_000
+cache_write = 5_000_000
+cache_write_1h = 8_000_000
+image_input = 6_000_000
+image_output = 7_000_000
+audio_input = 32_000_000
+audio_output = 64_000_000
+per_call = 5
 [model.film]
 type = "video"
 billing_unit = "per_second"
 supported_endpoint_types = ["openai-video"]
 price = { video_second = 120_000 }
 route = [{ provider = "sim", upstream_model = "m" }]
+list = { source = "s", price = { video_second = 100_000 } }
 "#;
+
+fn text(catalog: &Snapshot, model: &str, view: &View<'_>) -> String {
+    serde_json::to_string(&catalog.models[model].record(catalog, view)).expect("JSON")
+}
+
+fn record(catalog: &Snapshot, model: &str) -> Value {
+    serde_json::from_str(&text(catalog, model, &View::default())).expect("JSON")
+}
 
 #[test]
 fn a_record_says_what_the_catalog_says() {
     let catalog = catalog(CATALOG);
-    let record = catalog.models["chat"].record(&catalog, &View::default());
-    let text = record.to_string();
+    let record = record(&catalog, "chat");
+    let text = text(&catalog, "chat", &View::default());
     for part in [
         r#""model_ratio":1.5"#,
         r#""completion_ratio":5"#,
@@ -50,7 +87,7 @@ fn a_record_says_what_the_catalog_says() {
         r#""billing_rate":1,"#,
         r#""billing_rate_source":"default""#,
         r#""tags":"a,b""#,
-        r#""specs":"{\"context_window\":128000,\"type\":\"llm\"}""#,
+        r#""specs":"{\"type\":\"llm\",\"context_window\":128000}""#,
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
@@ -68,6 +105,7 @@ fn a_record_says_what_the_catalog_says() {
                 "tier": "pro",
                 "standard": {"input": 3_990_000, "output": 19_950_000, "cache_read": 399_000, "cache_write": 4_987_500},
                 "paid": {"input": 3_325_000, "output": 13_300_000, "cache_read": 332_500, "cache_write": 3_325_000},
+                "multiplier": "133/100",
                 "when": [
                     {"dim": "request_attr", "path": "mode", "equals": "pro"},
                     {"dim": "wall_clock", "timezone": "Asia/Tokyo", "weekdays": [6, 7]},
@@ -81,59 +119,141 @@ fn a_record_says_what_the_catalog_says() {
 #[test]
 fn an_account_sees_its_own_prices() {
     let catalog = catalog(CATALOG);
-    let view = View { group: "partner", topped_up: true };
-    let text = catalog.models["chat"].record(&catalog, &view).to_string();
-    for part in [
-        r#""model_ratio":1.25"#,
-        r#""completion_ratio":4"#,
-        r#""billing_rate":0.8"#,
-        r#""billing_rate_source":"group:partner""#,
+    let view = View { groups: &["vip", "partner", "default"], topped_up: true };
+    for (model, parts) in [
+        (
+            "chat",
+            [
+                r#""model_ratio":1.25"#,
+                r#""completion_ratio":4"#,
+                r#""billing_rate":0.8"#,
+                r#""billing_rate_source":"group:partner""#,
+                r#""discount_pct":50"#,
+            ],
+        ),
+        // Sold to everybody but not to partners as such: the next of the account's groups.
+        (
+            "third",
+            [
+                r#""billing_rate":1,"#,
+                r#""billing_rate_source":"default""#,
+                r#""quota_type":0"#,
+                r#""model_price":0,"#,
+                r#""enable_groups":["default"]"#,
+            ],
+        ),
+        // Sold to another group only: what that one is billed at.
+        (
+            "inner",
+            [
+                r#""billing_rate":0.333333333333,"#,
+                r#""billing_rate_source":"group:inner""#,
+                r#""quota_type":1"#,
+                r#""model_price":0.0025"#,
+                r#""model_ratio":0,"#,
+            ],
+        ),
     ] {
-        assert!(text.contains(part), "{part} in {text}");
+        let text = text(&catalog, model, &view);
+        for part in parts {
+            assert!(text.contains(part), "{part} in {text}");
+        }
     }
 }
 
 #[test]
-fn ratios_without_an_end_stop_at_twelve_places() {
+fn ratios_are_written_digit_by_digit_and_stop_at_twelve_places() {
     let catalog = catalog(CATALOG);
-    let text = catalog.models["third"].record(&catalog, &View::default()).to_string();
+    let text = text(&catalog, "third", &View::default());
     assert!(text.contains(r#""completion_ratio":3.333333333333,"#), "{text}");
-    assert!(text.contains(r#""model_ratio":1.5e-6"#) || text.contains(r#""model_ratio":0.0000015"#), "{text}");
+    assert!(text.contains(r#""model_ratio":0.0000015,"#), "{text}");
+    // More digits than a float holds.
+    let dear = "[model.m]\nprice = { input = 3, output = 1_000_000_000_000 }\nroute = [{ provider = 'p', upstream_model = 'm' }]";
+    let catalog = super::catalog(dear);
+    assert!(
+        super::record::text(&catalog, "m", &View::default())
+            .contains(r#""completion_ratio":333333333333.333333333333,"#)
+    );
+}
+
+#[test]
+fn every_ratio_comes_from_its_face() {
+    let catalog = catalog(CATALOG);
+    let record = record(&catalog, "voice");
+    for (ratio, want) in [
+        ("model_ratio", "2"),
+        ("completion_ratio", "4"),
+        ("cache_ratio", "0.25"),
+        ("create_cache_ratio", "1.25"),
+        ("image_ratio", "1.5"),
+        ("audio_ratio", "8"),
+        ("audio_completion_ratio", "2"),
+    ] {
+        assert_eq!(record[ratio].to_string(), want, "{ratio}");
+    }
+    let faces = &record["book_faces"]["standard"];
+    assert_eq!(faces.as_object().map(serde_json::Map::len), Some(10), "{faces}");
+    assert_eq!(faces["cache_write_1h"], json!(8_000_000));
 }
 
 #[test]
 fn models_sold_by_the_unit_have_a_price_in_dollars() {
     let catalog = catalog(CATALOG);
-    let record = catalog.models["film"].record(&catalog, &View::default());
-    assert_eq!(record["quota_type"], json!(1));
-    assert_eq!(record["model_price"].to_string(), "0.12");
-    assert_eq!(record["billing_unit"], json!("per_second"));
-    assert_eq!(record["book_faces"]["paid"], json!(null));
+    let film = record(&catalog, "film");
+    assert_eq!(film["quota_type"], json!(1));
+    assert_eq!(film["model_price"].to_string(), "0.12");
+    assert_eq!(film["billing_unit"], json!("per_second"));
+    assert_eq!(film["book_faces"]["paid"], json!(null));
+    assert_eq!(film.get("completion_ratio"), None, "there is nothing to be relative to");
+    // Converted to tokens, so priced like tokens; what comes out is free, and the faces say so.
+    let ears = record(&catalog, "ears");
+    assert_eq!((&ears["quota_type"], &ears["billing_unit"]), (&json!(0), &json!("audio_duration")));
+    assert_eq!((ears["model_ratio"].to_string(), ears["completion_ratio"].to_string()), ("3".into(), "0".into()));
+    assert_eq!(ears["book_faces"]["standard"], json!({"input": 6_000_000, "output": 0}));
 }
 
 #[test]
 fn the_vendors_list_price_is_compared_not_typed_in() {
     let catalog = catalog(CATALOG);
-    let list = &catalog.models["chat"].record(&catalog, &View::default())["vendor_list"];
+    let list = &record(&catalog, "chat")["vendor_list"];
+    assert_eq!(list["list_currency"], json!("CNY"));
     assert_eq!(list["list_input"].to_string(), "28");
     assert_eq!(list["list_input_usd"].to_string(), "4");
     assert_eq!(list["selling_usd"].to_string(), "3");
     assert_eq!(list["discount_pct"].to_string(), "25");
     assert_eq!(list["verdict"], json!("below_list"));
     assert_eq!(list["unit"], json!("1M tokens"));
+    assert_eq!(list["list_source"], json!("https://example.com"));
     assert_eq!(list["verified_at"], json!("2026-01-15"));
     assert_eq!(
-        list["faces"][1].to_string(),
+        list["faces"][1],
         json!({"face": "output", "list_usd": 10, "selling_usd": 15, "discount_pct": -50, "verdict": "above_list"})
-            .to_string()
     );
     assert_eq!(list["unverified_faces"], json!(["cache_read", "cache_write"]));
+    // A kind of token the vendor lists and we do not price apart is sold as ordinary input; a free list price has no discount.
+    let list = &record(&catalog, "third")["vendor_list"];
+    assert_eq!(
+        list["faces"],
+        json!([
+            {"face": "input", "list_usd": 0.000003, "selling_usd": 0.000003, "discount_pct": 0, "verdict": "at_list"},
+            {"face": "output", "list_usd": 0, "selling_usd": 0.00001, "discount_pct": null, "verdict": "above_list"},
+            {"face": "cache_read", "list_usd": 0.000009, "selling_usd": 0.000003, "discount_pct": 66.66, "verdict": "below_list"},
+        ])
+    );
+    assert_eq!(list["verdict"], json!("at_list"));
+    let film = &record(&catalog, "film")["vendor_list"];
+    assert_eq!((&film["unit"], film["selling_usd"].to_string()), (&json!("second"), "0.12".into()));
 }
 
 #[test]
 fn the_catalog_is_the_list_of_records() {
     let catalog = catalog(CATALOG);
-    let whole = catalog.record(&View::default());
+    let mut whole = catalog.record(&View::default());
+    whole.data[0].route_health = Some(json!({"window_hours": 24}));
+    let whole = serde_json::to_value(&whole).expect("JSON");
     assert_eq!(whole["auto_groups"], json!(["default"]));
-    assert_eq!(whole["data"].as_array().map(Vec::len), Some(3));
+    let names: Vec<&str> =
+        whole["data"].as_array().expect("models").iter().filter_map(|one| one["model_name"].as_str()).collect();
+    assert_eq!(names, ["chat", "ears", "film", "inner", "third", "voice"]);
+    assert_eq!(whole["data"][0]["route_health"]["window_hours"], json!(24));
 }

@@ -189,3 +189,19 @@ fn it_is_a_version_of_effective_prices_not_of_how_they_are_put() {
     assert_eq!(with(clock("")), with(clock(&format!(", hours = [{}]", all.join(", ")))));
     assert_ne!(with(clock("")), with(clock(", hours = [1]")));
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_changes_the_version_is_said_by_the_diff_and_nothing_else(before in shop(), what in 0..11_usize, which in any::<usize>(), wordy in any::<bool>()) {
+        let mut after = before.clone();
+        change(&mut after, what, which);
+        let (before, after) = (catalog(&before.text(Style::default())), catalog(&after.text(Style { backwards: wordy, wordy: false })));
+        let changes = tollgate_catalog::diff(&before, &after);
+        prop_assert_eq!(changes.is_empty(), before.pricing_version == after.pricing_version, "{:?}", changes);
+        for change in &changes {
+            prop_assert!(!change.to_string().is_empty());
+        }
+    }
+}

@@ -2,6 +2,7 @@
 //! goodbye. Nothing here reaches into a process; what a test knows, an operator, a client or a provider could see.
 
 mod books;
+mod catalog;
 mod check;
 mod commands;
 mod crashes;

@@ -1,0 +1,100 @@
+//! `catalog diff` and `catalog show`: prices in plain words. Like diff, `diff` exits 0 when nothing differs, 1 when something
+//! does and 2 when it cannot tell.
+
+use crate::args::Catalog;
+use crate::serve::{listed, settings};
+use crate::show::Output;
+use serde::Serialize;
+use std::path::Path;
+use std::process::ExitCode;
+use tollgate_catalog::{Change, Snapshot, View, diff, load};
+
+const TROUBLE: u8 = 2;
+
+pub fn run(config: &Path, command: Catalog, out: &Output) -> ExitCode {
+    let done = match command {
+        Catalog::Diff { old, new } => read(&old).and_then(|old| Ok(compare(&old, &read(&new)?, out))),
+        Catalog::Show { model, from } => match from {
+            Some(path) => read(&path),
+            None => settings(config).map_err(|error| format!("{error:#}")).and_then(|found| read(&found.catalog_dir)),
+        }
+        .and_then(|catalog| show(&catalog, model.as_deref(), out)),
+    };
+    done.unwrap_or_else(|trouble| {
+        eprintln!("tollgate: {trouble}");
+        ExitCode::from(TROUBLE)
+    })
+}
+
+/// A folder of catalog files, or one file. Where routes lead does not matter for prices.
+fn read(path: &Path) -> Result<Snapshot, String> {
+    let unreadable = |error: std::io::Error| format!("{}: {error}", path.display());
+    let files = if path.is_dir() {
+        tollgate_gateway::settings::catalog_files(path).map_err(unreadable)?
+    } else {
+        vec![(path.display().to_string(), std::fs::read_to_string(path).map_err(unreadable)?)]
+    };
+    if files.is_empty() {
+        return Err(format!("{}: there is no .toml file in it", path.display()));
+    }
+    load(&files).map_err(|mistakes| listed(&mistakes))
+}
+
+/// A struct and not a JSON value, so that percentages stay as they were written.
+#[derive(Serialize)]
+struct Report<'a> {
+    same: bool,
+    old_version: &'a str,
+    new_version: &'a str,
+    changes: &'a [Change],
+}
+
+fn compare(old: &Snapshot, new: &Snapshot, out: &Output) -> ExitCode {
+    let changes = diff(old, new);
+    let report = Report {
+        same: changes.is_empty(),
+        old_version: &old.pricing_version,
+        new_version: &new.pricing_version,
+        changes: &changes,
+    };
+    out.say(&report, || in_words(&changes, old, new));
+    if changes.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+/// The changes under the name of what they are about, one line each.
+fn in_words(changes: &[Change], old: &Snapshot, new: &Snapshot) -> String {
+    if changes.is_empty() {
+        return format!("no price changes (prices {})", new.pricing_version);
+    }
+    let mut text = String::new();
+    let mut about = String::new();
+    for change in changes {
+        let name = match (&change.model, &change.group) {
+            (Some(model), _) => model.clone(),
+            (None, group) => format!("group {}", group.as_deref().unwrap_or_default()),
+        };
+        if name != about {
+            text.push_str(&format!("{name}\n"));
+            about = name;
+        }
+        text.push_str(&format!("  {change}\n"));
+    }
+    let count = changes.len();
+    let noun = if count == 1 { "change" } else { "changes" };
+    format!("{text}{count} {noun} (prices {} -> {})", old.pricing_version, new.pricing_version)
+}
+
+fn show(catalog: &Snapshot, model: Option<&str>, out: &Output) -> Result<ExitCode, String> {
+    let Some(name) = model else {
+        out.say(&catalog.record(&View::default()), || {
+            catalog.models.values().map(|model| model.in_words()).collect::<String>().trim_end().to_owned()
+        });
+        return Ok(ExitCode::SUCCESS);
+    };
+    let model = catalog.model(name).ok_or_else(|| {
+        let hint = tollgate_catalog::form::did_you_mean(name, catalog.models.keys().map(String::as_str));
+        format!("no model is called {name:?}{hint}")
+    })?;
+    out.say(&model.record(catalog, &View::default()), || model.in_words().trim_end().to_owned());
+    Ok(ExitCode::SUCCESS)
+}
