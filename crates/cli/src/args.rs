@@ -63,6 +63,11 @@ pub enum Command {
         #[command(subcommand)]
         command: Ledger,
     },
+    /// Receipts: signed proofs of what calls cost.
+    Receipt {
+        #[command(subcommand)]
+        command: Receipt,
+    },
     /// Print a completion script for a shell.
     Completions { shell: clap_complete::Shell },
 }
@@ -272,4 +277,28 @@ pub struct Usage {
 pub enum Ledger {
     /// Recompute every balance and charge from the entries; exits 1 and shows the rows that break an invariant.
     Verify,
+}
+
+#[derive(Subcommand)]
+pub enum Receipt {
+    /// Check a receipt without any network: the signature, and the charge computed again from the receipt's own lines. Exits 1
+    /// if it does not hold.
+    Verify {
+        /// The receipt, as `GET /v1/usage/{call_id}/receipt` gave it; `-` reads it from standard input.
+        file: PathBuf,
+        /// A saved copy of `GET /.well-known/tollgate-receipts`; without it, the keys of this gateway's own store.
+        #[arg(long, value_name = "FILE")]
+        keys: Option<PathBuf>,
+    },
+    /// The receipt of a call that has ended.
+    Show {
+        #[arg(long)]
+        account: String,
+        call: String,
+    },
+    /// The public keys, as they are published.
+    Keys,
+    /// Begin a new key and erase the secret of the old one, which goes on verifying. Every replica signs with the new one at
+    /// once.
+    Rotate,
 }

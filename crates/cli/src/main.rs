@@ -7,6 +7,7 @@ mod books;
 mod catalog;
 mod demo;
 mod real;
+mod receipts;
 mod serve;
 mod show;
 
@@ -47,6 +48,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Topup(topup) => accounts::account(&cli.config, args::Account::Topup(topup), &out).await,
         Command::Usage(usage) => books::usage(&cli.config, usage, &out).await,
         Command::Ledger { command: args::Ledger::Verify } => books::verify(&cli.config, &out).await,
+        Command::Receipt { command } => receipts::receipt(&cli.config, command, &out).await,
         Command::Completions { .. } => Ok(ExitCode::SUCCESS),
     }
 }

@@ -5,6 +5,7 @@ use crate::caller::Caller;
 use crate::keys::KeyBook;
 use crate::metrics::Metrics;
 use crate::pauses::Pauses;
+use crate::published::Published;
 use crate::settings::Settings;
 use crate::workers::settler::Abandoned;
 use crate::world::World;
@@ -41,6 +42,7 @@ pub struct App {
     pub world: World,
     pub store: Store,
     pub keys: KeyBook,
+    pub published: Published,
     pub client: Client,
     pub serving: ArcSwap<Serving>,
     pub metrics: Metrics,

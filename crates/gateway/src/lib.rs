@@ -9,6 +9,7 @@ pub mod keys;
 mod leash;
 pub mod metrics;
 mod pauses;
+mod published;
 pub mod refusal;
 pub mod server;
 pub mod settings;

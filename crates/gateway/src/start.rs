@@ -6,6 +6,7 @@ use crate::endpoints::{router, table};
 use crate::keys::KeyBook;
 use crate::metrics::Metrics;
 use crate::pauses::Pauses;
+use crate::published::Published;
 use crate::server;
 use crate::settings::{Loaded, Settings, Source};
 use crate::workers::{reload, settler, upkeep};
@@ -103,6 +104,7 @@ pub(crate) fn build(
     let maker = ids::Maker::new(world.for_store());
     Arc::new(App {
         keys: KeyBook::new(world.now_ms()),
+        published: Published::default(),
         client,
         serving: ArcSwap::from_pointee(serving),
         metrics: Metrics::default(),

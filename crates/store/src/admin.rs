@@ -19,7 +19,7 @@ use crate::call::Page;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::limits::NewLimits;
-use crate::store::Store;
+use crate::store::{Receipted, Store};
 
 /// A command longer than this is not one of ours.
 const LINE_LIMIT: u64 = 1 << 20;
@@ -43,6 +43,9 @@ pub enum Command {
     UsageList { account: Option<AccountId>, page: Page },
     UsageShow { account: AccountId, call: CallId },
     LedgerVerify,
+    Receipt { account: AccountId, call: CallId },
+    ReceiptKeys,
+    ReceiptRotate,
 }
 
 /// Gives back what a call was charged, or part of it.
@@ -103,6 +106,13 @@ impl Store {
                 value(self.usage_of(account, call).await?.ok_or_else(|| missing(call.to_string()))?)
             }
             Command::LedgerVerify => value(self.verify().await?),
+            Command::Receipt { account, call } => match self.receipt(account, call).await? {
+                Receipted::Signed(signed) => value(signed),
+                Receipted::StillOpen => Err(StoreError::Conflict(format!("{call} has not ended yet"))),
+                Receipted::NoSuchCall => Err(missing(call.to_string())),
+            },
+            Command::ReceiptKeys => value(self.receipt_keys().await?),
+            Command::ReceiptRotate => value(self.rotate_receipt_key().await?),
         }
     }
 

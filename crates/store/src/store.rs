@@ -10,6 +10,7 @@ use crate::error::StoreError;
 use crate::group::{Closing, Held};
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::limits::{Change, NewLimits};
+use crate::receipt::{self, PublicKeys, Signed};
 use crate::report::{Gauges, Recovered, Report, Swept};
 use crate::world::{Options, Place, World};
 use crate::{postgres, sqlite};
@@ -30,6 +31,14 @@ enum Engine {
 pub struct Opened {
     pub store: Store,
     pub recovered: Recovered,
+}
+
+/// The answer to a wish for a receipt.
+pub enum Receipted {
+    Signed(Box<Signed>),
+    /// The call runs: what it will cost is not known.
+    StillOpen,
+    NoSuchCall,
 }
 
 macro_rules! on_engine {
@@ -181,6 +190,34 @@ impl Store {
     /// One call of an account, with its frozen price. Another account's call is not found.
     pub async fn usage_of(&self, account: AccountId, call: CallId) -> Result<Option<UsageRow>, StoreError> {
         on_engine!(self, e => e.usage_of(account, call).await)
+    }
+
+    // Receipts.
+
+    /// The receipt of a call that has ended, made and signed now.
+    pub async fn receipt(&self, account: AccountId, call: CallId) -> Result<Receipted, StoreError> {
+        // In this order: a call that ends in between is found by the second question.
+        if on_engine!(self, e => e.is_open(account, call).await)? {
+            return Ok(Receipted::StillOpen);
+        }
+        let Some(row) = self.usage_of(account, call).await? else {
+            return Ok(Receipted::NoSuchCall);
+        };
+        let now = on_engine!(self, e => e.now());
+        let secret = on_engine!(self, e => e.receipt_secret().await)?;
+        let prefix = on_engine!(self, e => e.key_prefix(row.key).await)?.unwrap_or_default();
+        Ok(Receipted::Signed(Box::new(receipt::sign(&row, prefix, &secret, now)?)))
+    }
+
+    /// The public keys of receipts, those of before included; the one that signs first.
+    pub async fn receipt_keys(&self) -> Result<PublicKeys, StoreError> {
+        Ok(PublicKeys { keys: on_engine!(self, e => e.receipt_keys().await)? })
+    }
+
+    /// Ends the key that signs receipts, erases its secret, and begins a new one; for all replicas.
+    pub async fn rotate_receipt_key(&self) -> Result<PublicKeys, StoreError> {
+        on_engine!(self, e => e.rotate_receipt_key().await)?;
+        self.receipt_keys().await
     }
 
     // Housekeeping.

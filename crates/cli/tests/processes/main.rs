@@ -13,6 +13,7 @@ mod load;
 mod overdraft;
 mod postgres;
 mod process;
+mod receipts;
 mod revoked;
 mod secrets;
 mod stop;

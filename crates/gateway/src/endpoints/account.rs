@@ -189,7 +189,7 @@ fn page(query: &str) -> Result<Page, Refusal> {
 }
 
 /// Authenticates, runs, and turns a refusal into a reply.
-async fn answer(
+pub(super) async fn answer(
     app: &Arc<App>,
     request: Request,
     work: impl AsyncFnOnce(Arc<Caller>) -> Result<Response, Refusal>,

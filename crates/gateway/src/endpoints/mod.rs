@@ -7,6 +7,7 @@ pub mod health;
 pub mod models;
 pub mod openapi;
 mod reading;
+pub mod receipts;
 pub mod table;
 
 pub use table::router;

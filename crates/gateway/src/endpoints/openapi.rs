@@ -64,6 +64,8 @@ fn summary(path: &str) -> &'static str {
         "/v1/balance" => "What the account has and what is held for running calls",
         "/v1/usage" => "The usage log, newest first",
         "/v1/usage/{call_id}" => "One call with its price and charge",
+        "/v1/usage/{call_id}/receipt" => "The signed receipt of a call that has ended",
+        "/.well-known/tollgate-receipts" => "The public keys that verify receipts",
         "/healthz" => "The process runs",
         "/readyz" => "Paid calls can be taken",
         "/metrics" => "Prometheus text, for the operator",
@@ -76,7 +78,7 @@ fn parameters(path: &str) -> Value {
         |name: &str| json!([{ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }]);
     match path {
         "/v1/models/{id}" => in_path("id"),
-        "/v1/usage/{call_id}" => in_path("call_id"),
+        "/v1/usage/{call_id}" | "/v1/usage/{call_id}/receipt" => in_path("call_id"),
         "/v1/usage" => json!([
             { "name": "limit", "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 500, "default": 50 } },
             { "name": "before", "in": "query", "description": "`next_before` of the page before", "schema": { "type": "string" } },
@@ -104,6 +106,8 @@ fn replies(path: &str, access: Access) -> Value {
         "/v1/balance" => schema("Balance"),
         "/v1/usage" => schema("UsageList"),
         "/v1/usage/{call_id}" => schema("Usage"),
+        "/v1/usage/{call_id}/receipt" => schema("Receipt"),
+        "/.well-known/tollgate-receipts" => schema("ReceiptKeys"),
         "/openapi.json" => json!({ "application/json": { "schema": { "type": "object" } } }),
         _ => text,
     };
@@ -112,6 +116,7 @@ fn replies(path: &str, access: Access) -> Value {
     let expected: Vec<u16> = match access {
         Access::Public => vec![503],
         Access::Operator => vec![404],
+        Access::Key if path.ends_with("/receipt") => vec![401, 403, 404, 409, 500, 503],
         Access::Key => vec![400, 401, 403, 404, 503],
         Access::Paid => Code::ALL.iter().map(|code| code.status()).filter(|status| *status != 499).collect(),
     };
@@ -169,5 +174,15 @@ fn schemas() -> Value {
             "hold_nano_usd": nano, "charge_nano_usd": nano, "charge_usd": text,
         } },
         "UsageList": list("Usage"),
+        "Receipt": { "type": "object", "required": ["receipt", "signature"], "properties": {
+            "receipt": { "type": "object", "description": "docs/receipts.md says what it contains" },
+            "signature": { "type": "string", "description": "Ed25519 over the canonical bytes of `receipt`, base64url" },
+        } },
+        "ReceiptKeys": { "type": "object", "required": ["keys"], "properties": { "keys": { "type": "array", "items": {
+            "type": "object", "required": ["kid", "kty", "crv", "x", "from_ms", "until_ms"], "properties": {
+                "kid": text, "kty": { "const": "OKP" }, "crv": { "const": "Ed25519" }, "x": text,
+                "from_ms": int, "until_ms": { "type": ["integer", "null"] },
+            },
+        } } } },
     })
 }

@@ -1,6 +1,6 @@
 //! Every path of the gateway, grouped by who calls it. The first file to open.
 
-use super::{account, chat, health, models, openapi};
+use super::{account, chat, health, models, openapi, receipts};
 use crate::app::App;
 use crate::refusal::Refusal;
 use axum::extract::State;
@@ -35,6 +35,8 @@ pub const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/balance", Access::Key),
     ("GET", "/v1/usage", Access::Key),
     ("GET", "/v1/usage/{call_id}", Access::Key),
+    ("GET", "/v1/usage/{call_id}/receipt", Access::Key),
+    ("GET", "/.well-known/tollgate-receipts", Access::Public),
     // machines around us
     ("GET", "/healthz", Access::Public),
     ("GET", "/readyz", Access::Public),
@@ -49,6 +51,8 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/balance", get(account::balance))
         .route("/v1/usage", get(account::usage))
         .route("/v1/usage/{call_id}", get(account::usage_of))
+        .route("/v1/usage/{call_id}/receipt", get(receipts::receipt))
+        .route("/.well-known/tollgate-receipts", get(receipts::keys))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/openapi.json", get(openapi::page))

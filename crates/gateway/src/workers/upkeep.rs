@@ -49,7 +49,10 @@ fn start(app: &Arc<App>, pause: Duration, round: Round) {
 async fn run(app: &App, round: Round) -> Result<(), StoreError> {
     let now = app.world.now_ms();
     match round {
-        Round::Keys => app.keys.refresh(&app.store, now).await,
+        Round::Keys => {
+            app.keys.refresh(&app.store, now).await?;
+            app.published.refresh(&app.store).await.map(drop)
+        }
         Round::Beat => app.store.beat().await,
         Round::Sweep => {
             let swept = app.store.sweep(app.world.steady_ms()).await?;

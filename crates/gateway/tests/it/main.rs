@@ -23,6 +23,7 @@ mod v1 {
     mod models;
     mod overdraft;
     mod paused_routes;
+    mod receipts;
     mod spending;
     mod tiers;
     mod usage;

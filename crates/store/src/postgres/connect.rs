@@ -11,13 +11,17 @@ use super::address::Address;
 use crate::error::StoreError;
 
 /// Migrations in order; the schema version is how many have run. Never change one that was released.
-const MIGRATIONS: &[&str] =
-    &[include_str!("schema.sql"), include_str!("migrations/replicas.sql"), include_str!("migrations/accounts.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema.sql"),
+    include_str!("migrations/replicas.sql"),
+    include_str!("migrations/accounts.sql"),
+    include_str!("migrations/receipts.sql"),
+];
 /// The functions as this version has them. Once released, a change of them needs a migration (an empty one will do), so that
 /// a replica of the version before does not start again and put its own back.
 const FUNCTIONS: &str = include_str!("functions.sql");
 /// "tollgate" as a number: nobody else uses this lock.
-const MIGRATION_LOCK: i64 = 0x746f_6c6c_6761_7465;
+pub(super) const MIGRATION_LOCK: i64 = 0x746f_6c6c_6761_7465;
 
 #[derive(Clone)]
 pub(super) struct Connector {

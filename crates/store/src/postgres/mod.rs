@@ -9,6 +9,7 @@ mod calls;
 mod connect;
 mod events;
 mod queue;
+mod receipts;
 mod records;
 mod recover;
 mod rows;
@@ -124,6 +125,7 @@ impl Engine {
         let (journal, records) = Journal::open(&place.data_dir, options.journal_segment, options.journal_limit)?;
         let connector = Connector::new(&place.url)?;
         connector.migrate().await?;
+        receipts::make_first(&connector, &world).await?;
         let shared = Arc::new(Shared::new(journal, replica, place.data_dir.join(REFUSED)));
         let mut tasks = JoinSet::new();
         tasks.spawn(batch::run(shared.clone(), connector.clone(), options.commit_pace));
@@ -141,7 +143,7 @@ impl Engine {
         Ok((engine, recovered))
     }
 
-    fn now(&self) -> i64 {
+    pub fn now(&self) -> i64 {
         (self.world.now_ms)()
     }
 

@@ -135,6 +135,10 @@ impl<'a> Apply<'a> {
                 self.keys.entry(*key).or_default().used = Some(spent.key);
             }
             Op::Credit(credit, _) => return Ok(Outcome::Credit(self.credit(credit)?)),
+            Op::ReceiptKey(key, _) => {
+                self.rotate_receipt_key(key)?;
+                return Ok(Outcome::Done(Ok(())));
+            }
             Op::ForgetIdem { before, .. } => {
                 let count = self.statement("DELETE FROM idem WHERE at < ?1 AND done = 1")?.execute(params![before])?;
                 return Ok(Outcome::Count(count as u64));

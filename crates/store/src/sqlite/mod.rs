@@ -12,6 +12,7 @@ mod limiting;
 mod open;
 mod ops;
 mod read;
+mod receipts;
 mod records;
 mod recover;
 mod refused;
@@ -159,7 +160,7 @@ impl Shared {
 }
 
 impl Engine {
-    fn now(&self) -> i64 {
+    pub fn now(&self) -> i64 {
         (self.world.now_ms)()
     }
 

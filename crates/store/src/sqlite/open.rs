@@ -10,7 +10,7 @@ use super::books::{AccountBook, Books, IdemBook, IdemState, KeyBook};
 use super::ops::Open;
 use super::read::{self, Readers};
 use super::writer::Writer;
-use super::{Engine, Shared};
+use super::{Engine, Shared, receipts};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, IdMap, KeyId, Maker};
 use crate::journal::Journal;
@@ -22,7 +22,8 @@ use crate::world::{Options, Place, World};
 
 const FILE: &str = "tollgate.db";
 /// Migrations in order; the schema version is how many have run. Never change one that was released.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("migrations/accounts.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("schema.sql"), include_str!("migrations/accounts.sql"), include_str!("migrations/receipts.sql")];
 
 impl Engine {
     pub async fn open(place: &Place, options: Options, world: World) -> Result<(Arc<Self>, Recovered), StoreError> {
@@ -39,6 +40,7 @@ impl Engine {
         let path = dir.join(FILE);
         let mut conn = connect(&path)?;
         migrate(&mut conn)?;
+        receipts::make_first(&conn, &world)?;
         let (journal, records) = Journal::open(dir, options.journal_segment, options.journal_limit)?;
         let (books, open, next_seq) = load(&conn)?;
         let shared = Arc::new(Shared::new(owner, books, journal));

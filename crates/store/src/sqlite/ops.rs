@@ -15,6 +15,7 @@ use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::{Pots, Settlement};
 use crate::limits::{Limits, Used};
 use crate::lots::{CreditKey, Lapse, Lot, Parts};
+use crate::receipt::KeyRecord;
 
 pub(super) enum Op {
     Hold(Box<HoldOp>),
@@ -30,6 +31,7 @@ pub(super) enum Op {
     /// What counts in the day and month, after an operation was taken back.
     Recount(AccountId, KeyId, Spent),
     Credit(Box<CreditOp>, Reply<CreditDone>),
+    ReceiptKey(Box<KeyRecord>, Reply<()>),
     ForgetIdem {
         before: i64,
         reply: Reply<u64>,

@@ -20,7 +20,7 @@ use crate::report::{Report, Swept};
 
 impl Engine {
     /// Queues an operation and waits for its outcome.
-    async fn ask<T>(&self, make: impl FnOnce(Reply<T>) -> Op) -> Result<T, StoreError> {
+    pub(super) async fn ask<T>(&self, make: impl FnOnce(Reply<T>) -> Op) -> Result<T, StoreError> {
         let (send, receive) = oneshot::channel();
         {
             let mut books = lock(&self.shared.books);

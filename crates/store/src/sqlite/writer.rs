@@ -279,11 +279,18 @@ fn answer(op: Op, outcome: Outcome) {
     let refused = || StoreError::broken("the database refused the operation");
     match (op, outcome) {
         (
-            Op::Account(_, reply) | Op::Key(_, reply) | Op::Revoke(_, _, reply) | Op::Limits(_, _, _, reply),
-            Outcome::Done(value),
-        ) => send(reply, value),
-        (Op::Account(_, reply) | Op::Key(_, reply) | Op::Revoke(_, _, reply) | Op::Limits(_, _, _, reply), _) => {
-            send(reply, Err(refused()));
+            Op::Account(_, reply)
+            | Op::Key(_, reply)
+            | Op::Revoke(_, _, reply)
+            | Op::Limits(_, _, _, reply)
+            | Op::ReceiptKey(_, reply),
+            outcome,
+        ) => {
+            let done = match outcome {
+                Outcome::Done(value) => value,
+                _ => Err(refused()),
+            };
+            send(reply, done);
         }
         (Op::Credit(_, reply), Outcome::Credit(value)) => send(reply, value),
         (Op::Credit(_, reply), _) => send(reply, Err(refused())),

@@ -1,5 +1,6 @@
 //! The suite that every engine passes. Each case gets an empty house and leaves one in which all money adds up.
 
+mod receipts;
 mod terms;
 
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use tollgate_store::{CreditKind, Ending, HoldRefused, Limits, NewAccount, Page, 
 
 use crate::common::{House, idem, reply};
 
+pub use receipts::*;
 pub use terms::*;
 
 pub async fn settle_below_the_hold(h: House) {

@@ -1,0 +1,90 @@
+//! Verifying a receipt with nothing but its own text and a copy of the published keys: is it signed by a key of that time, and
+//! do its own lines come to the charge? Any change of what it says, be it one digit, fails.
+
+use serde_json::Value;
+use tollgate_catalog::total;
+
+use super::form::{FORMAT, canonical, has_broken_numbers};
+use super::{PublicKeys, Receipt, Signed};
+
+/// A receipt that holds.
+#[derive(Clone, Debug)]
+pub struct Verified {
+    pub receipt: Receipt,
+}
+
+/// Why a receipt proves nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Invalid {
+    #[error("this is not a receipt: {0}")]
+    NotAReceipt(String),
+    #[error("the receipt is of another format ({0}); this program knows {FORMAT}")]
+    OtherFormat(String),
+    #[error("the receipt was signed with the key {0}, which is not among the keys given; fetch them again")]
+    UnknownKey(String),
+    #[error("the key {0} among the keys given is not the key that its name says")]
+    FalseKey(String),
+    #[error("the key {kid} did not sign at the time the receipt names ({issued_at_ms})")]
+    NotItsTime { kid: String, issued_at_ms: i64 },
+    #[error("the signature does not belong to what the receipt says: it was changed, or never signed by this key")]
+    BadSignature,
+    #[error("the lines come to {lines} nano-USD but the receipt says {says}")]
+    WrongTotal { lines: String, says: i64 },
+    #[error("the amounts do not fit together: {0}")]
+    WrongSum(&'static str),
+}
+
+pub fn verify(text: &str, keys: &PublicKeys) -> Result<Verified, Invalid> {
+    let not_a_receipt = |why: serde_json::Error| Invalid::NotAReceipt(why.to_string());
+    // Read twice: as the form we know (which refuses a name that stands twice), and as whatever it says, because the
+    // signature is over all of it.
+    let signed: Signed = serde_json::from_str(text).map_err(not_a_receipt)?;
+    let value: Value = serde_json::from_str(text).map_err(not_a_receipt)?;
+    let Signed { receipt, signature } = signed;
+    let value = &value["receipt"];
+    if has_broken_numbers(value) {
+        return Err(Invalid::NotAReceipt("it contains a number that is not a whole one".to_owned()));
+    }
+    if receipt.format != FORMAT {
+        return Err(Invalid::OtherFormat(receipt.format));
+    }
+    let key = keys.keys.iter().find(|key| key.kid == receipt.kid);
+    let key = key.ok_or_else(|| Invalid::UnknownKey(receipt.kid.clone()))?;
+    if !key.is_named_after_itself() {
+        return Err(Invalid::FalseKey(receipt.kid));
+    }
+    if !key.has_signed(canonical(value).as_bytes(), &signature) {
+        return Err(Invalid::BadSignature);
+    }
+    if !key.was_valid_at(receipt.issued_at_ms) {
+        return Err(Invalid::NotItsTime { kid: receipt.kid, issued_at_ms: receipt.issued_at_ms });
+    }
+    adds_up(&receipt)?;
+    Ok(Verified { receipt })
+}
+
+/// The charge again, from the lines alone, and what became of it.
+fn adds_up(receipt: &Receipt) -> Result<(), Invalid> {
+    let says = receipt.total_nano_usd;
+    let lines = match &receipt.calculation {
+        Some(calculation) => total(&calculation.lines, calculation.multiplier)
+            .map_err(|why| Invalid::WrongTotal { lines: why.to_string(), says })?
+            .nano(),
+        None => 0,
+    };
+    if lines != says {
+        return Err(Invalid::WrongTotal { lines: lines.to_string(), says });
+    }
+    let amounts =
+        [receipt.hold_nano_usd, receipt.captured_nano_usd, receipt.write_off_nano_usd, receipt.refunded_nano_usd];
+    if amounts.iter().any(|amount| *amount < 0) {
+        return Err(Invalid::WrongSum("an amount is below zero"));
+    }
+    if receipt.captured_nano_usd.checked_add(receipt.write_off_nano_usd) != Some(says) {
+        return Err(Invalid::WrongSum("what was captured and what was written off are not the total"));
+    }
+    if receipt.refunded_nano_usd > receipt.captured_nano_usd {
+        return Err(Invalid::WrongSum("more was refunded than was captured"));
+    }
+    Ok(())
+}
