@@ -182,6 +182,10 @@ pub(crate) fn write_body(
                 error.text("type", code.anthropic_type());
                 error.text("message", message);
                 error.text("code", code.code());
+                if param == Some("thread") {
+                    // Anthropic's tool runner goes on without the provider's own threads when it reads this.
+                    error.object("details", |details| details.text("error_code", "thread_unsupported_request"));
+                }
             });
             body.text("request_id", request_id);
         }

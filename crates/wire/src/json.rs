@@ -6,10 +6,12 @@
 //! lone surrogate escapes or numbers beyond a double: those are the provider's to judge.
 
 mod build;
+mod tree;
 mod write;
 
 pub(crate) use build::{Array, Object};
-pub(crate) use write::{Edit, quoted, splice};
+pub(crate) use tree::{Kind, Node};
+pub(crate) use write::{Edit, quoted, splice, write_str};
 
 use std::borrow::Cow;
 use std::ops::Range;

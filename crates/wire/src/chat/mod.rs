@@ -3,7 +3,13 @@
 //! Everything passes through as bytes; only `model`, `stream_options.include_usage` and the
 //! events a client must not see are touched.
 
+pub(crate) mod answer_out;
+pub(crate) mod ask_in;
+pub(crate) mod ask_out;
+mod details;
 mod ending;
+pub(crate) mod events_in;
+pub(crate) mod events_out;
 mod fault;
 mod out;
 mod part;
@@ -13,11 +19,18 @@ mod request;
 mod seen;
 mod separators;
 mod stream;
+mod turns_in;
+mod turns_out;
 
+pub use crate::problem::Problem;
+pub(crate) use answer_out::joined;
 pub use ending::{Broken, End, HEARTBEAT, StreamFault, error_event};
+pub(crate) use events_in::citation;
 pub use fault::UpstreamError;
+pub(crate) use prompt::Estimate;
 pub use reply::{NotAReply, Reply, read_reply, with_model};
-pub use request::{Problem, Request, read_request};
+pub use request::{Request, read_request};
+pub(crate) use request::{attr, first_mistake};
 pub use stream::{Stream, StreamSetup};
 
 use crate::usage::Usage;
@@ -27,7 +40,7 @@ use crate::usage::Usage;
 /// `current` says that the report covers all output seen. An early report in a stream that then broke
 /// does not, nor does one that claims no output where there was some: the output is then at least
 /// what we counted.
-fn best_usage(reported: Option<&Usage>, current: bool, counted: u64, prompt_estimate: u64) -> (Usage, bool) {
+pub(crate) fn best_usage(reported: Option<&Usage>, current: bool, counted: u64, prompt_estimate: u64) -> (Usage, bool) {
     let Some(reported) = reported else {
         return (Usage { input: prompt_estimate, output: counted, ..Usage::default() }, true);
     };

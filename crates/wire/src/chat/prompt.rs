@@ -62,7 +62,15 @@ impl Estimate {
                 scan.skip()
             }
             b"input_audio" => self.media(scan, AUDIO_LETTERS),
-            b"file" => self.media(scan, FILE_LETTERS),
+            b"file" | b"file_data" | b"fileData" => self.media(scan, FILE_LETTERS),
+            // Anthropic's and Gemini's: the type inside tells what it is.
+            b"source" | b"inlineData" | b"inline_data" if scan.peek() == Some(b'{') => self.typed(scan),
+            // Arguments are anything at all.
+            b"input" | b"args" => {
+                let raw = scan.value()?;
+                self.verbatim(raw);
+                Ok(())
+            }
             _ => self.value(scan),
         }
     }
@@ -79,6 +87,41 @@ impl Estimate {
             scan.skip()?;
         }
         self.more = self.more.saturating_add(if low { IMAGE_LOW } else { IMAGE });
+        Ok(())
+    }
+
+    /// An object with a media type and data, or (a text source, a link) a value like any other.
+    fn typed(&mut self, scan: &mut Scan<'_>) -> Result<(), Broken> {
+        let raw = scan.value()?;
+        let mut kind: &[u8] = b"";
+        let mut data = 0;
+        Scan::new(raw).object(|key, scan| {
+            let value = scan.value()?;
+            match key.raw() {
+                b"media_type" | b"mimeType" | b"mime_type" => kind = value,
+                b"data" => data = value.len() as u64,
+                b"url" => kind = b"\"image/\"",
+                _ => {}
+            }
+            Ok::<(), Broken>(())
+        })?;
+        let letters = match kind {
+            kind if kind.starts_with(b"\"image/") => {
+                self.more = self.more.saturating_add(IMAGE);
+                return Ok(());
+            }
+            kind if kind.starts_with(b"\"video/") => {
+                self.more = self.more.saturating_add(VIDEO);
+                return Ok(());
+            }
+            kind if kind.starts_with(b"\"audio/") => AUDIO_LETTERS,
+            b"" | b"\"text/plain\"" => {
+                self.verbatim(raw);
+                return Ok(());
+            }
+            _ => FILE_LETTERS,
+        };
+        self.more = self.more.saturating_add(data.div_ceil(letters));
         Ok(())
     }
 

@@ -24,7 +24,7 @@ pub struct Reply {
     pub counted_output: u64,
     /// The reply is an error object.
     pub error: Option<UpstreamError>,
-    model: Option<Range<usize>>,
+    pub(crate) model: Option<Range<usize>>,
 }
 
 /// Longest `usage` text kept.

@@ -6,44 +6,10 @@
 use super::prompt::Estimate;
 use crate::error::Code;
 use crate::json::{self, Broken, Edit, Scan, Text};
+use crate::problem::Problem;
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::ops::Range;
-
-/// Why a request is refused; names the parameter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    pub code: Code,
-    pub param: Option<String>,
-    pub message: String,
-}
-
-impl Problem {
-    fn new(code: Code, param: &str, message: impl Into<String>) -> Problem {
-        Problem { code, param: Some(param.to_owned()), message: message.into() }
-    }
-
-    fn not_json(message: impl Into<String>) -> Problem {
-        Problem { code: Code::InvalidJson, param: None, message: message.into() }
-    }
-
-    fn wrong(param: &str, wanted: &str) -> Problem {
-        Problem::new(Code::InvalidParameter, param, format!("`{param}` must be {wanted}."))
-    }
-
-    fn missing(param: &str) -> Problem {
-        Problem::new(Code::MissingParameter, param, format!("`{param}` is required."))
-    }
-}
-
-impl From<Broken> for Problem {
-    fn from(broken: Broken) -> Problem {
-        match broken {
-            Broken::Syntax { at } => Problem::not_json(format!("The body is not valid JSON (at byte {at}).")),
-            Broken::Depth => Problem::not_json(format!("The body is nested more than {} levels deep.", json::DEPTH)),
-        }
-    }
-}
 
 /// A checked chat request and its original bytes.
 #[derive(Clone, Debug)]
@@ -114,7 +80,7 @@ pub fn read_request(body: Bytes) -> Result<Request, Problem> {
 }
 
 /// A wrong member may only be the place where the text breaks off: then the text is the mistake.
-fn first_mistake(body: &[u8], problem: Problem) -> Problem {
+pub(crate) fn first_mistake(body: &[u8], problem: Problem) -> Problem {
     let mut scan = Scan::new(body);
     match scan.skip().and_then(|()| scan.end()) {
         Ok(()) => problem,
@@ -321,9 +287,7 @@ impl Request {
     /// A scalar of the request by dotted path (`service_tier`, `reasoning.effort`); text without quotes,
     /// numbers and booleans as written. Scans the body: not free.
     pub fn attr(&self, path: &str) -> Option<Cow<'_, str>> {
-        let mut found = None;
-        look_up(&mut Scan::new(&self.body), path, &mut found).ok()?;
-        found
+        attr(&self.body, path)
     }
 
     /// The body to send upstream: `model` replaced, usage asked for when streaming, every other byte as
@@ -340,6 +304,13 @@ impl Request {
         };
         Bytes::from(json::splice(&self.body, edits))
     }
+}
+
+/// A scalar of a body by dotted path.
+pub(crate) fn attr<'b>(body: &'b [u8], path: &str) -> Option<Cow<'b, str>> {
+    let mut found = None;
+    look_up(&mut Scan::new(body), path, &mut found).ok()?;
+    found
 }
 
 fn look_up<'a>(scan: &mut Scan<'a>, path: &str, found: &mut Option<Cow<'a, str>>) -> Result<(), Broken> {

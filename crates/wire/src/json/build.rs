@@ -39,6 +39,12 @@ impl<'o> Object<'o> {
         write_str(self.key(name), value);
     }
 
+    pub fn maybe(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.text(name, value);
+        }
+    }
+
     /// A text, or null.
     pub fn or_null(&mut self, name: &str, value: Option<&str>) {
         match value {
@@ -52,8 +58,23 @@ impl<'o> Object<'o> {
         out.extend_from_slice(value.to_string().as_bytes());
     }
 
+    pub fn bool(&mut self, name: &str, value: bool) {
+        self.key(name).extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
     pub fn null(&mut self, name: &str) {
         self.key(name).extend_from_slice(b"null");
+    }
+
+    /// A value that is JSON already.
+    pub fn raw(&mut self, name: &str, value: &str) {
+        self.key(name).extend_from_slice(value.as_bytes());
+    }
+
+    pub fn maybe_raw(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.raw(name, value);
+        }
     }
 
     pub fn object(&mut self, name: &str, write: impl FnOnce(&mut Object<'_>)) {
@@ -86,6 +107,14 @@ impl<'o> Array<'o> {
         }
         self.empty = false;
         self.out
+    }
+
+    pub fn text(&mut self, value: &str) {
+        write_str(self.item(), value);
+    }
+
+    pub fn raw(&mut self, value: &str) {
+        self.item().extend_from_slice(value.as_bytes());
     }
 
     pub fn object(&mut self, write: impl FnOnce(&mut Object<'_>)) {

@@ -1,0 +1,104 @@
+//! A whole answer written as an Anthropic message.
+
+use super::blocks_out::input;
+use crate::dialect::Dialect;
+use crate::hub::{Answer, Choice, Citation, Finish, Output, Stop, Thought, Voice, fitting_id};
+use crate::json::{Array, Object};
+use crate::usage::Shape;
+
+pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
+    let nothing = Choice::default();
+    let choice = answer.choices.first().unwrap_or(&nothing);
+    let mut out = Vec::with_capacity(1024);
+    let mut body = Object::begin(&mut out);
+    body.text("id", &voice.prefixed("msg_"));
+    body.text("type", "message");
+    body.text("role", "assistant");
+    body.text("model", &voice.model);
+    body.array("content", |list| {
+        for output in &choice.outputs {
+            block(list, output);
+        }
+        if choice.outputs.is_empty() {
+            list.raw(r#"{"type":"text","text":""}"#);
+        }
+    });
+    let (reason, sequence) = stop_reason(choice.finish.as_ref(), choice.has_calls());
+    body.text("stop_reason", reason);
+    body.or_null("stop_sequence", sequence);
+    answer.usage.unwrap_or_default().write(Shape::Anthropic, body.key("usage"));
+    body.end();
+    out
+}
+
+pub(super) fn stop_reason<'f>(finish: Option<&'f Finish<'_>>, calls: bool) -> (&'static str, Option<&'f str>) {
+    let stop = finish.map_or(if calls { Stop::Tools } else { Stop::End }, |finish| finish.stop);
+    let sequence = finish.and_then(|finish| finish.sequence.as_deref());
+    match stop {
+        Stop::End | Stop::Malformed => ("end_turn", None),
+        Stop::Sequence => ("stop_sequence", sequence),
+        Stop::Length => ("max_tokens", None),
+        Stop::Context => ("model_context_window_exceeded", None),
+        Stop::Tools => ("tool_use", None),
+        Stop::Filter => ("refusal", None),
+        Stop::Pause => ("pause_turn", None),
+    }
+}
+
+fn block(list: &mut Array<'_>, output: &Output) {
+    match output {
+        Output::Text { text, cites } => list.object(|one| {
+            one.text("type", "text");
+            one.text("text", text);
+            if !cites.is_empty() {
+                one.array("citations", |list| cites.iter().for_each(|cite| citation(list, cite)));
+            }
+        }),
+        Output::Refusal(text) => list.object(|one| {
+            one.text("type", "text");
+            one.text("text", text);
+        }),
+        Output::Thought(one) => thought(list, one),
+        Output::Call(call) => list.object(|one| {
+            one.text("type", "tool_use");
+            one.text("id", &fitting_id(Dialect::Anthropic, &call.id));
+            one.text("name", &call.name);
+            one.raw("input", &input(call));
+        }),
+        // Anthropic's answers hold neither pictures nor sound; the client is told that there was one.
+        Output::Image { mime, .. } => list.object(|one| {
+            one.text("type", "text");
+            one.text("text", &format!("[{mime} image]"));
+        }),
+        Output::Audio(_) | Output::Foreign { .. } => {}
+    }
+}
+
+fn thought(list: &mut Array<'_>, thought: &Thought<'_>) {
+    let seal = thought.seal.as_ref().map(|seal| seal.written(Dialect::Anthropic));
+    list.object(|one| {
+        if thought.text.is_empty() {
+            one.text("type", "redacted_thinking");
+            one.text("data", seal.as_deref().unwrap_or(""));
+        } else {
+            one.text("type", "thinking");
+            one.text("thinking", &thought.text);
+            one.text("signature", seal.as_deref().unwrap_or(""));
+        }
+    });
+}
+
+/// A link, as a search result's; other citations only where they come from Anthropic.
+pub(super) fn citation(list: &mut Array<'_>, cite: &Citation<'_>) {
+    match cite {
+        Citation::Url { url, title, quote, .. } => list.object(|one| {
+            one.text("type", "web_search_result_location");
+            one.text("cited_text", quote);
+            one.text("encrypted_index", "");
+            one.text("title", title);
+            one.text("url", url);
+        }),
+        Citation::Foreign { origin: Dialect::Anthropic, raw } => list.raw(raw),
+        Citation::Foreign { .. } => {}
+    }
+}

@@ -1,0 +1,240 @@
+//! Messages and streamed events read into the hub.
+
+use super::blocks_in::thinking;
+use crate::chat::UpstreamError;
+use crate::dialect::Dialect;
+use crate::hub::{CallKind, Citation, Event, Finish, Seal, Sink, Stop};
+use crate::json::Node;
+use crate::usage::{Report, Shape};
+use std::borrow::Cow;
+
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    open: Option<Block>,
+    calls: u32,
+    finished: bool,
+    signature: String,
+    /// The input a block began with, where a server sends it whole.
+    input: String,
+    args: bool,
+    thought: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Block {
+    Text,
+    Thinking,
+    Call(u32),
+    Other,
+}
+
+impl Reader {
+    /// Reads a whole message.
+    pub fn whole(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
+        if node.str_of("type") == "error" || node.get("error").is_some() {
+            return fail(node, sink);
+        }
+        start(node, sink);
+        for block in node.get("content").map_or(&[][..], Node::items) {
+            self.begin(block, sink);
+            if let Some(text) = block.text_of("thinking") {
+                sink(Event::Thought { choice: 0, text: text.clone(), summary: false });
+            }
+            if let Some(signature) = block.text_of("signature") {
+                self.signature.push_str(signature);
+            }
+            for citation in block.get("citations").map_or(&[][..], Node::items) {
+                sink(Event::Cite { choice: 0, citation: read_citation(citation) });
+            }
+            self.stop(sink);
+        }
+        self.finish(node, sink);
+        sink(Event::End);
+    }
+
+    /// Reads one streamed event.
+    pub fn read(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
+        match node.str_of("type") {
+            "message_start" => {
+                if let Some(message) = node.get("message") {
+                    start(message, sink);
+                }
+            }
+            "content_block_start" => {
+                if let Some(block) = node.get("content_block") {
+                    self.begin(block, sink);
+                }
+            }
+            "content_block_delta" => {
+                if let Some(delta) = node.get("delta") {
+                    self.delta(delta, sink);
+                }
+            }
+            "content_block_stop" => self.stop(sink),
+            "message_delta" => {
+                usage(node, sink);
+                if let Some(delta) = node.get("delta") {
+                    self.finish(delta, sink);
+                }
+            }
+            "message_stop" => sink(Event::End),
+            "ping" => sink(Event::Ping),
+            "error" => fail(node, sink),
+            _ if node.get("error").is_some() => fail(node, sink),
+            _ => {}
+        }
+    }
+
+    pub fn finished(&self) -> bool {
+        self.finished
+    }
+
+    fn begin(&mut self, block: &Node<'_>, sink: &mut Sink<'_>) {
+        self.stop(sink);
+        self.signature.clear();
+        self.input.clear();
+        self.args = false;
+        self.thought = false;
+        self.open = Some(match block.str_of("type") {
+            "text" => {
+                if let Some(text) = block.text_of("text").filter(|text| !text.is_empty()) {
+                    sink(Event::Text { choice: 0, text: text.clone() });
+                }
+                Block::Text
+            }
+            "thinking" => Block::Thinking,
+            "redacted_thinking" => {
+                let seal = thinking("".into(), block.text_of("data").cloned()).seal;
+                let redacted = true;
+                sink(Event::ThoughtEnd { choice: 0, seal, redacted });
+                Block::Other
+            }
+            "tool_use" => {
+                let call = self.calls;
+                self.calls += 1;
+                let text = |name| block.text_of(name).cloned().unwrap_or_default();
+                sink(Event::CallOpen {
+                    choice: 0,
+                    call,
+                    id: text("id"),
+                    name: text("name"),
+                    namespace: None,
+                    kind: CallKind::Function,
+                });
+                if let Some(input) = block.get("input").filter(|input| !input.members().is_empty()) {
+                    self.input.push_str(input.raw);
+                }
+                Block::Call(call)
+            }
+            other => {
+                sink(Event::Foreign {
+                    choice: 0,
+                    origin: Dialect::Anthropic,
+                    what: Cow::Owned(other.to_owned()),
+                    raw: Cow::Borrowed(block.raw),
+                });
+                Block::Other
+            }
+        });
+    }
+
+    fn delta(&mut self, delta: &Node<'_>, sink: &mut Sink<'_>) {
+        let text = |name| delta.text_of(name).filter(|text| !text.is_empty()).cloned();
+        match delta.str_of("type") {
+            "text_delta" => {
+                if let Some(text) = text("text") {
+                    sink(Event::Text { choice: 0, text });
+                }
+            }
+            "thinking_delta" => {
+                if let Some(text) = text("thinking") {
+                    self.thought = true;
+                    sink(Event::Thought { choice: 0, text, summary: false });
+                }
+            }
+            "signature_delta" => self.signature.push_str(delta.str_of("signature")),
+            "input_json_delta" => {
+                if let (Some(text), Some(Block::Call(call))) = (text("partial_json"), self.open) {
+                    self.args = true;
+                    sink(Event::CallArgs { choice: 0, call, text });
+                }
+            }
+            "citations_delta" => {
+                if let Some(citation) = delta.get("citation") {
+                    sink(Event::Cite { choice: 0, citation: read_citation(citation) });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn stop(&mut self, sink: &mut Sink<'_>) {
+        match self.open.take() {
+            Some(Block::Text) => sink(Event::TextEnd { choice: 0 }),
+            Some(Block::Thinking) => {
+                let signature = std::mem::take(&mut self.signature);
+                let seal = (!signature.is_empty()).then(|| Seal::read(Dialect::Anthropic, signature.into(), "".into()));
+                sink(Event::ThoughtEnd { choice: 0, seal, redacted: false });
+            }
+            Some(Block::Call(call)) => {
+                if !self.args {
+                    let input = std::mem::take(&mut self.input);
+                    let text = if input.is_empty() { Cow::Borrowed("{}") } else { Cow::Owned(input) };
+                    sink(Event::CallArgs { choice: 0, call, text });
+                }
+                sink(Event::CallClose { choice: 0, call });
+            }
+            Some(Block::Other) | None => {}
+        }
+    }
+
+    fn finish(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
+        let Some(reason) = node.text_of("stop_reason") else { return };
+        self.stop(sink);
+        self.finished = true;
+        let stop = match reason.as_ref() {
+            "max_tokens" => Stop::Length,
+            "stop_sequence" => Stop::Sequence,
+            "tool_use" => Stop::Tools,
+            "pause_turn" => Stop::Pause,
+            "refusal" => Stop::Filter,
+            "model_context_window_exceeded" => Stop::Context,
+            _ => Stop::End,
+        };
+        let finish = Finish { stop, native: reason.clone(), sequence: node.text_of("stop_sequence").cloned() };
+        sink(Event::Finish { choice: 0, finish: finish.with_calls(self.calls > 0) });
+    }
+}
+
+fn start(message: &Node<'_>, sink: &mut Sink<'_>) {
+    let text = |name| message.text_of(name).cloned().unwrap_or_default();
+    sink(Event::Start { id: text("id"), model: text("model") });
+    usage(message, sink);
+}
+
+fn usage(node: &Node<'_>, sink: &mut Sink<'_>) {
+    let Some(usage) = node.get("usage") else { return };
+    if let Some(report) = Report::read(Shape::Anthropic, usage.raw.as_bytes()) {
+        sink(Event::Usage(Box::new(report)));
+    }
+    if let Some(tier) = usage.text_of("service_tier") {
+        sink(Event::Tier(tier.clone()));
+    }
+}
+
+fn fail(node: &Node<'_>, sink: &mut Sink<'_>) {
+    sink(Event::Fail(Box::new(UpstreamError::read(node.raw.as_bytes()).unwrap_or_default())));
+}
+
+fn read_citation<'a>(node: &Node<'a>) -> Citation<'a> {
+    match node.text_of("url") {
+        Some(url) => Citation::Url {
+            url: url.clone(),
+            title: node.text_of("title").cloned().unwrap_or_default(),
+            from: None,
+            to: None,
+            quote: node.text_of("cited_text").cloned().unwrap_or_default(),
+        },
+        None => Citation::Foreign { origin: Dialect::Anthropic, raw: Cow::Borrowed(node.raw) },
+    }
+}

@@ -1,0 +1,198 @@
+//! A whole answer written as a chat completion.
+
+use super::details::write_thought;
+use crate::dialect::Dialect;
+use crate::hub::{Answer, CallKind, Choice, Citation, Finish, Output, Stop, Voice, data_url, fitting_id};
+use crate::json::{Array, Object};
+use crate::usage::Shape;
+
+pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1024);
+    let mut body = Object::begin(&mut out);
+    body.text("id", &voice.prefixed("chatcmpl-"));
+    body.text("object", "chat.completion");
+    body.number("created", voice.created);
+    body.text("model", &voice.model);
+    body.array("choices", |list| {
+        for (at, choice) in answer.choices.iter().enumerate() {
+            list.object(|one| write_choice(one, choice, at as u64));
+        }
+        if answer.choices.is_empty() {
+            list.object(|one| write_choice(one, &Choice::default(), 0));
+        }
+    });
+    if let Some(usage) = &answer.usage {
+        usage.write(Shape::Chat, body.key("usage"));
+    }
+    body.maybe("service_tier", answer.tier.as_deref().filter(|tier| known_tier(tier)));
+    body.end();
+    out
+}
+
+/// Tiers strict clients know.
+fn known_tier(tier: &str) -> bool {
+    ["auto", "default", "flex", "scale", "priority"].contains(&tier)
+}
+
+fn write_choice(one: &mut Object<'_>, choice: &Choice, index: u64) {
+    one.number("index", index);
+    one.object("message", |message| write_message(message, choice));
+    if choice.logprobs.is_empty() {
+        one.null("logprobs");
+    } else {
+        one.object("logprobs", |logprobs| {
+            logprobs.raw("content", &joined(&choice.logprobs));
+            logprobs.null("refusal");
+        });
+    }
+    finish(one, choice.finish.as_ref(), choice.has_calls());
+}
+
+/// Several JSON arrays as one.
+pub(crate) fn joined(lists: &[String]) -> String {
+    let inner = lists.iter().map(|list| list.trim().trim_start_matches('[').trim_end_matches(']').trim());
+    let inner: Vec<&str> = inner.filter(|list| !list.is_empty()).collect();
+    format!("[{}]", inner.join(","))
+}
+
+/// `finish_reason`, and the provider's own word where chat has none for it.
+pub(super) fn finish(one: &mut Object<'_>, finish: Option<&Finish<'_>>, calls: bool) {
+    let stop = finish.map_or(if calls { Stop::Tools } else { Stop::End }, |finish| finish.stop);
+    one.text(
+        "finish_reason",
+        match stop {
+            Stop::End | Stop::Sequence | Stop::Pause | Stop::Malformed => "stop",
+            Stop::Length | Stop::Context => "length",
+            Stop::Tools => "tool_calls",
+            Stop::Filter => "content_filter",
+        },
+    );
+    if let Some(finish) =
+        finish.filter(|_| matches!(stop, Stop::Pause | Stop::Malformed | Stop::Context | Stop::Filter))
+    {
+        one.text("native_finish_reason", &finish.native);
+    }
+}
+
+fn write_message(message: &mut Object<'_>, choice: &Choice) {
+    let mut text = String::new();
+    let mut refusal = String::new();
+    let mut thoughts = String::new();
+    let mut said = false;
+    for output in &choice.outputs {
+        match output {
+            Output::Text { text: piece, .. } => {
+                said = true;
+                text.push_str(piece);
+            }
+            Output::Refusal(piece) => refusal.push_str(piece),
+            Output::Thought(thought) => thoughts.push_str(&thought.text),
+            _ => {}
+        }
+    }
+    message.text("role", "assistant");
+    message.or_null("content", (said || !choice.has_calls()).then_some(&text));
+    message.or_null("refusal", (!refusal.is_empty()).then_some(&refusal));
+    if !thoughts.is_empty() {
+        message.text("reasoning_content", &thoughts);
+    }
+    let all = choice.outputs.iter();
+    let sealed: Vec<_> = all
+        .clone()
+        .filter_map(|output| match output {
+            Output::Thought(thought) => Some(thought),
+            _ => None,
+        })
+        .collect();
+    if !sealed.is_empty() {
+        message.array("reasoning_details", |list| {
+            sealed.iter().enumerate().for_each(|(at, thought)| write_thought(list, thought, at as u64));
+        });
+    }
+    cites(message, choice);
+    if choice.has_calls() {
+        message.array("tool_calls", |list| {
+            for output in all.clone() {
+                if let Output::Call(call) = output {
+                    list.object(|one| write_call(one, call));
+                }
+            }
+        });
+    }
+    for output in all.clone() {
+        if let Output::Audio(raw) = output {
+            message.raw("audio", raw);
+            break;
+        }
+    }
+    if all.clone().any(|output| matches!(output, Output::Image { .. })) {
+        message.array("images", |list| {
+            for output in all {
+                if let Output::Image { mime, base64 } = output {
+                    list.object(|one| write_image(one, mime, base64));
+                }
+            }
+        });
+    }
+}
+
+pub(super) fn write_image(one: &mut Object<'_>, mime: &str, base64: &str) {
+    one.text("type", "image_url");
+    one.object("image_url", |inner| inner.text("url", &data_url(mime, base64)));
+}
+
+fn write_call(one: &mut Object<'_>, call: &crate::hub::Call<'_>) {
+    one.text("id", &fitting_id(Dialect::Chat, &call.id));
+    match call.kind {
+        CallKind::Function => {
+            one.text("type", "function");
+            one.object("function", |function| {
+                function.text("name", &call.name);
+                function.text("arguments", if call.args.trim().is_empty() { "{}" } else { &call.args });
+            });
+        }
+        CallKind::Custom => {
+            one.text("type", "custom");
+            one.object("custom", |custom| {
+                custom.text("name", &call.name);
+                custom.text("input", &call.args);
+            });
+        }
+    }
+}
+
+/// Links as annotations, places in documents as they came.
+fn cites(message: &mut Object<'_>, choice: &Choice) {
+    let all = || {
+        choice.outputs.iter().flat_map(|output| match output {
+            Output::Text { cites, .. } => cites.as_slice(),
+            _ => &[],
+        })
+    };
+    if all().any(|cite| matches!(cite, Citation::Url { .. })) {
+        message.array("annotations", |list| all().for_each(|cite| write_cite(list, cite)));
+    }
+    if all().any(|cite| matches!(cite, Citation::Foreign { .. })) {
+        message.array("citations", |list| {
+            for cite in all() {
+                if let Citation::Foreign { raw, .. } = cite {
+                    list.raw(raw);
+                }
+            }
+        });
+    }
+}
+
+/// A `url_citation`; other citations are not annotations.
+pub(super) fn write_cite(list: &mut Array<'_>, cite: &Citation<'_>) {
+    let Citation::Url { url, title, from, to, .. } = cite else { return };
+    list.object(|one| {
+        one.text("type", "url_citation");
+        one.object("url_citation", |inner| {
+            inner.number("start_index", from.unwrap_or(0));
+            inner.number("end_index", to.unwrap_or(0));
+            inner.text("title", title);
+            inner.text("url", url);
+        });
+    });
+}

@@ -1,0 +1,301 @@
+//! Chat replies and chunks read as events.
+//!
+//! Compatible servers differ most in how they send tool calls: the same index for different calls, no index, no id, the id
+//! in every fragment, arguments as an object. All of these are told apart here, so that writers see numbered calls.
+
+use super::turns_in::{arguments, read_detail};
+use crate::chat::UpstreamError;
+use crate::dialect::Dialect;
+use crate::hub::{CallKind, Citation, Event, Finish, Sink, Stop, Thought, Whole, made_id, owned_seal};
+use crate::json::Node;
+use crate::usage::{Report, Shape};
+use std::borrow::Cow;
+
+/// Choices beyond this are nobody's.
+const MOST_CHOICES: u64 = 128;
+/// Calls beyond this in one choice are not read.
+const MOST_CALLS: usize = 512;
+
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    choices: Vec<Choice>,
+}
+
+#[derive(Debug, Default)]
+struct Choice {
+    calls: Vec<Call>,
+    thinking: bool,
+    output: bool,
+    finished: bool,
+}
+
+#[derive(Debug)]
+struct Call {
+    index: Option<u64>,
+    id: String,
+    opened: bool,
+    args: bool,
+    whole: Whole,
+}
+
+impl Reader {
+    /// Reads one chunk, or a whole reply.
+    pub fn read(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
+        if let Some(error) = node.get("error") {
+            let whole = UpstreamError::read(node.raw.as_bytes());
+            let text = error.text().map(|text| text.to_string());
+            let alone = || UpstreamError { message: text.unwrap_or_default(), ..UpstreamError::default() };
+            sink(Event::Fail(Box::new(whole.unwrap_or_else(alone))));
+            return;
+        }
+        if node.get("choices").is_none() && (node.str_of("object") == "error" || node.str_of("type") == "error") {
+            sink(Event::Fail(Box::new(UpstreamError::read(node.raw.as_bytes()).unwrap_or_default())));
+            return;
+        }
+        if let Some(choices) = node.get("choices") {
+            if !choices.items().is_empty() {
+                let text = |name| node.text_of(name).cloned().unwrap_or_default();
+                sink(Event::Start { id: text("id"), model: text("model") });
+            }
+            for choice in choices.items() {
+                self.choice(choice, sink);
+            }
+        }
+        if let Some(tier) = node.text_of("service_tier") {
+            sink(Event::Tier(tier.clone()));
+        }
+        usage(node, sink);
+    }
+
+    fn choice(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
+        let index = node.get("index").and_then(Node::number).unwrap_or(0);
+        if index >= MOST_CHOICES || !node.is_map() {
+            return;
+        }
+        let (number, at) = (index as u32, index as usize);
+        if self.choices.len() <= at {
+            self.choices.resize_with(at + 1, Choice::default);
+        }
+        let choice = &mut self.choices[at];
+        if let Some(delta) = node.get("delta").or_else(|| node.get("message")) {
+            choice.delta(delta, number, sink);
+        }
+        let logprobs = node.get("logprobs").and_then(|logprobs| logprobs.get("content"));
+        if let Some(list) = logprobs.filter(|list| !list.items().is_empty()) {
+            sink(Event::Logprobs { choice: number, raw: Cow::Borrowed(list.raw) });
+        }
+        if let Some(reason) = node.text_of("finish_reason") {
+            let native = node.text_of("native_finish_reason").unwrap_or(reason).clone();
+            choice.finish(number, stop(reason), native, sink);
+        }
+        usage(node, sink);
+    }
+
+    /// `[DONE]`: choices that were never finished are finished now. False when nothing was said at all.
+    pub fn done(&mut self, sink: &mut Sink<'_>) -> bool {
+        let mut any = false;
+        for (at, choice) in self.choices.iter_mut().enumerate() {
+            any |= choice.output || choice.finished;
+            if choice.output && !choice.finished {
+                choice.finish(at as u32, Stop::End, Cow::Borrowed("stop"), sink);
+            }
+        }
+        if any {
+            sink(Event::End);
+        }
+        any
+    }
+
+    /// Every choice that began has ended.
+    pub fn finished(&self) -> bool {
+        !self.choices.is_empty() && self.choices.iter().all(|choice| choice.finished)
+    }
+}
+
+fn usage(node: &Node<'_>, sink: &mut Sink<'_>) {
+    let report = node.get("usage").and_then(|usage| Report::read(Shape::Chat, usage.raw.as_bytes()));
+    if let Some(report) = report {
+        sink(Event::Usage(Box::new(report)));
+    }
+}
+
+fn stop(reason: &str) -> Stop {
+    match reason {
+        "length" => Stop::Length,
+        "tool_calls" | "function_call" => Stop::Tools,
+        "content_filter" => Stop::Filter,
+        _ => Stop::End,
+    }
+}
+
+impl Choice {
+    fn delta(&mut self, delta: &Node<'_>, choice: u32, sink: &mut Sink<'_>) {
+        self.thoughts(delta, choice, sink);
+        if let Some(content) = delta.get("content") {
+            let plain = content.text().into_iter();
+            let parts = content.items().iter().filter_map(|part| part.text_of("text"));
+            for text in plain.chain(parts).filter(|text| !text.is_empty()) {
+                self.said(choice, sink);
+                sink(Event::Text { choice, text: text.clone() });
+            }
+        }
+        if let Some(text) = delta.text_of("refusal").filter(|text| !text.is_empty()) {
+            self.said(choice, sink);
+            sink(Event::Refusal { choice, text: text.clone() });
+        }
+        for note in delta.get("annotations").map_or(&[][..], Node::items) {
+            sink(Event::Cite { choice, citation: citation(note) });
+        }
+        for image in delta.get("images").map_or(&[][..], Node::items) {
+            let url = image.get("image_url").and_then(|inner| inner.text().or_else(|| inner.text_of("url")));
+            if let Some(crate::hub::Place::Data { mime, base64 }) = url.map(crate::hub::place_of_url) {
+                self.said(choice, sink);
+                sink(Event::Image { choice, mime, base64 });
+            }
+        }
+        if let Some(audio) = delta.get("audio").filter(|audio| audio.is_map()) {
+            self.said(choice, sink);
+            sink(Event::Audio { choice, raw: Cow::Borrowed(audio.raw) });
+        }
+        for fragment in delta.get("tool_calls").map_or(&[][..], Node::items) {
+            self.said(choice, sink);
+            self.call(fragment, choice, sink);
+        }
+        if let Some(call) = delta.get("function_call") {
+            self.said(choice, sink);
+            self.fragment(0, None, call, CallKind::Function, choice, sink);
+        }
+    }
+
+    /// Something other than a thought follows.
+    fn said(&mut self, choice: u32, sink: &mut Sink<'_>) {
+        self.output = true;
+        if std::mem::take(&mut self.thinking) {
+            sink(Event::ThoughtEnd { choice, seal: None, redacted: false });
+        }
+    }
+
+    fn thoughts(&mut self, delta: &Node<'_>, choice: u32, sink: &mut Sink<'_>) {
+        let details = delta.get("reasoning_details").map_or(&[][..], Node::items);
+        let mut any = false;
+        for detail in details {
+            let mut thoughts: Vec<Thought<'_>> = Vec::new();
+            read_detail(detail, &mut thoughts, &mut None);
+            for thought in thoughts {
+                any = true;
+                self.output = true;
+                if !thought.text.is_empty() {
+                    self.thinking = true;
+                    sink(Event::Thought { choice, text: thought.text, summary: thought.summary });
+                }
+                if let Some(seal) = thought.seal {
+                    self.thinking = false;
+                    sink(Event::ThoughtEnd { choice, seal: Some(owned_seal(&seal)), redacted: thought.redacted });
+                }
+            }
+        }
+        let plain = delta.text_of("reasoning_content").or_else(|| delta.text_of("reasoning"));
+        if let Some(text) = plain.filter(|text| !any && !text.is_empty()) {
+            self.output = true;
+            self.thinking = true;
+            sink(Event::Thought { choice, text: text.clone(), summary: false });
+        }
+    }
+
+    fn call(&mut self, node: &Node<'_>, choice: u32, sink: &mut Sink<'_>) {
+        let index = node.get("index").and_then(Node::number);
+        let id = node.text_of("id").filter(|id| !id.is_empty());
+        let kind = super::ask_in::call_kind(node);
+        let inner = node.get(if kind == CallKind::Custom { "custom" } else { "function" });
+        let known = match id {
+            Some(id) => self.calls.iter().position(|call| call.id == **id).or_else(|| {
+                self.calls.iter().position(|call| call.id.is_empty() && call.index == index && index.is_some())
+            }),
+            None if index.is_some() => self.calls.iter().rposition(|call| call.index == index),
+            None => self.calls.len().checked_sub(1),
+        };
+        let at = known.unwrap_or(self.calls.len());
+        if at == self.calls.len() {
+            if at >= MOST_CALLS {
+                return;
+            }
+            self.calls.push(Call { index, id: String::new(), opened: false, args: false, whole: Whole::default() });
+        }
+        if let Some(id) = id
+            && self.calls[at].id.is_empty()
+        {
+            self.calls[at].id = id.to_string();
+        }
+        let nothing = Node { raw: "{}", kind: crate::json::Kind::Map(Vec::new()) };
+        self.fragment(at, index, inner.unwrap_or(&nothing), kind, choice, sink);
+    }
+
+    fn fragment(
+        &mut self,
+        at: usize,
+        index: Option<u64>,
+        inner: &Node<'_>,
+        kind: CallKind,
+        choice: u32,
+        sink: &mut Sink<'_>,
+    ) {
+        if at == self.calls.len() {
+            self.calls.push(Call { index, id: String::new(), opened: false, args: false, whole: Whole::default() });
+        }
+        let call = &mut self.calls[at];
+        let name = inner.text_of("name").filter(|name| !name.is_empty());
+        let args = inner.get(if kind == CallKind::Custom { "input" } else { "arguments" }).map(arguments);
+        let args = args.filter(|args| !args.is_empty());
+        if !call.opened && (name.is_some() || args.is_some()) {
+            call.opened = true;
+            let name = name.cloned().unwrap_or_default();
+            if call.id.is_empty() {
+                call.id = made_id(choice as usize, at, &name, "");
+            }
+            let id = Cow::Owned(call.id.clone());
+            sink(Event::CallOpen { choice, call: at as u32, id, name, namespace: None, kind });
+        }
+        if let Some(text) = args {
+            call.args = true;
+            call.whole.feed(&text);
+            sink(Event::CallArgs { choice, call: at as u32, text });
+        }
+    }
+
+    fn finish(&mut self, choice: u32, stop: Stop, native: Cow<'_, str>, sink: &mut Sink<'_>) {
+        if self.finished {
+            return;
+        }
+        self.finished = true;
+        if std::mem::take(&mut self.thinking) {
+            sink(Event::ThoughtEnd { choice, seal: None, redacted: false });
+        }
+        let cut = matches!(stop, Stop::Length);
+        for (at, call) in self.calls.iter().enumerate().filter(|(_, call)| call.opened) {
+            if !call.args && !cut {
+                sink(Event::CallArgs { choice, call: at as u32, text: Cow::Borrowed("{}") });
+            }
+            // At the limit, half a call has no end.
+            if !cut || call.whole.is_whole() {
+                sink(Event::CallClose { choice, call: at as u32 });
+            }
+        }
+        let calls = self.calls.iter().any(|call| call.opened);
+        sink(Event::Finish { choice, finish: Finish { stop, native, sequence: None }.with_calls(calls) });
+    }
+}
+
+/// `url_citation`, or whatever else stands there.
+pub(crate) fn citation<'a>(note: &Node<'a>) -> Citation<'a> {
+    let inner = note.get("url_citation").unwrap_or(note);
+    match inner.text_of("url") {
+        Some(url) if note.str_of("type") == "url_citation" => Citation::Url {
+            url: url.clone(),
+            title: inner.text_of("title").cloned().unwrap_or_default(),
+            from: inner.get("start_index").and_then(Node::number),
+            to: inner.get("end_index").and_then(Node::number),
+            quote: Cow::Borrowed(""),
+        },
+        _ => Citation::Foreign { origin: Dialect::Chat, raw: Cow::Borrowed(note.raw) },
+    }
+}

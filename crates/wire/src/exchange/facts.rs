@@ -1,0 +1,199 @@
+//! What a call needs to know of a request that passes through: read in one pass over the bytes, as for chat.
+
+use crate::chat::Estimate;
+use crate::dialect::Dialect;
+use crate::error::Code;
+use crate::json::{Scan, Text, whole_number};
+use crate::problem::Problem;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Most choices one call may ask for.
+const MOST_CHOICES: u64 = 128;
+/// Longest model name.
+const MOST_NAME: usize = 256;
+
+pub(super) struct Facts<'a> {
+    dialect: Dialect,
+    keys: Vec<Cow<'a, [u8]>>,
+    pub model: Option<(String, Range<usize>)>,
+    pub stream: bool,
+    pub max_output: Option<u64>,
+    pub choices: Option<u64>,
+    pub service_tier: Option<String>,
+    pub estimate: Estimate,
+    said: bool,
+}
+
+impl<'a> Facts<'a> {
+    pub fn read(dialect: Dialect, body: &'a [u8]) -> Result<Facts<'a>, Problem> {
+        if std::str::from_utf8(body).is_err() {
+            return Err(Problem::not_json("The body is not valid UTF-8."));
+        }
+        let mut facts = Facts {
+            dialect,
+            keys: Vec::with_capacity(16),
+            model: None,
+            stream: false,
+            max_output: None,
+            choices: None,
+            service_tier: None,
+            estimate: Estimate::new(),
+            said: false,
+        };
+        let mut scan = Scan::new(body);
+        if scan.peek() != Some(b'{') {
+            return Err(Problem::not_json("The body must be a JSON object."));
+        }
+        scan.object(|key, scan| facts.member(key, scan))
+            .map_err(|problem: Problem| crate::chat::first_mistake(body, problem))?;
+        scan.end()?;
+        facts.checked()
+    }
+
+    fn member(&mut self, key: Text<'a>, scan: &mut Scan<'a>) -> Result<(), Problem> {
+        let key = key.bytes();
+        match (self.dialect, key.as_ref()) {
+            (Dialect::Gemini, b"contents") => self.conversation("contents", scan)?,
+            (Dialect::Gemini, b"generationConfig" | b"generation_config") => self.config(scan)?,
+            (Dialect::Gemini, b"systemInstruction" | b"system_instruction") => self.estimate.value(scan)?,
+            (Dialect::Gemini, b"serviceTier" | b"service_tier") => self.tier(scan)?,
+            (Dialect::Gemini, b"tools") => self.estimate.verbatim(scan.value()?),
+            (Dialect::Gemini, _) => scan.skip()?,
+            (_, b"model") => self.model(scan)?,
+            (_, b"stream") => self.stream = flag(scan, "stream")?,
+            (_, b"service_tier") => self.tier(scan)?,
+            (Dialect::Anthropic, b"messages") => self.conversation("messages", scan)?,
+            (Dialect::Anthropic, b"max_tokens") => self.max_output = whole(scan, "max_tokens")?,
+            (Dialect::Anthropic, b"system") => self.estimate.value(scan)?,
+            (Dialect::Responses, b"input") => self.conversation("input", scan)?,
+            (Dialect::Responses, b"max_output_tokens") => self.max_output = whole(scan, "max_output_tokens")?,
+            (Dialect::Responses, b"instructions") => self.estimate.value(scan)?,
+            (_, b"tools" | b"output_config" | b"text") => self.estimate.verbatim(scan.value()?),
+            _ => scan.skip()?,
+        }
+        self.keys.push(key);
+        Ok(())
+    }
+
+    fn model(&mut self, scan: &mut Scan<'a>) -> Result<(), Problem> {
+        match scan.peek() {
+            Some(b'"') => {}
+            Some(b'n') => return Ok(scan.skip()?),
+            _ => return Err(Problem::wrong("model", "a string")),
+        }
+        let start = scan.at();
+        let name = scan.string()?.text();
+        if name.is_empty() || name.len() > MOST_NAME {
+            return Err(Problem::wrong("model", "the name of a model"));
+        }
+        self.model = Some((name.into_owned(), start..scan.at()));
+        Ok(())
+    }
+
+    fn tier(&mut self, scan: &mut Scan<'a>) -> Result<(), Problem> {
+        if scan.peek() == Some(b'"') {
+            self.service_tier = Some(scan.string()?.text().into_owned());
+            return Ok(());
+        }
+        Ok(scan.skip()?)
+    }
+
+    /// The turns: there must be one, and each adds its overhead to the estimate.
+    fn conversation(&mut self, name: &str, scan: &mut Scan<'a>) -> Result<(), Problem> {
+        match scan.peek() {
+            Some(b'[') => {
+                let mut count = 0;
+                scan.array(|scan| {
+                    count += 1;
+                    self.estimate.message();
+                    if scan.peek() != Some(b'{') {
+                        return Err(Problem::wrong(&format!("{name}[{}]", count - 1), "an object"));
+                    }
+                    Ok(self.estimate.value(scan)?)
+                })?;
+                if count == 0 && self.dialect != Dialect::Responses {
+                    return Err(Problem::wrong(name, "an array with at least one element"));
+                }
+            }
+            Some(b'"') if self.dialect == Dialect::Responses => {
+                self.estimate.message();
+                self.estimate.value(scan)?;
+            }
+            Some(b'{') if self.dialect == Dialect::Gemini => self.estimate.value(scan)?,
+            Some(b'n') => return Ok(scan.skip()?),
+            _ => return Err(Problem::wrong(name, "an array")),
+        }
+        self.said = true;
+        Ok(())
+    }
+
+    fn config(&mut self, scan: &mut Scan<'a>) -> Result<(), Problem> {
+        if scan.peek() != Some(b'{') {
+            return match scan.value()? {
+                b"null" => Ok(()),
+                _ => Err(Problem::wrong("generationConfig", "an object")),
+            };
+        }
+        scan.object(|key, scan| match key.bytes().as_ref() {
+            b"maxOutputTokens" | b"max_output_tokens" => {
+                self.max_output = whole(scan, "generationConfig.maxOutputTokens")?;
+                Ok(())
+            }
+            b"candidateCount" | b"candidate_count" => {
+                self.choices = whole(scan, "generationConfig.candidateCount")?;
+                match self.choices {
+                    Some(0 | MOST_CHOICES..) if self.choices != Some(MOST_CHOICES) => {
+                        Err(Problem::wrong("generationConfig.candidateCount", "between 1 and 128"))
+                    }
+                    _ => Ok(()),
+                }
+            }
+            b"responseSchema" | b"response_schema" | b"responseJsonSchema" | b"response_json_schema" => {
+                self.estimate.verbatim(scan.value()?);
+                Ok(())
+            }
+            _ => Ok::<(), Problem>(scan.skip()?),
+        })
+    }
+
+    /// Refuses what is missing and a key that was given twice.
+    fn checked(mut self) -> Result<Self, Problem> {
+        self.keys.sort_unstable();
+        if let Some(pair) = self.keys.windows(2).find(|pair| pair[0] == pair[1]) {
+            let name = String::from_utf8_lossy(&pair[0]);
+            let name = &name[..name.floor_char_boundary(64)];
+            return Err(Problem::new(Code::InvalidRequest, name, format!("`{name}` is given more than once.")));
+        }
+        let name = match self.dialect {
+            Dialect::Gemini => "contents",
+            Dialect::Responses => "input",
+            _ => "messages",
+        };
+        if !self.said {
+            return Err(Problem::missing(name));
+        }
+        if self.dialect == Dialect::Anthropic && self.max_output.is_none() {
+            return Err(Problem::missing("max_tokens"));
+        }
+        Ok(self)
+    }
+}
+
+fn flag(scan: &mut Scan<'_>, param: &str) -> Result<bool, Problem> {
+    match scan.value()? {
+        b"true" => Ok(true),
+        b"false" | b"null" => Ok(false),
+        _ => Err(Problem::wrong(param, "true or false")),
+    }
+}
+
+fn whole(scan: &mut Scan<'_>, param: &str) -> Result<Option<u64>, Problem> {
+    match scan.value()? {
+        b"null" => Ok(None),
+        text => match whole_number(text) {
+            Some(number) => Ok(Some(number)),
+            None => Err(Problem::wrong(param, "a whole number, not negative")),
+        },
+    }
+}

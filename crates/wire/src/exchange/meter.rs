@@ -1,0 +1,112 @@
+//! What an answer used, from its events: the provider's report and our own count.
+
+use crate::count::{Counter, IMAGE, SPOKEN_LETTERS};
+use crate::dialect::Dialect;
+use crate::hub::Event;
+use crate::json::Node;
+use crate::usage::{Report, Usage};
+
+#[derive(Debug)]
+pub(super) struct Meter {
+    report: Report,
+    usage: Option<Usage>,
+    /// Output came after the last report.
+    since: bool,
+    pub output: bool,
+    text: Counter,
+    thought: Counter,
+    call: Counter,
+    raw: String,
+    raw_first: String,
+}
+
+/// Longest report kept as text.
+const MOST_RAW: usize = 8 << 10;
+
+impl Meter {
+    pub fn new(from: Dialect) -> Self {
+        Meter {
+            report: Report::new(from.usage()),
+            usage: None,
+            since: false,
+            output: false,
+            text: Counter::default(),
+            thought: Counter::default(),
+            call: Counter::default(),
+            raw: String::new(),
+            raw_first: String::new(),
+        }
+    }
+
+    pub fn see(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Text { text, .. } | Event::Refusal { text, .. } => self.text.text(text.as_bytes()),
+            Event::Thought { text, .. } => self.thought.text(text.as_bytes()),
+            Event::CallOpen { name, .. } => self.call.text(name.as_bytes()),
+            Event::CallArgs { text, .. } => self.call.text(text.as_bytes()),
+            Event::Image { .. } => self.text.add(IMAGE),
+            Event::Audio { raw, .. } => self.text.add((raw.len() as u64).div_ceil(SPOKEN_LETTERS)),
+            Event::Usage(report) => {
+                if self.report.merge(report) {
+                    self.usage = self.report.usage();
+                    self.since = false;
+                }
+                return;
+            }
+            // A sealed thought is output too, though nobody can count it.
+            Event::ThoughtEnd { seal: Some(_), .. } | Event::Foreign { .. } => {}
+            _ => return,
+        }
+        self.output = true;
+        self.since = true;
+    }
+
+    /// Keeps the text of a report.
+    pub fn keep_raw(&mut self, from: Dialect, node: &Node<'_>, whole: bool) {
+        let Some(raw) = raw_usage(from, node, whole).filter(|raw| raw.len() <= MOST_RAW) else { return };
+        // Anthropic's first report has numbers that its last one lacks.
+        if from == Dialect::Anthropic && !whole && node.str_of("type") == "message_start" {
+            self.raw_first = raw.to_owned();
+            return;
+        }
+        self.raw.clear();
+        self.raw.push_str(raw);
+    }
+
+    /// The reports as they came: the last one, or a list of the first and the last.
+    pub fn raw(&self) -> Option<String> {
+        match (self.raw_first.is_empty(), self.raw.is_empty()) {
+            (true, true) => None,
+            (true, false) => Some(self.raw.clone()),
+            (false, true) => Some(self.raw_first.clone()),
+            (false, false) => Some(format!("[{},{}]", self.raw_first, self.raw)),
+        }
+    }
+
+    pub fn usage(&self) -> Option<&Usage> {
+        self.usage.as_ref()
+    }
+
+    pub fn is_current(&self) -> bool {
+        let denied = self.output && self.usage.is_some_and(|usage| usage.output_total() == 0);
+        self.usage.is_some() && !self.since && !denied
+    }
+
+    pub fn counted(&self) -> u64 {
+        self.text.tokens() + self.thought.tokens() + self.call.tokens()
+    }
+}
+
+fn raw_usage<'a>(from: Dialect, node: &Node<'a>, whole: bool) -> Option<&'a str> {
+    let place = match (from, whole) {
+        (Dialect::Gemini, _) => node.either("usageMetadata", "usage_metadata"),
+        (Dialect::Responses, false) => node.get("response")?.get("usage"),
+        (Dialect::Anthropic, false) => node.get("usage").or_else(|| node.get("message")?.get("usage")),
+        (Dialect::Chat, _) => {
+            let inside = || node.get("choices")?.items().iter().find_map(|choice| choice.get("usage"));
+            node.get("usage").or_else(inside)
+        }
+        _ => node.get("usage"),
+    };
+    place.filter(|usage| usage.is_map()).map(|usage| usage.raw)
+}

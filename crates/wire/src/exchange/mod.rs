@@ -1,0 +1,16 @@
+//! A call in any pair of dialects: the request, the whole reply, the stream.
+//!
+//! Within one dialect bytes pass through and are only looked at; between two they go by way of the hub.
+
+mod facts;
+mod meter;
+mod pass;
+mod reader;
+mod reply;
+mod request;
+mod stream;
+mod writer;
+
+pub use reply::{Converted, convert};
+pub use request::{Path, Request, Sent};
+pub use stream::{Setup, Stream};

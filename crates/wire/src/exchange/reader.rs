@@ -1,0 +1,63 @@
+//! One reader for the answers of any dialect.
+
+use crate::dialect::Dialect;
+use crate::hub::Sink;
+use crate::json::Node;
+use crate::{anthropic, chat, gemini, responses};
+
+#[derive(Debug)]
+pub(super) enum Reader {
+    Chat(chat::events_in::Reader),
+    Anthropic(anthropic::events_in::Reader),
+    Responses(responses::events_in::Reader),
+    Gemini(gemini::events_in::Reader),
+}
+
+impl Reader {
+    pub fn new(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Chat => Reader::Chat(chat::events_in::Reader::default()),
+            Dialect::Anthropic => Reader::Anthropic(anthropic::events_in::Reader::default()),
+            Dialect::Responses => Reader::Responses(responses::events_in::Reader::default()),
+            Dialect::Gemini => Reader::Gemini(gemini::events_in::Reader::default()),
+        }
+    }
+
+    /// Reads one streamed event.
+    pub fn read(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
+        match self {
+            Reader::Chat(reader) => reader.read(node, sink),
+            Reader::Anthropic(reader) => reader.read(node, sink),
+            Reader::Responses(reader) => reader.read(node, sink),
+            Reader::Gemini(reader) => reader.read(node, sink),
+        }
+    }
+
+    /// Reads a whole reply.
+    pub fn whole(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
+        match self {
+            Reader::Chat(reader) => reader.read(node, sink),
+            Reader::Anthropic(reader) => reader.whole(node, sink),
+            Reader::Responses(reader) => reader.whole(node, sink),
+            Reader::Gemini(reader) => reader.read(node, sink),
+        }
+    }
+
+    /// `[DONE]`, which only chat knows as an end. False when it ends an answer in which nothing was said.
+    pub fn done(&mut self, sink: &mut Sink<'_>) -> bool {
+        match self {
+            Reader::Chat(reader) => reader.done(sink),
+            _ => true,
+        }
+    }
+
+    /// The model has said why it stopped.
+    pub fn finished(&self) -> bool {
+        match self {
+            Reader::Chat(reader) => reader.finished(),
+            Reader::Anthropic(reader) => reader.finished(),
+            Reader::Responses(reader) => reader.finished(),
+            Reader::Gemini(reader) => reader.finished(),
+        }
+    }
+}

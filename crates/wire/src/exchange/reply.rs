@@ -1,0 +1,91 @@
+//! A whole reply on its way from a provider's dialect to the caller's.
+
+use super::meter::Meter;
+use super::reader::Reader;
+use crate::chat::{self, NotAReply, Reply, with_model};
+use crate::dialect::Dialect;
+use crate::hub::{Event, Gather, Names, Restore, Voice};
+use crate::json::{self, Node};
+use crate::{anthropic, gemini, responses};
+use bytes::Bytes;
+
+/// A reply for the caller, and what it says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Converted {
+    /// The body in the caller's dialect; the provider's own bytes when nothing had to change.
+    pub body: Bytes,
+    /// Usage, output, and an error in disguise. When there is an error, `body` is the provider's and not for the caller.
+    pub facts: Reply,
+}
+
+/// Translates a whole reply. `names` are those of the request that was sent.
+pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &Voice) -> Result<Converted, NotAReply> {
+    if from == Dialect::Chat && to == Dialect::Chat {
+        let facts = chat::read_reply(&body)?;
+        let body = facts.with_model(body, &voice.model);
+        return Ok(Converted { body, facts });
+    }
+    let text = String::from_utf8_lossy(&body);
+    let node = Node::read(&text).map_err(|_| NotAReply)?;
+    if !is_reply(from, &node) {
+        return Err(NotAReply);
+    }
+    let mut meter = Meter::new(from);
+    let mut gather = Gather::default();
+    let mut restore = Restore::new(names.clone());
+    Reader::new(from).whole(&node, &mut |event: Event<'_>| {
+        restore.pass(event, &mut |event| {
+            meter.see(&event);
+            gather.take(&event);
+        });
+    });
+    meter.keep_raw(from, &node, true);
+    let answer = gather.answer;
+    let facts = Reply {
+        usage: meter.usage().copied(),
+        raw_usage: meter.raw(),
+        has_output: meter.output,
+        counted_output: if meter.usage().is_none_or(|usage| usage.output_total() == 0) { meter.counted() } else { 0 },
+        error: answer.error.clone(),
+        ..Reply::default()
+    };
+    if facts.error.is_some() {
+        drop(node);
+        return Ok(Converted { body, facts });
+    }
+    let written = match to {
+        _ if from == to => renamed(from, &text, &node, &voice.model, body.clone()),
+        Dialect::Chat => chat::answer_out::write(&answer, voice).into(),
+        Dialect::Anthropic => anthropic::answer_out::write(&answer, voice).into(),
+        Dialect::Responses => responses::answer_out::write(&answer, voice).into(),
+        Dialect::Gemini => gemini::answer_out::write(&answer, voice).into(),
+    };
+    Ok(Converted { body: written, facts })
+}
+
+/// Whether this is a reply of the dialect at all, or an error of any.
+fn is_reply(from: Dialect, node: &Node<'_>) -> bool {
+    if node.get("error").is_some() {
+        return true;
+    }
+    match from {
+        Dialect::Chat => node.get("choices").is_some_and(Node::is_list),
+        Dialect::Anthropic => node.get("content").is_some_and(Node::is_list),
+        Dialect::Responses => node.get("output").is_some_and(Node::is_list),
+        Dialect::Gemini => node.get("candidates").is_some_and(Node::is_list) || node.get("promptFeedback").is_some(),
+    }
+}
+
+/// The same body with the public name.
+fn renamed(dialect: Dialect, text: &str, node: &Node<'_>, public: &str, body: Bytes) -> Bytes {
+    if dialect != Dialect::Gemini {
+        return with_model(body, public);
+    }
+    let Some(model) = node.either("modelVersion", "model_version") else { return body };
+    let at = model.raw.as_ptr() as usize - text.as_ptr() as usize;
+    let name = json::quoted(public);
+    if model.raw.as_bytes() == name {
+        return body;
+    }
+    Bytes::from(json::splice(text.as_bytes(), &[(at..at + model.raw.len(), &name)]))
+}

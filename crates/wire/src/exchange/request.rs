@@ -1,0 +1,153 @@
+//! A request in any dialect, checked, with its original bytes and what a call needs to know.
+
+use super::facts::Facts;
+use crate::chat;
+use crate::dialect::Dialect;
+use crate::hub::{Dropped, Echo, Names, Target};
+use crate::json::{self, Node};
+use crate::problem::Problem;
+use crate::{anthropic, gemini, responses};
+use bytes::Bytes;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// What the path of a Gemini request says: its body names neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path<'p> {
+    pub model: &'p str,
+    /// `:streamGenerateContent`.
+    pub stream: bool,
+}
+
+/// A checked request and its original bytes.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub dialect: Dialect,
+    pub model: String,
+    pub stream: bool,
+    /// Usage is to be told to the client: always but in chat, where it must be asked for.
+    pub wants_usage: bool,
+    /// The caller's limit of the output.
+    pub max_output: Option<u64>,
+    pub choices: u64,
+    /// Estimate of the prompt, leaning high.
+    pub prompt_tokens: u64,
+    pub service_tier: Option<String>,
+    form: Form,
+}
+
+#[derive(Clone, Debug)]
+enum Form {
+    Chat(Box<chat::Request>),
+    Other { body: Bytes, model: Option<Range<usize>> },
+}
+
+/// A request as a provider gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    pub body: Bytes,
+    /// What the provider does not get.
+    pub dropped: Dropped,
+    /// Needed to read the answer.
+    pub names: Names,
+}
+
+impl Request {
+    /// Reads and checks a body. `path` is what the path says, for Gemini.
+    pub fn read(dialect: Dialect, body: Bytes, path: Option<Path<'_>>) -> Result<Request, Problem> {
+        if dialect == Dialect::Chat {
+            return chat::read_request(body).map(Request::from);
+        }
+        let facts = Facts::read(dialect, &body)?;
+        let (model, place) = match (path, facts.model) {
+            (Some(path), _) if dialect == Dialect::Gemini => (path.model.to_owned(), None),
+            (_, Some((model, place))) => (model, Some(place)),
+            (_, None) => return Err(Problem::missing("model")),
+        };
+        Ok(Request {
+            dialect,
+            model,
+            stream: path.map_or(facts.stream, |path| path.stream),
+            wants_usage: true,
+            max_output: facts.max_output,
+            choices: facts.choices.unwrap_or(1),
+            prompt_tokens: facts.estimate.tokens(),
+            service_tier: facts.service_tier,
+            form: Form::Other { model: place, body },
+        })
+    }
+
+    /// The body as the client sent it.
+    pub fn body(&self) -> &Bytes {
+        match &self.form {
+            Form::Chat(request) => request.body(),
+            Form::Other { body, .. } => body,
+        }
+    }
+
+    /// A scalar of the request by dotted path; text without quotes, numbers and booleans as written.
+    pub fn attr(&self, path: &str) -> Option<Cow<'_, str>> {
+        chat::attr(self.body(), path)
+    }
+
+    /// The client's parameters that a response object repeats; empty in other dialects.
+    pub fn echo(&self) -> Echo {
+        if self.dialect == Dialect::Responses { Echo::of(self.body()) } else { Echo::default() }
+    }
+
+    /// The body to send to a provider.
+    ///
+    /// In the same dialect every byte but the model's name (and chat's request for usage) is the client's. Otherwise
+    /// the request is translated; what has no counterpart is in [`Sent::dropped`] or refused with its name.
+    pub fn upstream_body(&self, target: &Target) -> Result<Sent, Problem> {
+        if target.dialect == self.dialect {
+            return Ok(Sent { body: self.same(target), dropped: Dropped::default(), names: Names::default() });
+        }
+        self.translated(target)
+    }
+
+    fn translated(&self, target: &Target) -> Result<Sent, Problem> {
+        let text = std::str::from_utf8(self.body()).map_err(|_| Problem::not_json("The body is not valid UTF-8."))?;
+        let node = Node::read(text)?;
+        let ask = match self.dialect {
+            Dialect::Chat => chat::ask_in::read(&node),
+            Dialect::Anthropic => anthropic::ask_in::read(&node),
+            Dialect::Responses => responses::ask_in::read(&node),
+            Dialect::Gemini => gemini::ask_in::read(&node, self.stream),
+        }?;
+        let (body, dropped, names) = match target.dialect {
+            Dialect::Chat => chat::ask_out::write(ask, target),
+            Dialect::Anthropic => anthropic::ask_out::write(ask, target),
+            Dialect::Responses => responses::ask_out::write(ask, target),
+            Dialect::Gemini => gemini::ask_out::write(ask, target),
+        }?;
+        Ok(Sent { body: Bytes::from(body), dropped, names })
+    }
+
+    fn same(&self, target: &Target) -> Bytes {
+        match &self.form {
+            Form::Chat(request) => request.upstream_body(&target.model),
+            Form::Other { body, model: Some(place) } if self.model != target.model => {
+                let name = json::quoted(&target.model);
+                Bytes::from(json::splice(body, &[(place.clone(), &name)]))
+            }
+            Form::Other { body, .. } => body.clone(),
+        }
+    }
+}
+
+impl From<chat::Request> for Request {
+    fn from(request: chat::Request) -> Request {
+        Request {
+            dialect: Dialect::Chat,
+            model: request.model.clone(),
+            stream: request.stream,
+            wants_usage: request.wants_usage,
+            max_output: request.max_output,
+            choices: request.choices,
+            prompt_tokens: request.prompt_tokens,
+            service_tier: request.service_tier.clone(),
+            form: Form::Chat(Box::new(request)),
+        }
+    }
+}

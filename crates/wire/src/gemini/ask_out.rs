@@ -1,0 +1,266 @@
+//! A request of the hub written for a provider that speaks Gemini's generateContent.
+
+use super::parts_out;
+use crate::anthropic::reminder;
+use crate::dialect::Dialect;
+use crate::hub::{
+    Ask, Carry, Dropped, Effort, FREE_TEXT, Format, Merge, Names, Part, Role, Target, Tool, ToolChoice, ToolKind,
+    free_text_schema, paired, sent_name,
+};
+use crate::json::{Array, Object};
+use crate::problem::Problem;
+
+pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, Names), Problem> {
+    let mut carry = Carry::new(target);
+    let names = Names::of(&ask.tools, Dialect::Gemini);
+    let mut out = Vec::with_capacity(4096);
+    let mut body = Object::begin(&mut out);
+    let system = prepare(&mut ask, &mut carry)?;
+    ask.turns = paired(std::mem::take(&mut ask.turns), Merge::All)?;
+    if ask.turns.last().is_none_or(|turn| turn.role == Role::Assistant) {
+        let at = ask.turns.last().map_or("messages", |turn| &turn.at);
+        return Err(Problem::unsupported(at, "The model's provider does not go on with an answer that was begun."));
+    }
+    if !system.is_empty() {
+        body.object("systemInstruction", |inner| {
+            inner.array("parts", |list| {
+                for text in &system {
+                    list.object(|part| part.text("text", text));
+                }
+            });
+        });
+    }
+    contents(&ask, &mut body, &mut carry)?;
+    tools(&ask, &mut body, &mut carry)?;
+    generation(&ask, &mut body, &mut carry)?;
+    match ask.tier.as_deref() {
+        None | Some("auto") => {}
+        Some("default" | "standard") => body.text("serviceTier", "standard"),
+        Some(tier @ ("flex" | "priority")) => body.text("serviceTier", tier),
+        Some(_) => carry.drop("service_tier")?,
+    }
+    for (name, given) in [
+        ("user", ask.user.is_some()),
+        ("metadata", ask.metadata.is_some_and(|raw| raw != "{}")),
+        ("prompt_cache_key", ask.cache_key.is_some()),
+        ("verbosity", ask.verbosity.is_some()),
+        ("cache_control", ask.cache_all || marked(&ask)),
+    ] {
+        carry.drop_if(name, given)?;
+    }
+    carry.rest(ask.origin, &ask.rest)?;
+    body.end();
+    Ok((out, carry.dropped, names))
+}
+
+fn marked(ask: &Ask<'_>) -> bool {
+    ask.turns.iter().flat_map(|turn| &turn.parts).any(Part::is_cached) || ask.tools.iter().any(|tool| tool.cached)
+}
+
+/// Takes the leading system texts out and makes reminders of later ones.
+fn prepare(ask: &mut Ask<'_>, carry: &mut Carry<'_>) -> Result<Vec<String>, Problem> {
+    let leading = ask.turns.iter().take_while(|turn| turn.role.is_system()).count();
+    let mut system = Vec::new();
+    for turn in ask.turns.drain(..leading) {
+        for part in turn.parts {
+            if let Part::Text { text, rest, .. } = part {
+                carry.part_rest(&rest)?;
+                system.push(text.into_owned());
+            }
+        }
+    }
+    let turns = std::mem::take(&mut ask.turns);
+    ask.turns = turns.into_iter().map(|turn| if turn.role.is_system() { reminder(turn) } else { turn }).collect();
+    for turn in &mut ask.turns {
+        let mut kept = Vec::with_capacity(turn.parts.len());
+        for part in std::mem::take(&mut turn.parts) {
+            match part {
+                Part::Thought(thought) if !parts_out::at_home(&thought) => carry.drop("reasoning")?,
+                Part::Text { text, .. } if text.is_empty() => {}
+                Part::Foreign { what, words: None, .. } if turn.role == Role::Assistant => carry.drop(&what)?,
+                other => kept.push(other),
+            }
+        }
+        turn.parts = kept;
+    }
+    ask.turns.retain(|turn| !turn.parts.is_empty());
+    Ok(system)
+}
+
+fn contents(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
+    let mut list = Array::begin(body.key("contents"));
+    if ask.turns.first().is_some_and(|turn| turn.role == Role::Assistant) {
+        // A conversation must begin with the user.
+        list.raw(r#"{"role":"user","parts":[{"text":""}]}"#);
+    }
+    let calls: Vec<(String, String)> = ask
+        .turns
+        .iter()
+        .flat_map(|turn| turn.calls())
+        .map(|call| {
+            (call.id.to_string(), sent_name(Dialect::Gemini, call.namespace.as_deref(), &call.name).into_owned())
+        })
+        .collect();
+    for turn in &ask.turns {
+        parts_out::write(turn, &calls, &mut list, carry)?;
+    }
+    list.end();
+    Ok(())
+}
+
+fn generation(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
+    let mut out = Vec::new();
+    let mut config = Object::begin(&mut out);
+    if carry.target.sampling {
+        config.maybe_raw("temperature", ask.temperature);
+        config.maybe_raw("topP", ask.top_p);
+        config.maybe_raw("topK", ask.top_k);
+    } else {
+        carry.drop_if("temperature", ask.temperature.is_some())?;
+        carry.drop_if("top_p", ask.top_p.is_some())?;
+        carry.drop_if("top_k", ask.top_k.is_some())?;
+    }
+    if let Some(n) = ask.n {
+        config.number("candidateCount", n);
+    }
+    if let Some(most) = ask.max_output {
+        config.number("maxOutputTokens", most);
+    }
+    if !ask.stop.is_empty() {
+        config.array("stopSequences", |list| ask.stop.iter().for_each(|stop| list.text(stop)));
+    }
+    config.maybe_raw("presencePenalty", ask.presence_penalty);
+    config.maybe_raw("frequencyPenalty", ask.frequency_penalty);
+    config.maybe_raw("seed", ask.seed);
+    if ask.logprobs {
+        config.bool("responseLogprobs", true);
+        if let Some(top) = ask.top_logprobs {
+            config.number("logprobs", top);
+        }
+    }
+    match &ask.format {
+        None => {}
+        Some(Format::Text) => config.text("responseMimeType", "text/plain"),
+        Some(Format::Json) => config.text("responseMimeType", "application/json"),
+        Some(Format::Schema { schema, .. }) => {
+            config.text("responseMimeType", "application/json");
+            config.raw("responseJsonSchema", schema);
+        }
+    }
+    thinking(ask, &mut config, carry)?;
+    config.end();
+    if out != b"{}" {
+        body.raw("generationConfig", &String::from_utf8_lossy(&out));
+    }
+    Ok(())
+}
+
+fn thinking(ask: &Ask<'_>, config: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
+    let asked = &ask.reasoning;
+    carry.drop_if("reasoning.summary", asked.summary.as_deref().is_some_and(|summary| summary != "auto"))?;
+    let on = asked.is_on();
+    let shown = asked.shown.or(asked.summary.as_ref().map(|_| true));
+    let shown = shown.or((ask.origin == Dialect::Anthropic && on).then_some(true));
+    if !on && asked.effort.is_none() && shown.is_none() {
+        return Ok(());
+    }
+    config.object("thinkingConfig", |inner| {
+        if let Some(shown) = shown {
+            inner.bool("includeThoughts", shown);
+        }
+        let effort = asked.effort.or(asked.budget.map(|budget| Effort::of_budget(budget, ask.max_output)));
+        match (carry.target.gemini3, effort, asked.budget) {
+            (true, Some(effort), _) => inner.text("thinkingLevel", effort.gemini_level()),
+            (true, None, _) => {}
+            (false, _, Some(budget)) => inner.number("thinkingBudget", budget),
+            (false, Some(Effort::None), None) => inner.number("thinkingBudget", 0),
+            (false, Some(effort), None) => inner.number("thinkingBudget", effort.budget(ask.max_output)),
+            (false, None, None) if asked.adaptive => inner.raw("thinkingBudget", "-1"),
+            (false, None, None) => {}
+        }
+    });
+    Ok(())
+}
+
+fn tools(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
+    carry.drop_if("parallel_tool_calls", ask.parallel == Some(false))?;
+    if ask.tools.is_empty() {
+        return Ok(());
+    }
+    let loose = match &ask.choice {
+        Some(ToolChoice::Allowed { names, required: false }) => {
+            carry.drop("tool_choice.allowed_tools")?;
+            Some(names)
+        }
+        _ => None,
+    };
+    let mut declared = Vec::new();
+    let mut list = Array::begin(&mut declared);
+    let mut search = false;
+    for (at, tool) in ask.tools.iter().enumerate() {
+        carry.part_rest(&tool.rest)?;
+        match &tool.kind {
+            ToolKind::WebSearch => search = true,
+            ToolKind::Hosted => {
+                let text = format!("The tool `{}` runs at another provider.", tool.name);
+                return Err(Problem::unsupported(&format!("tools[{at}]"), text));
+            }
+            _ if loose.is_some_and(|names| !names.contains(&tool.name)) => {}
+            _ => declare(tool, at, &mut list, carry)?,
+        }
+    }
+    list.end();
+    body.array("tools", |list| {
+        if declared != b"[]" {
+            list.object(|one| one.raw("functionDeclarations", &String::from_utf8_lossy(&declared)));
+        }
+        if search {
+            list.object(|one| one.raw("googleSearch", "{}"));
+        }
+    });
+    choice(ask, body)
+}
+
+fn choice(ask: &Ask<'_>, body: &mut Object<'_>) -> Result<(), Problem> {
+    let sent = |name: &str| sent_name(Dialect::Gemini, None, name).into_owned();
+    let (mode, names) = match &ask.choice {
+        None => return Ok(()),
+        Some(ToolChoice::None) => ("NONE", Vec::new()),
+        Some(ToolChoice::Auto | ToolChoice::Allowed { required: false, .. }) => ("AUTO", Vec::new()),
+        Some(ToolChoice::Required) => ("ANY", Vec::new()),
+        Some(ToolChoice::Named(name)) => ("ANY", vec![sent(name)]),
+        Some(ToolChoice::Allowed { names, required: true }) => ("ANY", names.iter().map(|name| sent(name)).collect()),
+        Some(ToolChoice::Foreign(_)) => {
+            return Err(Problem::unsupported("tool_choice", "The model's provider has no such tool choice."));
+        }
+    };
+    body.object("toolConfig", |config| {
+        config.object("functionCallingConfig", |inner| {
+            inner.text("mode", mode);
+            if !names.is_empty() {
+                inner.array("allowedFunctionNames", |list| names.iter().for_each(|name| list.text(name)));
+            }
+        });
+    });
+    Ok(())
+}
+
+fn declare(tool: &Tool<'_>, at: usize, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
+    let schema = match &tool.kind {
+        ToolKind::Function { schema, strict } => {
+            carry.drop_if(&format!("tools[{at}].strict"), *strict == Some(true))?;
+            schema.as_deref().map(str::to_owned)
+        }
+        ToolKind::Custom { format } => {
+            carry.drop_if(&format!("tools[{at}].format"), format.is_some_and(|raw| !raw.contains("\"text\"")))?;
+            Some(free_text_schema(FREE_TEXT))
+        }
+        _ => None,
+    };
+    list.object(|one| {
+        one.text("name", &sent_name(Dialect::Gemini, tool.namespace.as_deref(), &tool.name));
+        one.text("description", tool.description.as_deref().unwrap_or(""));
+        one.maybe_raw("parametersJsonSchema", schema.as_deref());
+    });
+    Ok(())
+}

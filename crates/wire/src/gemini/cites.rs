@@ -1,0 +1,111 @@
+//! Grounding and log probabilities: Gemini's shapes and chat's.
+
+use crate::dialect::Dialect;
+use crate::hub::{Citation, Event, Sink};
+use crate::json::{Array, Node, Object};
+use std::borrow::Cow;
+
+/// Grounding supports and citation sources of a candidate. Gemini counts bytes, everybody else characters.
+pub(super) fn read(candidate: &Node<'_>, choice: u32, text: &str, sink: &mut Sink<'_>) {
+    if let Some(grounding) = candidate.either("groundingMetadata", "grounding_metadata") {
+        supports(grounding, choice, text, sink);
+    }
+    let sources = candidate
+        .either("citationMetadata", "citation_metadata")
+        .and_then(|metadata| metadata.either("citationSources", "citations"))
+        .map_or(&[][..], Node::items);
+    for source in sources {
+        let place = |name| source.get(name).and_then(Node::number).and_then(|byte| characters(text, byte));
+        let citation = match source.text_of("uri") {
+            Some(url) => Citation::Url {
+                url: url.clone(),
+                title: source.text_of("title").cloned().unwrap_or_default(),
+                from: place("startIndex").or(Some(0)),
+                to: place("endIndex"),
+                quote: Cow::Borrowed(""),
+            },
+            None => Citation::Foreign { origin: Dialect::Gemini, raw: Cow::Borrowed(source.raw) },
+        };
+        sink(Event::Cite { choice, citation });
+    }
+}
+
+fn supports(grounding: &Node<'_>, choice: u32, text: &str, sink: &mut Sink<'_>) {
+    let chunks = grounding.either("groundingChunks", "grounding_chunks").map_or(&[][..], Node::items);
+    for support in grounding.either("groundingSupports", "grounding_supports").map_or(&[][..], Node::items) {
+        let Some(segment) = support.get("segment") else { continue };
+        let place = |name| segment.get(name).and_then(Node::number).and_then(|byte| characters(text, byte));
+        let indices = support.either("groundingChunkIndices", "grounding_chunk_indices").map_or(&[][..], Node::items);
+        for index in indices {
+            let chunk = index.number().and_then(|at| chunks.get(usize::try_from(at).ok()?));
+            let Some(web) = chunk.and_then(|chunk| chunk.get("web")) else { continue };
+            let citation = Citation::Url {
+                url: web.text_of("uri").cloned().unwrap_or_default(),
+                title: web.text_of("title").cloned().unwrap_or_default(),
+                from: place("startIndex").or(Some(0)),
+                to: place("endIndex"),
+                quote: segment.text_of("text").cloned().unwrap_or_default(),
+            };
+            sink(Event::Cite { choice, citation });
+        }
+    }
+}
+
+/// Characters before a byte of the text; `None` beyond it.
+fn characters(text: &str, byte: u64) -> Option<u64> {
+    let byte = usize::try_from(byte).ok().filter(|byte| *byte <= text.len())?;
+    Some(text[..text.floor_char_boundary(byte)].chars().count() as u64)
+}
+
+/// Bytes before a character of the text.
+pub(super) fn bytes_before(text: &str, characters: u64) -> u64 {
+    text.chars().take(usize::try_from(characters).unwrap_or(usize::MAX)).map(|letter| letter.len_utf8() as u64).sum()
+}
+
+/// `logprobsResult` as chat's list of entries.
+pub(super) fn logprobs(node: &Node<'_>) -> Option<String> {
+    let chosen = node.either("chosenCandidates", "chosen_candidates")?.items();
+    let top = node.either("topCandidates", "top_candidates").map_or(&[][..], Node::items);
+    let mut out = Vec::new();
+    let mut list = Array::begin(&mut out);
+    let entry = |one: &mut Object<'_>, node: &Node<'_>| {
+        one.text("token", node.str_of("token"));
+        one.raw("logprob", node.either("logProbability", "log_probability").and_then(Node::decimal).unwrap_or("0"));
+        one.null("bytes");
+    };
+    for (at, chosen) in chosen.iter().enumerate() {
+        list.object(|one| {
+            entry(one, chosen);
+            one.array("top_logprobs", |others| {
+                for other in top.get(at).and_then(|top| top.get("candidates")).map_or(&[][..], Node::items) {
+                    others.object(|one| entry(one, other));
+                }
+            });
+        });
+    }
+    list.end();
+    (!chosen.is_empty()).then(|| String::from_utf8(out).ok()).flatten()
+}
+
+/// Chat's entries as `logprobsResult`.
+pub(super) fn write_logprobs(object: &mut Object<'_>, lists: &[String]) {
+    let nodes: Vec<Node<'_>> = lists.iter().filter_map(|raw| Node::read(raw).ok()).collect();
+    let entries = || nodes.iter().flat_map(Node::items);
+    let entry = |one: &mut Object<'_>, node: &Node<'_>| {
+        one.text("token", node.str_of("token"));
+        one.raw("logProbability", node.get("logprob").and_then(Node::decimal).unwrap_or("0"));
+    };
+    object.object("logprobsResult", |result| {
+        result.array("chosenCandidates", |list| entries().for_each(|node| list.object(|one| entry(one, node))));
+        result.array("topCandidates", |list| {
+            for node in entries() {
+                list.object(|one| {
+                    one.array("candidates", |inner| {
+                        let top = node.get("top_logprobs").map_or(&[][..], Node::items);
+                        top.iter().for_each(|other| inner.object(|one| entry(one, other)));
+                    });
+                });
+            }
+        });
+    });
+}

@@ -1,0 +1,171 @@
+//! GenerateContentResponse objects read into the hub: a whole reply is one, a stream is many.
+
+use super::cites;
+use super::parts_in::read_call;
+use crate::chat::UpstreamError;
+use crate::dialect::Dialect;
+use crate::hub::{Event, Finish, NEXT_TEXT, Seal, Sink, Stop};
+use crate::json::Node;
+use crate::usage::{Report, Shape};
+use std::borrow::Cow;
+
+const MOST_CHOICES: u64 = 128;
+/// Text kept to turn the byte places of citations into characters; beyond it they are left out.
+const MOST_TEXT: usize = 4 << 20;
+
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    choices: Vec<Choice>,
+}
+
+#[derive(Debug, Default)]
+struct Choice {
+    calls: u32,
+    parts: usize,
+    thinking: bool,
+    finished: bool,
+    text: String,
+}
+
+impl Reader {
+    pub fn read(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
+        if node.get("error").is_some() {
+            sink(Event::Fail(Box::new(UpstreamError::read(node.raw.as_bytes()).unwrap_or_default())));
+            return;
+        }
+        let text = |camel, snake| node.either(camel, snake).and_then(Node::text).cloned().unwrap_or_default();
+        let candidates = node.get("candidates").map_or(&[][..], Node::items);
+        if !candidates.is_empty() || node.get("promptFeedback").is_some() {
+            sink(Event::Start { id: text("responseId", "response_id"), model: text("modelVersion", "model_version") });
+        }
+        if let Some(usage) = node.either("usageMetadata", "usage_metadata")
+            && let Some(report) = Report::read(Shape::Gemini, usage.raw.as_bytes())
+        {
+            sink(Event::Usage(Box::new(report)));
+        }
+        for candidate in candidates {
+            self.candidate(candidate, sink);
+        }
+        let blocked = node.get("promptFeedback").and_then(|feedback| feedback.text_of("blockReason"));
+        if let (Some(reason), true) = (blocked, candidates.is_empty()) {
+            self.choices.resize_with(self.choices.len().max(1), Choice::default);
+            self.choices[0].finish(0, Stop::Filter, reason.clone(), sink);
+        }
+    }
+
+    pub fn finished(&self) -> bool {
+        !self.choices.is_empty() && self.choices.iter().all(|choice| choice.finished)
+    }
+
+    fn candidate(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
+        let index = node.get("index").and_then(Node::number).unwrap_or(0);
+        if index >= MOST_CHOICES {
+            return;
+        }
+        let (number, at) = (index as u32, index as usize);
+        if self.choices.len() <= at {
+            self.choices.resize_with(at + 1, Choice::default);
+        }
+        let choice = &mut self.choices[at];
+        let parts = node.get("content").and_then(|content| content.get("parts")).map_or(&[][..], Node::items);
+        for part in parts {
+            choice.part(part, number, sink);
+        }
+        cites::read(node, number, &choice.text, sink);
+        if let Some(raw) = node.either("logprobsResult", "logprobs_result").and_then(cites::logprobs) {
+            sink(Event::Logprobs { choice: number, raw: Cow::Owned(raw) });
+        }
+        let reason = node.either("finishReason", "finish_reason").and_then(Node::text);
+        if let Some(reason) = reason.filter(|reason| *reason != "FINISH_REASON_UNSPECIFIED") {
+            choice.finish(number, stop(reason), reason.clone(), sink);
+        }
+    }
+}
+
+fn stop(reason: &str) -> Stop {
+    match reason {
+        "MAX_TOKENS" => Stop::Length,
+        "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "NO_IMAGE" => Stop::Filter,
+        image if image.starts_with("IMAGE_") => Stop::Filter,
+        "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" | "MALFORMED_RESPONSE" => {
+            Stop::Malformed
+        }
+        "CONTINUATION" => Stop::Pause,
+        _ => Stop::End,
+    }
+}
+
+impl Choice {
+    fn part(&mut self, node: &Node<'_>, choice: u32, sink: &mut Sink<'_>) {
+        let at = self.parts;
+        self.parts += 1;
+        let signature = node.either("thoughtSignature", "thought_signature").and_then(Node::text).cloned();
+        if let Some(text) = node.text_of("text") {
+            if node.get("thought").and_then(Node::bool) == Some(true) {
+                if !text.is_empty() {
+                    self.thinking = true;
+                    sink(Event::Thought { choice, text: text.clone(), summary: false });
+                }
+                if let Some(data) = signature {
+                    self.end_thought(choice, Some(Seal::read(Dialect::Gemini, data, "".into())), sink);
+                }
+                return;
+            }
+            self.end_thought(choice, signature.map(|data| Seal::read(Dialect::Gemini, data, NEXT_TEXT.into())), sink);
+            if !text.is_empty() {
+                if self.text.len() < MOST_TEXT {
+                    self.text.push_str(text);
+                }
+                sink(Event::Text { choice, text: text.clone() });
+            }
+            return;
+        }
+        if let Some(call) = node.either("functionCall", "function_call") {
+            let call = read_call(call, choice as usize, at);
+            let seal = signature.map(|data| Seal::read(Dialect::Gemini, data, call.id.clone()));
+            self.end_thought(choice, seal, sink);
+            let number = self.calls;
+            self.calls += 1;
+            sink(Event::CallOpen {
+                choice,
+                call: number,
+                id: call.id,
+                name: call.name,
+                namespace: None,
+                kind: call.kind,
+            });
+            sink(Event::CallArgs { choice, call: number, text: call.args });
+            sink(Event::CallClose { choice, call: number });
+            return;
+        }
+        self.end_thought(choice, signature.map(|data| Seal::read(Dialect::Gemini, data, NEXT_TEXT.into())), sink);
+        if let Some(data) = node.either("inlineData", "inline_data") {
+            let mime = data.either("mimeType", "mime_type").and_then(Node::text).cloned().unwrap_or_default();
+            if mime.starts_with("image/") {
+                let base64 = crate::hub::base64_standard(data.text_of("data").cloned().unwrap_or_default());
+                sink(Event::Image { choice, mime, base64 });
+                return;
+            }
+        }
+        if let Some((what, _)) = node.members().first() {
+            let raw = Cow::Borrowed(node.raw);
+            sink(Event::Foreign { choice, origin: Dialect::Gemini, what: what.clone(), raw });
+        }
+    }
+
+    /// Ends an open thought, or passes a signature that belongs to the part that follows.
+    fn end_thought(&mut self, choice: u32, seal: Option<Seal<'_>>, sink: &mut Sink<'_>) {
+        if std::mem::take(&mut self.thinking) || seal.is_some() {
+            sink(Event::ThoughtEnd { choice, seal, redacted: false });
+        }
+    }
+
+    fn finish(&mut self, choice: u32, stop: Stop, native: Cow<'_, str>, sink: &mut Sink<'_>) {
+        if std::mem::replace(&mut self.finished, true) {
+            return;
+        }
+        self.end_thought(choice, None, sink);
+        let finish = Finish { stop, native, sequence: None };
+        sink(Event::Finish { choice, finish: finish.with_calls(self.calls > 0) });
+    }
+}

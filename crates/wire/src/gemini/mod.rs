@@ -1,0 +1,12 @@
+//! Gemini generateContent: requests, replies and streamed events, into the hub and out of it.
+//!
+//! The official client mixes both spellings of a name (`inlineData`, `inline_data`); both are read everywhere.
+
+pub(crate) mod answer_out;
+pub(crate) mod ask_in;
+pub(crate) mod ask_out;
+mod cites;
+pub(crate) mod events_in;
+pub(crate) mod events_out;
+mod parts_in;
+mod parts_out;

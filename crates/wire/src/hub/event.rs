@@ -1,0 +1,164 @@
+//! What happens in an answer, in order. A stream is read as these, and so is a whole reply.
+
+use super::part::CallKind;
+use super::seal::Seal;
+use crate::chat::UpstreamError;
+use crate::dialect::Dialect;
+use crate::usage::Report;
+use std::borrow::Cow;
+
+/// Takes events as they are read.
+pub(crate) type Sink<'s> = dyn FnMut(Event<'_>) + 's;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Event<'a> {
+    /// The provider began; only the first one counts.
+    Start {
+        id: Cow<'a, str>,
+        model: Cow<'a, str>,
+    },
+    Text {
+        choice: u32,
+        text: Cow<'a, str>,
+    },
+    /// The text before this and the text after it are two blocks.
+    TextEnd {
+        choice: u32,
+    },
+    Refusal {
+        choice: u32,
+        text: Cow<'a, str>,
+    },
+    Thought {
+        choice: u32,
+        text: Cow<'a, str>,
+        summary: bool,
+    },
+    /// Ends the thought that is open, or is a sealed one without text.
+    ThoughtEnd {
+        choice: u32,
+        seal: Option<Seal<'a>>,
+        redacted: bool,
+    },
+    /// `call` numbers the calls of a choice from 0.
+    CallOpen {
+        choice: u32,
+        call: u32,
+        id: Cow<'a, str>,
+        name: Cow<'a, str>,
+        namespace: Option<Cow<'a, str>>,
+        kind: CallKind,
+    },
+    CallArgs {
+        choice: u32,
+        call: u32,
+        text: Cow<'a, str>,
+    },
+    /// The call is whole. Chat does not say so: there the finish ends all.
+    CallClose {
+        choice: u32,
+        call: u32,
+    },
+    Cite {
+        choice: u32,
+        citation: Citation<'a>,
+    },
+    /// One chunk's `logprobs.content` entries as chat writes them.
+    Logprobs {
+        choice: u32,
+        raw: Cow<'a, str>,
+    },
+    Image {
+        choice: u32,
+        mime: Cow<'a, str>,
+        base64: Cow<'a, str>,
+    },
+    /// Sound as chat's `audio` object.
+    Audio {
+        choice: u32,
+        raw: Cow<'a, str>,
+    },
+    /// A block only its own dialect knows.
+    Foreign {
+        choice: u32,
+        origin: Dialect,
+        what: Cow<'a, str>,
+        raw: Cow<'a, str>,
+    },
+    Usage(Box<Report>),
+    /// The tier that served the call.
+    Tier(Cow<'a, str>),
+    Finish {
+        choice: u32,
+        finish: Finish<'a>,
+    },
+    Ping,
+    Fail(Box<UpstreamError>),
+    /// The provider's own mark that nothing more follows.
+    End,
+}
+
+/// Why a model stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    End,
+    Sequence,
+    Length,
+    /// The context window is full.
+    Context,
+    Tools,
+    Filter,
+    /// A long turn is to be continued.
+    Pause,
+    /// The model wrote a call that cannot be read.
+    Malformed,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Finish<'a> {
+    pub stop: Stop,
+    /// The provider's own word.
+    pub native: Cow<'a, str>,
+    /// The stop sequence that was met.
+    pub sequence: Option<Cow<'a, str>>,
+}
+
+impl Finish<'_> {
+    pub fn owned(&self) -> Finish<'static> {
+        Finish {
+            stop: self.stop,
+            native: Cow::Owned(self.native.to_string()),
+            sequence: self.sequence.as_deref().map(|text| Cow::Owned(text.to_owned())),
+        }
+    }
+
+    /// An answer that contains a call ends with the call, whatever the provider says, unless it was cut.
+    pub fn with_calls(self, calls: bool) -> Self {
+        if calls && matches!(self.stop, Stop::End | Stop::Sequence) {
+            Finish { stop: Stop::Tools, ..self }
+        } else {
+            self
+        }
+    }
+}
+
+/// Where a statement comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Citation<'a> {
+    /// `from` and `to` count characters of the text.
+    Url { url: Cow<'a, str>, title: Cow<'a, str>, from: Option<u64>, to: Option<u64>, quote: Cow<'a, str> },
+    /// A place in a document and the like, as its dialect writes it.
+    Foreign { origin: Dialect, raw: Cow<'a, str> },
+}
+
+impl Citation<'_> {
+    pub fn owned(&self) -> Citation<'static> {
+        let own = |text: &Cow<'_, str>| Cow::Owned(text.to_string());
+        match self {
+            Citation::Url { url, title, from, to, quote } => {
+                Citation::Url { url: own(url), title: own(title), from: *from, to: *to, quote: own(quote) }
+            }
+            Citation::Foreign { origin, raw } => Citation::Foreign { origin: *origin, raw: own(raw) },
+        }
+    }
+}

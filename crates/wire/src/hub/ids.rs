@@ -1,0 +1,51 @@
+//! Identifiers that fit their target: made from what they stand for, never at random, so that a call and its result,
+//! and the same history sent twice, get the same ones.
+
+use crate::dialect::Dialect;
+use std::borrow::Cow;
+
+/// Sixteen hex digits of a text (FNV-1a, twice as wide as collisions in one conversation need).
+pub(crate) fn short_hash(text: &str) -> String {
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    format!("{hash:016x}")
+}
+
+/// The id of a tool call as `dialect` accepts it; the same when it fits.
+pub(crate) fn fitting_id<'a>(dialect: Dialect, id: &'a str) -> Cow<'a, str> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    let fits = match dialect {
+        Dialect::Anthropic => !id.is_empty() && id.len() <= 64 && id.bytes().all(plain),
+        Dialect::Chat | Dialect::Responses => !id.is_empty() && id.len() <= 64,
+        Dialect::Gemini => true,
+    };
+    if fits {
+        return Cow::Borrowed(id);
+    }
+    let head: String = id.chars().take(40).map(|c| if c.is_ascii() && plain(c as u8) { c } else { '_' }).collect();
+    Cow::Owned(format!("{head}_{}", short_hash(id)))
+}
+
+/// An id for a call that came without one (Gemini), from its place, name and arguments.
+pub(crate) fn made_id(turn: usize, part: usize, name: &str, args: &str) -> String {
+    format!("call_{}", short_hash(&format!("{turn}/{part}/{name}/{args}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_fit_and_stay_the_same() {
+        assert_eq!(fitting_id(Dialect::Anthropic, "toolu_01-a"), "toolu_01-a");
+        let alias = fitting_id(Dialect::Anthropic, "functions.Bash:0");
+        assert!(alias.starts_with("functions_Bash_0_") && alias.len() <= 64, "{alias}");
+        assert_eq!(alias, fitting_id(Dialect::Anthropic, "functions.Bash:0"));
+        assert_ne!(alias, fitting_id(Dialect::Anthropic, "functions.Bash_0"));
+        let long = "x".repeat(300);
+        assert!(fitting_id(Dialect::Chat, &long).len() <= 64);
+        assert_eq!(fitting_id(Dialect::Chat, "functions.Bash:0"), "functions.Bash:0");
+        assert_ne!(made_id(0, 0, "f", "{}"), made_id(0, 1, "f", "{}"));
+    }
+}

@@ -1,0 +1,46 @@
+//! The form in the middle: what any dialect can say, in an order no dialect loses.
+//!
+//! Each dialect has one reader into this form and one writer out of it, for requests ([`Ask`]), whole replies
+//! ([`Answer`]) and streams ([`Event`]); there are no translations between pairs. Conversations are turns of ordered
+//! parts, never sorted by kind. What a dialect alone knows is carried as the text it came in, with its origin, and
+//! written again only for that dialect; for another one it is dropped and recorded, or refused with its name.
+
+mod answer;
+mod ask;
+mod base64;
+mod carry;
+mod dropped;
+mod effort;
+mod event;
+mod ids;
+mod lane;
+mod names;
+mod pairs;
+mod part;
+mod policy;
+mod restore;
+mod schema;
+mod seal;
+mod target;
+mod voice;
+
+pub(crate) use answer::{Answer, Choice, Gather, Output, owned_seal};
+pub(crate) use ask::{Ask, Format, Member, Tool, ToolChoice, ToolKind};
+pub(crate) use base64::standard as base64_standard;
+pub(crate) use carry::{Carry, data_url, others, place_of_url, tidy_mime};
+pub use dropped::Dropped;
+pub(crate) use effort::Effort;
+pub(crate) use event::{Citation, Event, Finish, Sink, Stop};
+pub(crate) use ids::{fitting_id, made_id};
+pub(crate) use lane::{Held, Lane, Waiting, Whole};
+pub use names::Names;
+pub(crate) use names::{FREE_TEXT, sent_name};
+pub(crate) use pairs::{Merge, paired};
+pub(crate) use part::{Call, CallKind, Media, Part, Place, Role, Thought, Turn};
+pub(crate) use policy::leave_out;
+pub(crate) use restore::Restore;
+pub(crate) use schema::{for_anthropic, free_text_schema, from_gemini, object_schema, quoted_text};
+pub(crate) use seal::{NEXT_TEXT, Origin, Seal};
+pub use target::Target;
+pub(crate) use voice::REPEATED;
+pub use voice::{Echo, Voice};

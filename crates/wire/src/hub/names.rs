@@ -1,0 +1,109 @@
+//! Tool names on their way to a provider and back.
+//!
+//! Names that a provider would refuse are shortened and marked with a hash; tools in a namespace get it in front; a
+//! tool that takes free text becomes a function with one text argument. The answer is put back by this map.
+
+use super::ask::{Tool, ToolKind};
+use super::ids::short_hash;
+use super::part::CallKind;
+use crate::dialect::Dialect;
+use std::borrow::Cow;
+
+/// What the tools of one request are called at the provider. Empty when no name had to change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names(Vec<Name>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Name {
+    sent: String,
+    name: String,
+    namespace: Option<String>,
+    custom: bool,
+}
+
+/// The single argument of a function that stands for a tool with free text.
+pub(crate) const FREE_TEXT: &str = "input";
+
+impl Names {
+    pub(crate) fn of(tools: &[Tool<'_>], target: Dialect) -> Names {
+        let mut names = Names::default();
+        for tool in tools {
+            let custom = matches!(tool.kind, ToolKind::Custom { .. });
+            let keeps_custom = matches!(target, Dialect::Chat | Dialect::Responses);
+            let sent = sent_name(target, tool.namespace.as_deref(), &tool.name);
+            let changed = sent != tool.name || (custom && !keeps_custom);
+            if changed {
+                names.0.push(Name {
+                    sent: sent.into_owned(),
+                    name: tool.name.to_string(),
+                    namespace: tool.namespace.as_deref().map(str::to_owned),
+                    custom: custom && !keeps_custom,
+                });
+            }
+        }
+        names
+    }
+
+    /// The caller's name, namespace and kind for a name in the answer.
+    pub(crate) fn back<'a>(&'a self, sent: &'a str) -> (&'a str, Option<&'a str>, CallKind) {
+        match self.0.iter().find(|one| one.sent == sent) {
+            Some(one) => {
+                let kind = if one.custom { CallKind::Custom } else { CallKind::Function };
+                (&one.name, one.namespace.as_deref(), kind)
+            }
+            None => (sent, None, CallKind::Function),
+        }
+    }
+
+    pub(crate) fn is_custom(&self, sent: &str) -> bool {
+        self.0.iter().any(|one| one.custom && one.sent == sent)
+    }
+}
+
+/// The name as the target accepts it, namespace in front.
+pub(crate) fn sent_name<'a>(target: Dialect, namespace: Option<&str>, name: &'a str) -> Cow<'a, str> {
+    let whole = match namespace {
+        Some(space) if target != Dialect::Responses => Cow::Owned(format!("{space}__{name}")),
+        _ => Cow::Borrowed(name),
+    };
+    let most = match target {
+        Dialect::Chat | Dialect::Responses => 64,
+        Dialect::Anthropic | Dialect::Gemini => 128,
+    };
+    let plain = |b: u8| match target {
+        Dialect::Gemini => b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':'),
+        _ => b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'),
+    };
+    let first = target != Dialect::Gemini || whole.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !whole.is_empty() && whole.len() <= most && whole.bytes().all(plain) && first {
+        return whole;
+    }
+    let mut out = String::with_capacity(most);
+    if !first {
+        out.push('_');
+    }
+    out.extend(whole.chars().map(|c| if c.is_ascii() && plain(c as u8) { c } else { '_' }).take(most - 18));
+    out.push('_');
+    out.push_str(&short_hash(&whole));
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_their_target() {
+        assert_eq!(sent_name(Dialect::Chat, None, "get_weather"), "get_weather");
+        assert!(sent_name(Dialect::Anthropic, None, "fs/read.file").starts_with("fs_read_file_"));
+        assert_eq!(sent_name(Dialect::Gemini, None, "fs.read"), "fs.read");
+        assert!(sent_name(Dialect::Gemini, None, "1st").starts_with("_1st_"));
+        assert_eq!(sent_name(Dialect::Anthropic, Some("mcp"), "go"), "mcp__go");
+        for dialect in Dialect::ALL {
+            let long = "é".repeat(200);
+            let name = sent_name(dialect, None, &long);
+            assert!(name.is_ascii() && name.len() <= 128);
+            assert_eq!(sent_name(dialect, None, &name), name, "fits already");
+        }
+    }
+}

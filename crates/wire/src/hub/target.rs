@@ -1,0 +1,48 @@
+//! What is known about the model a request goes to. Conversion asks these flags, never the model's name.
+
+use crate::dialect::Dialect;
+
+/// The receiving side of a translated request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    pub dialect: Dialect,
+    /// The model's name at the provider.
+    pub model: String,
+    /// Refuse what would otherwise be dropped and recorded (`x-tollgate-strict: true`).
+    pub strict: bool,
+    /// Sent when the caller sets no limit and the dialect demands one (Anthropic): the model's own most.
+    pub default_max_output: u64,
+    /// Takes `temperature`, `top_p` and `top_k`.
+    pub sampling: bool,
+    /// Anthropic: takes adaptive thinking with an effort; else a budget of tokens.
+    pub adaptive_thinking: bool,
+    /// Anthropic: takes system turns inside the conversation.
+    pub system_turns: bool,
+    /// Anthropic: takes `output_config.format`.
+    pub native_schema: bool,
+    /// Chat: takes `max_completion_tokens` and the role `developer`; else `max_tokens` and `system`.
+    pub current_chat: bool,
+    /// Chat: wants `reasoning_content` back on turns with tool calls (DeepSeek).
+    pub wants_reasoning_back: bool,
+    /// Gemini 3: thinks in levels, takes media in function responses, wants signatures on calls.
+    pub gemini3: bool,
+}
+
+impl Target {
+    /// A current model of this dialect.
+    pub fn new(dialect: Dialect, model: impl Into<String>) -> Target {
+        Target {
+            dialect,
+            model: model.into(),
+            strict: false,
+            default_max_output: 8_192,
+            sampling: true,
+            adaptive_thinking: true,
+            system_turns: false,
+            native_schema: true,
+            current_chat: true,
+            wants_reasoning_back: false,
+            gemini3: true,
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Why a request is refused before anything is sent.
+
+use crate::error::Code;
+use crate::json::{Broken, DEPTH};
+
+/// A refusal; names the parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub code: Code,
+    pub param: Option<String>,
+    pub message: String,
+}
+
+impl Problem {
+    pub(crate) fn new(code: Code, param: &str, message: impl Into<String>) -> Problem {
+        Problem { code, param: Some(param.to_owned()), message: message.into() }
+    }
+
+    pub(crate) fn not_json(message: impl Into<String>) -> Problem {
+        Problem { code: Code::InvalidJson, param: None, message: message.into() }
+    }
+
+    pub(crate) fn wrong(param: &str, wanted: &str) -> Problem {
+        Problem::new(Code::InvalidParameter, param, format!("`{param}` must be {wanted}."))
+    }
+
+    pub(crate) fn missing(param: &str) -> Problem {
+        Problem::new(Code::MissingParameter, param, format!("`{param}` is required."))
+    }
+
+    /// The field exists but the model's provider has nothing like it.
+    pub(crate) fn unsupported(param: &str, why: impl Into<String>) -> Problem {
+        Problem::new(Code::UnsupportedValue, param, why)
+    }
+}
+
+impl From<Broken> for Problem {
+    fn from(broken: Broken) -> Problem {
+        match broken {
+            Broken::Syntax { at } => Problem::not_json(format!("The body is not valid JSON (at byte {at}).")),
+            Broken::Depth => Problem::not_json(format!("The body is nested more than {DEPTH} levels deep.")),
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Events written as a Responses stream.
+//!
+//! Held here: `response.created` and `.in_progress` first; numbers that rise by one from 0; each item added, filled and done before
+//! the next; at least one delta for the arguments of a call; ids that stay the same up to the final object, which repeats every
+//! item; exactly one terminal event, then `[DONE]`.
+
+use super::answer_out::{call_prefix, item_id, known_tier, status};
+use super::item::{self, Said};
+use super::object::{self, State};
+use crate::dialect::Dialect;
+use crate::hub::{Call, CallKind, Event, Finish, Held, Lane, Thought, Voice, Waiting, fitting_id};
+use crate::json::Object;
+use crate::usage::Usage;
+use std::borrow::Cow;
+
+#[derive(Debug)]
+pub(crate) struct Writer {
+    voice: Voice,
+    started: bool,
+    /// Number of the next event.
+    number: u64,
+    items: Vec<String>,
+    pub(super) open: Option<Open>,
+    lane: Lane,
+    finish: Option<Finish<'static>>,
+    tier: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) enum Open {
+    Message(Vec<Said>),
+    Thought(Thought<'static>),
+    Call(Call<'static>),
+}
+
+impl Writer {
+    pub fn new(voice: &Voice) -> Self {
+        Writer {
+            voice: voice.clone(),
+            started: false,
+            number: 0,
+            items: Vec::new(),
+            open: None,
+            lane: Lane::default(),
+            finish: None,
+            tier: None,
+        }
+    }
+
+    pub fn write(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        match event {
+            Event::Start { .. } => self.start(out),
+            Event::Tier(tier) => self.tier = Some(tier.to_string()).filter(|tier| known_tier(tier)),
+            Event::Ping => out.extend_from_slice(Dialect::Responses.heartbeat()),
+            _ if event.choice() != Some(0) => {}
+            _ => {
+                self.start(out);
+                self.block(event, out);
+            }
+        }
+    }
+
+    fn start(&mut self, out: &mut Vec<u8>) {
+        if std::mem::replace(&mut self.started, true) {
+            return;
+        }
+        for name in ["response.created", "response.in_progress"] {
+            self.lifecycle(out, name, "in_progress", None, None, None);
+        }
+    }
+
+    fn lifecycle(
+        &mut self,
+        out: &mut Vec<u8>,
+        name: &str,
+        status: &'static str,
+        reason: Option<&'static str>,
+        usage: Option<&Usage>,
+        error: Option<(&str, &str)>,
+    ) {
+        let mut number = self.number;
+        event(out, &mut number, name, |body| {
+            body.object("response", |response| {
+                let tier = self.tier.as_deref();
+                let state = State { status, items: &self.items, usage, reason, error, tier };
+                object::write(response, &self.voice, &state);
+            });
+        });
+        self.number = number;
+    }
+
+    fn block(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        match event {
+            Event::Text { text, .. } | Event::Refusal { text, .. } if self.lane.keep(text, false) => {}
+            Event::Thought { text, .. } if self.lane.keep(text, true) => {}
+            Event::TextEnd { .. } | Event::ThoughtEnd { .. } if self.lane.is_busy() => {}
+            Event::Text { text, .. } => self.say(text, false, out),
+            Event::Refusal { text, .. } => self.say(text, true, out),
+            Event::TextEnd { .. } => {
+                if matches!(self.open, Some(Open::Message(_))) {
+                    self.close("completed", out);
+                }
+            }
+            Event::Thought { text, summary, .. } => self.think(text, *summary, out),
+            Event::ThoughtEnd { seal, redacted, .. } => self.seal(seal.as_ref(), *redacted, out),
+            Event::CallOpen { call, id, name, namespace, kind, .. } => {
+                let waiting = Waiting {
+                    call: *call,
+                    id: id.to_string(),
+                    name: name.to_string(),
+                    namespace: namespace.as_deref().map(str::to_owned),
+                    kind: *kind,
+                    args: String::new(),
+                    closed: false,
+                };
+                if self.lane.is_free() {
+                    self.close("completed", out);
+                    self.open_call(waiting, out);
+                } else {
+                    self.lane.wait(waiting);
+                }
+            }
+            Event::CallArgs { call, text, .. } if self.lane.args(*call, text) => self.args(text, out),
+            Event::CallClose { call, .. } if self.lane.close(*call) => {
+                self.close("completed", out);
+                self.drain(false, "completed", out);
+            }
+            Event::Cite { citation, .. } => {
+                if let Some(note) = item::note(citation) {
+                    self.cite(note, out);
+                }
+            }
+            Event::Logprobs { raw, .. } => {
+                if let Some(Open::Message(parts)) = &mut self.open
+                    && let Some(part) = parts.last_mut()
+                {
+                    part.logprobs.push(raw.to_string());
+                }
+            }
+            Event::Image { base64, .. } => {
+                self.close("completed", out);
+                let id = item_id(&self.voice, "ig", self.items.len());
+                let item = item::image(&id, base64);
+                self.added(&item, out);
+                self.done(item, out);
+            }
+            Event::Finish { finish, .. } => {
+                let (ending, _) = status(Some(finish));
+                let cut = if ending == "incomplete" { "incomplete" } else { "completed" };
+                self.close(cut, out);
+                self.drain(true, cut, out);
+                self.finish = Some(finish.owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn at(&self) -> u64 {
+        self.items.len() as u64
+    }
+
+    pub(super) fn id(&self) -> String {
+        let prefix = match &self.open {
+            Some(Open::Thought(_)) => "rs",
+            Some(Open::Call(call)) => call_prefix(call.kind),
+            _ => "msg",
+        };
+        item_id(&self.voice, prefix, self.items.len())
+    }
+
+    fn send(&mut self, out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Object<'_>)) {
+        event(out, &mut self.number, name, write);
+    }
+
+    pub(super) fn added(&mut self, item: &str, out: &mut Vec<u8>) {
+        let at = self.at();
+        self.send(out, "response.output_item.added", |body| {
+            body.number("output_index", at);
+            body.raw("item", item);
+        });
+    }
+
+    fn done(&mut self, item: String, out: &mut Vec<u8>) {
+        let at = self.at();
+        self.send(out, "response.output_item.done", |body| {
+            body.number("output_index", at);
+            body.raw("item", &item);
+        });
+        self.items.push(item);
+    }
+
+    /// Names the part an event is about.
+    pub(super) fn part(
+        &mut self,
+        out: &mut Vec<u8>,
+        name: &str,
+        content: (&str, u64),
+        write: impl FnOnce(&mut Object<'_>),
+    ) {
+        let (id, at) = (self.id(), self.at());
+        self.send(out, name, |body| {
+            body.text("item_id", &id);
+            body.number("output_index", at);
+            body.number(content.0, content.1);
+            write(body);
+        });
+    }
+
+    fn open_call(&mut self, waiting: Waiting, out: &mut Vec<u8>) {
+        self.lane.open(waiting.call);
+        let call = Call {
+            id: Cow::Owned(fitting_id(Dialect::Responses, &waiting.id).into_owned()),
+            name: Cow::Owned(waiting.name),
+            namespace: waiting.namespace.map(Cow::Owned),
+            kind: waiting.kind,
+            args: Cow::Borrowed(""),
+            cached: false,
+            rest: Vec::new(),
+        };
+        self.open = Some(Open::Call(call));
+        let Some(Open::Call(call)) = &self.open else { return };
+        let item = item::call(&self.id(), "in_progress", call);
+        self.added(&item, out);
+        if !waiting.args.is_empty() {
+            self.lane.args(waiting.call, &waiting.args);
+            self.args(&waiting.args, out);
+        }
+        if waiting.closed {
+            self.lane.close(waiting.call);
+            self.close("completed", out);
+        }
+    }
+
+    fn args(&mut self, text: &str, out: &mut Vec<u8>) {
+        let Some(Open::Call(call)) = &mut self.open else { return };
+        call.args.to_mut().push_str(text);
+        let name = match call.kind {
+            CallKind::Function => "response.function_call_arguments.delta",
+            CallKind::Custom => "response.custom_tool_call_input.delta",
+        };
+        let (id, at) = (self.id(), self.at());
+        self.send(out, name, |body| {
+            body.text("item_id", &id);
+            body.number("output_index", at);
+            body.text("delta", text);
+        });
+    }
+
+    /// Ends the open item.
+    pub(super) fn close(&mut self, status: &str, out: &mut Vec<u8>) {
+        let id = self.id();
+        let item = match &self.open {
+            None => return,
+            Some(Open::Message(_)) => {
+                self.end_part(out);
+                let Some(Open::Message(parts)) = &self.open else { return };
+                item::message(&id, status, parts)
+            }
+            Some(Open::Thought(_)) => {
+                self.end_thought(out);
+                let Some(Open::Thought(thought)) = &self.open else { return };
+                item::reasoning(&id, thought)
+            }
+            Some(Open::Call(_)) => {
+                self.lane.end();
+                self.end_call(status, out);
+                let Some(Open::Call(call)) = &self.open else { return };
+                item::call(&id, status, call)
+            }
+        };
+        self.open = None;
+        self.done(item, out);
+    }
+
+    fn end_call(&mut self, status: &str, out: &mut Vec<u8>) {
+        let Some(Open::Call(call)) = &self.open else { return };
+        if call.args.is_empty() && status == "completed" && call.kind == CallKind::Function {
+            self.args("{}", out);
+        }
+        let Some(Open::Call(call)) = &self.open else { return };
+        let (custom, args, name) = (call.kind == CallKind::Custom, call.args.to_string(), call.name.to_string());
+        let (id, at) = (self.id(), self.at());
+        let event =
+            if custom { "response.custom_tool_call_input.done" } else { "response.function_call_arguments.done" };
+        self.send(out, event, |body| {
+            body.text("item_id", &id);
+            body.number("output_index", at);
+            if !custom {
+                body.text("name", &name);
+            }
+            body.text(if custom { "input" } else { "arguments" }, &args);
+        });
+    }
+
+    fn drain(&mut self, all: bool, status: &str, out: &mut Vec<u8>) {
+        while let Some(call) = self.lane.next() {
+            self.open_call(call, out);
+            if all {
+                self.close(status, out);
+            } else if self.open.is_some() {
+                return;
+            }
+        }
+        for Held { text, thought } in self.lane.said() {
+            if thought {
+                self.think(&text, false, out)
+            } else {
+                self.say(&text, false, out)
+            }
+            if all {
+                self.close(status, out);
+            }
+        }
+    }
+
+    pub fn end(&mut self, usage: Option<&Usage>, out: &mut Vec<u8>) {
+        self.start(out);
+        let (ending, reason) = status(self.finish.as_ref());
+        self.close(ending, out);
+        self.drain(true, ending, out);
+        let usage = usage.copied().unwrap_or_default();
+        self.lifecycle(out, &format!("response.{ending}"), ending, reason, Some(&usage), None);
+        out.extend_from_slice(b"data: [DONE]\n\n");
+    }
+
+    /// The stream passed from elsewhere up to this number.
+    pub fn go_on(&mut self, number: u64) {
+        self.started |= number > 0;
+        self.number = number;
+    }
+
+    /// The terminal event of a stream that failed.
+    pub fn fail(&mut self, code: &str, message: &str, usage: Option<&Usage>, out: &mut Vec<u8>) {
+        self.start(out);
+        self.close("incomplete", out);
+        self.lifecycle(out, "response.failed", "failed", None, usage, Some((code, message)));
+        out.extend_from_slice(b"data: [DONE]\n\n");
+    }
+}
+
+/// One event: its name, the same name as `type`, its number.
+fn event(out: &mut Vec<u8>, number: &mut u64, name: &str, write: impl FnOnce(&mut Object<'_>)) {
+    for part in [b"event: ", name.as_bytes(), b"\ndata: "] {
+        out.extend_from_slice(part);
+    }
+    let mut body = Object::begin(out);
+    body.text("type", name);
+    body.number("sequence_number", *number);
+    *number += 1;
+    write(&mut body);
+    body.end();
+    out.extend_from_slice(b"\n\n");
+}

@@ -1,0 +1,220 @@
+//! Turns written as input items.
+
+use crate::dialect::Dialect;
+use crate::hub::{
+    CallKind, Carry, Media, Origin, Part, Place, Role, Turn, base64_standard, data_url, fitting_id, sent_name,
+    tidy_mime,
+};
+use crate::json::{Array, Object};
+use crate::problem::Problem;
+
+pub(super) fn write(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
+    let mut said: Vec<&Part<'_>> = Vec::new();
+    for part in &turn.parts {
+        match part {
+            Part::Call(_) | Part::Result { .. } | Part::Thought(_) => {
+                message(turn, &mut said, list, carry)?;
+                item(part, turn, list, carry)?;
+            }
+            Part::Foreign { what, words: None, .. } if turn.role == Role::Assistant => carry.drop(what)?,
+            other => said.push(other),
+        }
+    }
+    message(turn, &mut said, list, carry)
+}
+
+fn message(
+    turn: &Turn<'_>,
+    said: &mut Vec<&Part<'_>>,
+    list: &mut Array<'_>,
+    carry: &mut Carry<'_>,
+) -> Result<(), Problem> {
+    if said.is_empty() {
+        return Ok(());
+    }
+    carry.drop_if("messages.name", turn.name.is_some())?;
+    let mut one = Object::begin(list.item());
+    one.text("type", "message");
+    one.text(
+        "role",
+        match turn.role {
+            Role::System => "system",
+            Role::Developer => "developer",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        },
+    );
+    one.maybe("phase", turn.phase.as_deref());
+    let assistant = turn.role == Role::Assistant;
+    match said[..] {
+        [Part::Text { text, cached: false, rest }] if rest.is_empty() && !assistant => one.text("content", text),
+        _ => {
+            let mut inner = Array::begin(one.key("content"));
+            for part in said.iter() {
+                content(part, turn, assistant, &mut inner, carry)?;
+            }
+            inner.end();
+        }
+    }
+    one.end();
+    said.clear();
+    Ok(())
+}
+
+fn mark(one: &mut Object<'_>, cached: bool) {
+    if cached {
+        one.object("prompt_cache_breakpoint", |mark| mark.text("mode", "explicit"));
+    }
+}
+
+/// One content part; what an assistant said is `output_text`.
+fn content(
+    part: &Part<'_>,
+    turn: &Turn<'_>,
+    assistant: bool,
+    list: &mut Array<'_>,
+    carry: &mut Carry<'_>,
+) -> Result<(), Problem> {
+    let refused = |text: String| Err(Problem::unsupported(&turn.at, text));
+    match part {
+        Part::Text { text, cached, rest } => {
+            carry.part_rest(rest)?;
+            carry.unmarked(*cached && assistant)?;
+            list.object(|one| {
+                one.text("type", if assistant { "output_text" } else { "input_text" });
+                one.text("text", text);
+                if assistant {
+                    one.raw("annotations", "[]");
+                }
+                mark(one, *cached && !assistant);
+            });
+        }
+        Part::Refusal(text) => list.object(|one| {
+            one.text("type", "refusal");
+            one.text("refusal", text);
+        }),
+        Part::Image(media) => {
+            carry.part_rest(&media.rest)?;
+            if matches!(&media.place, Place::Id(_)) {
+                return refused("A picture given by a file id is known to another provider only.".to_owned());
+            }
+            list.object(|one| {
+                one.text("type", "input_image");
+                match &media.place {
+                    Place::Url(url) => one.text("image_url", url),
+                    Place::Data { mime, base64 } => {
+                        one.text("image_url", &data_url(&tidy_mime(mime.clone()), &base64_standard(base64.clone())))
+                    }
+                    Place::Id(id) | Place::Text(id) => one.text("file_id", id),
+                }
+                one.text("detail", media.detail.as_deref().unwrap_or("auto"));
+                mark(one, media.cached);
+            });
+        }
+        Part::File(media) => file(media, turn, list, carry)?,
+        Part::Audio(_) | Part::Video(_) => {
+            return refused("The model's provider takes neither sound nor video.".to_owned());
+        }
+        Part::Foreign { words: Some(words), .. } => list.object(|one| {
+            one.text("type", "input_text");
+            one.text("text", words);
+        }),
+        Part::Foreign { what, .. } => return refused(format!("`{what}` is known to another provider only.")),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn file(media: &Media<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
+    carry.part_rest(&media.rest)?;
+    if matches!(&media.place, Place::Id(_)) {
+        return Err(Problem::unsupported(&turn.at, "A file given by its id is known to another provider only."));
+    }
+    list.object(|one| match &media.place {
+        Place::Text(text) => {
+            one.text("type", "input_text");
+            one.text("text", text);
+            mark(one, media.cached);
+        }
+        place => {
+            one.text("type", "input_file");
+            match place {
+                Place::Data { mime, base64 } => {
+                    one.text("filename", media.name.as_deref().unwrap_or("document.pdf"));
+                    one.text("file_data", &data_url(&tidy_mime(mime.clone()), &base64_standard(base64.clone())));
+                }
+                Place::Url(url) => one.text("file_url", url),
+                Place::Id(id) | Place::Text(id) => one.text("file_id", id),
+            }
+            mark(one, media.cached);
+        }
+    });
+    Ok(())
+}
+
+fn item(part: &Part<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
+    match part {
+        Part::Call(call) => {
+            carry.part_rest(&call.rest)?;
+            carry.unmarked(call.cached)?;
+            let custom = call.kind == CallKind::Custom;
+            let mut one = Object::begin(list.item());
+            one.text("type", if custom { "custom_tool_call" } else { "function_call" });
+            one.text("call_id", &fitting_id(Dialect::Responses, &call.id));
+            one.maybe("namespace", call.namespace.as_deref());
+            one.text("name", &sent_name(Dialect::Responses, None, &call.name));
+            let nothing = !custom && call.args.trim().is_empty();
+            one.text(if custom { "input" } else { "arguments" }, if nothing { "{}" } else { &call.args });
+            one.end();
+        }
+        Part::Result { id, parts, kind, error, rest, cached, .. } => {
+            carry.part_rest(rest)?;
+            carry.unmarked(*cached)?;
+            let mut one = Object::begin(list.item());
+            let custom = *kind == CallKind::Custom;
+            one.text("type", if custom { "custom_tool_call_output" } else { "function_call_output" });
+            one.text("call_id", &fitting_id(Dialect::Responses, id));
+            match &parts[..] {
+                [] => one.text("output", ""),
+                [Part::Text { text, rest, .. }] if rest.is_empty() => one.text("output", text),
+                parts => {
+                    let mut inner = Array::begin(one.key("output"));
+                    for part in parts {
+                        content(part, turn, false, &mut inner, carry)?;
+                    }
+                    inner.end();
+                }
+            }
+            if *error {
+                one.text("status", "incomplete");
+            }
+            one.end();
+        }
+        Part::Thought(thought) => match &thought.seal {
+            Some(seal) if seal.origin == Origin::OpenAi => list.object(|one| {
+                one.text("type", "reasoning");
+                // No id: it is bound to an item that the provider did not store and would not find.
+                one.array("summary", |list| {
+                    if thought.summary {
+                        list.object(|part| {
+                            part.text("type", "summary_text");
+                            part.text("text", &thought.text);
+                        });
+                    }
+                });
+                if !thought.summary && !thought.text.is_empty() {
+                    one.array("content", |list| {
+                        list.object(|part| {
+                            part.text("type", "reasoning_text");
+                            part.text("text", &thought.text);
+                        });
+                    });
+                }
+                one.text("encrypted_content", &seal.written(Dialect::Responses));
+            }),
+            _ => carry.drop("reasoning")?,
+        },
+        _ => {}
+    }
+    Ok(())
+}

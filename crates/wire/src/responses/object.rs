@@ -1,0 +1,50 @@
+//! The response object with every documented field present, null where empty: strict clients insist.
+
+use crate::hub::{REPEATED, Voice};
+use crate::json::Object;
+use crate::usage::{Shape, Usage};
+
+/// What of a response is known so far.
+pub(super) struct State<'s> {
+    pub status: &'static str,
+    /// The finished items, as JSON.
+    pub items: &'s [String],
+    pub usage: Option<&'s Usage>,
+    /// `incomplete_details.reason`.
+    pub reason: Option<&'static str>,
+    pub error: Option<(&'s str, &'s str)>,
+    pub tier: Option<&'s str>,
+}
+
+pub(super) fn write(object: &mut Object<'_>, voice: &Voice, state: &State<'_>) {
+    object.text("id", &voice.prefixed("resp_"));
+    object.text("object", "response");
+    object.number("created_at", voice.created);
+    if state.status == "completed" {
+        object.number("completed_at", voice.created);
+    } else {
+        object.null("completed_at");
+    }
+    object.text("status", state.status);
+    match state.error {
+        Some((code, message)) => object.object("error", |error| {
+            error.text("code", code);
+            error.text("message", message);
+        }),
+        None => object.null("error"),
+    }
+    match state.reason {
+        Some(reason) => object.object("incomplete_details", |details| details.text("reason", reason)),
+        None => object.null("incomplete_details"),
+    }
+    object.text("model", &voice.model);
+    object.array("output", |list| state.items.iter().for_each(|item| list.raw(item)));
+    for (name, usual) in REPEATED {
+        object.raw(name, voice.echo.get(name).unwrap_or(usual));
+    }
+    object.text("service_tier", state.tier.unwrap_or("default"));
+    match state.usage {
+        Some(usage) => usage.write(Shape::Responses, object.key("usage")),
+        None => object.null("usage"),
+    }
+}
