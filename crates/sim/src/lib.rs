@@ -25,6 +25,7 @@
 //!   `finish_reason: "length"`, except in `ignore_max_tokens`.
 //!
 //! Social data is played too, under `/api/v1` (and `/api`, as self-hosted sources do): see the module `social`.
+//! Video makers are played too, below `/video/…` and `/v1/videos`: see [`video`].
 //!
 //! The reply is the same for the same request; only its `id` counts up (`same_id` keeps even that).
 
@@ -42,6 +43,7 @@ mod server;
 mod social;
 mod socket;
 mod speech;
+pub mod video;
 
 pub use record::{Counts, Received};
 pub use scenario::scenarios;

@@ -63,7 +63,7 @@ impl Received {
 
     pub(crate) fn new(request: &http::request::Parts, body: Bytes) -> Self {
         let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-        let secret = ["authorization", "x-api-key", "api-key", "cookie", "proxy-authorization"];
+        let secret = ["authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "proxy-authorization"];
         let shown = request.headers.iter().filter(|(name, _)| !secret.contains(&name.as_str()));
         Self {
             at_ms: now_ms(),
@@ -222,7 +222,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the outside world has its own clock, as a real provider has")]
-fn now_ms() -> i64 {
+pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -60,6 +60,7 @@ pub(crate) struct World {
     pub think: Duration,
     pub records: Arc<Records>,
     pub social: Orders,
+    pub videos: crate::video::Book,
 }
 
 impl Sim {
@@ -72,6 +73,7 @@ impl Sim {
             think: settings.think,
             records: Arc::new(Records::new(keep)),
             social: Orders::default(),
+            videos: crate::video::Book::default(),
         });
         let stop = CancellationToken::new();
         let tracker = TaskTracker::new();
@@ -97,6 +99,20 @@ impl Sim {
     /// marker in a parameter wins.
     pub fn social_order(&self, path: &str, scenario: &str) {
         self.world.social.give(path, scenario);
+    }
+
+    /// The base of a maker of videos (`dashscope`, `ark`, `kling`, `minimax`, `gemini`, or `openai`).
+    pub fn video_url(&self, maker: &str) -> String {
+        match maker {
+            "openai" => self.base_url(),
+            "ark" => format!("http://{}/video/ark/api/v3", self.addr),
+            other => format!("http://{}/video/{other}", self.addr),
+        }
+    }
+
+    /// How many video tasks were taken on, by all makers.
+    pub fn videos(&self) -> usize {
+        self.world.videos.len()
     }
 
     /// All remembered calls, oldest first.

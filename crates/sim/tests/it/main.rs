@@ -7,3 +7,4 @@ mod leaving;
 mod plain;
 mod social;
 mod usage;
+mod videos;

@@ -1,0 +1,234 @@
+//! The tasks the fake providers have taken on, and how each of them goes from poll to poll.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use super::scenario::Choice;
+
+/// A task at one provider.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub id: String,
+    pub vendor: &'static str,
+    /// The operation it was made with.
+    pub call: String,
+    pub model: String,
+    /// The caller's own id, where the provider keeps one.
+    pub external: Option<String>,
+    /// Unix seconds.
+    pub created: i64,
+    pub seconds: u32,
+    pub body: Value,
+    pub choice: Choice,
+    /// It will fail with this, whatever the scenario says: found out after submission.
+    pub doomed: Option<(String, String)>,
+    pub cancelled: bool,
+    polls: u32,
+    files: u32,
+    done: u32,
+}
+
+/// What a poll finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Queued,
+    Running,
+    Strange,
+    Done {
+        url: bool,
+    },
+    Failed,
+    Moderated,
+    Cancelled,
+    Expired,
+    Forgotten,
+    /// The poll itself fails.
+    Limited,
+    Broken,
+}
+
+impl Task {
+    /// Moves on by one poll.
+    fn poll(&mut self) -> Phase {
+        self.polls += 1;
+        let (queue, run) = (self.choice.number("queue", 1), self.choice.number("run", 1));
+        let trouble = self.choice.number("n", 1);
+        let mut at = self.polls;
+        if self.choice.is("poll_limited") || self.choice.is("poll_broken") {
+            if at <= trouble {
+                return if self.choice.is("poll_limited") { Phase::Limited } else { Phase::Broken };
+            }
+            at -= trouble;
+        }
+        if self.cancelled {
+            return Phase::Cancelled;
+        }
+        if at <= queue {
+            return Phase::Queued;
+        }
+        if at <= queue + run {
+            return Phase::Running;
+        }
+        self.end(at - queue - run)
+    }
+
+    /// `at` counts the polls after the running ones, from 1.
+    fn end(&mut self, at: u32) -> Phase {
+        if self.doomed.is_some() {
+            return Phase::Failed;
+        }
+        let trouble = self.choice.number("n", 1);
+        match self.choice.name {
+            "fail" => Phase::Failed,
+            "moderation" => Phase::Moderated,
+            "cancelled" => Phase::Cancelled,
+            "expired" => Phase::Expired,
+            "unknown" => Phase::Forgotten,
+            "word" if at <= trouble => Phase::Strange,
+            "never_url" => Phase::Done { url: false },
+            "no_url" => {
+                self.done += 1;
+                Phase::Done { url: self.done > trouble }
+            }
+            _ => Phase::Done { url: true },
+        }
+    }
+
+    /// The reason of a failure: what submission already knew, the scenario's, or the provider's usual one.
+    pub fn reason(&self, code: &str, text: &str) -> (String, String) {
+        self.doomed.clone().unwrap_or_else(|| {
+            let code = self.choice.raw("code").unwrap_or(code).to_string();
+            (code, self.choice.text("text").unwrap_or_else(|| text.to_string()))
+        })
+    }
+
+    /// A number of the usage, in the spelling the scenario asks for.
+    pub fn spelt(&self, value: f64) -> Value {
+        match self.choice.raw("kind").filter(|_| self.choice.is("usage")) {
+            Some("string") => Value::from(value.to_string()),
+            Some("float") => Value::from(value),
+            #[expect(clippy::cast_possible_truncation, reason = "whole numbers of seconds and tokens are small")]
+            _ if value.fract() == 0.0 => Value::from(value as i64),
+            _ => Value::from(value),
+        }
+    }
+
+    pub fn tells_usage(&self) -> bool {
+        !(self.choice.is("usage") && self.choice.raw("kind") == Some("none"))
+    }
+}
+
+/// What is needed to take a task on.
+pub(super) struct New {
+    pub vendor: &'static str,
+    pub call: String,
+    pub model: String,
+    pub external: Option<String>,
+    pub seconds: u32,
+    pub body: Value,
+    pub choice: Choice,
+    pub doomed: Option<(String, String)>,
+}
+
+#[derive(Default)]
+struct Inner {
+    tasks: Vec<Task>,
+    places: HashMap<String, usize>,
+    tries: HashMap<String, u32>,
+}
+
+/// All tasks.
+#[derive(Default)]
+pub(crate) struct Book(Mutex<Inner>);
+
+impl Book {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a task on; `id` makes its id from a number that counts up.
+    pub(super) fn add(&self, new: New, created: i64, id: impl FnOnce(u64) -> String) -> Task {
+        let mut inner = self.inner();
+        let place = inner.tasks.len();
+        let task = Task {
+            id: id(place as u64 + 1),
+            vendor: new.vendor,
+            call: new.call,
+            model: new.model,
+            external: new.external,
+            created,
+            seconds: new.seconds,
+            body: new.body,
+            choice: new.choice,
+            doomed: new.doomed,
+            cancelled: false,
+            polls: 0,
+            files: 0,
+            done: 0,
+        };
+        inner.places.insert(task.id.clone(), place);
+        inner.tasks.push(task.clone());
+        task
+    }
+
+    fn with<T>(&self, vendor: &str, id: &str, act: impl FnOnce(&mut Task) -> T) -> Option<T> {
+        let mut inner = self.inner();
+        let place = *inner.places.get(id)?;
+        inner.tasks.get_mut(place).filter(|task| task.vendor == vendor).map(act)
+    }
+
+    pub(super) fn get(&self, vendor: &str, id: &str) -> Option<Task> {
+        self.with(vendor, id, |task| task.clone())
+    }
+
+    /// One poll of a task.
+    pub(super) fn poll(&self, vendor: &str, id: &str) -> Option<(Task, Phase)> {
+        self.with(vendor, id, |task| {
+            let phase = task.poll();
+            (task.clone(), phase)
+        })
+    }
+
+    /// The task with the caller's own id.
+    pub(super) fn by_external(&self, vendor: &str, external: &str) -> Option<Task> {
+        let inner = self.inner();
+        let found = inner.tasks.iter().find(|task| task.vendor == vendor && task.external.as_deref() == Some(external));
+        found.cloned()
+    }
+
+    /// Newest first.
+    pub(super) fn list(&self, vendor: &str) -> Vec<Task> {
+        self.inner().tasks.iter().rev().filter(|task| task.vendor == vendor).cloned().collect()
+    }
+
+    /// Cancels a task that still waits.
+    pub(super) fn cancel(&self, vendor: &str, id: &str) -> Option<bool> {
+        self.with(vendor, id, |task| {
+            let waits = task.polls <= task.choice.number("queue", 1);
+            task.cancelled |= waits;
+            waits
+        })
+    }
+
+    /// How often a file was asked for, this time included.
+    pub(super) fn file_try(&self, vendor: &str, id: &str) -> Option<u32> {
+        self.with(vendor, id, |task| {
+            task.files += 1;
+            task.files
+        })
+    }
+
+    /// How often this was tried, this time included.
+    pub(super) fn tried(&self, what: &str) -> u32 {
+        let mut inner = self.inner();
+        let tries = inner.tries.entry(what.to_string()).or_default();
+        *tries += 1;
+        *tries
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.inner().tasks.len()
+    }
+}
