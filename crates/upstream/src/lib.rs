@@ -14,6 +14,8 @@ mod pace;
 mod provider;
 mod secret;
 mod social;
+pub mod video;
+mod video_kinds;
 
 pub use alarm::Alarm;
 pub use body::{Body, read_whole};
@@ -41,6 +43,11 @@ pub trait Adaptor: Sync + std::fmt::Debug {
         false
     }
 
+    /// How it makes videos, if it does.
+    fn video(&self) -> Option<&'static dyn video::Video> {
+        None
+    }
+
     /// Path below the base address for chat, with its leading slash.
     fn chat_path(&self) -> &'static str;
 
@@ -55,7 +62,8 @@ pub trait Adaptor: Sync + std::fmt::Debug {
 }
 
 /// Every kind of provider there is.
-pub const KINDS: &[&'static dyn Adaptor] = &[&OpenAi, &TikHub, &SocialSource];
+pub const KINDS: &[&'static dyn Adaptor] =
+    &[&OpenAi, &TikHub, &SocialSource, &video::DashScope, &video::Ark, &video::Kling, &video::MiniMax, &video::Gemini];
 
 /// The adaptor with this name.
 pub fn kind(name: &str) -> Option<&'static dyn Adaptor> {

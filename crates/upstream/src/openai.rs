@@ -1,5 +1,6 @@
 //! Any provider that speaks OpenAI's dialect.
 
+use crate::video::{Sora, Video};
 use crate::{Adaptor, Blame, Fault, Provider, safe_text};
 use bytes::Bytes;
 use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
@@ -18,6 +19,10 @@ const AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));
 impl Adaptor for OpenAi {
     fn kind(&self) -> &'static str {
         "openai"
+    }
+
+    fn video(&self) -> Option<&'static dyn Video> {
+        Some(&Sora)
     }
 
     fn chat_path(&self) -> &'static str {

@@ -126,6 +126,7 @@ pub struct Provider {
     pub settings: Settings,
     chat_uri: Uri,
     authorization: Option<HeaderValue>,
+    secret: Option<Secret>,
 }
 
 impl Provider {
@@ -137,12 +138,12 @@ impl Provider {
         settings: Settings,
     ) -> Result<Provider, BadProvider> {
         let chat_uri = base_url.join(kind.chat_path())?;
-        let authorization = match secret {
+        let authorization = match &secret {
             Some(secret) if secret.is_empty() => return Err(BadProvider("the secret is empty")),
             Some(secret) => Some(secret.bearer().ok_or(BadProvider("the secret cannot stand in a header"))?),
             None => None,
         };
-        Ok(Provider { name: name.into(), kind, base_url, settings, chat_uri, authorization })
+        Ok(Provider { name: name.into(), kind, base_url, settings, chat_uri, authorization, secret })
     }
 
     /// The request for a chat call.
@@ -152,6 +153,11 @@ impl Provider {
 
     pub(crate) fn chat_uri(&self) -> Uri {
         self.chat_uri.clone()
+    }
+
+    /// For keys that are not sent as they are.
+    pub(crate) fn secret(&self) -> Option<&Secret> {
+        self.secret.as_ref()
     }
 
     pub(crate) fn authorization(&self) -> Option<HeaderValue> {

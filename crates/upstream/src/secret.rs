@@ -17,6 +17,11 @@ impl Secret {
         self.0.is_empty()
     }
 
+    /// For adaptors whose provider takes the key in another way; goes into a request and nowhere else.
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+
     /// `Bearer …`, marked sensitive; `None` when the value cannot stand in a header.
     pub(crate) fn bearer(&self) -> Option<HeaderValue> {
         let mut value = HeaderValue::try_from(format!("Bearer {}", self.0)).ok()?;

@@ -1,0 +1,124 @@
+//! Ark (Volcengine and BytePlus): family B.
+
+use super::judge::{Said, Table, Verdict, judge};
+use super::read::{count, id, path_part};
+use super::{
+    Api, Asking, Ending, Found, Habits, Handle, Job, Link, Outgoing, Reply, Report, Sought, Standing, Used, Video,
+    habits,
+};
+use crate::Fault;
+use http::Method;
+use serde_json::Value;
+
+/// Content generation tasks. The base address ends in `/api/v3`.
+#[derive(Clone, Copy, Debug)]
+pub struct Ark;
+
+const PATH: &str = "/contents/generations/tasks";
+
+const WORDS: &[(&str, Standing)] = &[
+    ("queued", Standing::Queued),
+    ("running", Standing::Running),
+    ("succeeded", Standing::Succeeded),
+    ("failed", Standing::Ended(Ending::Failed)),
+    ("cancelled", Standing::Ended(Ending::Cancelled)),
+    ("expired", Standing::Ended(Ending::Expired)),
+];
+
+const CODES: Table = &[
+    ("MissingParameter*", Verdict::Caller),
+    ("InvalidParameter*", Verdict::Caller),
+    ("Input*", Verdict::Caller),
+    ("InvalidEndpoint*", Verdict::Operator),
+    ("AuthenticationError", Verdict::Operator),
+    ("AccountOverdueError", Verdict::Operator),
+    ("AccessDenied*", Verdict::Operator),
+    ("OperationDenied*", Verdict::Operator),
+    ("ModelNotOpen*", Verdict::Operator),
+    ("RateLimitExceeded*", Verdict::Busy),
+    ("ModelAccount*", Verdict::Busy),
+    ("QuotaExceeded*", Verdict::Busy),
+    ("ServerOverloaded*", Verdict::Busy),
+    ("InternalServiceError", Verdict::Failed),
+];
+
+impl Video for Ark {
+    fn speaks(&self, api: Api) -> bool {
+        api == Api::Ark
+    }
+
+    fn habits(&self, _api: Api) -> &'static Habits {
+        &habits::ARK
+    }
+
+    fn create(&self, asking: &Asking<'_>, job: &Job<'_>) -> Option<Outgoing> {
+        let mut body = job.plan.body.clone();
+        body.insert("model".to_owned(), Value::from(job.model));
+        // The provider has no id of ours but gives this one back, so that a lost task can be found in its list.
+        body.entry("safety_identifier").or_insert_with(|| Value::from(job.external_id));
+        asking.bearer(Method::POST, PATH, Some(&Value::Object(body)))
+    }
+
+    fn created(&self, api: Api, reply: &Reply) -> Result<String, Fault> {
+        let task = id(&reply.json()["id"]).filter(|_| reply.is_ok());
+        task.ok_or_else(|| self.refused(api, reply))
+    }
+
+    fn poll(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing> {
+        asking.bearer(Method::GET, &format!("{PATH}/{}", path_part(task.id)?), None)
+    }
+
+    fn polled(&self, task: &Handle<'_>, reply: &Reply) -> Result<Report, Fault> {
+        let json = reply.json();
+        let Some(word) = json["status"].as_str().filter(|_| reply.is_ok()) else {
+            return Err(self.refused(task.api, reply));
+        };
+        let error = &json["error"];
+        let mut report = Report::of(word, WORDS).because(error["code"].as_str(), error["message"].as_str());
+        report.link = json["content"]["video_url"].as_str().and_then(Link::read);
+        let usage = &json["usage"];
+        report.used.tokens = count(&usage["total_tokens"]).or_else(|| count(&usage["completion_tokens"]));
+        report.used.raw = Used::raw(usage);
+        Ok(report)
+    }
+
+    fn find(&self, asking: &Asking<'_>, sought: &Sought<'_>) -> Option<Outgoing> {
+        let path = format!("{PATH}?page_num=1&page_size=100&filter.model={}", path_part(sought.model)?);
+        asking.bearer(Method::GET, &path, None)
+    }
+
+    fn found(&self, sought: &Sought<'_>, reply: &Reply) -> Result<Found, Fault> {
+        let json = reply.json();
+        let Some(items) = json["items"].as_array().filter(|_| reply.is_ok()) else {
+            return Err(self.refused(sought.api, reply));
+        };
+        // A caller's own identifier took the place of ours; then nothing tells the tasks apart for sure.
+        let ours = sought.body.get("safety_identifier").is_none();
+        if ours {
+            let found = items.iter().find(|item| item["safety_identifier"] == sought.external_id);
+            if let Some(id) = found.and_then(|item| id(&item["id"])) {
+                return Ok(Found::Exactly(id));
+            }
+            let all = count(&json["total"]).is_none_or(|total| total <= items.len() as u64);
+            return Ok(if all { Found::Nothing } else { Found::Perhaps(Vec::new()) });
+        }
+        let alike = |item: &&Value| {
+            let created = item["created_at"].as_i64().unwrap_or_default();
+            (sought.sent.0..=sought.sent.1).contains(&created)
+        };
+        Ok(Found::Perhaps(items.iter().filter(alike).filter_map(|item| id(&item["id"])).collect()))
+    }
+
+    /// A waiting task is cancelled, a finished one forgotten; the provider refuses while it runs.
+    fn cancel(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing> {
+        asking.bearer(Method::DELETE, &format!("{PATH}/{}", path_part(task.id)?), None)
+    }
+
+    fn refused(&self, _api: Api, reply: &Reply) -> Fault {
+        let json = reply.json();
+        let error = &json["error"];
+        let said =
+            error["code"].as_str().map(|code| Said { code, text: error["message"].as_str().unwrap_or_default() });
+        judge(reply, said, CODES)
+    }
+}

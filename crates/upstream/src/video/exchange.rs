@@ -1,0 +1,118 @@
+//! The verbs: write, send, read. One exchange each; whether and when to repeat is the caller's decision, never ours.
+
+use super::{Asking, Found, Handle, Job, Link, Outgoing, Reply, Report, Sought, Standing, Video};
+use crate::{Body, Client, Fault};
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::{LOCATION, RANGE};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Longest answer about a task.
+const REPLY: usize = 1 << 20;
+/// Longest reading of one.
+const READING: Duration = Duration::from_secs(60);
+
+/// Creates a task and gives the provider's id of it. Send once: a fault with `maybe_charged` means that the task may exist.
+pub async fn create(client: &Client, video: &dyn Video, asking: &Asking<'_>, job: &Job<'_>) -> Result<String, Fault> {
+    let request = video.create(asking, job).ok_or_else(Fault::unreachable)?;
+    let reply = exchange(client, asking, request).await?;
+    video.created(job.plan.api(), &reply)
+}
+
+/// Asks how a task stands, and goes on to its file where the provider keeps the link there. A fault decides nothing about the task.
+pub async fn poll(client: &Client, video: &dyn Video, asking: &Asking<'_>, task: &Handle<'_>) -> Result<Report, Fault> {
+    let request = video.poll(asking, task).ok_or_else(Fault::unreachable)?;
+    let reply = exchange(client, asking, request).await?;
+    let mut report = video.polled(task, &reply)?;
+    if let Some(id) = report.file.as_deref().filter(|_| report.standing == Standing::Succeeded && report.link.is_none())
+    {
+        report.link = file(client, video, asking, id).await?;
+    }
+    Ok(report)
+}
+
+/// The link of a finished file; asked again, a fresh one.
+pub async fn file(client: &Client, video: &dyn Video, asking: &Asking<'_>, id: &str) -> Result<Option<Link>, Fault> {
+    let Some(request) = video.file(asking, id) else { return Ok(None) };
+    let reply = exchange(client, asking, request).await?;
+    video.filed(&reply)
+}
+
+/// Looks for a task whose creation was not answered; `None` where the provider has no way to.
+pub async fn find(
+    client: &Client,
+    video: &dyn Video,
+    asking: &Asking<'_>,
+    sought: &Sought<'_>,
+) -> Result<Option<Found>, Fault> {
+    let Some(request) = video.find(asking, sought) else { return Ok(None) };
+    let reply = exchange(client, asking, request).await?;
+    video.found(sought, &reply).map(Some)
+}
+
+/// Asks the provider to drop a task. `Ok(false)` where it cannot or will not.
+pub async fn cancel(client: &Client, video: &dyn Video, asking: &Asking<'_>, task: &Handle<'_>) -> Result<bool, Fault> {
+    let Some(request) = video.cancel(asking, task) else { return Ok(false) };
+    Ok(exchange(client, asking, request).await?.is_ok())
+}
+
+/// Another video from a finished one; `None` where the provider has no such thing. As costly as [`create`].
+pub async fn remix(
+    client: &Client,
+    video: &dyn Video,
+    asking: &Asking<'_>,
+    task: &Handle<'_>,
+    prompt: &str,
+) -> Result<Option<String>, Fault> {
+    let Some(request) = video.remix(asking, task, prompt) else { return Ok(None) };
+    let reply = exchange(client, asking, request).await?;
+    video.created(task.api, &reply).map(Some)
+}
+
+/// A file that is being read.
+#[derive(Debug)]
+pub struct Opened {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Body,
+}
+
+/// Opens the finished file; `range` is the value of a `Range` header. One redirect is followed, without the key.
+pub async fn fetch(
+    client: &Client,
+    video: &dyn Video,
+    asking: &Asking<'_>,
+    task: &Handle<'_>,
+    link: &Link,
+    range: Option<&http::HeaderValue>,
+) -> Result<Opened, Fault> {
+    let mut request = video.content(asking, task, link).ok_or_else(Fault::garbage)?;
+    for redirects in [1, 0] {
+        if let Some(range) = range {
+            request.headers_mut().insert(RANGE, range.clone());
+        }
+        let (head, body) = client.send(asking.provider, request).await?.into_parts();
+        let status = head.status.as_u16();
+        let elsewhere = head.headers.get(LOCATION).and_then(|value| value.to_str().ok());
+        if redirects > 0
+            && head.status.is_redirection()
+            && let Some(next) = elsewhere.and_then(|url| asking.plain(url))
+        {
+            request = next;
+            continue;
+        }
+        if head.status.is_success() || status == 416 {
+            return Ok(Opened { status, headers: head.headers, body: Body::new(body, asking.provider.settings.idle) });
+        }
+        let reply = Reply { status, headers: head.headers, body: Bytes::new() };
+        return Err(Fault { maybe_charged: false, ..video.refused(task.api, &reply) });
+    }
+    Err(Fault { maybe_charged: false, ..Fault::garbage() })
+}
+
+async fn exchange(client: &Client, asking: &Asking<'_>, request: Outgoing) -> Result<Reply, Fault> {
+    let (head, body) = client.send(asking.provider, request).await?.into_parts();
+    let body = Body::new(body, asking.provider.settings.idle).whole(REPLY, Instant::now() + READING).await?;
+    Ok(Reply { status: head.status.as_u16(), headers: head.headers, body })
+}

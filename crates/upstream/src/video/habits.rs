@@ -1,0 +1,102 @@
+//! How often a provider may be asked and how long it remembers, as data.
+
+use std::time::Duration;
+
+/// The manners of one provider's video API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Habits {
+    /// Between two polls of one task, before jitter.
+    pub poll_every: Duration,
+    /// Polls of one account in a second; `None` when the provider names no limit.
+    pub polls_per_second: Option<u32>,
+    /// How long a task can be asked for. After that it must have been decided.
+    pub remembers: Duration,
+    /// How long a result link works; `None` when links do not end by themselves.
+    pub link_lasts: Option<Duration>,
+    /// A lost task can be found again.
+    pub finds: bool,
+}
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+pub(super) const DASHSCOPE: Habits = Habits {
+    poll_every: Duration::from_secs(15),
+    polls_per_second: Some(20),
+    remembers: Duration::from_secs(DAY),
+    link_lasts: Some(Duration::from_secs(DAY)),
+    finds: false,
+};
+pub(super) const ARK: Habits = Habits {
+    poll_every: Duration::from_secs(10),
+    polls_per_second: None,
+    remembers: Duration::from_secs(7 * DAY),
+    link_lasts: Some(Duration::from_secs(DAY)),
+    finds: true,
+};
+pub(super) const KLING: Habits = Habits {
+    poll_every: Duration::from_secs(5),
+    polls_per_second: None,
+    remembers: Duration::from_secs(30 * DAY),
+    link_lasts: Some(Duration::from_secs(30 * DAY)),
+    finds: true,
+};
+/// The vendor only says that links are limited in time; a day is assumed, and the file step gives a new one.
+pub(super) const MINIMAX_V1: Habits = Habits {
+    poll_every: Duration::from_secs(10),
+    polls_per_second: None,
+    remembers: Duration::from_secs(DAY),
+    link_lasts: Some(Duration::from_secs(DAY)),
+    finds: false,
+};
+pub(super) const MINIMAX_V2: Habits = Habits { remembers: Duration::from_secs(7 * DAY), finds: true, ..MINIMAX_V1 };
+pub(super) const SORA: Habits = Habits {
+    poll_every: Duration::from_secs(10),
+    polls_per_second: None,
+    remembers: Duration::from_secs(DAY),
+    link_lasts: None,
+    finds: true,
+};
+pub(super) const VEO: Habits = Habits {
+    poll_every: Duration::from_secs(10),
+    polls_per_second: None,
+    remembers: Duration::from_secs(2 * DAY),
+    link_lasts: None,
+    finds: false,
+};
+
+impl Habits {
+    /// How long an open task is waited for: a quarter of an hour, or a minute per second of video, and never until the provider has
+    /// forgotten it.
+    pub fn patience(&self, seconds: u32) -> Duration {
+        let wanted = Duration::from_secs((15 * MINUTE).max(u64::from(seconds) * MINUTE));
+        wanted.min(Duration::from_secs(DAY)).min(self.remembers.saturating_sub(Duration::from_secs(HOUR)))
+    }
+
+    /// The time to the next poll, spread by a fifth to either side; `draw` is random.
+    pub fn next_poll(&self, draw: u64) -> Duration {
+        let base = u64::try_from(self.poll_every.as_millis()).unwrap_or(u64::MAX);
+        let spread = base / 5;
+        Duration::from_millis(base - spread + draw % (2 * spread + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_ends_before_the_provider_forgets() {
+        assert_eq!(DASHSCOPE.patience(5).as_secs(), 15 * MINUTE);
+        assert_eq!(ARK.patience(30).as_secs(), 30 * MINUTE);
+        assert_eq!(DASHSCOPE.patience(100_000).as_secs(), 23 * HOUR);
+        assert_eq!(ARK.patience(100_000).as_secs(), DAY);
+    }
+
+    #[test]
+    fn polls_are_spread() {
+        let millis = |draw| DASHSCOPE.next_poll(draw).as_millis();
+        assert_eq!((millis(0), millis(6000), millis(6001)), (12_000, 18_000, 12_000));
+    }
+}

@@ -1,0 +1,164 @@
+//! MiniMax: family D, on two ways of one provider. v1 answers 200 to everything and needs a file step; v2 is plainer.
+
+use super::judge::{Said, Table, Verdict, judge};
+use super::read::{id, millis, path_part};
+use super::{
+    Api, Asking, Ending, Found, Habits, Handle, Job, Link, Outgoing, Reply, Report, Sought, Standing, Used, Video,
+    habits,
+};
+use crate::Fault;
+use http::Method;
+use serde_json::Value;
+
+/// The base address has no path.
+#[derive(Clone, Copy, Debug)]
+pub struct MiniMax;
+
+const WORDS: &[(&str, Standing)] = &[
+    ("Preparing", Standing::Queued),
+    ("Queueing", Standing::Queued),
+    ("Processing", Standing::Running),
+    ("Success", Standing::Succeeded),
+    ("Fail", Standing::Ended(Ending::Failed)),
+    ("queued", Standing::Queued),
+    ("running", Standing::Running),
+    ("succeeded", Standing::Succeeded),
+    ("failed", Standing::Ended(Ending::Failed)),
+    ("cancelled", Standing::Ended(Ending::Cancelled)),
+    ("expired", Standing::Ended(Ending::Expired)),
+];
+
+const CODES: Table = &[
+    ("1000", Verdict::Failed),
+    ("1001", Verdict::Unsure),
+    ("1002", Verdict::Busy),
+    ("1004", Verdict::Operator),
+    ("1008", Verdict::Operator),
+    ("1024", Verdict::Failed),
+    ("1026", Verdict::Caller),
+    ("1027", Verdict::Caller),
+    ("1033", Verdict::Failed),
+    ("1039", Verdict::Busy),
+    ("1041", Verdict::Busy),
+    ("1042", Verdict::Caller),
+    ("2013", Verdict::Caller),
+    ("2049", Verdict::Operator),
+    ("2056", Verdict::Operator),
+    ("bad_request_error", Verdict::Caller),
+    ("unprocessable_entity_error", Verdict::Caller),
+    ("authorized_error", Verdict::Operator),
+    ("insufficient_balance_error", Verdict::Operator),
+    ("rate_limit_error", Verdict::Busy),
+    ("server_error", Verdict::Failed),
+];
+
+impl Video for MiniMax {
+    fn speaks(&self, api: Api) -> bool {
+        matches!(api, Api::MiniMaxV1 | Api::MiniMaxV2)
+    }
+
+    fn habits(&self, api: Api) -> &'static Habits {
+        if api == Api::MiniMaxV1 { &habits::MINIMAX_V1 } else { &habits::MINIMAX_V2 }
+    }
+
+    fn create(&self, asking: &Asking<'_>, job: &Job<'_>) -> Option<Outgoing> {
+        let mut body = job.plan.body.clone();
+        body.insert("model".to_owned(), Value::from(job.model));
+        let path = if job.plan.api() == Api::MiniMaxV1 { "/v1/video_generation" } else { "/v2/video_generation" };
+        asking.bearer(Method::POST, path, Some(&Value::Object(body)))
+    }
+
+    fn created(&self, api: Api, reply: &Reply) -> Result<String, Fault> {
+        let json = reply.json();
+        let task = id(&json["task_id"]).filter(|_| reply.is_ok() && base_code(&json).is_none());
+        task.ok_or_else(|| self.refused(api, reply))
+    }
+
+    fn poll(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing> {
+        let id = path_part(task.id)?;
+        let path = match task.api {
+            Api::MiniMaxV1 => format!("/v1/query/video_generation?task_id={id}"),
+            _ => format!("/v2/query/video_generation/{id}"),
+        };
+        asking.bearer(Method::GET, &path, None)
+    }
+
+    fn polled(&self, task: &Handle<'_>, reply: &Reply) -> Result<Report, Fault> {
+        let json = reply.json();
+        let report = if task.api == Api::MiniMaxV1 { first(&json) } else { second(&json["task"]) };
+        report.filter(|_| reply.is_ok()).ok_or_else(|| self.refused(task.api, reply))
+    }
+
+    fn file(&self, asking: &Asking<'_>, file: &str) -> Option<Outgoing> {
+        asking.bearer(Method::GET, &format!("/v1/files/retrieve?file_id={}", path_part(file)?), None)
+    }
+
+    fn filed(&self, reply: &Reply) -> Result<Option<Link>, Fault> {
+        let json = reply.json();
+        if !reply.is_ok() || base_code(&json).is_some() || !json["file"].is_object() {
+            return Err(self.refused(Api::MiniMaxV1, reply));
+        }
+        let link = |name: &str| json["file"][name].as_str().and_then(Link::read);
+        Ok(link("download_url").or_else(|| link("backup_download_url")))
+    }
+
+    fn find(&self, asking: &Asking<'_>, sought: &Sought<'_>) -> Option<Outgoing> {
+        let path = "/v2/query/video_generation?page_num=1&page_size=100";
+        (sought.api == Api::MiniMaxV2).then(|| asking.bearer(Method::GET, path, None))?
+    }
+
+    /// The list has no id of ours: what was asked for and when must do.
+    fn found(&self, sought: &Sought<'_>, reply: &Reply) -> Result<Found, Fault> {
+        let json = reply.json();
+        let list = ["tasks", "items", "data"].iter().find_map(|name| json[*name].as_array());
+        let Some(list) = list.filter(|_| reply.is_ok()) else {
+            return Err(self.refused(sought.api, reply));
+        };
+        let alike = |task: &&Value| {
+            let created = task["created_at"].as_i64().unwrap_or_default();
+            let same = ["resolution", "duration"].iter().all(|name| Some(&task[*name]) == sought.body.get(*name));
+            same && (sought.sent.0..=sought.sent.1).contains(&created)
+        };
+        Ok(Found::Perhaps(list.iter().filter(alike).filter_map(|task| id(&task["id"])).collect()))
+    }
+
+    fn refused(&self, _api: Api, reply: &Reply) -> Fault {
+        let json = reply.json();
+        if let Some((code, text)) = base_code(&json) {
+            return judge(reply, Some(Said { code: &code, text }), CODES);
+        }
+        let error = &json["error"];
+        let text = error["message"].as_str().unwrap_or_default();
+        // v2 puts the number of v1 in brackets behind the text, and it says more than the type.
+        let number = text.trim_end().strip_suffix(')').and_then(|text| text.rsplit_once('(')).map(|(_, number)| number);
+        let number = number.filter(|number| CODES.iter().any(|(code, _)| code == number));
+        let said = number.or_else(|| error["type"].as_str()).map(|code| Said { code, text });
+        judge(reply, said, CODES)
+    }
+}
+
+/// The number and text of an answer that is no success.
+fn base_code(json: &Value) -> Option<(String, &str)> {
+    let base = &json["base_resp"];
+    let code = base["status_code"].as_i64().filter(|code| *code != 0)?;
+    Some((code.to_string(), base["status_msg"].as_str().unwrap_or_default()))
+}
+
+fn first(json: &Value) -> Option<Report> {
+    let word = json["status"].as_str().filter(|word| !word.is_empty())?;
+    let base = base_code(json);
+    let code = base.as_ref().map(|(code, _)| code.as_str());
+    let mut report = Report::of(word, WORDS).because(code, base.as_ref().map(|(_, text)| *text));
+    report.file = id(&json["file_id"]).filter(|_| report.standing == Standing::Succeeded);
+    Some(report)
+}
+
+fn second(task: &Value) -> Option<Report> {
+    let error = &task["error"];
+    let code = id(&error["code"]);
+    let mut report = Report::of(task["status"].as_str()?, WORDS).because(code.as_deref(), error["message"].as_str());
+    report.link = task["content"]["url"].as_str().and_then(Link::read);
+    report.used.millis = millis(&task["usage"]["total_seconds"]);
+    report.used.raw = Used::raw(&task["usage"]);
+    Some(report)
+}

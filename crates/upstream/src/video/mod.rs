@@ -1,0 +1,92 @@
+//! Video tasks at a provider: create, poll, fetch the file's link, find a lost one, cancel.
+//!
+//! An adaptor only writes requests and reads replies; sending is in `exchange`. Creating a task costs money, so its faults
+//! say precisely whether the provider may have taken it. Polling never decides a task's fate by failing.
+
+mod ark;
+mod dashscope;
+mod exchange;
+mod habits;
+mod judge;
+mod jwt;
+mod kling;
+mod link;
+mod minimax;
+mod read;
+mod report;
+mod request;
+mod sora;
+mod veo;
+
+pub use ark::Ark;
+pub use dashscope::DashScope;
+pub use exchange::{Opened, cancel, create, fetch, file, find, poll, remix};
+pub use habits::Habits;
+pub use kling::Kling;
+pub use link::Link;
+pub use minimax::MiniMax;
+pub use report::{Ending, Found, Report, Standing, Used};
+pub use request::{Asking, Handle, Job, Reply, Sought};
+pub use sora::Sora;
+pub use veo::Gemini;
+
+use crate::Fault;
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use tollgate_wire::video::Api;
+
+/// A request ready to be sent.
+pub type Outgoing = Request<Full<Bytes>>;
+
+/// How one provider makes videos. What a provider does not have is `None`.
+pub trait Video: Sync + std::fmt::Debug {
+    fn speaks(&self, api: Api) -> bool;
+
+    fn habits(&self, api: Api) -> &'static Habits;
+
+    fn create(&self, asking: &Asking<'_>, job: &Job<'_>) -> Option<Outgoing>;
+
+    /// The provider's id of the new task, or why there is none.
+    fn created(&self, api: Api, reply: &Reply) -> Result<String, Fault>;
+
+    fn poll(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing>;
+
+    fn polled(&self, task: &Handle<'_>, reply: &Reply) -> Result<Report, Fault>;
+
+    /// A further step from a finished task's file id to its link.
+    fn file(&self, _asking: &Asking<'_>, _file: &str) -> Option<Outgoing> {
+        None
+    }
+
+    /// `None` when the provider has no link yet.
+    fn filed(&self, _reply: &Reply) -> Result<Option<Link>, Fault> {
+        Ok(None)
+    }
+
+    /// Looks for a task whose creation was not answered.
+    fn find(&self, _asking: &Asking<'_>, _sought: &Sought<'_>) -> Option<Outgoing> {
+        None
+    }
+
+    fn found(&self, _sought: &Sought<'_>, _reply: &Reply) -> Result<Found, Fault> {
+        Ok(Found::Nothing)
+    }
+
+    fn cancel(&self, _asking: &Asking<'_>, _task: &Handle<'_>) -> Option<Outgoing> {
+        None
+    }
+
+    /// Another video from a finished one and a new prompt.
+    fn remix(&self, _asking: &Asking<'_>, _task: &Handle<'_>, _prompt: &str) -> Option<Outgoing> {
+        None
+    }
+
+    /// The bytes of the finished file; the key goes along only where the link is the provider's own.
+    fn content(&self, asking: &Asking<'_>, _task: &Handle<'_>, link: &Link) -> Option<Outgoing> {
+        asking.plain(&link.url)
+    }
+
+    /// What a reply that is not the one hoped for means.
+    fn refused(&self, api: Api, reply: &Reply) -> Fault;
+}

@@ -1,0 +1,103 @@
+//! Reading numbers and texts that providers write as they please.
+
+use serde_json::Value;
+
+/// Seconds as milliseconds, from a number or a text such as `"5.1"`, without passing through floating point where it can be avoided.
+pub(super) fn millis(value: &Value) -> Option<u64> {
+    let text = match value {
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.trim().to_owned(),
+        _ => return None,
+    };
+    let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
+    let plain =
+        !whole.is_empty() && whole.len() <= 9 && [whole, part].iter().all(|t| t.bytes().all(|b| b.is_ascii_digit()));
+    if !plain {
+        return None;
+    }
+    let thousandths = format!("{part:0<3}");
+    let kept: u64 = thousandths[..3].parse().ok()?;
+    // A rest below a millisecond counts as one.
+    let rest = thousandths[3..].bytes().any(|b| b != b'0');
+    Some(whole.parse::<u64>().ok()? * 1000 + kept + u64::from(rest))
+}
+
+/// A count, from a number or a text.
+pub(super) fn count(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => number.as_u64().or_else(|| millis(value).filter(|m| m % 1000 == 0).map(|m| m / 1000)),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+/// An id, from a text or a number.
+pub(super) fn id(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() && text.len() <= 512 => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// A maker's text as callers may read it: safe, and without the request id some put behind every sentence.
+pub(super) fn text(text: &str, most: usize) -> String {
+    let lower = text.to_ascii_lowercase();
+    let kept = lower.rfind("request id:").map_or(text, |at| text[..at].trim_end_matches([' ', '(', '[']));
+    crate::safe_text(kept, most)
+}
+
+/// Percent.
+pub(super) fn percent(value: &Value) -> Option<u8> {
+    count(value).map(|percent| u8::try_from(percent.min(100)).unwrap_or(100))
+}
+
+/// A text that may stand in a path: ids come from outside and must not lead elsewhere.
+pub(super) fn path_part(text: &str) -> Option<&str> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'~' | b':');
+    (!text.is_empty() && text != "." && text != ".." && text.bytes().all(plain)).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn seconds_in_any_spelling() {
+        for (value, expected) in [
+            (json!(5), Some(5000)),
+            (json!(5.0), Some(5000)),
+            (json!(13.24), Some(13_240)),
+            (json!("5.1"), Some(5100)),
+            (json!(" 7 "), Some(7000)),
+            (json!("6.6204"), Some(6621)),
+            (json!("5.0000"), Some(5000)),
+            (json!(-1), None),
+            (json!("1e3"), None),
+            (json!(""), None),
+            (json!(null), None),
+            (json!("99999999999"), None),
+        ] {
+            assert_eq!(millis(&value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn texts_lose_their_request_ids() {
+        assert_eq!(text("The size is wrong. Request id: 0217180678", 100), "The size is wrong.");
+        assert_eq!(text("Bad (request id: 7f)", 100), "Bad");
+        assert_eq!(text("See https://x.example/y", 100), "See [link]");
+    }
+
+    #[test]
+    fn counts_and_ids() {
+        assert_eq!([count(&json!(108_000)), count(&json!("108000")), count(&json!(108_000.0))], [Some(108_000); 3]);
+        assert_eq!([count(&json!(-1)), count(&json!(1.5)), count(&json!([]))], [None; 3]);
+        assert_eq!((id(&json!(123)), id(&json!("a")), id(&json!(""))), (Some("123".into()), Some("a".into()), None));
+        assert_eq!(path_part("cgt-20260810181347-b9645"), Some("cgt-20260810181347-b9645"));
+        for bad in ["", "..", "a/b", "a?b", "a b", "a%2fb"] {
+            assert_eq!(path_part(bad), None, "{bad}");
+        }
+    }
+}

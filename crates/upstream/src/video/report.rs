@@ -1,0 +1,120 @@
+//! What a poll found out.
+
+use super::{Link, read};
+use crate::safe_text;
+use serde_json::Value;
+use tollgate_wire::video::Failure;
+
+/// Where the provider says a task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Queued,
+    Running,
+    Succeeded,
+    /// It will never succeed.
+    Ended(Ending),
+}
+
+/// The ways not to succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Failed,
+    Cancelled,
+    /// It waited or ran too long at the provider.
+    Expired,
+    /// The provider no longer knows the task, or never did.
+    Forgotten,
+}
+
+/// What the provider counted, where it says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Milliseconds of video it bills.
+    pub millis: Option<u64>,
+    pub tokens: Option<u64>,
+    /// The provider's own words, for the usage row.
+    pub raw: Option<String>,
+}
+
+/// One poll's result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    pub standing: Standing,
+    /// A status word nobody has seen before; the task counts as running.
+    pub strange: Option<String>,
+    pub progress: Option<u8>,
+    /// The finished file. Success without a link is not yet success.
+    pub link: Option<Link>,
+    /// The file step leads to the link.
+    pub file: Option<String>,
+    pub used: Used,
+    pub failure: Option<Failure>,
+}
+
+/// Where a lost task was looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It carries our id.
+    Exactly(String),
+    /// Tasks of the right kind and time; one of them may be it.
+    Perhaps(Vec<String>),
+    /// The provider surely has no such task.
+    Nothing,
+}
+
+/// Longest usage text kept.
+const RAW: usize = 2048;
+const CODE: usize = 128;
+const TEXT: usize = 1024;
+
+/// Used where a provider gives a text but no code.
+pub(super) const TASK_FAILED: &str = "task_failed";
+
+impl Report {
+    /// From a status word and the provider's table of words.
+    pub(super) fn of(word: &str, words: &[(&str, Standing)]) -> Report {
+        let known = words.iter().find(|(name, _)| *name == word).map(|(_, standing)| *standing);
+        Report {
+            standing: known.unwrap_or(Standing::Running),
+            strange: known.is_none().then(|| safe_text(word, 64)),
+            progress: None,
+            link: None,
+            file: None,
+            used: Used::default(),
+            failure: None,
+        }
+    }
+
+    /// Adds the reason when the task has ended badly. The text is made safe for the caller.
+    pub(super) fn because(mut self, code: Option<&str>, text: Option<&str>) -> Report {
+        let Standing::Ended(ending) = self.standing else { return self };
+        let code = code.filter(|code| !code.is_empty()).unwrap_or(match ending {
+            Ending::Failed => TASK_FAILED,
+            Ending::Cancelled => "task_cancelled",
+            Ending::Expired => "task_expired",
+            Ending::Forgotten => "task_unknown",
+        });
+        let otherwise = match ending {
+            Ending::Failed => "The provider could not make the video.",
+            Ending::Cancelled => "The task was cancelled at the provider.",
+            Ending::Expired => "The task expired at the provider.",
+            Ending::Forgotten => "The provider does not know the task any more.",
+        };
+        let text = text.map(|text| read::text(text, TEXT)).filter(|text| !text.is_empty());
+        let message = text.unwrap_or_else(|| otherwise.to_owned());
+        self.failure = Some(Failure { code: safe_text(code, CODE), message });
+        self
+    }
+
+    /// The video can be fetched.
+    pub fn is_ready(&self) -> bool {
+        self.standing == Standing::Succeeded && self.link.is_some()
+    }
+}
+
+impl Used {
+    pub(super) fn raw(value: &Value) -> Option<String> {
+        let text = (!value.is_null()).then(|| value.to_string())?;
+        Some(text[..text.floor_char_boundary(RAW)].to_owned())
+    }
+}

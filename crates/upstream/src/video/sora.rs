@@ -1,0 +1,158 @@
+//! OpenAI's own videos. A picture goes as a file, the result comes through the API and needs the key.
+
+use super::judge::{Said, Table, Verdict, judge};
+use super::read::{id, millis, path_part, percent};
+use super::{
+    Api, Asking, Ending, Found, Habits, Handle, Job, Link, Outgoing, Reply, Report, Sought, Standing, Used, Video,
+    habits,
+};
+use crate::Fault;
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderValue, Method};
+use http_body_util::Full;
+use serde_json::{Value, json};
+use tollgate_wire::video::Upload;
+
+/// The base address ends in `/v1`.
+#[derive(Clone, Copy, Debug)]
+pub struct Sora;
+
+const WORDS: &[(&str, Standing)] = &[
+    ("queued", Standing::Queued),
+    ("in_progress", Standing::Running),
+    ("completed", Standing::Succeeded),
+    ("failed", Standing::Ended(Ending::Failed)),
+    ("cancelled", Standing::Ended(Ending::Cancelled)),
+];
+
+const CODES: Table = &[
+    ("insufficient_quota", Verdict::Operator),
+    ("billing*", Verdict::Operator),
+    ("invalid_api_key", Verdict::Operator),
+    ("model_not_found", Verdict::Operator),
+    ("rate_limit*", Verdict::Busy),
+    ("moderation_blocked", Verdict::Caller),
+];
+
+impl Video for Sora {
+    fn speaks(&self, api: Api) -> bool {
+        api == Api::Sora
+    }
+
+    fn habits(&self, _api: Api) -> &'static Habits {
+        &habits::SORA
+    }
+
+    fn create(&self, asking: &Asking<'_>, job: &Job<'_>) -> Option<Outgoing> {
+        let mut body = job.plan.body.clone();
+        body.insert("model".to_owned(), Value::from(job.model));
+        let Some(upload) = &job.plan.upload else {
+            return asking.bearer(Method::POST, "/videos", Some(&Value::Object(body)));
+        };
+        let mut request = asking.bearer(Method::POST, "/videos", None)?;
+        let boundary = boundary(upload);
+        let content_type = HeaderValue::try_from(format!("multipart/form-data; boundary={boundary}")).ok()?;
+        request.headers_mut().insert(CONTENT_TYPE, content_type);
+        *request.body_mut() = Full::new(form(&body, upload, &boundary));
+        Some(request)
+    }
+
+    fn created(&self, api: Api, reply: &Reply) -> Result<String, Fault> {
+        let task = id(&reply.json()["id"]).filter(|_| reply.is_ok());
+        task.ok_or_else(|| self.refused(api, reply))
+    }
+
+    fn poll(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing> {
+        asking.bearer(Method::GET, &format!("/videos/{}", path_part(task.id)?), None)
+    }
+
+    fn polled(&self, task: &Handle<'_>, reply: &Reply) -> Result<Report, Fault> {
+        let json = reply.json();
+        let Some(word) = json["status"].as_str().filter(|_| reply.is_ok()) else {
+            return Err(self.refused(task.api, reply));
+        };
+        let error = &json["error"];
+        let mut report = Report::of(word, WORDS).because(error["code"].as_str(), error["message"].as_str());
+        report.progress = percent(&json["progress"]);
+        if report.standing == Standing::Succeeded {
+            let expires_at = json["expires_at"].as_i64();
+            let url = format!("/videos/{}/content", task.id);
+            report.link = Some(Link { url, expires_at, carries_expires: false, needs_key: true });
+            report.used.millis = millis(&json["seconds"]);
+            report.used.raw = Used::raw(&json!({"seconds": json["seconds"], "size": json["size"]}));
+        }
+        Ok(report)
+    }
+
+    fn find(&self, asking: &Asking<'_>, _sought: &Sought<'_>) -> Option<Outgoing> {
+        asking.bearer(Method::GET, "/videos?limit=100&order=desc", None)
+    }
+
+    fn found(&self, sought: &Sought<'_>, reply: &Reply) -> Result<Found, Fault> {
+        let json = reply.json();
+        let Some(list) = json["data"].as_array().filter(|_| reply.is_ok()) else {
+            return Err(self.refused(sought.api, reply));
+        };
+        let alike = |video: &&Value| {
+            let created = video["created_at"].as_i64().unwrap_or_default();
+            let same = ["seconds", "size"].iter().all(|name| Some(&video[*name]) == sought.body.get(*name));
+            same && (sought.sent.0..=sought.sent.1).contains(&created)
+        };
+        Ok(Found::Perhaps(list.iter().filter(alike).filter_map(|video| id(&video["id"])).collect()))
+    }
+
+    fn cancel(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing> {
+        asking.bearer(Method::DELETE, &format!("/videos/{}", path_part(task.id)?), None)
+    }
+
+    fn remix(&self, asking: &Asking<'_>, task: &Handle<'_>, prompt: &str) -> Option<Outgoing> {
+        let path = format!("/videos/{}/remix", path_part(task.id)?);
+        asking.bearer(Method::POST, &path, Some(&json!({"prompt": prompt})))
+    }
+
+    fn content(&self, asking: &Asking<'_>, task: &Handle<'_>, _link: &Link) -> Option<Outgoing> {
+        let mut request = asking.bearer(Method::GET, &format!("/videos/{}/content", path_part(task.id)?), None)?;
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("*/*"));
+        Some(request)
+    }
+
+    fn refused(&self, _api: Api, reply: &Reply) -> Fault {
+        let json = reply.json();
+        let error = &json["error"];
+        let said = error.is_object().then(|| Said {
+            code: error["code"].as_str().or_else(|| error["type"].as_str()).unwrap_or_default(),
+            text: error["message"].as_str().unwrap_or_default(),
+        });
+        judge(reply, said, CODES)
+    }
+}
+
+/// A line that does not stand in the picture.
+fn boundary(upload: &Upload) -> String {
+    let mut number = 0u64;
+    loop {
+        let boundary = format!("tollgate-{number:016x}");
+        if !upload.bytes.windows(boundary.len()).any(|window| window == boundary.as_bytes()) {
+            return boundary;
+        }
+        number += 1;
+    }
+}
+
+fn form(fields: &serde_json::Map<String, Value>, upload: &Upload, boundary: &str) -> Bytes {
+    let mut out = Vec::with_capacity(upload.bytes.len() + 2048);
+    for (name, value) in fields {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let head = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n");
+        out.extend_from_slice(head.as_bytes());
+    }
+    let head = format!(
+        "--{boundary}\r\nContent-Disposition: form-data; name=\"input_reference\"; filename=\"{}\"\r\nContent-Type: {}\r\n\r\n",
+        upload.file_name, upload.content_type
+    );
+    out.extend_from_slice(head.as_bytes());
+    out.extend_from_slice(&upload.bytes);
+    out.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
+    Bytes::from(out)
+}

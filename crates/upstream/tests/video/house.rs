@@ -1,0 +1,134 @@
+//! A simulator, a client and one provider, joined.
+
+use serde_json::{Value, json};
+use std::time::Duration;
+use tollgate_sim::{Received, Sim, SimSettings};
+use tollgate_upstream::video::{self, Asking, Found, Handle, Job, Link, Report, Sought, Standing, Video};
+use tollgate_upstream::{BaseUrl, Client, ClientSettings, Fault, Provider, Secret, Settings, kind};
+use tollgate_wire::video::{Api, Offer, Plan, Request, Variant, plan};
+
+use crate::makers::Maker;
+
+pub struct House {
+    pub sim: Sim,
+    pub maker: Maker,
+    pub client: Client,
+    pub provider: Provider,
+    pub now: i64,
+}
+
+pub const TASK: &str = "task_0001";
+
+impl House {
+    pub async fn of(maker: Maker) -> House {
+        House::with_key(maker, "good-key").await
+    }
+
+    pub async fn with_key(maker: Maker, key: &str) -> House {
+        let sim = Sim::start(SimSettings::default()).await.expect("a free port");
+        let base = BaseUrl::parse(&sim.video_url(maker.kind)).expect("a base");
+        let settings = Settings { first_byte: Duration::from_millis(400), ..Settings::default() };
+        let adaptor = kind(maker.kind).expect("a kind");
+        let provider = Provider::new("p", adaptor, base, Some(Secret::new(key)), settings).expect("a provider");
+        let now = std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs();
+        let client = Client::new(ClientSettings::default());
+        House { sim, maker, client, provider, now: i64::try_from(now).expect("a time") }
+    }
+
+    pub fn video(&self) -> &'static dyn Video {
+        let video = self.provider.kind.video().expect("makes videos");
+        assert!(video.speaks(self.maker.api));
+        video
+    }
+
+    pub fn asking(&self) -> Asking<'_> {
+        Asking { provider: &self.provider, now: self.now }
+    }
+
+    pub fn plan(&self, fields: &Value) -> Plan {
+        self.plan_as(self.maker.variant, fields)
+    }
+
+    pub fn plan_as(&self, variant: &str, fields: &Value) -> Plan {
+        let mut fields = fields.clone();
+        fields["model"] = json!("m");
+        let request = Request::from_json(fields.to_string().as_bytes()).expect("a request");
+        plan(&request, &Offer::of(Variant::named(variant).expect("a variant"))).expect("a plan")
+    }
+
+    pub async fn create(&self, prompt: &str) -> Result<String, Fault> {
+        self.send(&self.plan(&self.maker.plain(prompt)), TASK).await
+    }
+
+    pub async fn send(&self, plan: &Plan, external_id: &str) -> Result<String, Fault> {
+        let job = Job { plan, model: self.maker.model, external_id };
+        video::create(&self.client, self.video(), &self.asking(), &job).await
+    }
+
+    pub fn handle<'a>(&self, call: &'a str, id: &'a str) -> Handle<'a> {
+        Handle { api: self.maker.api, call, id }
+    }
+
+    /// The operation of the maker's plain request.
+    pub fn call(&self) -> &'static str {
+        self.plan(&self.maker.plain("p")).call
+    }
+
+    pub async fn poll(&self, id: &str) -> Result<Report, Fault> {
+        video::poll(&self.client, self.video(), &self.asking(), &self.handle(self.call(), id)).await
+    }
+
+    /// Polls until the task has ended, faults included.
+    pub async fn polls(&self, id: &str) -> Vec<Result<Report, Fault>> {
+        self.polls_of(self.call(), id).await
+    }
+
+    pub async fn polls_of(&self, call: &str, id: &str) -> Vec<Result<Report, Fault>> {
+        let mut seen = Vec::new();
+        while seen.len() < 8 {
+            let polled = video::poll(&self.client, self.video(), &self.asking(), &self.handle(call, id)).await;
+            let over =
+                polled.as_ref().is_ok_and(|report| report.is_ready() || matches!(report.standing, Standing::Ended(_)));
+            seen.push(polled);
+            if over {
+                break;
+            }
+        }
+        seen
+    }
+
+    /// The last report of a task made with this prompt.
+    pub async fn ending(&self, prompt: &str) -> Report {
+        let id = self.create(prompt).await.expect("accepted");
+        self.polls(&id).await.pop().expect("a poll").expect("a report")
+    }
+
+    pub async fn find(&self, plan: &Plan, external_id: &str) -> Result<Option<Found>, Fault> {
+        let sought = Sought {
+            api: self.maker.api,
+            call: plan.call,
+            model: self.maker.model,
+            external_id,
+            sent: (self.now - 5, self.now + 60),
+            body: &plan.body,
+        };
+        video::find(&self.client, self.video(), &self.asking(), &sought).await
+    }
+
+    pub async fn fetch(&self, id: &str, link: &Link, range: Option<&str>) -> Result<(u16, Vec<u8>), Fault> {
+        let range = range.map(|range| range.parse().expect("a header"));
+        let handle = self.handle(self.call(), id);
+        let opened = video::fetch(&self.client, self.video(), &self.asking(), &handle, link, range.as_ref()).await?;
+        let until = tokio::time::Instant::now() + Duration::from_secs(5);
+        Ok((opened.status, opened.body.whole(1 << 20, until).await.expect("a body").to_vec()))
+    }
+
+    /// Submissions the simulator has seen.
+    pub fn submissions(&self) -> Vec<Received> {
+        self.sim.received().into_iter().filter(|one| one.method == "POST").collect()
+    }
+}
+
+pub fn apis(list: &[Api]) -> impl Iterator<Item = Maker> {
+    list.iter().map(|api| Maker::of(*api))
+}

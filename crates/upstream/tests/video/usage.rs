@@ -1,0 +1,61 @@
+//! What the maker counted, in whatever spelling.
+
+use crate::house::{House, TASK};
+use crate::makers::{MAKERS, Maker};
+use serde_json::json;
+use tollgate_wire::video::Api;
+
+#[tokio::test]
+async fn seconds_and_tokens_in_any_spelling() {
+    for (api, millis, tokens) in [
+        (Api::DashScope, Some(5000), None),
+        (Api::Ark, None, Some(108_000)),
+        (Api::MiniMaxV2, Some(5000), None),
+        (Api::Sora, Some(4000), None),
+        (Api::KlingV1, None, None),
+        (Api::Kling2, None, None),
+        (Api::KlingOmni, None, None),
+        (Api::MiniMaxV1, None, None),
+        (Api::Veo, None, None),
+    ] {
+        for spelling in ["[[sim:ok]]", "[[sim:usage kind=string]]", "[[sim:usage kind=float]]"] {
+            let house = House::of(Maker::of(api)).await;
+            let used = house.ending(spelling).await.used;
+            assert_eq!((used.millis, used.tokens), (millis, tokens), "{api:?} {spelling}: {used:?}");
+            let tells = !matches!(api, Api::MiniMaxV1 | Api::Veo);
+            assert_eq!(used.raw.is_some(), tells, "{api:?}: {used:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_usage_is_no_zero() {
+    for maker in MAKERS.iter().filter(|maker| matches!(maker.api, Api::DashScope | Api::Ark | Api::MiniMaxV2)) {
+        let house = House::of(*maker).await;
+        let report = house.ending("[[sim:usage kind=none]]").await;
+        assert!(report.is_ready());
+        assert_eq!((report.used.millis, report.used.tokens, report.used.raw), (None, None, None), "{maker:?}");
+    }
+}
+
+/// Source seconds are billed where the maker reports them, and never above what was held.
+#[tokio::test]
+async fn source_seconds_are_within_the_bound() {
+    let clip = "https://media.example/a.mp4";
+    for (api, variant, model, fields, millis) in [
+        (Api::DashScope, "a-video-edit", "wan2.7-videoedit", json!({"prompt": "p", "video_url": clip}), 13_240),
+        (Api::MiniMaxV2, "d-native-audio", "MiniMax-H3", json!({"prompt": "p", "video_url": clip}), 9000),
+    ] {
+        let house = House::of(Maker { model, ..Maker::of(api) }).await;
+        let plan = house.plan_as(variant, &fields);
+        let id = house.send(&plan, TASK).await.expect("accepted");
+        let used = house.polls_of(plan.call, &id).await.pop().expect("a poll").expect("a report").used;
+        assert_eq!(used.millis, Some(millis));
+        assert!(millis <= u64::from(plan.bound.seconds) * 1000);
+    }
+    let house = House::of(Maker::of(Api::Ark)).await;
+    let plan = house.plan(&json!({"prompt": "p", "seconds": "30"}));
+    let id = house.send(&plan, TASK).await.expect("accepted");
+    let used = house.polls(&id).await.pop().expect("a poll").expect("a report").used;
+    assert!(used.tokens.expect("tokens") <= plan.bound.tokens.expect("a bound"));
+}
