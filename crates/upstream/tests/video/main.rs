@@ -1,5 +1,6 @@
 //! Every adaptor against the simulated provider, over real sockets: every way a task can be made, go on, fail and be lost.
 
+mod any_reply;
 mod creating;
 mod files;
 mod finding;

@@ -39,7 +39,7 @@ pub(crate) struct Fit<'a> {
 }
 
 impl Fit<'_> {
-    /// What is known of an object, each value of its kind. Nulls count as absent.
+    /// What is known of an object, each value of its kind. Nulls and empty texts count as absent: clients send them for fields left out.
     pub fn object(
         &mut self,
         sent: &Map<String, Value>,
@@ -47,7 +47,7 @@ impl Fit<'_> {
         path: &str,
     ) -> Result<Map<String, Value>, Refusal> {
         let mut out = Map::new();
-        for (name, value) in sent.iter().filter(|(_, value)| !value.is_null()) {
+        for (name, value) in sent.iter().filter(|(_, value)| !is_empty(value)) {
             let path = format!("{path}.{name}");
             match shape.iter().find(|(known, _)| known == name).map(|(_, kind)| kind) {
                 Some(Kind::Refused(why)) => return Err(Refusal::unsupported(&path, *why)),
@@ -132,6 +132,10 @@ impl Fit<'_> {
         let fits = number.as_f64().is_some_and(|float| least as f64 <= float && float <= most as f64);
         fits.then_some(Value::Number(number))
     }
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty())
 }
 
 /// A whole number, or text that spells one in plain digits.

@@ -46,12 +46,19 @@ impl Plan {
     }
 }
 
+/// Fields the gateway itself reads, whatever the model.
+const GATEWAY: &[&str] = &["webhook_url"];
+
 /// Applies the rules of the model's family.
 pub fn plan(request: &Request, offer: &Offer) -> Result<Plan, Refusal> {
     let rules = offer.variant.rules();
     let mut warnings = Vec::new();
     for field in request.sent().filter(|field| !rules.reads.contains(field)) {
         warnings.push(Warning::new(field, "This model does not read this field; it was dropped."));
+    }
+    for field in request.others.keys().filter(|field| !GATEWAY.contains(&field.as_str())) {
+        let message = "There is no such field; it was dropped. Fields of a provider go into `metadata`.";
+        warnings.push(Warning::new(field, message));
     }
     let meta =
         Fit { loose: request.loose, warnings: &mut warnings }.object(&request.metadata, rules.metadata, "metadata")?;
