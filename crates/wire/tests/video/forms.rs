@@ -57,6 +57,65 @@ fn nested_names() {
     assert_eq!(plan.warnings, []);
 }
 
+/// The order in which the official Python SDK sends two parts: equal names together.
+#[test]
+fn gathered_names() {
+    let request = form(&[
+        ("prompt", "p"),
+        ("metadata[content][][type]", "image_url"),
+        ("metadata[content][][type]", "video_url"),
+        ("metadata[content][][type]", "image_url"),
+        ("metadata[content][][image_url][url]", "https://a/1"),
+        ("metadata[content][][image_url][url]", "https://a/3"),
+        ("metadata[content][][role]", "reference_image"),
+        ("metadata[content][][role]", "reference_video"),
+        ("metadata[content][][role]", "reference_image"),
+        ("metadata[content][][video_url][url]", "https://a/2"),
+    ])
+    .expect("a request");
+    let part = |kind: &str, url: &str, role: &str| json!({"type": kind, kind: {"url": url}, "role": role});
+    assert_eq!(
+        request.metadata["content"],
+        json!([
+            part("image_url", "https://a/1", "reference_image"),
+            part("video_url", "https://a/2", "reference_video"),
+            part("image_url", "https://a/3", "reference_image"),
+        ])
+    );
+    // Two types and one role: nobody can say whose it is.
+    let unclear = form(&[
+        ("metadata[content][][type]", "image_url"),
+        ("metadata[content][][type]", "image_url"),
+        ("metadata[content][][image_url][url]", "https://a/1"),
+        ("metadata[content][][image_url][url]", "https://a/2"),
+        ("metadata[content][][role]", "first_frame"),
+    ]);
+    let refusal = unclear.expect_err("unclear");
+    assert_eq!(refusal.param.as_deref(), Some("metadata[content][][role]"));
+    assert!(refusal.message.contains("send JSON"));
+}
+
+#[test]
+fn lists_inside_lists() {
+    let one = form(&[
+        ("metadata[subject_reference][][type]", "character"),
+        ("metadata[subject_reference][][image][]", "https://a/1"),
+        ("metadata[subject_reference][][image][]", "https://a/2"),
+    ]);
+    let subject = json!([{"type": "character", "image": ["https://a/1", "https://a/2"]}]);
+    assert_eq!(one.expect("a request").metadata["subject_reference"], subject);
+    let masks = form(&[
+        ("metadata[masks][][mask]", "m1"),
+        ("metadata[masks][][points][][x]", "1"),
+        ("metadata[masks][][points][][y]", "2"),
+        ("metadata[masks][][points][][x]", "3"),
+        ("metadata[masks][][points][][y]", "4"),
+        ("metadata[masks][][mask]", "m2"),
+    ]);
+    let expected = json!([{"mask": "m1", "points": [{"x": "1", "y": "2"}, {"x": "3", "y": "4"}]}, {"mask": "m2"}]);
+    assert_eq!(masks.expect("a request").metadata["masks"], expected);
+}
+
 #[test]
 fn numbered_names_and_whole_metadata() {
     let numbered = form(&[("images[0]", "https://a/1"), ("metadata[a][0][b]", "1"), ("metadata[a][1][b]", "2")]);
@@ -100,7 +159,45 @@ fn refused() {
     }
 }
 
+/// How a list of objects may be written: entry after entry, equal names together, or with numbers.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Rows,
+    Columns,
+    Numbers,
+}
+
 proptest! {
+    /// The same parts in each way of writing them are the same request.
+    #[test]
+    fn every_way_of_writing_a_list(kinds in proptest::collection::vec(0usize..3, 1..6)) {
+        let kinds: Vec<_> = kinds.iter().map(|kind| ["image_url", "video_url", "audio_url"][*kind]).collect();
+        let expected: Vec<_> = kinds.iter().enumerate()
+            .map(|(at, kind)| json!({"type": kind, *kind: {"url": format!("https://a/{at}")}, "role": format!("r{at}")}))
+            .collect();
+        for way in [Way::Rows, Way::Columns, Way::Numbers] {
+            let mut fields: Vec<(String, String)> = Vec::new();
+            for (at, kind) in kinds.iter().enumerate() {
+                let entry = if matches!(way, Way::Numbers) { at.to_string() } else { String::new() };
+                fields.push((format!("metadata[content][{entry}][type]"), (*kind).to_owned()));
+                fields.push((format!("metadata[content][{entry}][{kind}][url]"), format!("https://a/{at}")));
+                fields.push((format!("metadata[content][{entry}][role]"), format!("r{at}")));
+            }
+            if matches!(way, Way::Columns) {
+                let mut order: Vec<String> = Vec::new();
+                for (name, _) in &fields {
+                    if !order.contains(name) {
+                        order.push(name.clone());
+                    }
+                }
+                fields.sort_by_key(|(name, _)| order.iter().position(|known| known == name));
+            }
+            let fields: Vec<_> = fields.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+            let request = form(&fields).expect("a request");
+            prop_assert_eq!(&request.metadata["content"], &json!(expected), "{:?}", way);
+        }
+    }
+
     #[test]
     fn any_names(names in proptest::collection::vec("[ab\\[\\]0]{1,12}", 0..6)) {
         let parts = names.iter().map(|name| field(name, "x")).chain([field("model", "m")]).collect();
