@@ -19,6 +19,7 @@ use crate::call::Page;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::limits::NewLimits;
+use crate::social::SocialChange;
 use crate::store::{Receipted, Store};
 
 /// A command longer than this is not one of ours.
@@ -46,6 +47,10 @@ pub enum Command {
     Receipt { account: AccountId, call: CallId },
     ReceiptKeys,
     ReceiptRotate,
+    SocialChange { change: SocialChange },
+    SocialChanges { limit: u32 },
+    SocialStates,
+    SocialDays { day: i64 },
 }
 
 /// Gives back what a call was charged, or part of it.
@@ -105,6 +110,10 @@ impl Store {
             Command::UsageShow { account, call } => {
                 value(self.usage_of(account, call).await?.ok_or_else(|| missing(call.to_string()))?)
             }
+            Command::SocialChange { change } => value(self.social_change(change).await?),
+            Command::SocialChanges { limit } => value(self.social_changes(limit).await?),
+            Command::SocialStates => value(self.social_states().await?),
+            Command::SocialDays { day } => value(self.social_days(day).await?),
             Command::LedgerVerify => value(self.verify().await?),
             Command::Receipt { account, call } => match self.receipt(account, call).await? {
                 Receipted::Signed(signed) => value(signed),

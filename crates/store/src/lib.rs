@@ -21,6 +21,7 @@ mod postgres;
 mod price;
 pub mod receipt;
 mod report;
+mod social;
 mod sqlite;
 mod store;
 #[cfg(feature = "testing")]
@@ -41,5 +42,6 @@ pub use group::{Closing, Held};
 pub use ids::{AccountId, CallId, KeyId};
 pub use limits::{Change, LimitKind, LimitReached, Limits, NewLimits, Used, date, next_day, next_month};
 pub use report::{Breach, Gauges, Recovered, Report, Swept};
+pub use social::{SocialChange, SocialDay, SocialFull, SocialLimit, SocialTake};
 pub use store::{Opened, Receipted, Store};
 pub use world::{FillRandom, NowMs, Options, Place, World};

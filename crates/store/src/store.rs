@@ -12,6 +12,7 @@ use crate::ids::{AccountId, CallId, KeyId};
 use crate::limits::{Change, NewLimits};
 use crate::receipt::{self, PublicKeys, Signed};
 use crate::report::{Gauges, Recovered, Report, Swept};
+use crate::social::{SocialChange, SocialDay, SocialFull, SocialTake};
 use crate::world::{Options, Place, World};
 use crate::{postgres, sqlite};
 
@@ -218,6 +219,38 @@ impl Store {
     pub async fn rotate_receipt_key(&self) -> Result<PublicKeys, StoreError> {
         on_engine!(self, e => e.rotate_receipt_key().await)?;
         self.receipt_keys().await
+    }
+
+    // Social data.
+
+    /// Pauses or resumes a cell: a row with time, actor and reason.
+    pub async fn social_change(&self, change: SocialChange) -> Result<(), StoreError> {
+        on_engine!(self, e => e.social_change(change).await)
+    }
+
+    /// The log of pauses, newest first.
+    pub async fn social_changes(&self, limit: u32) -> Result<Vec<SocialChange>, StoreError> {
+        on_engine!(self, e => e.social_changes(limit).await)
+    }
+
+    /// The newest change of each cell that was ever paused.
+    pub async fn social_states(&self) -> Result<Vec<SocialChange>, StoreError> {
+        on_engine!(self, e => e.social_states().await)
+    }
+
+    /// Takes a call's part of a day's capacity, or says which limit was met. Exact over all replicas.
+    pub async fn social_take(&self, take: SocialTake) -> Result<Result<(), SocialFull>, StoreError> {
+        on_engine!(self, e => e.social_take(take).await)
+    }
+
+    /// Gives back the cost of a call that turned out to be free; the call stays counted.
+    pub async fn social_give_back(&self, take: SocialTake) -> Result<(), StoreError> {
+        on_engine!(self, e => e.social_give_back(take).await)
+    }
+
+    /// What was used of a day: all platforms together under an empty name, then each.
+    pub async fn social_days(&self, day: i64) -> Result<Vec<SocialDay>, StoreError> {
+        on_engine!(self, e => e.social_days(day).await)
     }
 
     // Housekeeping.

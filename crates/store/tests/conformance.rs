@@ -42,6 +42,8 @@ suite!(
     the_sweep_resolves_holds_past_their_time,
     the_usage_log_is_paged_newest_first,
     accounts_and_keys,
+    social_pauses_are_rows,
+    a_social_day_is_exact,
     a_restart_keeps_everything,
     trial_credit_expires,
     expiry_never_takes_what_is_held,

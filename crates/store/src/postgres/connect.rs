@@ -16,6 +16,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/replicas.sql"),
     include_str!("migrations/accounts.sql"),
     include_str!("migrations/receipts.sql"),
+    include_str!("migrations/social.sql"),
 ];
 /// The functions as this version has them. Once released, a change of them needs a migration (an empty one will do), so that
 /// a replica of the version before does not start again and put its own back.

@@ -13,6 +13,7 @@ mod receipts;
 mod records;
 mod recover;
 mod rows;
+mod social;
 mod tls;
 mod trust;
 mod watch;

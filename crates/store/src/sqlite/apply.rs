@@ -122,6 +122,7 @@ impl<'a> Apply<'a> {
             Op::Close(close) => self.close(close)?,
             Op::Refusal(refusal) => self.refusal(refusal)?,
             Op::Account(account, _) => return Ok(Outcome::Done(self.account(account)?)),
+            Op::Social(social, _) => return Ok(Outcome::Done(self.social(social)?)),
             Op::Key(key, _) => return Ok(Outcome::Done(self.key(key)?)),
             Op::Revoke(id, at, _) => {
                 let sql = "UPDATE key SET revoked_at = ?2, changed_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";

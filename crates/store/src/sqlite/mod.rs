@@ -16,6 +16,7 @@ mod receipts;
 mod records;
 mod recover;
 mod refused;
+mod social;
 mod trial;
 mod writer;
 
@@ -42,6 +43,7 @@ use read::Readers;
 pub(crate) struct Engine {
     shared: Arc<Shared>,
     readers: Readers,
+    social: social::Days,
     writer: Mutex<Option<JoinHandle<()>>>,
     ids: Maker,
     options: Options,

@@ -22,8 +22,12 @@ use crate::world::{Options, Place, World};
 
 const FILE: &str = "tollgate.db";
 /// Migrations in order; the schema version is how many have run. Never change one that was released.
-const MIGRATIONS: &[&str] =
-    &[include_str!("schema.sql"), include_str!("migrations/accounts.sql"), include_str!("migrations/receipts.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema.sql"),
+    include_str!("migrations/accounts.sql"),
+    include_str!("migrations/receipts.sql"),
+    include_str!("migrations/social.sql"),
+];
 
 impl Engine {
     pub async fn open(place: &Place, options: Options, world: World) -> Result<(Arc<Self>, Recovered), StoreError> {
@@ -62,6 +66,7 @@ impl Engine {
         let engine = Arc::new(Self {
             shared,
             readers: Readers::new(path),
+            social: super::social::Days::default(),
             writer: Mutex::new(Some(thread)),
             ids: Maker::new(world.clone()),
             options,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tollgate_catalog::Price;
 
+use super::social::SocialOp;
 use crate::account::{Account, Credit, Key};
 use crate::call::{Ending, Idem, StoredReply, UsageFacts};
 use crate::error::StoreError;
@@ -32,6 +33,7 @@ pub(super) enum Op {
     Recount(AccountId, KeyId, Spent),
     Credit(Box<CreditOp>, Reply<CreditDone>),
     ReceiptKey(Box<KeyRecord>, Reply<()>),
+    Social(Box<SocialOp>, Reply<()>),
     ForgetIdem {
         before: i64,
         reply: Reply<u64>,

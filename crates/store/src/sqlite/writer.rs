@@ -283,6 +283,7 @@ fn answer(op: Op, outcome: Outcome) {
             | Op::Key(_, reply)
             | Op::Revoke(_, _, reply)
             | Op::Limits(_, _, _, reply)
+            | Op::Social(_, reply)
             | Op::ReceiptKey(_, reply),
             outcome,
         ) => {

@@ -1,7 +1,10 @@
 //! The suite that every engine passes. Each case gets an empty house and leaves one in which all money adds up.
 
 mod receipts;
+mod social;
 mod terms;
+
+pub use social::{a_social_day_is_exact, social_pauses_are_rows};
 
 use std::sync::Arc;
 

@@ -1,0 +1,158 @@
+//! Social data on the embedded engine. One process owns the file, so a day's capacity is decided in memory and written
+//! behind, like holds; pauses wait for their commit.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Mutex;
+
+use rusqlite::{OptionalExtension, params};
+
+use super::apply::Apply;
+use super::ops::Op;
+use super::{Engine, lock};
+use crate::error::StoreError;
+use crate::social::{SocialChange, SocialDay, SocialFull, SocialTake};
+
+/// What the writer is asked to write.
+pub(super) enum SocialOp {
+    Change(SocialChange),
+    /// The counters as they are now.
+    Day(SocialDay),
+}
+
+/// The counters of the days that were used since the start.
+#[derive(Default)]
+pub(super) struct Days(Mutex<HashMap<(i64, String), SocialDay>>);
+
+/// Days kept in memory: a clock that jumps back finds its counters in the file.
+const KEPT: usize = 256;
+
+impl Engine {
+    pub async fn social_change(&self, change: SocialChange) -> Result<(), StoreError> {
+        self.ask(|reply| Op::Social(Box::new(SocialOp::Change(change)), reply)).await
+    }
+
+    pub async fn social_changes(&self, limit: u32) -> Result<Vec<SocialChange>, StoreError> {
+        let sql = "SELECT model, paused, at, actor, reason FROM social_change ORDER BY seq DESC LIMIT ?1";
+        self.social_rows(sql, i64::from(limit)).await
+    }
+
+    pub async fn social_states(&self) -> Result<Vec<SocialChange>, StoreError> {
+        let sql = "SELECT model, paused, at, actor, reason FROM social_change \
+                   WHERE seq IN (SELECT max(seq) FROM social_change WHERE seq > ?1 GROUP BY model) ORDER BY model";
+        self.social_rows(sql, 0).await
+    }
+
+    async fn social_rows(&self, sql: &'static str, number: i64) -> Result<Vec<SocialChange>, StoreError> {
+        let change = |r: &rusqlite::Row<'_>| {
+            Ok(SocialChange { model: r.get(0)?, paused: r.get(1)?, at: r.get(2)?, actor: r.get(3)?, reason: r.get(4)? })
+        };
+        self.readers
+            .read(move |c| {
+                let mut statement = c.prepare_cached(sql)?;
+                let rows = statement.query_map(params![number], change)?;
+                Ok(rows.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+
+    pub async fn social_take(&self, take: SocialTake) -> Result<Result<(), SocialFull>, StoreError> {
+        for platform in ["", &take.platform] {
+            self.load_day(take.day, platform).await?;
+        }
+        let mut days = lock(&self.social.0);
+        let keys = [(take.day, String::new()), (take.day, take.platform.clone())];
+        let [all, own] = keys.each_ref().map(|key| days.get(key).cloned().unwrap_or_default());
+        if let Err(full) = take.fits(&all, &own) {
+            return Ok(Err(full));
+        }
+        for key in keys {
+            if let Some(day) = days.get_mut(&key) {
+                day.calls += 1;
+                day.cost += take.cost;
+                self.write_day(day.clone());
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// The cost of a call that turned out to be free; the call stays counted.
+    pub async fn social_give_back(&self, take: SocialTake) -> Result<(), StoreError> {
+        let mut days = lock(&self.social.0);
+        for key in [(take.day, String::new()), (take.day, take.platform)] {
+            if let Some(day) = days.get_mut(&key) {
+                day.cost = (day.cost - take.cost).max(0);
+                self.write_day(day.clone());
+            }
+        }
+        Ok(())
+    }
+
+    pub async fn social_days(&self, day: i64) -> Result<Vec<SocialDay>, StoreError> {
+        let sql = "SELECT day, platform, calls, cost FROM social_day WHERE day = ?1 ORDER BY platform";
+        let mut found: Vec<SocialDay> = self
+            .readers
+            .read(move |c| {
+                let mut statement = c.prepare_cached(sql)?;
+                let rows = statement.query_map(params![day], row)?;
+                Ok(rows.collect::<rusqlite::Result<_>>()?)
+            })
+            .await?;
+        // The file is a few milliseconds behind.
+        for live in lock(&self.social.0).values().filter(|live| live.day == day) {
+            match found.iter_mut().find(|one| one.platform == live.platform) {
+                Some(one) => one.clone_from(live),
+                None => found.push(live.clone()),
+            }
+        }
+        found.retain(|one| one.calls > 0);
+        found.sort_by(|a, b| a.platform.cmp(&b.platform));
+        Ok(found)
+    }
+
+    async fn load_day(&self, day: i64, platform: &str) -> Result<(), StoreError> {
+        let key = (day, platform.to_owned());
+        if lock(&self.social.0).contains_key(&key) {
+            return Ok(());
+        }
+        let name = platform.to_owned();
+        let sql = "SELECT day, platform, calls, cost FROM social_day WHERE day = ?1 AND platform = ?2";
+        let found = self.readers.read(move |c| Ok(c.query_row(sql, params![day, name], row).optional()?)).await?;
+        let mut days = lock(&self.social.0);
+        if days.len() >= KEPT {
+            // What is forgotten was queued before; it is written long before its day can come again.
+            days.retain(|(kept, _), _| (*kept - day).abs() <= 1);
+        }
+        if let Entry::Vacant(vacant) = days.entry(key) {
+            vacant.insert(found.unwrap_or(SocialDay { day, platform: platform.to_owned(), ..SocialDay::default() }));
+        }
+        Ok(())
+    }
+
+    fn write_day(&self, day: SocialDay) {
+        let mut books = lock(&self.shared.books);
+        books.push(Op::Social(Box::new(SocialOp::Day(day)), None));
+        self.shared.ring(books);
+    }
+}
+
+fn row(r: &rusqlite::Row<'_>) -> rusqlite::Result<SocialDay> {
+    Ok(SocialDay { day: r.get(0)?, platform: r.get(1)?, calls: r.get(2)?, cost: r.get(3)? })
+}
+
+impl Apply<'_> {
+    pub(super) fn social(&mut self, op: &SocialOp) -> rusqlite::Result<Result<(), StoreError>> {
+        match op {
+            SocialOp::Change(c) => {
+                let sql = "INSERT INTO social_change (model, paused, at, actor, reason) VALUES (?1, ?2, ?3, ?4, ?5)";
+                self.statement(sql)?.execute(params![c.model, c.paused, c.at, c.actor, c.reason])?;
+            }
+            SocialOp::Day(d) => {
+                let sql = "INSERT INTO social_day (day, platform, calls, cost) VALUES (?1, ?2, ?3, ?4) \
+                           ON CONFLICT (day, platform) DO UPDATE SET calls = excluded.calls, cost = excluded.cost";
+                self.statement(sql)?.execute(params![d.day, d.platform, d.calls, d.cost])?;
+            }
+        }
+        Ok(Ok(()))
+    }
+}
