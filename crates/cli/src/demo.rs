@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate_catalog::Money;
+use tollgate_catalog::social::SHIPPED;
 use tollgate_gateway::settings::Source;
 use tollgate_gateway::start::start;
 use tollgate_sim::{Sim, SimSettings};
@@ -26,6 +27,10 @@ kind = \"openai\"
 base_url = \"http://127.0.0.1:9099/v1\"
 # Some of its models report no usage on purpose.
 estimated_percent = 0
+
+[provider.tikhub]
+kind = \"tikhub\"
+base_url = \"http://127.0.0.1:9099/api/v1\"
 ";
 const ACCOUNT: &str = "demo";
 
@@ -76,7 +81,10 @@ fn temporary_folder() -> PathBuf {
 /// What is different at each start (addresses) is laid over it like the environment.
 fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Result<Source> {
     let file = data_dir.join("tollgate.toml");
-    for (path, text) in [(file.clone(), CONFIG), (data_dir.join("catalog").join("demo.toml"), CATALOG)] {
+    let catalog = data_dir.join("catalog");
+    let cells = SHIPPED.map(|(name, text)| (catalog.join("social").join(name), text));
+    let own = [(file.clone(), CONFIG), (catalog.join("demo.toml"), CATALOG)];
+    for (path, text) in own.into_iter().chain(cells) {
         if !path.exists() {
             let dir = path.parent().context("a folder")?;
             std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
@@ -87,6 +95,8 @@ fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Res
     let environment = Arc::make_mut(&mut source.environment);
     environment.insert("TOLLGATE__LISTEN".to_owned(), listen.to_string());
     environment.insert("TOLLGATE__PROVIDER__SIM__BASE_URL".to_owned(), sim_url.to_owned());
+    let social_url = sim_url.replace("/v1", "/api/v1");
+    environment.insert("TOLLGATE__PROVIDER__TIKHUB__BASE_URL".to_owned(), social_url);
     Ok(source)
 }
 

@@ -7,6 +7,7 @@ use crate::metrics::Metrics;
 use crate::pauses::Pauses;
 use crate::published::Published;
 use crate::settings::Settings;
+use crate::social::Desk;
 use crate::workers::settler::Abandoned;
 use crate::world::World;
 use arc_swap::ArcSwap;
@@ -48,6 +49,7 @@ pub struct App {
     pub metrics: Metrics,
     /// Pairs of provider and model that do not report usage.
     pub pauses: Pauses,
+    pub social: Desk,
     pub ids: ids::Maker,
     /// Work that outlives a request (reading a left stream to its end) is tracked here and awaited at the stop.
     pub tracker: TaskTracker,

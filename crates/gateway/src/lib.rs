@@ -13,6 +13,7 @@ mod published;
 pub mod refusal;
 pub mod server;
 pub mod settings;
+pub mod social;
 pub mod start;
 pub mod timed;
 pub mod workers;

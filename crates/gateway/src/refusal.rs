@@ -16,15 +16,17 @@ pub struct Refusal {
     pub param: Option<String>,
     /// Seconds; the table's own advice is used when it is absent.
     pub retry_after: Option<u32>,
+    /// Tells cases of one code apart, for programs.
+    pub reason: Option<&'static str>,
 }
 
 impl Refusal {
     pub fn new(code: Code, message: impl Into<String>) -> Refusal {
-        Refusal { code, message: message.into(), param: None, retry_after: None }
+        Refusal { code, message: message.into(), param: None, retry_after: None, reason: None }
     }
 
     pub fn about(code: Code, param: &str, message: impl Into<String>) -> Refusal {
-        Refusal { code, message: message.into(), param: Some(param.to_owned()), retry_after: None }
+        Refusal { code, message: message.into(), param: Some(param.to_owned()), retry_after: None, reason: None }
     }
 
     pub fn after(mut self, seconds: u32) -> Refusal {
@@ -32,9 +34,17 @@ impl Refusal {
         self
     }
 
+    pub fn because(mut self, reason: &'static str) -> Refusal {
+        self.reason = Some(reason);
+        self
+    }
+
     /// The reply in the caller's dialect. `request_id` is the call id where there is one.
     pub fn into_reply(self, dialect: Dialect, request_id: &str) -> Response {
-        let body = error::body(dialect, self.code, &self.message, self.param.as_deref(), request_id);
+        let body = match self.reason.filter(|_| dialect == Dialect::OpenAi) {
+            Some(reason) => error::body_with_reason(self.code, &self.message, self.param.as_deref(), reason),
+            None => error::body(dialect, self.code, &self.message, self.param.as_deref(), request_id),
+        };
         let mut reply = Response::new(Body::from(body));
         *reply.status_mut() =
             http::StatusCode::from_u16(self.code.status()).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
@@ -56,8 +66,13 @@ impl Refusal {
             Retry::After(seconds) => Some(seconds),
         };
         if let Some(seconds) = self.retry_after.or(advised) {
-            // Some SDKs sleep as long as they are told: never tell them more than a minute.
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds.min(60)));
+            // Some SDKs sleep as long as they are told: never tell them more than a minute. The day's capacity is the
+            // exception, and such a call is not worth repeating before.
+            let day = self.reason == Some("daily");
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(if day { seconds } else { seconds.min(60) }));
+            if day {
+                headers.insert("x-should-retry", HeaderValue::from_static("false"));
+            }
         }
         if self.code == Code::InvalidApiKey {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -68,13 +83,20 @@ impl Refusal {
 
 impl From<chat::Problem> for Refusal {
     fn from(problem: chat::Problem) -> Refusal {
-        Refusal { code: problem.code, message: problem.message, param: problem.param, retry_after: None }
+        Refusal { code: problem.code, message: problem.message, param: problem.param, retry_after: None, reason: None }
     }
 }
 
 impl From<tollgate_upstream::Fault> for Refusal {
     fn from(fault: tollgate_upstream::Fault) -> Refusal {
-        Refusal { code: fault.code, message: fault.message, param: fault.param, retry_after: fault.retry_after }
+        let busy = fault.code == Code::SocialDataCapacityReached;
+        Refusal {
+            code: fault.code,
+            message: fault.message,
+            param: fault.param,
+            retry_after: fault.retry_after,
+            reason: busy.then_some("busy"),
+        }
     }
 }
 

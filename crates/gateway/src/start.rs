@@ -9,6 +9,7 @@ use crate::pauses::Pauses;
 use crate::published::Published;
 use crate::server;
 use crate::settings::{Loaded, Settings, Source};
+use crate::social::Desk;
 use crate::workers::{reload, settler, upkeep};
 use crate::world::World;
 use arc_swap::ArcSwap;
@@ -109,6 +110,7 @@ pub(crate) fn build(
         serving: ArcSwap::from_pointee(serving),
         metrics: Metrics::default(),
         pauses: Pauses::default(),
+        social: Desk::default(),
         ids: maker,
         tracker: TaskTracker::new(),
         cut: CancellationToken::new(),

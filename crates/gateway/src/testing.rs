@@ -2,6 +2,7 @@
 
 use crate::app::{App, Serving};
 use crate::settings::{Limits, Settings};
+use crate::social::SocialSettings;
 use crate::world::World;
 use std::sync::Arc;
 use tollgate_store::{Options, Place, Store};
@@ -19,6 +20,7 @@ pub async fn bare_app() -> Arc<App> {
         catalog_dir: dir,
         database: "sqlite".to_owned(),
         trusted_proxies: Vec::new(),
+        social: SocialSettings::default(),
         limits: Limits::default(),
     };
     let serving =

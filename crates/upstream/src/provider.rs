@@ -98,6 +98,8 @@ pub struct Settings {
     /// … if they are at least so many.
     pub estimated_rows: u64,
     pub pause_time: Duration,
+    /// Requests that may begin on one route in any second; 0: no limit. Only kinds of social data look at it.
+    pub per_second: usize,
 }
 
 impl Default for Settings {
@@ -113,6 +115,7 @@ impl Default for Settings {
             estimated_percent: 1,
             estimated_rows: 10,
             pause_time: Duration::from_secs(10 * 60),
+            per_second: 0,
         }
     }
 }

@@ -122,6 +122,10 @@ async fn hold(call: &Call, idem: Option<Idem>) -> Result<Held, HoldRefused> {
 }
 
 async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: impl Work) -> Result<Response, Refusal> {
+    if let Err(refusal) = work.before(&call).await {
+        call.close(ending(&refusal, Ending::Refused), refusal.code.status(), refusal.code.code());
+        return Err(refusal);
+    }
     let cut = call.app.cut.clone();
     let begun = tokio::select! {
         biased;
@@ -131,7 +135,7 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
     let begun = match begun {
         Ok(begun) => begun,
         Err(refusal) => {
-            call.close(Ending::UpstreamFault, refusal.code.status(), refusal.code.code());
+            call.close(ending(&refusal, Ending::UpstreamFault), refusal.code.status(), refusal.code.code());
             return Err(refusal);
         }
     };
@@ -150,6 +154,11 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
             reply::stream(id, Events::new(call, *stream))
         }
     })
+}
+
+/// That there is nothing is an answer too.
+fn ending(refusal: &Refusal, otherwise: Ending) -> Ending {
+    if refusal.code == Code::SocialDataNoResult { Ending::Answered } else { otherwise }
 }
 
 fn why_refused(refused: &HoldRefused, now: Millis) -> Refusal {

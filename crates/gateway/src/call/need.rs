@@ -29,6 +29,10 @@ pub trait Priced: Send + Sync {
 pub trait Work: Priced + 'static {
     /// The meter that this work fills.
     fn meter(&self, model: &Model) -> Meter;
+    /// What else may refuse the call once its money is held and before anything is sent.
+    fn before(&self, _: &Call) -> impl Future<Output = Result<(), Refusal>> + Send {
+        async { Ok(()) }
+    }
     /// Sends the request along one route until the answer begins.
     fn attempt(
         &self,

@@ -8,6 +8,7 @@ pub mod models;
 pub mod openapi;
 mod reading;
 pub mod receipts;
+pub mod social;
 pub mod table;
 
 pub use table::router;

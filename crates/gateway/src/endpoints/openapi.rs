@@ -1,16 +1,20 @@
 //! `GET /openapi.json`: the description of this API.
 
 use super::table::{Access, PATHS};
+use crate::app::App;
+use axum::extract::State;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use tollgate_catalog::social::{Cell, Param, Social};
 use tollgate_wire::error::Code;
 
 /// Written from the table of paths and the table of errors, so that it cannot forget one.
-pub async fn page() -> Response {
-    super::reading::json(&document())
+pub async fn page(State(app): State<Arc<App>>) -> Response {
+    super::reading::json(&document(&app.serving.load().catalog.social))
 }
 
-pub fn document() -> Value {
+pub fn document(cells: &Social) -> Value {
     let mut paths = Map::new();
     for (method, path, access) in PATHS {
         let operation = operation(method, path, *access);
@@ -18,6 +22,9 @@ pub fn document() -> Value {
         if let Some(entry) = entry.as_object_mut() {
             entry.insert(method.to_ascii_lowercase(), operation);
         }
+    }
+    for cell in cells.cells() {
+        paths.insert(cell.path(), json!({ "get": social_operation(cell) }));
     }
     json!({
         "openapi": "3.1.0",
@@ -45,7 +52,7 @@ fn operation(method: &str, path: &str, access: Access) -> Value {
         if matches!(access, Access::Key | Access::Paid) {
             object.insert("security".to_owned(), json!([{ "key": [] }]));
         }
-        if access == Access::Paid {
+        if access == Access::Paid && method == "POST" {
             let schema = json!({ "$ref": "#/components/schemas/ChatRequest" });
             object.insert(
                 "requestBody".to_owned(),
@@ -54,6 +61,29 @@ fn operation(method: &str, path: &str, access: Access) -> Value {
         }
     }
     operation
+}
+
+/// A cell as a path of its own, so that clients made from this description know its parameters.
+fn social_operation(cell: &Cell) -> Value {
+    let parameter = |param: &Param| {
+        let mut schema = param.schema();
+        if let Some(object) = schema.as_object_mut() {
+            object.remove("description");
+        }
+        json!({
+            "name": param.name, "in": "query", "required": param.required && param.default.is_none(),
+            "description": param.description(), "schema": schema,
+        })
+    };
+    json!({
+        "operationId": cell.model.name.replace('-', "_"),
+        "summary": cell.summary(),
+        "tags": ["social", cell.platform],
+        "parameters": cell.params.iter().map(parameter).collect::<Vec<_>>(),
+        "x-require-one-of": cell.groups(),
+        "responses": replies("/v1/social/{platform}/{capability}", Access::Paid),
+        "security": [{ "key": [] }],
+    })
 }
 
 fn summary(path: &str) -> &'static str {
@@ -66,6 +96,8 @@ fn summary(path: &str) -> &'static str {
         "/v1/usage/{call_id}" => "One call with its price and charge",
         "/v1/usage/{call_id}/receipt" => "The signed receipt of a call that has ended",
         "/.well-known/tollgate-receipts" => "The public keys that verify receipts",
+        "/v1/social/{platform}/{capability}" => "Public data of a social platform",
+        "/api/social/catalog" => "The social data on sale: parameters, prices, status, health",
         "/healthz" => "The process runs",
         "/readyz" => "Paid calls can be taken",
         "/metrics" => "Prometheus text, for the operator",
@@ -77,6 +109,7 @@ fn parameters(path: &str) -> Value {
     let in_path =
         |name: &str| json!([{ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }]);
     match path {
+        "/v1/social/{platform}/{capability}" => json!([in_path("platform")[0], in_path("capability")[0]]),
         "/v1/models/{id}" => in_path("id"),
         "/v1/usage/{call_id}" | "/v1/usage/{call_id}/receipt" => in_path("call_id"),
         "/v1/usage" => json!([
@@ -101,6 +134,8 @@ fn replies(path: &str, access: Access) -> Value {
             "application/json": { "schema": { "type": "object" } },
             "text/event-stream": { "schema": { "type": "string" } },
         }),
+        "/v1/social/{platform}/{capability}" => schema("SocialResult"),
+        "/api/social/catalog" => schema("SocialCatalog"),
         "/v1/models" => schema("ModelList"),
         "/v1/models/{id}" => schema("Model"),
         "/v1/balance" => schema("Balance"),
@@ -140,8 +175,26 @@ fn schemas() -> Value {
     json!({
         "Error": { "type": "object", "required": ["error"], "properties": { "error": {
             "type": "object", "required": ["message", "type", "param", "code"],
-            "properties": { "message": text, "type": text, "param": { "type": ["string", "null"] }, "code": { "enum": codes } },
+            "properties": {
+                "message": text, "type": text, "param": { "type": ["string", "null"] }, "code": { "enum": codes },
+                "reason": { "type": "string", "description": "Social data only: tells cases of one code apart" },
+            },
         } } },
+        "SocialResult": { "type": "object", "required": ["object", "platform", "capability", "data"], "properties": {
+            "object": { "const": "social.result" }, "platform": text, "capability": text,
+            "data": { "type": "object", "description": "The platform's own fields", "additionalProperties": true },
+            "next": { "type": "object", "description": "Parameters of the next page, ready to be sent", "additionalProperties": text },
+        } },
+        "SocialCatalog": { "type": "object", "required": ["cells"], "properties": { "cells": { "type": "array", "items": {
+            "type": "object", "required": ["platform", "capability", "model", "method", "path", "params", "price_usd", "unit", "status"],
+            "properties": {
+                "platform": text, "capability": text, "model": text, "method": { "const": "GET" }, "path": text,
+                "params": { "type": "array", "items": { "type": "object", "required": ["name", "type", "required", "description"] } },
+                "require_one_of": { "type": "array", "items": { "type": "array", "items": text } },
+                "price_usd": { "type": "number" }, "unit": { "const": "call" }, "status": { "enum": ["available", "paused"] },
+                "health": { "type": ["object", "null"] },
+            },
+        } } } },
         "ChatRequest": { "type": "object", "required": ["model", "messages"], "additionalProperties": true, "properties": {
             "model": { "type": "string", "minLength": 1 },
             "messages": { "type": "array", "minItems": 1, "items": {

@@ -1,6 +1,6 @@
 //! Every path of the gateway, grouped by who calls it. The first file to open.
 
-use super::{account, chat, health, models, openapi, receipts};
+use super::{account, chat, health, models, openapi, receipts, social};
 use crate::app::App;
 use crate::refusal::Refusal;
 use axum::extract::State;
@@ -29,6 +29,7 @@ pub enum Access {
 pub const PATHS: &[(&str, &str, Access)] = &[
     // applications
     ("POST", "/v1/chat/completions", Access::Paid),
+    ("GET", "/v1/social/{platform}/{capability}", Access::Paid),
     ("GET", "/v1/models", Access::Key),
     ("GET", "/v1/models/{id}", Access::Key),
     // account holders
@@ -37,6 +38,8 @@ pub const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/usage/{call_id}", Access::Key),
     ("GET", "/v1/usage/{call_id}/receipt", Access::Key),
     ("GET", "/.well-known/tollgate-receipts", Access::Public),
+    // anybody
+    ("GET", "/api/social/catalog", Access::Public),
     // machines around us
     ("GET", "/healthz", Access::Public),
     ("GET", "/readyz", Access::Public),
@@ -53,6 +56,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/usage/{call_id}", get(account::usage_of))
         .route("/v1/usage/{call_id}/receipt", get(receipts::receipt))
         .route("/.well-known/tollgate-receipts", get(receipts::keys))
+        .route("/api/social/catalog", get(social::catalog))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/openapi.json", get(openapi::page))
@@ -62,6 +66,7 @@ pub fn router(app: Arc<App>) -> Router {
     // A paid call names itself.
     Router::new()
         .route("/v1/chat/completions", post(chat::completions))
+        .route("/v1/social/{platform}/{capability}", get(social::fetch))
         .merge(free)
         .method_not_allowed_fallback(no_such_method)
         .with_state(app)

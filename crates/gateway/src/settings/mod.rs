@@ -3,8 +3,9 @@
 
 mod read;
 
-pub use read::{Loaded, Source, catalog_files};
+pub use read::{Loaded, Source, catalog_files, catalog_paths};
 
+use crate::social::SocialSettings;
 use ipnet::IpNet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ pub struct Settings {
     pub database: String,
     pub trusted_proxies: Vec<IpNet>,
     pub limits: Limits,
+    pub social: SocialSettings,
 }
 
 /// Longer than any provider's `first_byte_time` and `idle_time` should be.

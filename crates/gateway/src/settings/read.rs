@@ -5,6 +5,7 @@
 
 use super::{Limits, Settings};
 use crate::app::Serving;
+use crate::social::SocialSettings;
 use ipnet::IpNet;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -39,6 +40,9 @@ impl Source {
         form.finish();
         let names: Vec<&str> = providers.keys().map(String::as_str).collect();
         let catalog = self.catalog(&settings.catalog_dir, &names, &mistakes);
+        if let Some(catalog) = &catalog {
+            right_kinds(catalog, &providers, &mistakes);
+        }
         let providers =
             providers.into_iter().filter_map(|(name, provider)| Some((name, Arc::new(provider?)))).collect();
         let loaded = catalog.map(|catalog| Loaded { settings, serving: Serving { catalog, providers } });
@@ -89,6 +93,7 @@ impl Source {
             database,
             trusted_proxies: form.parsed_list::<IpNet>("trusted_proxies"),
             limits: Limits::default(),
+            social: SocialSettings::read(form),
         };
         let mut table = form.table("limits");
         let limits = limits(&mut table);
@@ -111,7 +116,7 @@ impl Source {
         let kind = form.choice("kind", &kinds);
         let base_url = form.text("base_url");
         let secret = self.secret(form);
-        let habits = habits(form);
+        let habits = habits(form, kind.is_some_and(|kind| kind.sells_social()));
         let base_url = match BaseUrl::parse(&base_url) {
             Ok(base_url) => base_url,
             Err(bad) if base_url.is_empty() => {
@@ -166,17 +171,47 @@ impl Source {
     }
 }
 
-/// Every `.toml` of the directory with its text, by name.
+/// Every `.toml` of the directory and of the folders in it with its text, by name.
 pub fn catalog_files(dir: &Path) -> std::io::Result<Vec<(String, String)>> {
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(dir)? {
-        let path = entry?.path();
+    for path in catalog_paths(dir)? {
         if path.extension().is_some_and(|ending| ending == "toml") {
             files.push((path.display().to_string(), std::fs::read_to_string(&path)?));
         }
     }
     files.sort();
     Ok(files)
+}
+
+/// What lies in the directory and in the folders in it.
+pub fn catalog_paths(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            for inner in std::fs::read_dir(&path)? {
+                paths.push(inner?.path());
+            }
+        } else {
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
+
+/// A model cannot be asked of a source of social data, nor a cell of anything else.
+fn right_kinds(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>, mistakes: &Mistakes) {
+    let cells = catalog.social.cells().map(|cell| (&cell.model, true));
+    for (model, social) in catalog.models.values().map(|model| (model, false)).chain(cells) {
+        for route in &model.routes {
+            let Some(Some(provider)) = providers.get(&route.provider) else { continue };
+            if provider.kind.sells_social() != social {
+                let what = if social { "sells no social data" } else { "sells social data and no models" };
+                let reason = format!("{:?} is of kind {:?}, which {what}", provider.name, provider.kind.kind());
+                mistakes.push(route.place.mistake("route.provider", reason));
+            }
+        }
+    }
 }
 
 fn limits(form: &mut Form<'_>) -> Limits {
@@ -198,7 +233,10 @@ fn limits(form: &mut Form<'_>) -> Limits {
     }
 }
 
-fn habits(form: &mut Form<'_>) -> Habits {
+/// What suppliers of social data allow on one route.
+const SOCIAL_RATE: usize = 10;
+
+fn habits(form: &mut Form<'_>, social: bool) -> Habits {
     let default = Habits::default();
     let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
     Habits {
@@ -212,6 +250,7 @@ fn habits(form: &mut Form<'_>) -> Habits {
         estimated_percent: form.int_or("estimated_percent", default.estimated_percent, 0..=100),
         estimated_rows: form.int_or("estimated_rows", default.estimated_rows, 1..=1_000_000),
         pause_time: form.duration_or("pause_time", default.pause_time),
+        per_second: form.int_or("requests_per_second", if social { SOCIAL_RATE } else { 0 }, 0..=100_000),
     }
 }
 

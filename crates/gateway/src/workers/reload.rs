@@ -2,7 +2,7 @@
 //! file leaves the old snapshot serving, raises `tollgate_catalog_stale`, and says every mistake in the log.
 
 use crate::app::App;
-use crate::settings::Source;
+use crate::settings::{Source, catalog_paths};
 use notify::{RecursiveMode, Watcher as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,8 +53,7 @@ pub async fn watch(app: Arc<App>, source: Source) {
     if let Some(watcher) = watcher.as_mut() {
         // The directory of the file, because editors replace files instead of writing into them.
         let dir = source.file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
-        for (path, mode) in
-            [(dir, RecursiveMode::NonRecursive), (&*app.settings.catalog_dir, RecursiveMode::NonRecursive)]
+        for (path, mode) in [(dir, RecursiveMode::NonRecursive), (&*app.settings.catalog_dir, RecursiveMode::Recursive)]
         {
             if let Err(error) = watcher.watch(path, mode) {
                 tracing::warn!(%error, path = %path.display(), "not watched; use SIGHUP");
@@ -82,9 +81,7 @@ pub async fn watch(app: Arc<App>, source: Source) {
 
 fn fingerprint(source: &Source, app: &App) -> Vec<(std::path::PathBuf, Option<std::time::SystemTime>, u64)> {
     let mut files = vec![source.file.clone()];
-    if let Ok(entries) = std::fs::read_dir(&app.settings.catalog_dir) {
-        files.extend(entries.filter_map(|entry| Some(entry.ok()?.path())));
-    }
+    files.extend(catalog_paths(&app.settings.catalog_dir).unwrap_or_default());
     files.sort();
     let stamp = |path: std::path::PathBuf| {
         let meta = std::fs::metadata(&path).ok();

@@ -10,6 +10,8 @@ use tollgate_store::StoreError;
 const KEYS: Duration = Duration::from_secs(1);
 const BEAT: Duration = Duration::from_secs(5);
 const SWEEP: Duration = Duration::from_secs(10);
+/// A cell paused by an operator or another replica.
+const SOCIAL: Duration = Duration::from_secs(1);
 /// The whole ledger is recomputed; what it finds is the metric `ledger_drift`.
 const AUDIT: Duration = Duration::from_secs(3_600);
 
@@ -19,6 +21,7 @@ pub fn upkeep(app: &Arc<App>) {
     start(app, BEAT, Round::Beat);
     start(app, SWEEP, Round::Sweep);
     start(app, AUDIT, Round::Audit);
+    start(app, SOCIAL, Round::Social);
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +30,7 @@ enum Round {
     Beat,
     Sweep,
     Audit,
+    Social,
 }
 
 fn start(app: &Arc<App>, pause: Duration, round: Round) {
@@ -53,6 +57,7 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             app.keys.refresh(&app.store, now).await?;
             app.published.refresh(&app.store).await.map(drop)
         }
+        Round::Social => app.refresh_social().await,
         Round::Beat => app.store.beat().await,
         Round::Sweep => {
             let swept = app.store.sweep(app.world.steady_ms()).await?;

@@ -144,10 +144,13 @@ impl House {
             "listen = \"127.0.0.1:0\"\ndatabase = \"{}\"\n{}\n\
              [provider.sim]\nkind = \"openai\"\nbase_url = \"{url}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n{more}\n\
              [provider.stubborn]\nkind = \"openai\"\nbase_url = \"{url}\"\nbill_on_cancel = true\n\
-             [provider.nobody]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\n",
+             [provider.nobody]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
+             [provider.tikhub]\nkind = \"tikhub\"\nbase_url = \"{social}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n\
+             requests_per_second = 0\n",
             plan.database,
             plan.config,
             url = sim.base_url(),
+            social = sim.social_url(),
             patience = plan.patience,
             more = plan.sim,
         );

@@ -24,6 +24,7 @@ mod v1 {
     mod overdraft;
     mod paused_routes;
     mod receipts;
+    mod social;
     mod spending;
     mod tiers;
     mod usage;

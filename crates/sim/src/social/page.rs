@@ -50,15 +50,16 @@ fn page_of(ask: &Ask) -> u64 {
 
 fn data(ask: &Ask, choice: &Choice, page: u64, pages: u64, empty: bool) -> Value {
     let route = ask.route;
+    let inside = choice.play == Play::ErrorInside;
     if route.items == [""] {
-        return if empty { json!([]) } else { json!([{"id": ID, "word": "咖啡"}, {"id": ID + 1, "word": "tea"}]) };
+        let word = |number: u64| json!({"id": ID + number, "word": "咖啡"});
+        return if empty || inside { json!([]) } else { json!([word(0), word(1)]) };
     }
     if route.items.is_empty() && empty {
         return json!({});
     }
     let mut data =
         json!({"cookie": "sim-session=secret", "debug_id": "sim-debug", "platform_field": {"big": ID, "rate": 1.5}});
-    let inside = choice.play == Play::ErrorInside;
     for (at, good) in &route.ok {
         let bad = match good.as_str() {
             "true" => json!(false),
@@ -76,7 +77,8 @@ fn data(ask: &Ask, choice: &Choice, page: u64, pages: u64, empty: bool) -> Value
             (false, false) => (0..ENTRIES).map(|n| entry(page * ENTRIES + n)).collect(),
         };
         // A shorter place may have been filled with what the longer one needs.
-        let taken = data.pointer(place).is_some_and(|there| !there.is_null()) && !empty;
+        let inside_a_list = empty && place.contains("/0");
+        let taken = inside_a_list || data.pointer(place).is_some_and(|there| !there.is_null()) && !empty;
         if !taken {
             set(&mut data, place, if at == 0 || route.single { value } else { json!([]) });
         }
@@ -121,6 +123,7 @@ fn paging(ask: &Ask, data: &mut Value, page: u64, pages: u64) {
         };
         match step.split_once('?') {
             _ if step == "+1" || step == "+count" => {}
+            _ if step == "*" && kind == Some("integer") => data["log"][name] = json!(STEP),
             _ if step == "*" => data["log"][name] = json!(format!("sid-{name}")),
             None => set(data, step, cursor),
             Some((at, query)) => {
@@ -149,7 +152,7 @@ fn set(data: &mut Value, pointer: &str, value: Value) {
                 None => return,
             },
             number if number.parse::<usize>().is_ok() => {
-                if !at.is_array() {
+                if at.as_array().is_none_or(Vec::is_empty) {
                     *at = json!([{}]);
                 }
                 &mut at[0]

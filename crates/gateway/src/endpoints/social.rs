@@ -1,0 +1,129 @@
+//! `GET /v1/social/{platform}/{capability}` and `GET /api/social/catalog`.
+//!
+//! The order of checks: key, pair, pause, top-up, parameters; then the till asks for the balance, and the work for the day's
+//! capacity. None of these refusals is charged or reaches the source.
+
+use super::reading;
+use crate::app::App;
+use crate::call::{self, Ask};
+use crate::caller::Caller;
+use crate::refusal::Refusal;
+use crate::social::Door;
+use crate::social::call::{SocialCall, Track};
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::response::Response;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tollgate_catalog::social::{Cell, Checked, Wrong};
+use tollgate_store::CallId;
+use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::social::{BadQuery, pairs};
+
+const ENDPOINT: &str = "/v1/social/{platform}/{capability}";
+
+pub async fn fetch(
+    State(app): State<Arc<App>>,
+    Path((platform, capability)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    request: Request,
+) -> Response {
+    let id = app.new_call_id();
+    let (parts, _) = request.into_parts();
+    let work = async {
+        let caller = reading::caller(&app, &parts).await?;
+        let query = query.as_deref().unwrap_or("");
+        run(&app, id, caller, &platform, &capability, |cell| check(cell, query)).await
+    };
+    match reading::guarded(work).await {
+        Ok(reply) => reply,
+        Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, &id.to_string()),
+    }
+}
+
+/// One call, wherever it comes from; `read` gives its parameters once it is known that they matter.
+pub async fn run(
+    app: &Arc<App>,
+    id: CallId,
+    caller: Arc<Caller>,
+    platform: &str,
+    capability: &str,
+    read: impl FnOnce(&Cell) -> Result<Checked, Refusal>,
+) -> Result<Response, Refusal> {
+    let serving = app.serving.load_full();
+    let cell = serving.catalog.social.cell(platform, capability).ok_or_else(|| {
+        let name = |text: &str| text.chars().take(64).collect::<String>();
+        let message =
+            format!("There is no `{}` of `{}` on sale; see GET /api/social/catalog.", name(capability), name(platform));
+        Refusal::new(Code::SocialEndpointNotFound, message)
+    })?;
+    let door = app.social.pauses.door(&cell.model.name, app.world.now_ms(), app.settings.social.probe_after);
+    if door == Door::Paused {
+        return Err(Refusal::new(
+            Code::SocialDataUnavailable,
+            format!("{} of {} is paused at the moment.", cell.capability.name(), cell.platform),
+        ));
+    }
+    if cell.model.requires_topup && !caller.account.topped_up {
+        return Err(Refusal::new(
+            Code::ModelRequiresTopup,
+            "Social data needs paid credit: top up the account once. Trial credit cannot be spent on it.",
+        ));
+    }
+    let checked = read(cell)?;
+    let track = Arc::new(Track::default());
+    let work = SocialCall { cell: cell.clone(), checked, track: track.clone() };
+    let outcome = call::run(app, caller, Ask { id, endpoint: ENDPOINT, work, idem: None }).await;
+    let traces = track.traces();
+    if let (Some(part), false) = (traces.part, traces.billed)
+        && let Err(error) = app.store.social_give_back(part).await
+    {
+        tracing::warn!(%error, "the cost of a free call stays counted");
+    }
+    if let Some(seen) = traces.seen {
+        app.learn_social(cell, seen, door == Door::Probe).await;
+    }
+    outcome
+}
+
+fn check(cell: &Cell, query: &str) -> Result<Checked, Refusal> {
+    let pairs = pairs(query).map_err(|bad| {
+        Refusal::new(
+            Code::InvalidParameter,
+            match bad {
+                BadQuery::Encoding => "The query string is not percent-encoded UTF-8.",
+                BadQuery::TooMany => "The query string has too many parameters.",
+            },
+        )
+        .because("encoding")
+    })?;
+    checked(cell, &pairs)
+}
+
+/// Parameters against their cell, with the refusal that the specification and the decisions name.
+pub fn checked<N: AsRef<str>, V: AsRef<str>>(cell: &Cell, pairs: &[(N, V)]) -> Result<Checked, Refusal> {
+    cell.check(pairs).map_err(|bad| {
+        let code = match bad.wrong {
+            Wrong::Unknown => Code::UnknownParameter,
+            Wrong::Missing | Wrong::NoneOfGroup => Code::MissingParameter,
+            _ => Code::InvalidParameter,
+        };
+        Refusal::about(code, &bad.param, bad.message).because(bad.wrong.reason())
+    })
+}
+
+pub async fn catalog(State(app): State<Arc<App>>) -> Response {
+    reading::json(&document(&app))
+}
+
+/// The public catalog: the authority on what is on sale and what is paused.
+pub fn document(app: &App) -> Value {
+    let now = app.world.now_ms();
+    let serving = app.serving.load();
+    let record = |cell: &Arc<Cell>| {
+        let mut record = cell.record(app.social.pauses.is_paused(&cell.model.name));
+        record["health"] = app.social.health.record(&cell.model.name, now);
+        record
+    };
+    let cells: Vec<Value> = serving.catalog.social.cells().map(record).collect();
+    json!({ "cells": cells })
+}

@@ -1,0 +1,163 @@
+//! How each cell is doing, from real traffic: the health shown in the catalog, and when a cell is to be paused by itself.
+
+use crate::world::Millis;
+use serde_json::{Value, json};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How a call that reached the source ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    Data,
+    NoResult,
+    /// The source or the way there failed.
+    Fault,
+    /// Our account, key or table is at fault.
+    Operator,
+}
+
+impl Seen {
+    pub fn works(self) -> bool {
+        matches!(self, Seen::Data | Seen::NoResult)
+    }
+}
+
+#[derive(Default)]
+pub struct Health {
+    cells: Mutex<HashMap<String, Cell>>,
+}
+
+#[derive(Default)]
+struct Cell {
+    /// Calls and how many of them worked, per hour; newest last.
+    hours: VecDeque<(Millis, u64, u64)>,
+    last_at: Millis,
+    operator_in_a_row: u32,
+    /// The calls of the last minutes, for the decision to pause.
+    recent: VecDeque<(Millis, bool)>,
+}
+
+const WINDOW_HOURS: Millis = 24;
+const HOUR: Millis = 3_600_000;
+/// So many of the operator's faults in a row pause a cell.
+const IN_A_ROW: u32 = 5;
+/// Or nine failures in ten over at least so many calls of the last ten minutes.
+const MANY: usize = 20;
+const RECENT: Millis = 600_000;
+const KEPT: usize = 1_000;
+
+impl Health {
+    fn cells(&self) -> MutexGuard<'_, HashMap<String, Cell>> {
+        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn add(&self, model: &str, seen: Seen, now: Millis) {
+        let mut cells = self.cells();
+        let cell = cells.entry(model.to_owned()).or_default();
+        let hour = now.div_euclid(HOUR);
+        if cell.hours.back().is_none_or(|(at, ..)| *at != hour) {
+            cell.hours.push_back((hour, 0, 0));
+        }
+        if let Some((_, calls, good)) = cell.hours.back_mut() {
+            *calls += 1;
+            *good += u64::from(seen.works());
+        }
+        // A clock that jumps makes hours that are out of order; none is kept beside more than a day of others.
+        while cell.hours.len() > WINDOW_HOURS as usize + 1 {
+            cell.hours.pop_front();
+        }
+        cell.last_at = now;
+        cell.operator_in_a_row = if seen == Seen::Operator { cell.operator_in_a_row + 1 } else { 0 };
+        cell.recent.push_back((now, seen.works()));
+        while cell.recent.len() > KEPT || cell.recent.front().is_some_and(|(at, _)| now - at > RECENT) {
+            cell.recent.pop_front();
+        }
+    }
+
+    /// Why a cell should be paused, if it should.
+    pub fn trouble(&self, model: &str, now: Millis) -> Option<String> {
+        let cells = self.cells();
+        let cell = cells.get(model)?;
+        if cell.operator_in_a_row >= IN_A_ROW {
+            return Some(format!("{IN_A_ROW} calls in a row were refused by the source for the operator's reasons"));
+        }
+        let recent = cell.recent.iter().filter(|(at, _)| now - at <= RECENT);
+        let (calls, bad) = recent.fold((0, 0), |(calls, bad), (_, good)| (calls + 1, bad + usize::from(!good)));
+        (calls >= MANY && bad * 10 >= calls * 9).then(|| format!("{bad} of {calls} calls failed within ten minutes"))
+    }
+
+    /// After a pause or a resumption old failures count no more.
+    pub fn start_over(&self, model: &str) {
+        if let Some(cell) = self.cells().get_mut(model) {
+            cell.operator_in_a_row = 0;
+            cell.recent.clear();
+        }
+    }
+
+    /// As the public catalog shows it; null without traffic.
+    pub fn record(&self, model: &str, now: Millis) -> Value {
+        let cells = self.cells();
+        let since = now.div_euclid(HOUR) - WINDOW_HOURS;
+        let Some(cell) = cells.get(model) else { return Value::Null };
+        let hours = cell.hours.iter().filter(|(hour, ..)| *hour > since);
+        let (calls, good) = hours.fold((0, 0), |(calls, good), (_, more, fine)| (calls + more, good + fine));
+        if calls == 0 {
+            return Value::Null;
+        }
+        // Per mille, so that no long fraction is shown.
+        let ratio = good * 1_000 / calls;
+        json!({
+            "window_hours": WINDOW_HOURS,
+            "sample_size": calls,
+            "success_ratio": ratio as f64 / 1_000.0,
+            "last_checked_at": cell.last_at / 1_000,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_due_after_five_operator_faults_in_a_row_or_nine_in_ten_failures() {
+        let health = Health::default();
+        for _ in 0..4 {
+            health.add("m", Seen::Operator, 0);
+        }
+        assert!(health.trouble("m", 0).is_none());
+        health.add("m", Seen::Data, 0);
+        health.add("m", Seen::Operator, 0);
+        assert!(health.trouble("m", 0).is_none(), "the row was broken");
+        for _ in 0..4 {
+            health.add("m", Seen::Operator, 0);
+        }
+        assert!(health.trouble("m", 0).is_some_and(|why| why.starts_with("5 calls in a row")));
+        health.start_over("m");
+        assert!(health.trouble("m", 0).is_none());
+
+        for n in 0..20 {
+            assert!(health.trouble("n", n).is_none(), "too few to tell");
+            health.add("n", if n < 2 { Seen::NoResult } else { Seen::Fault }, n);
+        }
+        assert_eq!(health.trouble("n", 20).as_deref(), Some("18 of 20 calls failed within ten minutes"));
+        assert!(health.trouble("n", RECENT + 30).is_none(), "that was long ago");
+    }
+
+    #[test]
+    fn health_is_of_the_last_day() {
+        let health = Health::default();
+        assert!(health.record("m", 0).is_null());
+        health.add("m", Seen::Fault, 0);
+        health.add("m", Seen::Data, 5 * HOUR);
+        health.add("m", Seen::NoResult, 6 * HOUR);
+        let record = health.record("m", 7 * HOUR);
+        assert_eq!((record["sample_size"].as_u64(), record["success_ratio"].as_f64()), (Some(3), Some(0.666)));
+        assert_eq!(
+            health.record("m", 25 * HOUR)["success_ratio"].as_f64(),
+            Some(1.0),
+            "the fault is more than a day old"
+        );
+        assert!(health.record("m", 60 * HOUR).is_null());
+    }
+}

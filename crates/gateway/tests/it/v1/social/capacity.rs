@@ -1,0 +1,118 @@
+//! The day's capacity, questions asked in vain, and the pace of a route.
+
+use super::{address, ask, cell, free, house, plain};
+use serde_json::Value;
+use tollgate_store::SocialDay;
+
+fn today(house: &crate::house::House) -> i64 {
+    house.running().app.world.now_ms().div_euclid(86_400_000)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_day_has_so_many_calls_and_no_more() {
+    let house = house("[social]\ndaily_calls = 30\n[social.platform.weibo]\ndaily_calls = 12\n").await;
+    let cells = [cell(&house, "weibo", "user"), cell(&house, "zhihu", "user")];
+    let mut calls = Vec::new();
+    for n in 0..60 {
+        let cell = cells[n % 2].clone();
+        calls.push(house.get(&address(&cell, &plain(&cell))).send());
+    }
+    let mut done = 0;
+    for reply in futures_util::future::join_all(calls).await {
+        let reply = reply.expect("a reply");
+        if reply.status() == 200 {
+            done += 1;
+            continue;
+        }
+        let seconds: u32 = reply.headers()["retry-after"].to_str().expect("text").parse().expect("seconds");
+        assert!((1..=86_400).contains(&seconds));
+        assert_eq!(reply.headers()["x-should-retry"], "false");
+        let (status, error, _) = free(&house, reply).await;
+        assert_eq!(
+            (status, error["code"].as_str(), error["reason"].as_str()),
+            (429, Some("social_data_capacity_reached"), Some("daily"))
+        );
+    }
+    assert_eq!(done, 30);
+    assert_eq!(house.sim.received().len(), 30, "nothing beyond was sent");
+    let days = house.running().app.store.social_days(today(&house)).await.expect("read");
+    assert_eq!(days.iter().map(|day| day.calls).collect::<Vec<_>>(), [30, 12, 18]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_day_has_so_much_cost_and_free_failures_do_not_count() {
+    let house = house("[social]\nretry_pause = \"0\"\ndaily_cost = 2_500\n").await;
+    let cell = cell(&house, "weibo", "user");
+    house.sim.social_order("", "error500");
+    for _ in 0..5 {
+        assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 502);
+    }
+    house.sim.social_order("", "");
+    for _ in 0..2 {
+        assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 200);
+    }
+    assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 429, "1,000 each: a third does not fit");
+    let days = house.running().app.store.social_days(today(&house)).await.expect("read");
+    assert_eq!(days[0], SocialDay { day: today(&house), platform: String::new(), calls: 7, cost: 2_000 });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_vain_question_is_not_sent_twice() {
+    let house = house("[social]\nno_results_per_hour = 3\n").await;
+    let cell = cell(&house, "weibo", "user");
+    let asked = |id: &str| vec![("uid".to_owned(), id.to_owned())];
+    for _ in 0..5 {
+        let reply = ask(&house, &cell, &asked("[[sim:empty]]")).await;
+        let (status, error, _) = free(&house, reply).await;
+        assert_eq!((status, error["code"].as_str()), (404, Some("social_data_no_result")));
+    }
+    assert_eq!(house.sim.received().len(), 1, "the source was asked once");
+    assert_eq!(ask(&house, &cell, &asked("7")).await.status(), 200, "another question is sent");
+    for n in 0..2 {
+        assert_eq!(ask(&house, &cell, &asked(&format!("[[sim:empty]]{n}"))).await.status(), 404);
+    }
+    let reply = ask(&house, &cell, &asked("8")).await;
+    let (status, error, _) = free(&house, reply).await;
+    assert_eq!(
+        (status, error["reason"].as_str()),
+        (429, Some("no_result_limit")),
+        "three answers without data cost the operator"
+    );
+    assert_eq!(ask(&house, &cell, &asked("[[sim:empty]]")).await.status(), 404, "what is known is still told");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_to_one_route_wait_for_their_turn() {
+    let plan = crate::house::Plan {
+        usd: "10",
+        config: "[social]\npatience = \"1500ms\"\n".to_owned(),
+        catalog: &super::CELLS,
+        ..Default::default()
+    };
+    let house = crate::house::House::with(plan).await;
+    // The house turns the limit off for speed; this provider has the default.
+    let file = house.dir.join("tollgate.toml");
+    let text = std::fs::read_to_string(&file).expect("read").replace("requests_per_second = 0\n", "");
+    std::fs::write(&file, text).expect("written");
+    tollgate_gateway::workers::reload::reload(&house.running().app, &house.source).await.expect("reloaded");
+    let cell = cell(&house, "weibo", "user");
+    let began = std::time::Instant::now();
+    let calls = (0..25).map(|_| house.get(&address(&cell, &plain(&cell))).send());
+    let statuses: Vec<u16> = futures_util::future::join_all(calls)
+        .await
+        .into_iter()
+        .map(|reply| reply.expect("a reply").status().as_u16())
+        .collect();
+    assert_eq!(
+        statuses.iter().filter(|status| **status == 200).count(),
+        20,
+        "ten at once, ten a second later: {statuses:?}"
+    );
+    assert_eq!(statuses.iter().filter(|status| **status == 429).count(), 5);
+    assert!(began.elapsed().as_millis() >= 1_000);
+    let times: Vec<i64> = house.sim.received().iter().map(|one| one.at_ms).collect();
+    assert!(times.windows(11).all(|window| window[10] - window[0] >= 900), "{times:?}");
+    let body: Value =
+        house.http.get(house.url("/api/social/catalog")).send().await.expect("a reply").json().await.expect("JSON");
+    assert_eq!(body["cells"].as_array().map(Vec::len), Some(101));
+}
