@@ -1,5 +1,9 @@
 //! What can be typed. The doc comments are the help texts.
 
+mod social;
+
+pub use social::{Social, SocialChange};
+
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -67,6 +71,11 @@ pub enum Command {
     Receipt {
         #[command(subcommand)]
         command: Receipt,
+    },
+    /// Social data: pause and resume cells, see how they are.
+    Social {
+        #[command(subcommand)]
+        command: Social,
     },
     /// Print a completion script for a shell.
     Completions { shell: clap_complete::Shell },

@@ -10,6 +10,7 @@ mod real;
 mod receipts;
 mod serve;
 mod show;
+mod social;
 
 use clap::{CommandFactory as _, Parser as _};
 use std::process::ExitCode;
@@ -49,6 +50,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Usage(usage) => books::usage(&cli.config, usage, &out).await,
         Command::Ledger { command: args::Ledger::Verify } => books::verify(&cli.config, &out).await,
         Command::Receipt { command } => receipts::receipt(&cli.config, command, &out).await,
+        Command::Social { command } => social::social(&cli.config, command, &out).await,
         Command::Completions { .. } => Ok(ExitCode::SUCCESS),
     }
 }

@@ -75,3 +75,46 @@ async fn a_demo_without_a_folder_takes_its_data_away_again() {
     stop(process, &line).await;
     assert_eq!(count(), 0, "the temporary folder is gone");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_demo_sells_social_data_and_operators_pause_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(dir.path().join("tmp")).expect("a folder");
+    let (process, line) = start(dir.path(), &["--data", "demo"]);
+    let fetch = async || {
+        let url = format!("{}/v1/social/zhihu/user?user_url_token=ada", text(&line["base_url"]));
+        let reply = reqwest::Client::new().get(url).bearer_auth(text(&line["key"])).send().await.expect("a reply");
+        reply.status().as_u16()
+    };
+    let becomes = async |wanted: u16| {
+        for _ in 0..100 {
+            if fetch().await == wanted {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        false
+    };
+    let cli = |arguments: &[&str]| -> Value {
+        let config = dir.path().join("demo/tollgate.toml");
+        let all = [&["--config", config.to_str().expect("text"), "--json", "social"], arguments].concat();
+        let done = tollgate(&all).output().expect("it runs");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        serde_json::from_slice(&done.stdout).expect("JSON")
+    };
+    assert_eq!(fetch().await, 200);
+    let paused = cli(&["pause", "zhihu", "--reason", "the source changed", "--actor", "ada"]);
+    assert_eq!(paused.as_array().map(Vec::len), Some(5), "all cells of the platform");
+    assert!(becomes(503).await, "the running server hears of it");
+    let listed = cli(&["list", "--paused"]);
+    assert_eq!((listed.as_array().map(Vec::len), &listed[0]["reason"]), (Some(5), &"the source changed".into()));
+    cli(&["resume", "zhihu/user", "--reason", "mended"]);
+    assert!(becomes(200).await);
+    let log = cli(&["log"]);
+    assert_eq!(
+        (&log[0]["model"], &log[0]["paused"], &log[1]["actor"]),
+        (&"social-zhihu-user".into(), &false.into(), &"ada".into())
+    );
+    assert_eq!(cli(&["list"]).as_array().map(Vec::len), Some(101));
+    stop(process, &line).await;
+}

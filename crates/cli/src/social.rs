@@ -1,0 +1,129 @@
+//! `social pause|resume|list|log|day`: what operators do with the cells of social data.
+
+use crate::args;
+use crate::books::ask;
+use crate::real;
+use crate::serve::listed;
+use crate::show::Output;
+use anyhow::bail;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tollgate_catalog::social::{Cell, Social};
+use tollgate_store::SocialChange;
+use tollgate_store::admin::Command;
+
+const LIST: &[(&str, &str)] = &[
+    ("platform", "platform"),
+    ("capability", "capability"),
+    ("price USD", "price_usd"),
+    ("cost micro-USD", "cost"),
+    ("status", "status"),
+    ("since", "since@"),
+    ("by", "actor"),
+    ("why", "reason"),
+];
+const LOG: &[(&str, &str)] =
+    &[("at", "at@"), ("cell", "model"), ("paused", "paused"), ("by", "actor"), ("why", "reason")];
+const DAYS: &[(&str, &str)] = &[("platform", "platform"), ("calls", "calls"), ("cost micro-USD", "cost")];
+
+pub async fn social(config: &Path, command: args::Social, out: &Output) -> anyhow::Result<ExitCode> {
+    match command {
+        args::Social::Pause(change) => put(config, change, true, out).await?,
+        args::Social::Resume(change) => put(config, change, false, out).await?,
+        args::Social::List { platform, paused } => {
+            let rows = list(config, platform.as_deref(), paused).await?;
+            out.table(&json!(rows), &rows, LIST);
+        }
+        args::Social::Log { limit } => {
+            let rows = ask(config, Command::SocialChanges { limit }).await?;
+            out.table(&rows, rows.as_array().map_or(&[], Vec::as_slice), LOG);
+        }
+        args::Social::Day { back } => {
+            let day = real::world().now_ms().div_euclid(86_400_000) - i64::from(back);
+            let mut rows = ask(config, Command::SocialDays { day }).await?;
+            for row in rows.as_array_mut().into_iter().flatten().filter(|row| row["platform"] == "") {
+                row["platform"] = json!("(all)");
+            }
+            out.table(&rows, rows.as_array().map_or(&[], Vec::as_slice), DAYS);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn put(config: &Path, change: args::SocialChange, paused: bool, out: &Output) -> anyhow::Result<()> {
+    let social = cells(config)?;
+    let mut chosen: Vec<Arc<Cell>> = Vec::new();
+    for name in &change.cells {
+        chosen.extend(named(&social, name)?);
+    }
+    let mut done = Vec::new();
+    for cell in chosen {
+        let row = SocialChange {
+            model: cell.model.name.clone(),
+            paused,
+            at: real::world().now_ms(),
+            actor: change.actor.clone(),
+            reason: change.reason.clone(),
+        };
+        ask(config, Command::SocialChange { change: row.clone() }).await?;
+        done.push(row);
+    }
+    let word = if paused { "paused" } else { "resumed" };
+    let names: Vec<&str> = done.iter().map(|row| row.model.as_str()).collect();
+    out.say(&done, || format!("{word}: {}", names.join(", ")));
+    Ok(())
+}
+
+fn cells(config: &Path) -> anyhow::Result<Social> {
+    let loaded = real::source(config).load().map_err(|mistakes| anyhow::anyhow!(listed(&mistakes)))?;
+    Ok(loaded.serving.catalog.social)
+}
+
+/// `douyin/search`, `social-douyin-search`, or `douyin` for all of it.
+pub fn named(social: &Social, name: &str) -> anyhow::Result<Vec<Arc<Cell>>> {
+    if let Some(cell) = social.by_model(name) {
+        return Ok(vec![cell.clone()]);
+    }
+    let found: Vec<Arc<Cell>> = match name.split_once('/') {
+        Some((platform, capability)) => social.cell(platform, capability).cloned().into_iter().collect(),
+        None => {
+            let own = social.platforms().iter().filter(|one| one.key == name || one.aliases.iter().any(|a| a == name));
+            own.flat_map(|platform| platform.cells.clone()).collect()
+        }
+    };
+    if found.is_empty() {
+        bail!("no cell is called {name:?}: name one as douyin/search, or a platform for all of its cells");
+    }
+    Ok(found)
+}
+
+async fn list(config: &Path, platform: Option<&str>, only_paused: bool) -> anyhow::Result<Vec<Value>> {
+    let social = cells(config)?;
+    let states = ask(config, Command::SocialStates).await?;
+    let states: Vec<SocialChange> = serde_json::from_value(states)?;
+    let states: HashMap<&str, &SocialChange> = states.iter().map(|state| (state.model.as_str(), state)).collect();
+    let mut rows = Vec::new();
+    for cell in social.cells().filter(|cell| platform.is_none_or(|only| cell.platform == only)) {
+        let state = states.get(cell.model.name.as_str());
+        let paused = state.is_some_and(|state| state.paused);
+        if only_paused && !paused {
+            continue;
+        }
+        let record = cell.record(paused);
+        rows.push(json!({
+            "platform": cell.platform,
+            "capability": cell.capability.name(),
+            "model": cell.model.name,
+            "price_usd": record["price_usd"],
+            "cost": cell.cost(),
+            "status": record["status"],
+            "since": state.map(|state| state.at),
+            "actor": state.map(|state| &state.actor),
+            "reason": state.map(|state| &state.reason),
+        }));
+    }
+    Ok(rows)
+}
