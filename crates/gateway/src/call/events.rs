@@ -24,8 +24,10 @@ use tollgate_upstream::{Alarm, Body as Upstream, Fault};
 use tollgate_wire::chat;
 use tollgate_wire::error::Code;
 
-/// A mark is written at the first output, then at most this often (money.md, kill -9 after send).
+/// A mark is written at the first output, then no later than this after the one before, if there was more output (money.md,
+/// kill -9 after send). Clocks are looked at in rounds: half of the time passes for sure, the other half may.
 const MARK_EVERY: Duration = Duration::from_secs(5);
+const ROUND: Duration = Duration::from_millis(2_500);
 const MARK_TOKENS: u64 = 4_096;
 /// After `[DONE]` the provider gets this long to end its reply properly, so that its connection can be used again.
 const LAST_WORD: Duration = Duration::from_millis(100);
@@ -52,8 +54,9 @@ pub struct Events {
     /// Something was sent since the timer last rang.
     sent: bool,
     ends_at: Instant,
-    /// Half of the heartbeat: silent for two rings' time at most.
     ring: Duration,
+    /// The last ring before which something was sent.
+    silent_since: Instant,
     marked_at: Option<Instant>,
     marked_tokens: u64,
     since_clocks: u32,
@@ -71,7 +74,7 @@ impl Events {
     pub fn new(call: Call, started: Started) -> Events {
         let limits = &call.app.settings.limits;
         let now = Instant::now();
-        let ring = limits.heartbeat / 2;
+        let ring = (limits.heartbeat / 2).min(ROUND);
         let ends_at = call.deadline;
         Events {
             ends_at,
@@ -88,6 +91,7 @@ impl Events {
             timer: Alarm::at(ends_at.min(now + ring)),
             sent: true,
             ring,
+            silent_since: now,
             marked_at: None,
             marked_tokens: 0,
             since_clocks: 0,
@@ -160,7 +164,8 @@ impl Events {
             return;
         }
         let counted = self.reader.counted_output();
-        let due = self.marked_at.is_none_or(|at| now - at >= MARK_EVERY) || counted >= self.marked_tokens + MARK_TOKENS;
+        let old = |at| now - at >= MARK_EVERY - ROUND && counted > self.marked_tokens;
+        let due = self.marked_at.is_none_or(old) || counted >= self.marked_tokens + MARK_TOKENS;
         if due {
             self.sync();
             self.call.mark();
@@ -290,7 +295,10 @@ impl Events {
                 return Poll::Ready(last);
             }
             self.timer.set((now + self.ring).min(self.ends_at));
-            if !std::mem::take(&mut self.sent) {
+            if std::mem::take(&mut self.sent) {
+                self.silent_since = now;
+            } else if now - self.silent_since >= self.call.app.settings.limits.heartbeat / 2 {
+                self.silent_since = now;
                 return Poll::Ready(Bytes::from_static(chat::HEARTBEAT));
             }
         }

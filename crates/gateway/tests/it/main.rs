@@ -18,6 +18,7 @@ mod v1 {
     mod chat_streams;
     mod every_path;
     mod extension;
+    mod holds;
     mod idempotency;
     mod keys;
     mod models;
