@@ -53,6 +53,8 @@ suite!(
     limits_of_an_account_and_in_total,
     an_extension_counts_on_the_day_it_is_made,
     a_clock_set_back_opens_no_day_again,
+    a_refund_gives_back_to_the_limit_for_all_time_only,
+    a_new_limit_is_in_force_with_the_next_call,
     limits_and_expiry_survive_a_restart,
     a_price_from_before_the_first_top_up_is_computed_again,
     many_at_once_keep_the_limit_of_the_day,

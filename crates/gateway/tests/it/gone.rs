@@ -129,3 +129,37 @@ async fn a_client_that_never_reads_is_let_go() {
     assert!(rows[0].charge.nano() > 0);
     drop(socket);
 }
+
+/// A provider that bills to the end is read on only for so long, and so much.
+#[tokio::test(flavor = "multi_thread")]
+async fn reading_on_has_limits_of_time_and_size() {
+    let defaults = tollgate_upstream::Settings::default();
+    assert_eq!((defaults.drain_time, defaults.drain_bytes), (Duration::from_secs(30), 1 << 20));
+    for (limit, text) in [
+        ("drain_time = \"300ms\"", "[[sim:hang_midstream after=3 tokens=9]]"),
+        ("drain_bytes = 4096", "[[sim:tokens=900 size=200 delay_ms=1]]"),
+    ] {
+        let house = House::new().await;
+        let file = house.dir.join("tollgate.toml");
+        let config = std::fs::read_to_string(&file).expect("read");
+        std::fs::write(&file, config.replace("bill_on_cancel = true", &format!("bill_on_cancel = true\n{limit}")))
+            .expect("written");
+        for _ in 0..600 {
+            if house.running().app.metrics.catalog_loads.get() > 0 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let mut body = streamed(text);
+        body["model"] = json!("billed-to-the-end");
+        let mut reply = house.post(&body).send().await.expect("a reply");
+        let call = call_id(&reply);
+        reply.chunk().await.expect("a chunk");
+        drop(reply);
+        let left = tokio::time::Instant::now();
+        let row = house.row(call).await;
+        assert!(left.elapsed() < Duration::from_secs(4), "{limit}: {:?}", left.elapsed());
+        assert_eq!((row.ending, row.reason.as_str()), (Ending::ClientLeft, "client_gone_read_on"), "{limit}");
+        assert!(row.estimated && row.charge.nano() > 0 && row.counters.output < 900, "{limit}: {:?}", row.counters);
+    }
+}

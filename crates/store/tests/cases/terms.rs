@@ -405,6 +405,44 @@ pub async fn a_clock_set_back_opens_no_day_again(h: House) {
     play.await.end().await;
 }
 
+pub async fn a_refund_gives_back_to_the_limit_for_all_time_only(h: House) {
+    let play = Play::begin(h).await.table(
+        "give  pay paid 1000  => ok
+         limit key total 100  => ok
+         limit key day 100    => ok
+         hold A 100           => ok
+         close A 100          => charged 100
+         refund A 60          => ok
+         hold B 1             => key day until 1 00:00
+         at 1 00:00
+         hold B 61            => key total
+         hold B 60            => ok
+         close B 60           => charged 60",
+    );
+    play.await.end().await;
+}
+
+/// Whichever replica was told of it.
+pub async fn a_new_limit_is_in_force_with_the_next_call(h: House) {
+    let c = h.customer(0, 1_000).await;
+    let call = h.held(&c, 10).await;
+    h.store.close(h.ending(&c, call, 10)).await.expect("closed");
+    let other = if h.place.url == "sqlite" { None } else { Some(House::open(&h.place.url).await) };
+    let told = other.as_ref().map_or(&h.store, |other| &other.store);
+    let day = |nano| NewLimits { day: Change::Set(Money::from_nano(nano)), ..NewLimits::default() };
+    told.limit_key(c.key, day(20)).await.expect("limited");
+    assert!(matches!(h.hold(h.wish(&c, 11)).await, Err(HoldRefused::Limit(_))));
+    told.limit_key(c.key, day(30)).await.expect("limited");
+    told.limit_account(c.account, day(15)).await.expect("limited");
+    assert!(matches!(h.hold(h.wish(&c, 11)).await, Err(HoldRefused::Limit(_))));
+    let call = h.held(&c, 5).await;
+    h.store.close(h.ending(&c, call, 5)).await.expect("closed");
+    if let Some(other) = other {
+        other.store.shut().await;
+    }
+    h.close().await;
+}
+
 pub async fn limits_and_expiry_survive_a_restart(h: House) {
     let play = Play::begin(h).await.table(
         "give  gift trial 40 for 1 => ok

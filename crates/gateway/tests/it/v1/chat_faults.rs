@@ -95,4 +95,5 @@ async fn a_provider_that_cannot_be_reached_gives_way_to_the_next_route() {
     assert_eq!(reply.status(), 200);
     let row = house.row(call_id(&reply)).await;
     assert_eq!((row.attempts, row.provider.as_deref()), (2, Some("sim")));
+    assert_eq!(row.charge.nano(), 1_000 + 12 * 2_000, "only the one that answered counts");
 }

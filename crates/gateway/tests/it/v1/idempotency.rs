@@ -2,6 +2,7 @@
 
 use crate::house::{House, call_id, chat, error_of, streamed};
 use std::time::Duration;
+use tollgate_store::Ending;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_key_and_body_is_one_call() {
@@ -50,4 +51,58 @@ async fn a_streamed_call_is_never_charged_twice() {
     assert_eq!((status, error["code"].as_str()), (409, Some("idempotency_conflict")));
     assert!(error["message"].as_str().is_some_and(|text| text.contains(&call.to_string())), "{error}");
     assert_eq!(house.sim.received().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_has_1_to_255_characters() {
+    let house = House::new().await;
+    for (length, status) in [(0, 400), (1, 200), (255, 200), (256, 400)] {
+        let reply = house.post(&chat("hello")).header("idempotency-key", "k".repeat(length)).send().await;
+        let reply = reply.expect("a reply");
+        assert_eq!(reply.status(), status, "{length} characters");
+        if status == 400 {
+            assert_eq!(error_of(reply).await.1["param"], "Idempotency-Key");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_belongs_to_the_account_and_not_to_the_api_key() {
+    let house = House::new().await;
+    let body = chat("once [[sim:tokens=3]]");
+    let first = house.post(&body).header("idempotency-key", "k4").send().await.expect("a reply");
+    let call = call_id(&first);
+    house.row(call).await;
+    let other = house.new_key(|_| {}).await;
+    let request = house.http.post(house.url("/v1/chat/completions")).bearer_auth(&other).json(&body);
+    let again = request.header("idempotency-key", "k4").send().await.expect("a reply");
+    assert_eq!((call_id(&again), &again.headers()["idempotency-replayed"]), (call, &"true".parse().expect("a value")));
+    assert_eq!(house.sim.received().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_that_is_too_large_to_keep_is_not_charged_twice_either() {
+    let house = House::new().await;
+    let ask = || house.post(&chat("[[sim:tokens=20 size=60000]]")).header("idempotency-key", "k5");
+    let first = ask().send().await.expect("a reply");
+    let call = call_id(&first);
+    let size = first.bytes().await.expect("a body").len();
+    assert!(size > 1 << 20, "otherwise this test shows nothing: {size}");
+    house.row(call).await;
+    let (status, error) = error_of(ask().send().await.expect("a reply")).await;
+    assert_eq!((status, error["code"].as_str()), (409, Some("idempotency_conflict")));
+    assert!(error["message"].as_str().is_some_and(|text| text.contains(&call.to_string())), "{error}");
+    assert_eq!(house.sim.received().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_failed_for_free_can_be_sent_again() {
+    let house = House::new().await;
+    let ask = || house.post(&chat("[[sim:error500]]")).header("idempotency-key", "k6");
+    let first = ask().send().await.expect("a reply");
+    let call = call_id(&first);
+    assert_eq!((first.status().as_u16(), house.row(call).await.ending), (502, Ending::UpstreamFault));
+    let again = ask().send().await.expect("a reply");
+    assert!(again.status() == 502 && call_id(&again) != call, "it ran once more");
+    assert_eq!(house.sim.received().len(), 2);
 }

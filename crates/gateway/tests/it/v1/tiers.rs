@@ -58,3 +58,35 @@ async fn any_parameter_of_the_request_can_choose_the_tier() {
         }
     }
 }
+
+/// Long prompts cost three times as much; which one is long, the provider's number says in the end.
+const LONG: &str = r#"
+[model."by-length"]
+context_window = 100000
+max_output_tokens = 1000
+price = { input = 1_000_000, output = 2_000_000 }
+route = [{ provider = "sim", upstream_model = "sim-plain" }]
+[[model."by-length".tier]]
+name = "long"
+when = [{ dim = "context_len", context_len_gt = 100 }]
+multiplier = 3
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_length_of_the_prompt_is_looked_at_again_with_the_providers_number() {
+    let house = House::with(Plan { catalog: LONG, ..Plan::default() }).await;
+    // About a hundred tokens by our count in each case, so that both tiers can still apply.
+    let words = "word ".repeat(80);
+    for (reported, tier, times) in [(99, None, 1), (100, None, 1), (101, Some("long"), 3)] {
+        let text = format!("{words} [[sim:cached prompt={reported} cached=0 written=0 tokens=2]]");
+        let body = json!({ "model": "by-length", "messages": [{ "role": "user", "content": text }], "max_tokens": 10 });
+        let reply = house.post(&body).send().await.expect("a reply");
+        assert_eq!(reply.status(), 200);
+        let row = house.row(call_id(&reply)).await;
+        assert_eq!(row.counters.input, reported);
+        let charge = times * (i64::try_from(reported).expect("fits") * 1_000 + 2 * 2_000);
+        assert_eq!((row.tier.as_deref(), row.charge.nano()), (tier, charge), "{reported}");
+        assert_eq!(row.hold.nano() % 3, 0, "held for the dearer tier");
+        assert!(row.hold.nano() >= 3 * (80 * 1_000 + 10 * 2_000), "held for the dearer tier: {}", row.hold);
+    }
+}

@@ -73,6 +73,7 @@ async fn bad_parameters_are_named() {
     let house = House::new().await;
     for (query, param, code) in [
         ("limit=0", "limit", "invalid_parameter"),
+        ("limit=501", "limit", "invalid_parameter"),
         ("limit=x", "limit", "invalid_parameter"),
         ("before=call_zzz", "before", "invalid_parameter"),
         ("offset=3", "offset", "unknown_parameter"),
@@ -80,6 +81,7 @@ async fn bad_parameters_are_named() {
         let (status, error) = error_of(house.get(&format!("/v1/usage?{query}")).send().await.expect("a reply")).await;
         assert_eq!((status, &error["param"], &error["code"]), (400, &json!(param), &json!(code)));
     }
+    assert_eq!(house.get("/v1/usage?limit=500").send().await.expect("a reply").status(), 200);
     let (status, _) = error_of(house.get("/v1/usage/nonsense").send().await.expect("a reply")).await;
     assert_eq!(status, 404);
 }
