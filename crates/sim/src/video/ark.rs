@@ -258,12 +258,11 @@ fn tokens(task: &Task) -> f64 {
 }
 
 fn list(call: &Call<'_>) -> Answer {
-    let all = call.book.list(VENDOR);
-    let wanted = |task: &&Task| call.asked("filter.model").is_none_or(|model| model == task.model);
-    let all: Vec<_> = all.iter().filter(wanted).collect();
-    let size = call.asked("page_size").and_then(|text| text.parse().ok()).unwrap_or(10);
-    let items: Vec<_> = all.iter().take(size).map(|task| show(call, task, &Phase::Running)).collect();
-    Answer::json(200, &json!({"items": items, "total": all.len()}))
+    let wanted = |task: &Task| call.asked("filter.model").is_none_or(|model| model == task.model);
+    let (skip, take) = call.page();
+    let (tasks, total) = call.book.list(VENDOR, wanted, skip, take);
+    let items: Vec<_> = tasks.iter().map(|task| show(call, task, &Phase::Running)).collect();
+    Answer::json(200, &json!({"items": items, "total": total}))
 }
 
 fn delete(call: &Call<'_>, id: &str) -> Answer {

@@ -136,6 +136,8 @@ pub(super) struct New {
 struct Inner {
     tasks: Vec<Task>,
     places: HashMap<String, usize>,
+    /// By the caller's own id.
+    externals: HashMap<(&'static str, String), usize>,
     tries: HashMap<String, u32>,
 }
 
@@ -169,6 +171,9 @@ impl Book {
             done: 0,
         };
         inner.places.insert(task.id.clone(), place);
+        if let Some(external) = &task.external {
+            inner.externals.entry((task.vendor, external.clone())).or_insert(place);
+        }
         inner.tasks.push(task.clone());
         task
     }
@@ -192,15 +197,23 @@ impl Book {
     }
 
     /// The task with the caller's own id.
-    pub(super) fn by_external(&self, vendor: &str, external: &str) -> Option<Task> {
+    pub(super) fn by_external(&self, vendor: &'static str, external: &str) -> Option<Task> {
         let inner = self.inner();
-        let found = inner.tasks.iter().find(|task| task.vendor == vendor && task.external.as_deref() == Some(external));
-        found.cloned()
+        let place = *inner.externals.get(&(vendor, external.to_string()))?;
+        inner.tasks.get(place).cloned()
     }
 
-    /// Newest first.
-    pub(super) fn list(&self, vendor: &str) -> Vec<Task> {
-        self.inner().tasks.iter().rev().filter(|task| task.vendor == vendor).cloned().collect()
+    /// One page, newest first, and how many there are in all.
+    pub(super) fn list(
+        &self,
+        vendor: &str,
+        keep: impl Fn(&Task) -> bool,
+        skip: usize,
+        take: usize,
+    ) -> (Vec<Task>, usize) {
+        let inner = self.inner();
+        let all = || inner.tasks.iter().rev().filter(|task| task.vendor == vendor && keep(task));
+        (all().skip(skip).take(take).cloned().collect(), all().count())
     }
 
     /// Cancels a task that still waits.

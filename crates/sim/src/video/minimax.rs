@@ -315,7 +315,8 @@ fn show(call: &Call<'_>, task: &Task, phase: &Phase) -> Value {
 }
 
 fn list2(call: &Call<'_>) -> Answer {
-    let all = call.book.list(V2);
-    let shown: Vec<_> = all.iter().take(100).map(|task| show(call, task, &Phase::Running)).collect();
-    Answer::json(200, &json!({"tasks": shown, "total": all.len()}))
+    let (skip, take) = call.page();
+    let (tasks, total) = call.book.list(V2, |_| true, skip, take);
+    let shown: Vec<_> = tasks.iter().map(|task| show(call, task, &Phase::Running)).collect();
+    Answer::json(200, &json!({"tasks": shown, "total": total}))
 }

@@ -151,10 +151,12 @@ fn show(task: &Task, phase: &Phase) -> Value {
 }
 
 fn list(call: &Call<'_>) -> Answer {
-    let all = call.book.list(VENDOR);
-    let limit = call.asked("limit").and_then(|text| text.parse().ok()).unwrap_or(20);
-    let shown: Vec<_> = all.iter().take(limit).map(|task| show(task, &Phase::Running)).collect();
-    Answer::json(200, &json!({"object": "list", "data": shown, "has_more": all.len() > limit}))
+    let (all, total) = call.book.list(VENDOR, |_| true, 0, usize::MAX);
+    let limit = call.asked("limit").and_then(|text| text.parse().ok()).unwrap_or(20).min(100);
+    let after = call.asked("after");
+    let skip = after.map_or(0, |id| all.iter().position(|task| task.id == id).map_or(total, |at| at + 1));
+    let shown: Vec<_> = all.iter().skip(skip).take(limit).map(|task| show(task, &Phase::Running)).collect();
+    Answer::json(200, &json!({"object": "list", "data": shown, "has_more": total > skip + limit}))
 }
 
 fn delete(call: &Call<'_>, id: &str) -> Answer {

@@ -100,6 +100,14 @@ impl Call<'_> {
         pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
+    /// `page_num` and `page_size` as how many to skip and to take.
+    pub fn page(&self) -> (usize, usize) {
+        let number =
+            |name: &str, otherwise: usize| self.asked(name).and_then(|text| text.parse().ok()).unwrap_or(otherwise);
+        let size = number("page_size", 10).min(500);
+        (number("page_num", 1).saturating_sub(1) * size, size)
+    }
+
     pub fn json(&self) -> Value {
         serde_json::from_slice(self.body).unwrap_or_default()
     }

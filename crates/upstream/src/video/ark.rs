@@ -1,9 +1,9 @@
 //! Ark (Volcengine and BytePlus): family B.
 
 use super::judge::{Said, Table, Verdict, judge};
-use super::read::{count, id, path_part};
+use super::read::{PAGE, count, id, next_page, path_part};
 use super::{
-    Api, Asking, Ending, Found, Habits, Handle, Job, Link, Outgoing, Reply, Report, Sought, Standing, Used, Video,
+    Api, Asking, Ending, Habits, Handle, Job, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used, Video,
     habits,
 };
 use crate::Fault;
@@ -82,31 +82,29 @@ impl Video for Ark {
         Ok(report)
     }
 
-    fn find(&self, asking: &Asking<'_>, sought: &Sought<'_>) -> Option<Outgoing> {
-        let path = format!("{PATH}?page_num=1&page_size=100&filter.model={}", path_part(sought.model)?);
+    fn find(&self, asking: &Asking<'_>, sought: &Sought<'_>, cursor: Option<&str>) -> Option<Outgoing> {
+        let page = path_part(cursor.unwrap_or("1"))?;
+        let path = format!("{PATH}?page_num={page}&page_size={PAGE}&filter.model={}", path_part(sought.model)?);
         asking.bearer(Method::GET, &path, None)
     }
 
-    fn found(&self, sought: &Sought<'_>, reply: &Reply) -> Result<Found, Fault> {
+    fn found(&self, sought: &Sought<'_>, cursor: Option<&str>, reply: &Reply) -> Result<Page, Fault> {
         let json = reply.json();
         let Some(items) = json["items"].as_array().filter(|_| reply.is_ok()) else {
             return Err(self.refused(sought.api, reply));
         };
+        let next = next_page(cursor, items, count(&json["total"]), sought.sent.0);
         // A caller's own identifier took the place of ours; then nothing tells the tasks apart for sure.
-        let ours = sought.body.get("safety_identifier").is_none();
-        if ours {
-            let found = items.iter().find(|item| item["safety_identifier"] == sought.external_id);
-            if let Some(id) = found.and_then(|item| id(&item["id"])) {
-                return Ok(Found::Exactly(id));
-            }
-            let all = count(&json["total"]).is_none_or(|total| total <= items.len() as u64);
-            return Ok(if all { Found::Nothing } else { Found::Perhaps(Vec::new()) });
+        if sought.body.get("safety_identifier").is_none() {
+            let ours = items.iter().find(|item| item["safety_identifier"] == sought.external_id);
+            return Ok(Page { ours: ours.and_then(|item| id(&item["id"])), alike: Vec::new(), next });
         }
-        let alike = |item: &&Value| {
+        let in_time = |item: &&Value| {
             let created = item["created_at"].as_i64().unwrap_or_default();
             (sought.sent.0..=sought.sent.1).contains(&created)
         };
-        Ok(Found::Perhaps(items.iter().filter(alike).filter_map(|item| id(&item["id"])).collect()))
+        let alike = items.iter().filter(in_time).filter_map(|item| id(&item["id"])).collect();
+        Ok(Page { ours: None, alike, next })
     }
 
     /// A waiting task is cancelled, a finished one forgotten; the provider refuses while it runs.

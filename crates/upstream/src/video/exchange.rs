@@ -10,6 +10,8 @@ use tokio::time::Instant;
 
 /// Longest answer about a task.
 const REPLY: usize = 1 << 20;
+/// Most pages of a provider's list that are read for one lost task.
+const PAGES: usize = 50;
 /// Longest reading of one.
 const READING: Duration = Duration::from_secs(60);
 
@@ -39,16 +41,30 @@ pub async fn file(client: &Client, video: &dyn Video, asking: &Asking<'_>, id: &
     video.filed(&reply)
 }
 
-/// Looks for a task whose creation was not answered; `None` where the provider has no way to.
+/// Looks for a task whose creation was not answered, page by page; `None` where the provider has no way to.
 pub async fn find(
     client: &Client,
     video: &dyn Video,
     asking: &Asking<'_>,
     sought: &Sought<'_>,
 ) -> Result<Option<Found>, Fault> {
-    let Some(request) = video.find(asking, sought) else { return Ok(None) };
-    let reply = exchange(client, asking, request).await?;
-    video.found(sought, &reply).map(Some)
+    let mut cursor: Option<String> = None;
+    let mut alike = Vec::new();
+    for _ in 0..PAGES {
+        let Some(request) = video.find(asking, sought, cursor.as_deref()) else { return Ok(None) };
+        let reply = exchange(client, asking, request).await?;
+        let mut page = video.found(sought, cursor.as_deref(), &reply)?;
+        if let Some(ours) = page.ours {
+            return Ok(Some(Found::Exactly(ours)));
+        }
+        alike.append(&mut page.alike);
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(Some(if alike.is_empty() { Found::Nothing } else { Found::Perhaps(alike) }));
+        }
+    }
+    // There was more than we read: that it was not seen does not mean that it is not there.
+    Ok(Some(Found::Perhaps(alike)))
 }
 
 /// Asks the provider to drop a task. `Ok(false)` where it cannot or will not.

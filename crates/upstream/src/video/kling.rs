@@ -5,7 +5,7 @@
 use super::judge::{Said, Table, Verdict, judge};
 use super::read::{id, path_part};
 use super::{
-    Api, Asking, Ending, Found, Habits, Handle, Job, Link, Outgoing, Reply, Report, Sought, Standing, Used, Video,
+    Api, Asking, Ending, Habits, Handle, Job, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used, Video,
     habits, jwt,
 };
 use crate::Fault;
@@ -121,7 +121,7 @@ impl Video for Kling {
     }
 
     /// The one provider that keeps our id and can be asked by it.
-    fn find(&self, asking: &Asking<'_>, sought: &Sought<'_>) -> Option<Outgoing> {
+    fn find(&self, asking: &Asking<'_>, sought: &Sought<'_>, _cursor: Option<&str>) -> Option<Outgoing> {
         let id = path_part(sought.external_id)?;
         let path = match sought.api {
             Api::Kling2 => format!("/tasks?external_task_ids={id}"),
@@ -130,17 +130,17 @@ impl Video for Kling {
         Kling::request(asking, Method::GET, &path, None)
     }
 
-    fn found(&self, sought: &Sought<'_>, reply: &Reply) -> Result<Found, Fault> {
+    fn found(&self, sought: &Sought<'_>, _cursor: Option<&str>, reply: &Reply) -> Result<Page, Fault> {
         let json = reply.json();
         if !succeeds(reply, &json) {
             let unknown = reply.status == 404 || json["code"] == 1201;
-            return if unknown { Ok(Found::Nothing) } else { Err(self.refused(sought.api, reply)) };
+            return if unknown { Ok(Page::default()) } else { Err(self.refused(sought.api, reply)) };
         }
-        let found = match sought.api {
+        let ours = match sought.api {
             Api::Kling2 => id(&json["data"][0]["id"]),
             _ => id(&json["data"]["task_id"]),
         };
-        Ok(found.map_or(Found::Nothing, Found::Exactly))
+        Ok(Page { ours, ..Page::default() })
     }
 
     fn refused(&self, _api: Api, reply: &Reply) -> Fault {

@@ -1,9 +1,9 @@
 //! MiniMax: family D, on two ways of one provider. v1 answers 200 to everything and needs a file step; v2 is plainer.
 
 use super::judge::{Said, Table, Verdict, judge};
-use super::read::{id, millis, path_part};
+use super::read::{PAGE, count, id, millis, next_page, path_part};
 use super::{
-    Api, Asking, Ending, Found, Habits, Handle, Job, Link, Outgoing, Reply, Report, Sought, Standing, Used, Video,
+    Api, Asking, Ending, Habits, Handle, Job, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used, Video,
     habits,
 };
 use crate::Fault;
@@ -102,13 +102,14 @@ impl Video for MiniMax {
         Ok(link("download_url").or_else(|| link("backup_download_url")))
     }
 
-    fn find(&self, asking: &Asking<'_>, sought: &Sought<'_>) -> Option<Outgoing> {
-        let path = "/v2/query/video_generation?page_num=1&page_size=100";
-        (sought.api == Api::MiniMaxV2).then(|| asking.bearer(Method::GET, path, None))?
+    fn find(&self, asking: &Asking<'_>, sought: &Sought<'_>, cursor: Option<&str>) -> Option<Outgoing> {
+        let page = path_part(cursor.unwrap_or("1"))?;
+        let path = format!("/v2/query/video_generation?page_num={page}&page_size={PAGE}");
+        if sought.api == Api::MiniMaxV2 { asking.bearer(Method::GET, &path, None) } else { None }
     }
 
     /// The list has no id of ours: what was asked for and when must do.
-    fn found(&self, sought: &Sought<'_>, reply: &Reply) -> Result<Found, Fault> {
+    fn found(&self, sought: &Sought<'_>, cursor: Option<&str>, reply: &Reply) -> Result<Page, Fault> {
         let json = reply.json();
         let list = ["tasks", "items", "data"].iter().find_map(|name| json[*name].as_array());
         let Some(list) = list.filter(|_| reply.is_ok()) else {
@@ -119,7 +120,8 @@ impl Video for MiniMax {
             let same = ["resolution", "duration"].iter().all(|name| Some(&task[*name]) == sought.body.get(*name));
             same && (sought.sent.0..=sought.sent.1).contains(&created)
         };
-        Ok(Found::Perhaps(list.iter().filter(alike).filter_map(|task| id(&task["id"])).collect()))
+        let alike = list.iter().filter(alike).filter_map(|task| id(&task["id"])).collect();
+        Ok(Page { ours: None, alike, next: next_page(cursor, list, count(&json["total"]), sought.sent.0) })
     }
 
     fn refused(&self, _api: Api, reply: &Reply) -> Fault {

@@ -25,7 +25,7 @@ pub use habits::Habits;
 pub use kling::Kling;
 pub use link::Link;
 pub use minimax::MiniMax;
-pub use report::{Ending, Found, Report, Standing, Used};
+pub use report::{Ending, Found, Page, Report, Standing, Used};
 pub use request::{Asking, Handle, Job, Reply, Sought};
 pub use sora::Sora;
 pub use veo::Gemini;
@@ -64,13 +64,13 @@ pub trait Video: Sync + std::fmt::Debug {
         Ok(None)
     }
 
-    /// Looks for a task whose creation was not answered.
-    fn find(&self, _asking: &Asking<'_>, _sought: &Sought<'_>) -> Option<Outgoing> {
+    /// Looks for a task whose creation was not answered; `cursor` is where the page before this one ended.
+    fn find(&self, _asking: &Asking<'_>, _sought: &Sought<'_>, _cursor: Option<&str>) -> Option<Outgoing> {
         None
     }
 
-    fn found(&self, _sought: &Sought<'_>, _reply: &Reply) -> Result<Found, Fault> {
-        Ok(Found::Nothing)
+    fn found(&self, _sought: &Sought<'_>, _cursor: Option<&str>, _reply: &Reply) -> Result<Page, Fault> {
+        Ok(Page::default())
     }
 
     fn cancel(&self, _asking: &Asking<'_>, _task: &Handle<'_>) -> Option<Outgoing> {

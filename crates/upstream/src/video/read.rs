@@ -52,6 +52,17 @@ pub(super) fn percent(value: &Value) -> Option<u8> {
     count(value).map(|percent| u8::try_from(percent.min(100)).unwrap_or(100))
 }
 
+/// The number of the page after the one a cursor led to, while a newest-first list still reaches back to `since`.
+pub(super) fn next_page(cursor: Option<&str>, items: &[Value], total: Option<u64>, since: i64) -> Option<String> {
+    let page = cursor.and_then(|text| text.parse::<u64>().ok()).unwrap_or(1);
+    let oldest = items.last()?["created_at"].as_i64().unwrap_or(i64::MAX);
+    let more = total.map_or(items.len() as u64 == PAGE, |total| page * PAGE < total);
+    (more && oldest >= since).then(|| (page + 1).to_string())
+}
+
+/// Entries of a page that is asked for.
+pub(super) const PAGE: u64 = 100;
+
 /// A text that may stand in a path: ids come from outside and must not lead elsewhere.
 pub(super) fn path_part(text: &str) -> Option<&str> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'~' | b':');

@@ -58,8 +58,19 @@ pub enum Found {
     Exactly(String),
     /// Tasks of the right kind and time; one of them may be it.
     Perhaps(Vec<String>),
-    /// The provider surely has no such task.
+    /// The provider has no such task.
     Nothing,
+}
+
+/// One page of a provider's list, or its answer about our id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The task that carries our id.
+    pub ours: Option<String>,
+    /// Tasks that may be the one.
+    pub alike: Vec<String>,
+    /// Where to go on, if what was sought may still come.
+    pub next: Option<String>,
 }
 
 /// Longest usage text kept.

@@ -1,9 +1,9 @@
 //! OpenAI's own videos. A picture goes as a file, the result comes through the API and needs the key.
 
 use super::judge::{Said, Table, Verdict, judge};
-use super::read::{id, millis, path_part, percent};
+use super::read::{PAGE, id, millis, path_part, percent};
 use super::{
-    Api, Asking, Ending, Found, Habits, Handle, Job, Link, Outgoing, Reply, Report, Sought, Standing, Used, Video,
+    Api, Asking, Ending, Habits, Handle, Job, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used, Video,
     habits,
 };
 use crate::Fault;
@@ -85,11 +85,15 @@ impl Video for Sora {
         Ok(report)
     }
 
-    fn find(&self, asking: &Asking<'_>, _sought: &Sought<'_>) -> Option<Outgoing> {
-        asking.bearer(Method::GET, "/videos?limit=100&order=desc", None)
+    fn find(&self, asking: &Asking<'_>, _sought: &Sought<'_>, cursor: Option<&str>) -> Option<Outgoing> {
+        let after = match cursor {
+            Some(id) => format!("&after={}", path_part(id)?),
+            None => String::new(),
+        };
+        asking.bearer(Method::GET, &format!("/videos?limit={PAGE}&order=desc{after}"), None)
     }
 
-    fn found(&self, sought: &Sought<'_>, reply: &Reply) -> Result<Found, Fault> {
+    fn found(&self, sought: &Sought<'_>, _cursor: Option<&str>, reply: &Reply) -> Result<Page, Fault> {
         let json = reply.json();
         let Some(list) = json["data"].as_array().filter(|_| reply.is_ok()) else {
             return Err(self.refused(sought.api, reply));
@@ -99,7 +103,10 @@ impl Video for Sora {
             let same = ["seconds", "size"].iter().all(|name| Some(&video[*name]) == sought.body.get(*name));
             same && (sought.sent.0..=sought.sent.1).contains(&created)
         };
-        Ok(Found::Perhaps(list.iter().filter(alike).filter_map(|video| id(&video["id"])).collect()))
+        let alike = list.iter().filter(alike).filter_map(|video| id(&video["id"])).collect();
+        let last = list.last().filter(|video| video["created_at"].as_i64().is_none_or(|at| at >= sought.sent.0));
+        let next = last.filter(|_| json["has_more"] == true).and_then(|video| id(&video["id"]));
+        Ok(Page { ours: None, alike, next })
     }
 
     fn cancel(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing> {

@@ -116,7 +116,7 @@ proptest! {
                 prop_assert!(link.url.starts_with("http"));
             }
             let sought = Sought { api: maker.api, call: "call", model: "m", external_id: "e", sent: (0, 9), body: &sent };
-            let _either = video.found(&sought, &reply);
+            let _either = video.found(&sought, None, &reply);
         }
     }
 }

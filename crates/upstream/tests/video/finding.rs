@@ -42,10 +42,10 @@ async fn lists_tell_kinds_and_times_apart() {
     let house = House::of(Maker::of(Api::Sora)).await;
     house.create("p").await.expect("accepted");
     let longer = house.plan(&json!({"prompt": "p", "seconds": "8"}));
-    assert_eq!(house.find(&longer, TASK).await.expect("an answer"), Some(Found::Perhaps(vec![])));
+    assert_eq!(house.find(&longer, TASK).await.expect("an answer"), Some(Found::Nothing));
     let house = House { now: house.now - 3600, ..house };
     let plain = house.plan(&json!({"prompt": "p"}));
-    assert_eq!(house.find(&plain, TASK).await.expect("an answer"), Some(Found::Perhaps(vec![])), "made an hour later");
+    assert_eq!(house.find(&plain, TASK).await.expect("an answer"), Some(Found::Nothing), "made an hour later");
 }
 
 /// The caller's own identifier takes the place of ours; then only likeness is left.
@@ -57,4 +57,27 @@ async fn a_callers_identifier_at_ark() {
     assert_eq!(house.submissions()[0].json()["safety_identifier"], "user-7");
     let found = house.find(&plan, TASK).await.expect("an answer");
     assert!(matches!(found, Some(Found::Perhaps(ids)) if ids.len() == 1));
+}
+
+/// The lost one was the first of many: it is on the last page.
+#[tokio::test]
+async fn lists_are_read_to_their_end() {
+    for api in [Api::Ark, Api::MiniMaxV2, Api::Sora] {
+        let house = House::of(Maker::of(api)).await;
+        let plan = house.plan(&house.maker.plain("p"));
+        let first = house.send(&plan, TASK).await.expect("accepted");
+        for number in 0..230 {
+            house.send(&plan, &format!("other_{number}")).await.expect("accepted");
+        }
+        let before = house.sim.received().len();
+        match house.find(&plan, TASK).await.expect("an answer") {
+            Some(Found::Exactly(id)) => assert_eq!((api, id), (Api::Ark, first)),
+            Some(Found::Perhaps(ids)) => assert_eq!((ids.len(), ids.last()), (231, Some(&first)), "{api:?}"),
+            other => panic!("{api:?}: {other:?}"),
+        }
+        assert_eq!(house.sim.received().len() - before, 3, "{api:?}: three pages");
+        if api == Api::Ark {
+            assert_eq!(house.find(&plan, "never").await.expect("an answer"), Some(Found::Nothing));
+        }
+    }
 }
