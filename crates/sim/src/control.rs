@@ -1,6 +1,6 @@
 //! The simulator's own endpoints, for tests that run in another process:
 //! `GET /_sim/received[?since=ID]`, `DELETE /_sim/received`, `GET /_sim/count`, `GET /_sim/scenarios`,
-//! `PUT /_sim/social?path=PART&scenario=NAME`.
+//! `GET /_sim/videos` (scenarios of video tasks, and how many tasks there are), `PUT /_sim/social?path=PART&scenario=NAME`.
 
 use bytes::Bytes;
 use http::{Method, Response};
@@ -36,6 +36,11 @@ pub(crate) fn answer(world: &World, method: &Method, path: &str, query: &str) ->
             let value = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)).unwrap_or_default();
             world.social.give(value("path="), value("scenario="));
             json!({"ordered": true})
+        }
+        ("GET", "/_sim/videos") => {
+            let named: serde_json::Map<_, _> =
+                crate::video::scenarios().map(|(name, meaning)| (name.to_string(), Value::from(meaning))).collect();
+            json!({"scenarios": named, "tasks": world.videos.len()})
         }
         ("GET", "/_sim/scenarios") => {
             scenarios().map(|(name, meaning)| (name.to_string(), Value::from(meaning))).collect()

@@ -279,7 +279,11 @@ async fn markers_that_are_mistakes_are_told() {
         let answer = post(&sim, "/v1/videos", &json!({"model": "sora-2", "prompt": marker})).await;
         assert_eq!(answer.status(), 400, "{marker}");
     }
-    assert!(tollgate_sim::video::scenarios().count() > 15);
+    let shown = get(&sim, "/_sim/videos").await.json();
+    assert_eq!(shown["tasks"], 0);
+    for (name, meaning) in tollgate_sim::video::scenarios() {
+        assert_eq!(shown["scenarios"][name], meaning);
+    }
 }
 
 #[tokio::test]

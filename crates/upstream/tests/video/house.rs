@@ -27,7 +27,7 @@ impl House {
     pub async fn with_key(maker: Maker, key: &str) -> House {
         let sim = Sim::start(SimSettings::default()).await.expect("a free port");
         let base = BaseUrl::parse(&sim.video_url(maker.kind)).expect("a base");
-        let settings = Settings { first_byte: Duration::from_millis(400), ..Settings::default() };
+        let settings = Settings { first_byte: Duration::from_secs(20), ..Settings::default() };
         let adaptor = kind(maker.kind).expect("a kind");
         let provider = Provider::new("p", adaptor, base, Some(Secret::new(key)), settings).expect("a provider");
         let now = std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs();
@@ -121,6 +121,21 @@ impl House {
         let opened = video::fetch(&self.client, self.video(), &self.asking(), &handle, link, range.as_ref()).await?;
         let until = tokio::time::Instant::now() + Duration::from_secs(5);
         Ok((opened.status, opened.body.whole(1 << 20, until).await.expect("a body").to_vec()))
+    }
+
+    /// Waits no longer than this for an answer.
+    pub fn impatient(mut self, millis: u64) -> House {
+        self.provider.settings.first_byte = Duration::from_millis(millis);
+        self
+    }
+
+    /// Waits until the simulator has taken so many tasks on: a client that gave up may be ahead of it.
+    pub async fn tasks_reach(&self, count: usize) {
+        let until = tokio::time::Instant::now() + Duration::from_secs(20);
+        while self.sim.videos() < count && tokio::time::Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(self.sim.videos(), count);
     }
 
     /// Submissions the simulator has seen.
