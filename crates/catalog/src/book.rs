@@ -1,8 +1,8 @@
 //! The book of a model: base prices, prices of paying accounts, tiers, and every price that can come out of
-//! them, built ahead so that pricing a call is a look-up and a pointer clone.
+//! them, each made once, so that pricing a call is a look-up and a pointer clone.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::bound;
 use crate::{BillingUnit, Condition, Faces, Fraction, Price};
@@ -14,7 +14,8 @@ pub struct Book {
     /// For accounts that have topped up; `None` = the same.
     pub paid: Option<Faces>,
     pub tiers: Vec<Tier>,
-    pub(crate) built: Vec<GroupPrices>,
+    common: Option<Common>,
+    open: Vec<GroupPrices>,
 }
 
 /// Other prices under conditions; the first tier whose conditions all hold applies.
@@ -82,64 +83,76 @@ impl fmt::Display for NoPrice {
 
 impl std::error::Error for NoPrice {}
 
-/// The finished prices of one group: base first, then one per tier in the book's order.
+/// The prices of one group: base first, then one per tier in the book's order. Each is made when it is first asked for: a
+/// large catalog has some hundred thousand, and most are never used before the next catalog.
 #[derive(Clone, Debug)]
-pub(crate) struct GroupPrices {
-    pub(crate) group: String,
-    pub(crate) base: Pair,
-    pub(crate) tiers: Vec<Pair>,
+struct GroupPrices {
+    group: String,
+    multiplier: Fraction,
+    made: Vec<Pair>,
 }
 
-#[derive(Clone, Debug)]
-pub(crate) struct Pair {
-    standard: Arc<Price>,
-    paid: Arc<Price>,
+#[derive(Clone, Debug, Default)]
+struct Pair {
+    standard: OnceLock<Arc<Price>>,
+    paid: OnceLock<Arc<Price>>,
 }
 
-impl Pair {
-    fn of(&self, topped_up: bool) -> &Arc<Price> {
-        if topped_up { &self.paid } else { &self.standard }
-    }
+/// What the prices of a model have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    pub(crate) model: Arc<str>,
+    pub(crate) unit: BillingUnit,
+    pub(crate) version: Arc<str>,
 }
 
 impl Book {
-    /// Builds the prices of every group the model is sold to. `None` when multipliers do not fit.
-    pub(crate) fn build(
-        &mut self,
-        model: &str,
-        unit: BillingUnit,
-        version: &str,
-        groups: &[(&str, Fraction)],
-    ) -> Option<()> {
-        let mut built = Vec::with_capacity(groups.len());
+    pub(crate) fn written_as(standard: Faces, paid: Option<Faces>, tiers: Vec<Tier>) -> Book {
+        Book { standard, paid, tiers, ..Book::default() }
+    }
+
+    /// Opens the book for every group the model is sold to. `None` when multipliers do not fit.
+    pub(crate) fn open(&mut self, common: Common, groups: &[(&str, Fraction)]) -> Option<()> {
+        let mut open = Vec::with_capacity(groups.len());
         for (group, multiplier) in groups {
-            let pair = |tier: Option<&Tier>| {
-                let (standard, paid, own) = match tier {
-                    Some(tier) => (tier.standard, tier.paid, tier.multiplier),
-                    None => (self.standard, self.paid, Fraction::ONE),
-                };
-                let mut price = Price::of_model(model, unit, version, group);
-                price.tier = tier.map(|tier| tier.name.clone());
-                price.multiplier = multiplier.times(own)?;
-                price.faces = unit.complete(&standard);
-                let paid = paid.map(|faces| {
-                    let mut price = price.clone();
-                    price.paid = true;
-                    price.faces = unit.complete(&faces);
-                    price
-                });
-                let standard = Arc::new(price.identified());
-                let paid = paid.map_or_else(|| Arc::clone(&standard), |price| Arc::new(price.identified()));
-                Some(Pair { standard, paid })
-            };
-            built.push(GroupPrices {
-                group: (*group).to_owned(),
-                base: pair(None)?,
-                tiers: self.tiers.iter().map(|tier| pair(Some(tier))).collect::<Option<_>>()?,
-            });
+            for tier in &self.tiers {
+                multiplier.times(tier.multiplier)?;
+            }
+            let made = vec![Pair::default(); self.tiers.len() + 1];
+            open.push(GroupPrices { group: (*group).to_owned(), multiplier: *multiplier, made });
         }
-        self.built = built;
+        self.common = Some(common);
+        self.open = open;
         Some(())
+    }
+
+    /// The base price (no tier) or a tier's, for one group and kind of account.
+    fn made<'b>(
+        &'b self,
+        group: &'b GroupPrices,
+        at: Option<usize>,
+        topped_up: bool,
+    ) -> Result<&'b Arc<Price>, NoPrice> {
+        let tier = at.and_then(|at| self.tiers.get(at));
+        let (standard, paid, own) = match tier {
+            Some(tier) => (&tier.standard, tier.paid.as_ref(), tier.multiplier),
+            None => (&self.standard, self.paid.as_ref(), Fraction::ONE),
+        };
+        let pair = group.made.get(at.map_or(0, |at| at + 1)).ok_or(NoPrice::NotInGroup)?;
+        let (slot, faces, is_paid) = match paid {
+            Some(paid) if topped_up => (&pair.paid, paid, true),
+            _ => (&pair.standard, standard, false),
+        };
+        if let Some(price) = slot.get() {
+            return Ok(price);
+        }
+        let common = self.common.as_ref().ok_or(NoPrice::NotInGroup)?;
+        let mut price = Price::of_model(&common.model, common.unit, &common.version, &group.group);
+        price.tier = tier.map(|tier| tier.name.clone());
+        price.multiplier = group.multiplier.times(own).ok_or(NoPrice::Overflow)?;
+        price.faces = common.unit.complete(faces);
+        price.paid = is_paid;
+        Ok(slot.get_or_init(|| Arc::new(price.identified())))
     }
 
     /// The base prices as written, for accounts that have or have not topped up.
@@ -151,18 +164,18 @@ impl Book {
     }
 
     fn group(&self, name: &str) -> Result<&GroupPrices, NoPrice> {
-        self.built.iter().find(|built| built.group == name).ok_or(NoPrice::NotInGroup)
+        self.open.iter().find(|open| open.group == name).ok_or(NoPrice::NotInGroup)
     }
 
     /// The price of a call with these facts.
     pub fn price(&self, facts: &Facts<'_>) -> Result<Arc<Price>, NoPrice> {
         let group = self.group(facts.group)?;
-        for (tier, pair) in self.tiers.iter().zip(&group.tiers) {
+        for (at, tier) in self.tiers.iter().enumerate() {
             if tier.applies(facts, facts.context_len)? {
-                return Ok(Arc::clone(pair.of(facts.topped_up)));
+                return self.made(group, Some(at), facts.topped_up).cloned();
             }
         }
-        Ok(Arc::clone(group.base.of(facts.topped_up)))
+        self.made(group, None, facts.topped_up).cloned()
     }
 
     /// Every price that can still apply once the true input length is known; all else is settled by the facts.
@@ -170,16 +183,16 @@ impl Book {
         let group = self.group(facts.group)?;
         let most = facts.context_max.max(facts.context_len);
         let mut prices = Vec::new();
-        for (tier, pair) in self.tiers.iter().zip(&group.tiers) {
+        for (at, tier) in self.tiers.iter().enumerate() {
             if tier.applies(facts, most)? {
-                prices.push(pair.of(facts.topped_up));
-                if tier.applies(facts, 0)? {
+                prices.push(self.made(group, Some(at), facts.topped_up)?);
+                if !tier.depends_on_length() {
                     // It applies whatever the length: nothing after it can.
                     return Ok(prices);
                 }
             }
         }
-        prices.push(group.base.of(facts.topped_up));
+        prices.push(self.made(group, None, facts.topped_up)?);
         Ok(prices)
     }
 
@@ -191,11 +204,18 @@ impl Book {
 
 impl Tier {
     fn applies(&self, facts: &Facts<'_>, context_len: u64) -> Result<bool, NoPrice> {
-        for condition in &self.when {
-            if !condition.holds(facts, context_len)? {
-                return Ok(false);
+        // What is cheap to ask first; all must hold, so the order makes no difference.
+        for dear in [false, true] {
+            for condition in self.when.iter().filter(|condition| condition.is_dear() == dear) {
+                if !condition.holds(facts, context_len)? {
+                    return Ok(false);
+                }
             }
         }
         Ok(true)
+    }
+
+    fn depends_on_length(&self) -> bool {
+        self.when.iter().any(|condition| matches!(condition, Condition::ContextOver(_)))
     }
 }

@@ -1,10 +1,9 @@
 //! The conditions of a tier. Each knows how to be tested against the facts of a call and how to write itself
 //! into the public record; time is a fact like the others, read in the condition's own time zone.
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
+use crate::zone::Zone;
 use crate::{Facts, NoPrice};
 
 /// One condition of a tier's `when` list; all of a tier's conditions must hold.
@@ -15,7 +14,7 @@ pub enum Condition {
     /// An effective parameter of the call (after defaults) has this value.
     Attribute { path: String, equals: String },
     /// The local time of the request lies in these weekdays and hours; an empty set means any.
-    WallClock { zone: TimeZone, weekdays: Weekdays, hours: Hours },
+    WallClock { zone: Zone, weekdays: Weekdays, hours: Hours },
 }
 
 /// ISO weekdays, 1 = Monday … 7 = Sunday, as bits.
@@ -36,7 +35,7 @@ impl Weekdays {
         if self.0 == 0 { 0b1111_1110 } else { self.0 }
     }
 
-    fn allows(self, day: i8) -> bool {
+    fn allows(self, day: u8) -> bool {
         self.0 == 0 || self.0 & (1 << day) != 0
     }
 }
@@ -51,7 +50,7 @@ impl Hours {
         if self.0 == 0 { 0x00ff_ffff } else { self.0 }
     }
 
-    fn allows(self, hour: i8) -> bool {
+    fn allows(self, hour: u8) -> bool {
         self.0 == 0 || self.0 & (1 << hour) != 0
     }
 }
@@ -63,9 +62,8 @@ impl Condition {
             Condition::ContextOver(limit) => Ok(context_len > *limit),
             Condition::Attribute { path, equals } => Ok((facts.attr)(path).is_some_and(|value| value == *equals)),
             Condition::WallClock { zone, weekdays, hours } => {
-                let at = Timestamp::from_millisecond(facts.at_ms).map_err(|_| NoPrice::BadTime)?;
-                let local = zone.to_datetime(at);
-                Ok(weekdays.allows(local.weekday().to_monday_one_offset()) && hours.allows(local.hour()))
+                let local = zone.local(facts.at_ms)?;
+                Ok(weekdays.allows(local.weekday) && hours.allows(local.hour))
             }
         }
     }
@@ -76,14 +74,14 @@ impl Condition {
             Condition::ContextOver(limit) => format!("context>{limit}"),
             Condition::Attribute { path, equals } => format!("attr {path:?}={equals:?}"),
             Condition::WallClock { zone, weekdays, hours } => {
-                format!(
-                    "clock {} {:x} {:x}",
-                    zone.iana_name().unwrap_or("UTC"),
-                    weekdays.any_as_all(),
-                    hours.any_as_all()
-                )
+                format!("clock {} {:x} {:x}", zone.name(), weekdays.any_as_all(), hours.any_as_all())
             }
         }
+    }
+
+    /// Whether asking for it costs more than a comparison: the parameters of a call may have to be searched.
+    pub(crate) fn is_dear(&self) -> bool {
+        matches!(self, Condition::Attribute { .. })
     }
 
     pub fn is_about_time(&self) -> bool {
@@ -107,7 +105,7 @@ impl Condition {
             Condition::WallClock { zone, weekdays, hours } => {
                 let mut record = json!({
                     "dim": "wall_clock",
-                    "timezone": zone.iana_name().unwrap_or("UTC"),
+                    "timezone": zone.name(),
                 });
                 if weekdays.0 != 0 {
                     record["weekdays"] = json!(weekdays.list());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::decimal::Decimal;
-use crate::version::fingerprint;
+use crate::version::plain_fingerprint;
 use crate::words::{self, percent};
 use crate::{Face, Faces, Fraction, Group, Model, Snapshot, Tier};
 
@@ -64,7 +64,7 @@ pub fn diff(old: &Snapshot, new: &Snapshot) -> Vec<Change> {
     groups(old, new, &olds, &news, &mut changes);
     for name in olds.keys().chain(news.keys()).collect::<BTreeSet<_>>() {
         match (olds.get(name), news.get(name)) {
-            (Some(old), Some(new)) if fingerprint(old) != fingerprint(new) => model(old, new, &mut changes),
+            (Some(old), Some(new)) if plain_fingerprint(old) != plain_fingerprint(new) => model(old, new, &mut changes),
             (Some(old), None) => changes
                 .push(Change { old: Some(words::faces(&old.book.standard)), ..Change::of(old, What::ModelRemoved) }),
             (None, Some(new)) => changes

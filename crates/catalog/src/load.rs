@@ -1,38 +1,58 @@
 //! From files to a snapshot, or to the list of all mistakes in them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::form::{Form, Mistakes};
+use crate::book::Common;
+use crate::form::{Form, Mistakes, join};
 use crate::social::Social;
-use crate::{Fraction, Group, Mistake, Model, Snapshot, version};
+use crate::version::{fingerprint, pricing_version};
+use crate::{Fraction, Group, Mistake, Model, Snapshot};
 
 mod conditions;
 mod groups;
 mod list;
 mod models;
+mod pages;
 mod prices;
 mod social;
+mod source;
+
+pub(crate) use source::Kept;
+use source::Source;
 
 /// Reads the files of a catalog (name and text of each). All or nothing: a snapshot, or every mistake. Where its routes
 /// may lead is not asked.
 pub fn load(files: &[(String, String)]) -> Result<Snapshot, Vec<Mistake>> {
-    read(files, None)
+    read(files, None, None)
 }
 
 /// The same with the providers there are: a route to another one is a mistake like the rest.
 pub fn load_for(files: &[(String, String)], providers: &[&str]) -> Result<Snapshot, Vec<Mistake>> {
-    read(files, Some(providers))
+    read(files, Some(providers), None)
 }
 
-fn read(files: &[(String, String)], providers: Option<&[&str]>) -> Result<Snapshot, Vec<Mistake>> {
+/// The same, when most of it has been read before: models whose text has not changed are taken over from that snapshot.
+pub fn load_again(files: &[(String, String)], providers: &[&str], before: &Snapshot) -> Result<Snapshot, Vec<Mistake>> {
+    read(files, Some(providers), Some(before))
+}
+
+fn read(
+    files: &[(String, String)],
+    providers: Option<&[&str]>,
+    before: Option<&Snapshot>,
+) -> Result<Snapshot, Vec<Mistake>> {
     let mistakes = Mistakes::default();
-    let mut forms: Vec<Form<'_>> = files.iter().map(|(name, text)| Form::parse(name, text, &mistakes)).collect();
+    let (sources, mut forms): (Vec<Source<'_, '_>>, Vec<Form<'_>>) =
+        files.iter().map(|(name, text)| Source::open(name, text, before, &mistakes)).unzip();
 
     // Groups first: models of any file may name a group of any other.
     let (groups, auto_groups) = groups::read(&mut forms, &mistakes);
+    // Which groups there are is all that the reading of a model depends on besides its own text.
+    let before = before.filter(|before| before.groups.keys().eq(groups.keys()));
     let mut models: BTreeMap<String, Model> = BTreeMap::new();
-    for form in &mut forms {
+    let mut kept = HashMap::new();
+    for (form, source) in forms.iter_mut().zip(sources) {
         for (name, table) in form.named("model") {
             if let Some(first) = models.get(&name) {
                 table.mistake_here(format!("is already defined in {}", first.place));
@@ -41,6 +61,18 @@ fn read(files: &[(String, String)], providers: Option<&[&str]>) -> Result<Snapsh
             }
             let model = models::read(&name, table, &groups);
             models.insert(name, model);
+        }
+        for page in source.models() {
+            let name = page.name().to_owned();
+            if let Some(first) = models.get(&name) {
+                mistakes.add(&page.place(), &join("model", &name), format!("is already defined in {}", first.place));
+                continue;
+            }
+            let remember = page.kept(&groups, before);
+            if let Some(model) = page.model(&groups, before) {
+                kept.insert(name.clone(), remember);
+                models.insert(name, model);
+            }
         }
     }
     let mut platforms = social::read(&mut forms, &groups);
@@ -58,13 +90,13 @@ fn read(files: &[(String, String)], providers: Option<&[&str]>) -> Result<Snapsh
     }
 
     let cells = platforms.iter().flat_map(|platform| &platform.cells).map(|cell| &*cell.model);
-    let version = version::pricing_version(models.values().chain(cells), &groups);
+    let version: Arc<str> = version(models.values().chain(cells), &groups, &mut kept).into();
     for model in models.values_mut() {
-        build_prices(model, &version, &groups, &mistakes);
+        open_book(model, &version, &groups, &mistakes);
     }
     for cell in platforms.iter_mut().flat_map(|platform| &mut platform.cells) {
         let model = Arc::make_mut(&mut Arc::make_mut(cell).model);
-        build_prices(model, &version, &groups, &mistakes);
+        open_book(model, &version, &groups, &mistakes);
     }
     let social = Social::new(platforms);
     let models: BTreeMap<String, Arc<Model>> =
@@ -72,16 +104,35 @@ fn read(files: &[(String, String)], providers: Option<&[&str]>) -> Result<Snapsh
     // Calls find cells like models; lists of models do not show them.
     let cells = social.cells().map(|cell| &cell.model);
     let by_name = models.values().chain(cells).map(|model| (model.name.clone(), Arc::clone(model))).collect();
-    mistakes.result(Snapshot { models, social, pricing_version: version, groups, auto_groups, by_name })
+    let pricing_version = version.to_string();
+    mistakes.result(Snapshot { models, social, pricing_version, groups, auto_groups, by_name, kept })
 }
 
-fn build_prices(model: &mut Model, version: &str, groups: &BTreeMap<String, Group>, mistakes: &Mistakes) {
+/// The version of all prices; those of pages that were taken over are known.
+fn version<'a>(
+    models: impl Iterator<Item = &'a Model>,
+    groups: &BTreeMap<String, Group>,
+    kept: &mut HashMap<String, Kept>,
+) -> String {
+    let print = |model: &'a Model| {
+        let prices = match kept.get_mut(&model.name) {
+            Some(kept) => *kept.prices.get_or_insert_with(|| fingerprint(model, groups)),
+            None => fingerprint(model, groups),
+        };
+        (model.name.as_str(), prices)
+    };
+    pricing_version(models.map(print).collect())
+}
+
+fn open_book(model: &mut Model, version: &Arc<str>, groups: &BTreeMap<String, Group>, mistakes: &Mistakes) {
     let sold: Vec<(&str, Fraction)> =
         model.enable_groups.iter().filter_map(|name| Some((name.as_str(), groups.get(name)?.multiplier))).collect();
-    if model.book.build(&model.name, model.billing_unit, version, &sold).is_none() {
+    let common =
+        Common { model: Arc::from(model.name.as_str()), unit: model.billing_unit, version: Arc::clone(version) };
+    if model.book.open(common, &sold).is_none() {
         mistakes.add(
             &model.place,
-            &crate::form::join("model", &model.name),
+            &join("model", &model.name),
             "a group's multiplier times a tier's does not fit into nine digits",
         );
     }

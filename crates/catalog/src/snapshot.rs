@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use crate::load::Kept;
 use crate::social::Social;
 use crate::{Fraction, Model};
 
@@ -19,6 +20,8 @@ pub struct Snapshot {
     pub auto_groups: Vec<String>,
     /// The same models for look-ups by calls: quick however many there are.
     pub(crate) by_name: HashMap<String, Arc<Model>>,
+    /// What the next reading needs to know of this one (see [`crate::load_again`]).
+    pub(crate) kept: HashMap<String, Kept>,
 }
 
 /// A group of accounts with its price multiplier.

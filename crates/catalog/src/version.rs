@@ -9,17 +9,15 @@ use sha2::{Digest, Sha256};
 
 use crate::{Faces, Fraction, Group, Model, Tier};
 
-/// Sixteen hex digits.
-pub(crate) fn pricing_version<'a>(models: impl Iterator<Item = &'a Model>, groups: &BTreeMap<String, Group>) -> String {
-    let mut models: Vec<&Model> = models.collect();
-    models.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+/// What the version is made of: one for each model.
+pub(crate) type Fingerprint = [u8; 32];
+
+/// Sixteen hex digits, from the fingerprints of all models by name.
+pub(crate) fn pricing_version(mut models: Vec<(&str, Fingerprint)>) -> String {
+    models.sort_unstable();
     let mut hash = Sha256::new();
-    let mut bytes = Vec::with_capacity(4096);
-    for model in models {
-        bytes.clear();
-        write_model(&mut bytes, model, groups);
-        hash.update((bytes.len() as u64).to_le_bytes());
-        hash.update(&bytes);
+    for (_, fingerprint) in models {
+        hash.update(fingerprint);
     }
     let digest = hash.finalize();
     digest[..8].iter().fold(String::new(), |mut hex, byte| {
@@ -28,13 +26,17 @@ pub(crate) fn pricing_version<'a>(models: impl Iterator<Item = &'a Model>, group
     })
 }
 
-/// What the version knows of one model, whatever its groups are billed at.
-pub(crate) fn fingerprint(model: &Model) -> Vec<u8> {
+/// The prices of one model in all its groups.
+pub(crate) fn fingerprint(model: &Model, groups: &BTreeMap<String, Group>) -> Fingerprint {
+    let mut bytes = Vec::with_capacity(1024);
+    write_model(&mut bytes, model, groups);
+    Sha256::digest(&bytes).into()
+}
+
+/// The same whatever its groups are billed at.
+pub(crate) fn plain_fingerprint(model: &Model) -> Fingerprint {
     let plain = || Group { multiplier: Fraction::ONE, description: String::new() };
-    let groups = model.enable_groups.iter().map(|name| (name.clone(), plain())).collect();
-    let mut bytes = Vec::new();
-    write_model(&mut bytes, model, &groups);
-    bytes
+    fingerprint(model, &model.enable_groups.iter().map(|name| (name.clone(), plain())).collect())
 }
 
 fn write_model(bytes: &mut Vec<u8>, model: &Model, groups: &BTreeMap<String, Group>) {
@@ -99,22 +101,40 @@ fn write_pair(
         for (face, micro) in model.billing_unit.complete(faces).iter() {
             let (numerator, denominator) = lowest(micro, group, tier);
             bytes.push(face as u8);
-            bytes.extend_from_slice(&numerator.to_le_bytes());
-            bytes.extend_from_slice(&denominator.to_le_bytes());
+            write_number(bytes, numerator);
+            write_number(bytes, denominator);
         }
         bytes.push(u8::MAX);
     }
 }
 
+/// Seven bits a byte, the last with its high bit clear: few bytes for the numbers there are.
+fn write_number(bytes: &mut Vec<u8>, mut number: u128) {
+    while number > 0x7f {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
 fn lowest(micro: u64, group: Fraction, tier: Fraction) -> (u128, u128) {
     // Both multipliers have at most nine digits: below 10^30 in all.
     let numerator = u128::from(micro) * u128::from(group.numerator()) * u128::from(tier.numerator());
-    let denominator = u128::from(group.denominator()) * u128::from(tier.denominator());
-    let (mut divisor, mut rest) = (denominator, numerator % denominator);
+    let denominator = group.denominator() * tier.denominator();
+    if denominator == 1 {
+        return (numerator, 1);
+    }
+    // Divisions of 128 bits are slow, and hardly ever needed.
+    let rest = match u64::try_from(numerator) {
+        Ok(small) => small % denominator,
+        Err(_) => (numerator % u128::from(denominator)) as u64,
+    };
+    let (mut divisor, mut rest) = (denominator, rest);
     while rest != 0 {
         (divisor, rest) = (rest, divisor % rest);
     }
-    (numerator / divisor, denominator / divisor)
+    let numerator = if divisor == 1 { numerator } else { numerator / u128::from(divisor) };
+    (numerator, u128::from(denominator / divisor))
 }
 
 /// Length first, so that no two contents share their bytes.

@@ -60,7 +60,7 @@ fn condition(condition: &Condition) -> String {
             if hours.0 != 0 {
                 parts.push(format!("hours {}", spans(&hours.list())));
             }
-            format!("{} in {}", parts.join(" "), zone.iana_name().unwrap_or("UTC"))
+            format!("{} in {}", parts.join(" "), zone.name())
         }
     }
 }

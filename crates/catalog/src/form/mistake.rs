@@ -50,6 +50,11 @@ impl Place {
         Place { file: Arc::from(name), line: 0 }
     }
 
+    /// The same place after the lines around it moved.
+    pub(crate) fn moved(&self, file: &Arc<str>, from: usize, to: usize) -> Place {
+        Place { file: Arc::clone(file), line: (self.line + to).saturating_sub(from) }
+    }
+
     pub fn file_name(&self) -> &str {
         &self.file
     }

@@ -56,7 +56,7 @@ impl<'m> Form<'m> {
     /// The same with values laid over the file's, such as those of environment variables.
     pub fn parse_with(file: &str, text: &str, overrides: &[Override], mistakes: &'m Mistakes) -> Form<'m> {
         let file: Arc<str> = Arc::from(file);
-        let (mut fields, errors) = node::read(&file, text);
+        let (mut fields, errors) = node::read(&file, text, 0);
         let muted = !errors.is_empty();
         for (place, reason) in errors {
             mistakes.add(&place, "", reason);
@@ -65,6 +65,14 @@ impl<'m> Form<'m> {
             overrides::lay(&mut fields, over, mistakes);
         }
         Form { path: String::new(), place: Place::line(&file, 1), fields, absent: String::new(), mistakes, muted }
+    }
+
+    /// A part of a file that begins after so many lines. `None`: it is not TOML by itself, and nothing was recorded.
+    pub(crate) fn parse_page(file: &Arc<str>, text: &str, before: usize, mistakes: &'m Mistakes) -> Option<Form<'m>> {
+        let (fields, errors) = node::read(file, text, before);
+        let place = Place::line(file, before + 1);
+        let form = Form { path: String::new(), place, fields, absent: String::new(), mistakes, muted: false };
+        errors.is_empty().then_some(form)
     }
 
     fn child(&self, path: String, place: Place, fields: BTreeMap<String, Node>) -> Form<'m> {

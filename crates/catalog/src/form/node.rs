@@ -54,9 +54,9 @@ impl Value {
     }
 }
 
-/// Reads a whole file: the tree, and the syntax errors.
-pub(super) fn read(file: &Arc<str>, text: &str) -> (BTreeMap<String, Node>, Vec<(Place, String)>) {
-    let lines = Lines::of(file, text);
+/// Reads a file, or a part of it that begins after so many lines: the tree, and the syntax errors.
+pub(super) fn read(file: &Arc<str>, text: &str, before: usize) -> (BTreeMap<String, Node>, Vec<(Place, String)>) {
+    let lines = Lines::of(file, text, before);
     let (table, errors) = DeTable::parse_recoverable(text);
     let errors = errors
         .iter()
@@ -70,19 +70,21 @@ pub(super) fn read(file: &Arc<str>, text: &str) -> (BTreeMap<String, Node>, Vec<
 
 struct Lines<'f> {
     file: &'f Arc<str>,
+    /// Lines of the file before the text.
+    before: usize,
     /// Offset of the first byte of every line.
     starts: Vec<usize>,
 }
 
 impl<'f> Lines<'f> {
-    fn of(file: &'f Arc<str>, text: &str) -> Lines<'f> {
+    fn of(file: &'f Arc<str>, text: &str, before: usize) -> Lines<'f> {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect();
-        Lines { file, starts }
+        Lines { file, before, starts }
     }
 
     fn place(&self, offset: usize) -> Place {
-        Place::line(self.file, self.starts.partition_point(|start| *start <= offset))
+        Place::line(self.file, self.before + self.starts.partition_point(|start| *start <= offset))
     }
 
     fn table(&self, table: DeTable<'_>) -> BTreeMap<String, Node> {

@@ -7,6 +7,7 @@ use jiff::tz::TimeZoneDatabase;
 use crate::Condition;
 use crate::condition::{Hours, Weekdays};
 use crate::form::{Form, did_you_mean};
+use crate::zone::Zone;
 
 /// Compiled in, and read once: a large catalog names the same few zones again and again.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
@@ -49,7 +50,7 @@ fn wall_clock(form: &mut Form<'_>) -> Option<Condition> {
         return None;
     };
     Some(Condition::WallClock {
-        zone,
+        zone: Zone::new(zone),
         weekdays: Weekdays(days.iter().flatten().fold(0, |bits, day| bits | 1 << day)),
         hours: Hours(hours.iter().flatten().fold(0, |bits, hour| bits | 1 << hour)),
     })

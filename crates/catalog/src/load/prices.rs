@@ -29,7 +29,7 @@ pub(super) fn read(form: &mut Form<'_>, unit: BillingUnit, needed: &[Face]) -> B
         let tier = tier(table, unit, &standard, paid, &tiers);
         tiers.push(tier);
     }
-    Book { standard, paid, tiers, built: Vec::new() }
+    Book::written_as(standard, paid, tiers)
 }
 
 pub(super) fn faces(table: &mut Form<'_>) -> Faces {

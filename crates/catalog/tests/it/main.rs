@@ -1,5 +1,6 @@
 //! The tests of the catalog, one binary: charges a person can read, tiers over the calendar, mistakes word by word.
 
+mod again;
 mod bounds;
 mod demo;
 mod form;

@@ -31,6 +31,15 @@ pub struct Loaded {
 impl Source {
     /// Reads everything. Nothing is taken over unless all of it is right.
     pub fn load(&self) -> Result<Loaded, Vec<Mistake>> {
+        self.read(None)
+    }
+
+    /// The same with the catalog that is being served: what has not changed in it is not read again.
+    pub fn load_again(&self, before: &Snapshot) -> Result<Loaded, Vec<Mistake>> {
+        self.read(Some(before))
+    }
+
+    fn read(&self, before: Option<&Snapshot>) -> Result<Loaded, Vec<Mistake>> {
         let mistakes = Mistakes::default();
         let name = self.file.display().to_string();
         let text = std::fs::read_to_string(&self.file).map_err(|error| vec![file_mistake(&name, &error)])?;
@@ -39,7 +48,7 @@ impl Source {
         let providers = self.providers(&mut form);
         form.finish();
         let names: Vec<&str> = providers.keys().map(String::as_str).collect();
-        let catalog = self.catalog(&settings.catalog_dir, &names, &mistakes);
+        let catalog = self.catalog(&settings.catalog_dir, &names, before, &mistakes);
         if let Some(catalog) = &catalog {
             right_kinds(catalog, &providers, &mistakes);
         }
@@ -157,7 +166,13 @@ impl Source {
         }
     }
 
-    fn catalog(&self, dir: &Path, providers: &[&str], mistakes: &Mistakes) -> Option<Snapshot> {
+    fn catalog(
+        &self,
+        dir: &Path,
+        providers: &[&str],
+        before: Option<&Snapshot>,
+        mistakes: &Mistakes,
+    ) -> Option<Snapshot> {
         let files = match catalog_files(dir) {
             Ok(files) => files,
             Err(error) => {
@@ -165,9 +180,11 @@ impl Source {
                 return None;
             }
         };
-        tollgate_catalog::load_for(&files, providers)
-            .map_err(|list| list.into_iter().for_each(|one| mistakes.push(one)))
-            .ok()
+        let catalog = match before {
+            Some(before) => tollgate_catalog::load_again(&files, providers, before),
+            None => tollgate_catalog::load_for(&files, providers),
+        };
+        catalog.map_err(|list| list.into_iter().for_each(|one| mistakes.push(one))).ok()
     }
 }
 

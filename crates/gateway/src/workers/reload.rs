@@ -12,12 +12,15 @@ use tollgate_catalog::Mistake;
 /// Editors write a file in several steps; the last one counts.
 const SETTLE: Duration = Duration::from_millis(200);
 
-/// Reads everything anew and, if all of it is right, serves it from the next call on.
+/// Reads what has changed and, if all of it is right, serves it from the next call on. Reading a large catalog and giving back the
+/// old one take a while; both happen on threads that serve no calls.
 pub async fn reload(app: &App, source: &Source) -> Result<(), Vec<Mistake>> {
     let source = source.clone();
-    let loaded = tokio::task::spawn_blocking(move || source.load()).await.unwrap_or_else(|error| {
-        Err(vec![Mistake { file: String::new(), line: 0, field: String::new(), reason: error.to_string() }])
-    });
+    let before = app.serving.load_full();
+    let loaded =
+        tokio::task::spawn_blocking(move || source.load_again(&before.catalog)).await.unwrap_or_else(|error| {
+            Err(vec![Mistake { file: String::new(), line: 0, field: String::new(), reason: error.to_string() }])
+        });
     match loaded {
         Ok(loaded) => {
             app.metrics.catalog_stale.set(0);
@@ -27,7 +30,8 @@ pub async fn reload(app: &App, source: &Source) -> Result<(), Vec<Mistake>> {
                 pricing_version = loaded.serving.catalog.pricing_version,
                 "configuration taken over"
             );
-            app.serving.store(Arc::new(loaded.serving));
+            let old = app.serving.swap(Arc::new(loaded.serving));
+            let _ = tokio::task::spawn_blocking(move || drop(old)).await;
             Ok(())
         }
         Err(mistakes) => {
