@@ -2,6 +2,7 @@
 
 use crate::error;
 use crate::usage::Shape;
+use bytes::Bytes;
 
 /// A format of conversations, spoken by clients on one side and by providers on the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +52,17 @@ impl Dialect {
             Dialect::Responses => Shape::Responses,
             Dialect::Gemini => Shape::Gemini,
         }
+    }
+
+    /// The reply of an endpoint that counts the tokens of a prompt.
+    pub fn token_count(self, tokens: u64) -> Bytes {
+        Bytes::from(match self {
+            Dialect::Anthropic => format!(r#"{{"input_tokens":{tokens}}}"#),
+            Dialect::Chat | Dialect::Responses => {
+                format!(r#"{{"object":"response.input_tokens","input_tokens":{tokens}}}"#)
+            }
+            Dialect::Gemini => format!(r#"{{"totalTokens":{tokens}}}"#),
+        })
     }
 
     /// A keep-alive that every client of this dialect tolerates, sent between events.

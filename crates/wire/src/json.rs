@@ -11,7 +11,7 @@ mod write;
 
 pub(crate) use build::{Array, Object};
 pub(crate) use tree::{Kind, Node};
-pub(crate) use write::{Edit, quoted, splice, write_str};
+pub(crate) use write::{Edit, quoted, splice, write_raw, write_str};
 
 use std::borrow::Cow;
 use std::ops::Range;

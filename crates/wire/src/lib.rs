@@ -12,6 +12,8 @@
 //! | to a provider | [`Request::upstream_body`] with a [`Target`]: the body, what was [`Dropped`], the [`Names`] of tools |
 //! | a whole reply | [`convert`]: the body for the client and the [`Reply`] facts for the meter |
 //! | a stream | [`Stream::new`] with a [`Setup`], then `feed`, `finish`, `usage`, `error_event`, `heartbeat` |
+//! | state of Responses | [`responses::with_history`], [`Stream::response_object`], [`responses::output_items`] |
+//! | tokens of a prompt | [`Request::read_prompt`], then [`Dialect::token_count`] |
 //! | an error of ours | [`error::body`] in [`Dialect::errors`] |
 //!
 //! ```
@@ -45,7 +47,7 @@ mod hub;
 mod json;
 pub mod multipart;
 mod problem;
-mod responses;
+pub mod responses;
 pub mod social;
 pub mod sse;
 pub mod usage;

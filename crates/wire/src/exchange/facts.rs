@@ -26,7 +26,8 @@ pub(super) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    pub fn read(dialect: Dialect, body: &'a [u8]) -> Result<Facts<'a>, Problem> {
+    /// `call`: the body of a call, which must have all that a call needs; else of a count of tokens.
+    pub fn read(dialect: Dialect, body: &'a [u8], call: bool) -> Result<Facts<'a>, Problem> {
         if std::str::from_utf8(body).is_err() {
             return Err(Problem::not_json("The body is not valid UTF-8."));
         }
@@ -48,7 +49,7 @@ impl<'a> Facts<'a> {
         scan.object(|key, scan| facts.member(key, scan))
             .map_err(|problem: Problem| crate::chat::first_mistake(body, problem))?;
         scan.end()?;
-        facts.checked()
+        facts.checked(call)
     }
 
     fn member(&mut self, key: Text<'a>, scan: &mut Scan<'a>) -> Result<(), Problem> {
@@ -158,7 +159,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Refuses what is missing and a key that was given twice.
-    fn checked(mut self) -> Result<Self, Problem> {
+    fn checked(mut self, call: bool) -> Result<Self, Problem> {
         self.keys.sort_unstable();
         if let Some(pair) = self.keys.windows(2).find(|pair| pair[0] == pair[1]) {
             let name = String::from_utf8_lossy(&pair[0]);
@@ -173,7 +174,7 @@ impl<'a> Facts<'a> {
         if !self.said {
             return Err(Problem::missing(name));
         }
-        if self.dialect == Dialect::Anthropic && self.max_output.is_none() {
+        if self.dialect == Dialect::Anthropic && self.max_output.is_none() && call {
             return Err(Problem::missing("max_tokens"));
         }
         Ok(self)

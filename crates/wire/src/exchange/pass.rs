@@ -46,11 +46,11 @@ impl Pass {
         });
         match model {
             Some((place, name)) => {
-                escaped(&data.as_bytes()[..place.start], out);
+                json::write_raw(out, &data.as_bytes()[..place.start]);
                 out.extend_from_slice(name);
-                escaped(&data.as_bytes()[place.end..], out);
+                json::write_raw(out, &data.as_bytes()[place.end..]);
             }
-            None => escaped(data.as_bytes(), out),
+            None => json::write_raw(out, data.as_bytes()),
         }
         if !self.array {
             out.extend_from_slice(b"\n\n");
@@ -77,36 +77,4 @@ fn model<'n, 'a>(dialect: Dialect, node: &'n Node<'a>) -> Option<&'n Node<'a>> {
         Dialect::Responses => node.get("response")?.get("model"),
         Dialect::Gemini => node.either("modelVersion", "model_version"),
     }
-}
-
-/// Copies with the separators escaped that split lines for some clients; line ends inside JSON are blanks.
-fn escaped(bytes: &[u8], out: &mut Vec<u8>) {
-    let mut rest = bytes;
-    while let Some(at) = rest.iter().position(|b| matches!(b, 0xE2 | 0xC2 | b'\n' | b'\r')) {
-        out.extend_from_slice(&rest[..at]);
-        let len = match &rest[at..] {
-            [0xE2, 0x80, 0xA8, ..] => {
-                out.extend_from_slice(b"\\u2028");
-                3
-            }
-            [0xE2, 0x80, 0xA9, ..] => {
-                out.extend_from_slice(b"\\u2029");
-                3
-            }
-            [0xC2, 0x85, ..] => {
-                out.extend_from_slice(b"\\u0085");
-                2
-            }
-            [b'\n' | b'\r', ..] => {
-                out.push(b' ');
-                1
-            }
-            _ => {
-                out.push(rest[at]);
-                1
-            }
-        };
-        rest = &rest[at + len..];
-    }
-    out.extend_from_slice(rest);
 }

@@ -58,7 +58,23 @@ impl Request {
         if dialect == Dialect::Chat {
             return chat::read_request(body).map(Request::from);
         }
-        let facts = Facts::read(dialect, &body)?;
+        Self::other(dialect, body, path, true)
+    }
+
+    /// Reads the body of a request to count tokens: `max_tokens` may be missing. Gemini's may wrap a whole request.
+    pub fn read_prompt(dialect: Dialect, body: Bytes, path: Option<Path<'_>>) -> Result<Request, Problem> {
+        match dialect {
+            Dialect::Chat => Self::read(dialect, body, path),
+            Dialect::Gemini => {
+                let inner = inner_request(&body);
+                Self::other(dialect, inner.unwrap_or(body), path, false)
+            }
+            _ => Self::other(dialect, body, path, false),
+        }
+    }
+
+    fn other(dialect: Dialect, body: Bytes, path: Option<Path<'_>>, call: bool) -> Result<Request, Problem> {
+        let facts = Facts::read(dialect, &body, call)?;
         let (model, place) = match (path, facts.model) {
             (Some(path), _) if dialect == Dialect::Gemini => (path.model.to_owned(), None),
             (_, Some((model, place))) => (model, Some(place)),
@@ -134,6 +150,15 @@ impl Request {
             Form::Other { body, .. } => body.clone(),
         }
     }
+}
+
+/// `generateContentRequest` of a countTokens body.
+fn inner_request(body: &Bytes) -> Option<Bytes> {
+    let text = std::str::from_utf8(body).ok()?;
+    let node = Node::read(text).ok()?;
+    let inner = node.either("generateContentRequest", "generate_content_request")?;
+    let at = inner.raw.as_ptr() as usize - text.as_ptr() as usize;
+    Some(body.slice(at..at + inner.raw.len()))
 }
 
 impl From<chat::Request> for Request {

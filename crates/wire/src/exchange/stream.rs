@@ -59,6 +59,8 @@ struct Any {
     writer: Writer,
     state: State,
     events: u64,
+    /// A Responses stream that passed: its final object.
+    object: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +92,7 @@ impl Stream {
             writer: Writer::new(to, &voice),
             state: State::Open,
             events: 0,
+            object: None,
         };
         Stream { form: Form::Any(Box::new(any)), to }
     }
@@ -173,6 +176,17 @@ impl Stream {
         match &self.form {
             Form::Chat(stream) => stream.saw_done(),
             Form::Any(any) => matches!(any.state, State::Done | State::Empty),
+        }
+    }
+
+    /// The final object of a Responses client's stream, once it has ended: what is stored so that the conversation can go on.
+    pub fn response_object(&self) -> Option<&str> {
+        match &self.form {
+            Form::Chat(_) => None,
+            Form::Any(any) => match &any.writer {
+                Writer::Responses(writer) => any.object.as_deref().or(writer.object()),
+                _ => None,
+            },
         }
     }
 
@@ -289,6 +303,9 @@ impl Any {
         }
         if ended {
             self.state = State::Done;
+            if passing && self.from == Dialect::Responses {
+                self.object = node.get("response").map(|response| response.raw.to_owned());
+            }
             if !passing {
                 self.writer.end(self.meter.usage(), out);
             }

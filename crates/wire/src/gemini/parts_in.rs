@@ -4,7 +4,7 @@
 //! next text), so that it survives dialects whose calls have no room for it.
 
 use crate::dialect::Dialect;
-use crate::hub::{Call, CallKind, Media, NEXT_TEXT, Part, Place, Seal, Thought, made_id, others};
+use crate::hub::{Call, CallKind, Media, NEXT_TEXT, Origin, Part, Place, Seal, Thought, made_id, others};
 use crate::json::Node;
 use std::borrow::Cow;
 
@@ -38,6 +38,11 @@ fn read<'a>(node: &Node<'a>, turn: usize, at: usize, open: &mut Vec<Open<'a>>, p
                     last.seal = seal;
                 }
                 _ => parts.push(Part::Thought(Thought { text: text.clone(), seal, ..Thought::default() })),
+            }
+            if let Some(Part::Thought(last)) = parts.last_mut() {
+                let origin = last.seal.as_ref().map(|seal| seal.origin);
+                last.summary = origin == Some(Origin::OpenAi) && !last.text.is_empty();
+                last.redacted = origin == Some(Origin::Anthropic) && last.text.is_empty();
             }
             return;
         }

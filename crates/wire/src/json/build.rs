@@ -1,6 +1,6 @@
 //! Writing objects and arrays piece by piece, straight into the bytes that are sent.
 
-use super::write::write_str;
+use super::write::{write_raw, write_str};
 
 /// An object being written.
 pub(crate) struct Object<'o> {
@@ -54,8 +54,9 @@ impl<'o> Object<'o> {
     }
 
     pub fn number(&mut self, name: &str, value: u64) {
-        let out = self.key(name);
-        out.extend_from_slice(value.to_string().as_bytes());
+        use std::io::Write as _;
+        // Writing to a vector cannot fail.
+        let _ = write!(self.key(name), "{value}");
     }
 
     pub fn bool(&mut self, name: &str, value: bool) {
@@ -68,7 +69,7 @@ impl<'o> Object<'o> {
 
     /// A value that is JSON already.
     pub fn raw(&mut self, name: &str, value: &str) {
-        self.key(name).extend_from_slice(value.as_bytes());
+        write_raw(self.key(name), value.as_bytes());
     }
 
     pub fn maybe_raw(&mut self, name: &str, value: Option<&str>) {
@@ -114,7 +115,7 @@ impl<'o> Array<'o> {
     }
 
     pub fn raw(&mut self, value: &str) {
-        self.item().extend_from_slice(value.as_bytes());
+        write_raw(self.item(), value.as_bytes());
     }
 
     pub fn object(&mut self, write: impl FnOnce(&mut Object<'_>)) {

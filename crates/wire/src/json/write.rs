@@ -28,19 +28,76 @@ pub(crate) fn quoted(text: &str) -> Vec<u8> {
 
 /// Writes a JSON string. U+2028, U+2029 and U+0085 are escaped too: some clients split lines there.
 pub(crate) fn write_str(out: &mut Vec<u8>, text: &str) {
+    out.reserve(text.len() + 2);
     out.push(b'"');
-    for letter in text.chars() {
-        match letter {
-            '"' => out.extend_from_slice(b"\\\""),
-            '\\' => out.extend_from_slice(b"\\\\"),
-            '\n' => out.extend_from_slice(b"\\n"),
-            '\r' => out.extend_from_slice(b"\\r"),
-            '\t' => out.extend_from_slice(b"\\t"),
-            '\0'..='\x1f' | '\u{85}' | '\u{2028}' | '\u{2029}' => {
-                out.extend_from_slice(format!("\\u{:04x}", u32::from(letter)).as_bytes());
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest.iter().position(|&byte| SPECIAL[usize::from(byte)]) {
+        out.extend_from_slice(&rest[..at]);
+        rest = &rest[at..];
+        let len = match rest[0] {
+            b'"' | b'\\' => {
+                out.extend_from_slice(&[b'\\', rest[0]]);
+                1
             }
-            other => out.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
-        }
+            b'\n' => put(out, b"\\n"),
+            b'\r' => put(out, b"\\r"),
+            b'\t' => put(out, b"\\t"),
+            byte @ 0..0x20 => {
+                out.extend_from_slice(format!("\\u{byte:04x}").as_bytes());
+                1
+            }
+            _ => separator(rest, out),
+        };
+        rest = &rest[len..];
     }
+    out.extend_from_slice(rest);
     out.push(b'"');
+}
+
+fn put(out: &mut Vec<u8>, escape: &[u8]) -> usize {
+    out.extend_from_slice(escape);
+    1
+}
+
+/// Bytes that may need an escape: control characters, quote, backslash, and the first bytes of the three separators.
+const SPECIAL: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        table[byte] = true;
+        byte += 1;
+    }
+    table[b'"' as usize] = true;
+    table[b'\\' as usize] = true;
+    table[0xE2] = true;
+    table[0xC2] = true;
+    table
+};
+
+/// Writes the separator that stands here escaped, or the byte as it is; gives how many bytes that was.
+fn separator(bytes: &[u8], out: &mut Vec<u8>) -> usize {
+    let (escape, len): (&[u8], usize) = match bytes {
+        [0xE2, 0x80, 0xA8, ..] => (b"\\u2028", 3),
+        [0xE2, 0x80, 0xA9, ..] => (b"\\u2029", 3),
+        [0xC2, 0x85, ..] => (b"\\u0085", 2),
+        _ => (&bytes[..1], 1),
+    };
+    out.extend_from_slice(escape);
+    len
+}
+
+/// Writes a value that is JSON already so that it fits into one line: line ends can only be blanks there, and the separators
+/// can only stand in strings.
+pub(crate) fn write_raw(out: &mut Vec<u8>, raw: &[u8]) {
+    let mut rest = raw;
+    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r' | 0xE2 | 0xC2)) {
+        out.extend_from_slice(&rest[..at]);
+        rest = &rest[at..];
+        let len = match rest[0] {
+            b'\n' | b'\r' => put(out, b" "),
+            _ => separator(rest, out),
+        };
+        rest = &rest[len..];
+    }
+    out.extend_from_slice(rest);
 }

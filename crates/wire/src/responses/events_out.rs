@@ -24,6 +24,7 @@ pub(crate) struct Writer {
     lane: Lane,
     finish: Option<Finish<'static>>,
     tier: Option<String>,
+    object: Option<String>,
 }
 
 #[derive(Debug)]
@@ -44,6 +45,7 @@ impl Writer {
             lane: Lane::default(),
             finish: None,
             tier: None,
+            object: None,
         }
     }
 
@@ -320,7 +322,23 @@ impl Writer {
         self.drain(true, ending, out);
         let usage = usage.copied().unwrap_or_default();
         self.lifecycle(out, &format!("response.{ending}"), ending, reason, Some(&usage), None);
+        self.object = Some(self.last_object(ending, reason, &usage));
         out.extend_from_slice(b"data: [DONE]\n\n");
+    }
+
+    fn last_object(&self, status: &'static str, reason: Option<&'static str>, usage: &Usage) -> String {
+        let mut out = Vec::new();
+        let mut body = Object::begin(&mut out);
+        let tier = self.tier.as_deref();
+        let state = State { status, items: &self.items, usage: Some(usage), reason, error: None, tier };
+        object::write(&mut body, &self.voice, &state);
+        body.end();
+        String::from_utf8(out).unwrap_or_default()
+    }
+
+    /// The final response object, once the stream has ended.
+    pub fn object(&self) -> Option<&str> {
+        self.object.as_deref()
     }
 
     /// The stream passed from elsewhere up to this number.

@@ -1,0 +1,320 @@
+//! No input makes the translations panic or grow: requests, replies and streams of any JSON and any bytes, in every pair of dialects.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use std::time::Instant;
+use tollgate_wire::{Dialect, Names, Path, Request, Setup, Stream, Target, Voice, convert};
+
+/// Names that mean something somewhere, so that random values reach every reader.
+const KEYS: &[&str] = &[
+    "model",
+    "messages",
+    "role",
+    "content",
+    "type",
+    "text",
+    "tool_calls",
+    "function",
+    "name",
+    "arguments",
+    "id",
+    "index",
+    "choices",
+    "delta",
+    "message",
+    "finish_reason",
+    "usage",
+    "input",
+    "output",
+    "instructions",
+    "tools",
+    "tool_choice",
+    "system",
+    "max_tokens",
+    "thinking",
+    "signature",
+    "data",
+    "source",
+    "tool_use_id",
+    "is_error",
+    "input_schema",
+    "content_block",
+    "stop_reason",
+    "response",
+    "item",
+    "output_index",
+    "item_id",
+    "call_id",
+    "summary",
+    "encrypted_content",
+    "contents",
+    "parts",
+    "functionCall",
+    "args",
+    "functionResponse",
+    "thought",
+    "thoughtSignature",
+    "inlineData",
+    "mimeType",
+    "candidates",
+    "finishReason",
+    "usageMetadata",
+    "generationConfig",
+    "thinkingConfig",
+    "reasoning_content",
+    "reasoning_details",
+    "image_url",
+    "url",
+    "file",
+    "file_data",
+    "stream",
+    "error",
+    "stop",
+    "response_format",
+    "json_schema",
+    "schema",
+    "reasoning",
+    "effort",
+    "logprobs",
+    "groundingMetadata",
+    "annotation",
+    "partial_json",
+    "citations",
+    "stop_sequences",
+    "status",
+    "allowed_tools",
+    "custom",
+    "media_type",
+    "title",
+    "systemInstruction",
+    "functionDeclarations",
+    "parameters",
+    "toolConfig",
+    "functionCallingConfig",
+    "mode",
+    "allowedFunctionNames",
+    "promptFeedback",
+];
+
+/// Values that mean something somewhere.
+const WORDS: &[&str] = &[
+    "user",
+    "assistant",
+    "system",
+    "tool",
+    "developer",
+    "model",
+    "text",
+    "image",
+    "document",
+    "tool_use",
+    "tool_result",
+    "thinking",
+    "redacted_thinking",
+    "function",
+    "custom",
+    "function_call",
+    "function_call_output",
+    "reasoning",
+    "message",
+    "input_text",
+    "output_text",
+    "refusal",
+    "input_image",
+    "input_file",
+    "image_url",
+    "input_audio",
+    "file",
+    "base64",
+    "url",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_start",
+    "message_delta",
+    "message_stop",
+    "text_delta",
+    "thinking_delta",
+    "signature_delta",
+    "input_json_delta",
+    "citations_delta",
+    "response.created",
+    "response.completed",
+    "response.output_item.added",
+    "response.output_item.done",
+    "response.output_text.delta",
+    "response.function_call_arguments.delta",
+    "response.reasoning_summary_text.delta",
+    "response.reasoning_summary_part.added",
+    "response.incomplete",
+    "response.failed",
+    "reasoning.text",
+    "reasoning.encrypted",
+    "anthropic-claude-v1",
+    "google-gemini-v1",
+    "STOP",
+    "MAX_TOKENS",
+    "SAFETY",
+    "stop",
+    "tool_calls",
+    "length",
+    "ping",
+    "error",
+    "data:image/png;base64,QUJD",
+    "https://x.example/",
+    "tg1.g.QQ==.x",
+    "namespace",
+    "json_schema",
+    "web_search",
+    "allowed_tools",
+    "adaptive",
+    "enabled",
+    "high",
+];
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        3 => prop::sample::select(WORDS).prop_map(Value::from),
+        1 => Just(Value::Null),
+        1 => any::<bool>().prop_map(Value::from),
+        1 => prop_oneof![0..5i64, any::<i64>()].prop_map(Value::from),
+        1 => any::<f64>().prop_map(Value::from),
+        1 => "\\PC{0,6}".prop_map(Value::from),
+        1 => Just(json!("{\"a\":1}")),
+    ];
+    leaf.prop_recursive(5, 48, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::vec((prop::sample::select(KEYS), inner), 0..7).prop_map(|members| {
+                Value::Object(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+            }),
+        ]
+    })
+}
+
+fn any_object() -> impl Strategy<Value = Map<String, Value>> {
+    prop::collection::vec((prop::sample::select(KEYS), any_json()), 0..8)
+        .prop_map(|members| members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+}
+
+fn stream(from: Dialect, to: Dialect) -> Stream {
+    let voice = Voice { id: "call_1".into(), model: "m".into(), created: 1, wants_usage: true, ..Voice::default() };
+    Stream::new(Setup { from, to, voice, names: Names::default(), rename: true, max_event_bytes: 1 << 16 })
+}
+
+fn play(from: Dialect, to: Dialect, chunks: &[Bytes]) {
+    let mut stream = stream(from, to);
+    for chunk in chunks {
+        if stream.feed(chunk.clone()).is_err() {
+            break;
+        }
+    }
+    let _ = stream.finish();
+    let _ = stream.error_event(tollgate_wire::error::Code::UpstreamError, "x");
+    let _ = (stream.best_usage(1), stream.raw_usage().is_some(), stream.saw_done());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn requests(mut body in any_object(), conversation in prop::collection::vec(any_object(), 1..5)) {
+        let turns = Value::from(conversation.into_iter().map(Value::from).collect::<Vec<_>>());
+        for from in Dialect::ALL {
+            body.insert("model".into(), json!("m"));
+            body.insert("max_tokens".into(), json!(10));
+            for name in ["messages", "input", "contents"] {
+                body.insert(name.into(), turns.clone());
+            }
+            for name in ["stream", "n", "max_completion_tokens", "stream_options", "generationConfig"] {
+                body.remove(name);
+            }
+            let text = Bytes::from(serde_json::to_vec(&body).unwrap());
+            let path = Path { model: "gemini-x", stream: true };
+            let Ok(request) = Request::read(from, text, Some(path)) else { continue };
+            for to in Dialect::ALL {
+                if let Ok(sent) = request.upstream_body(&Target::new(to, "up")) {
+                    prop_assert!(serde_json::from_slice::<Value>(&sent.body).is_ok(), "{from:?} {to:?} {}", String::from_utf8_lossy(&sent.body));
+                    prop_assert!(!sent.dropped.to_string().contains(['\n', '\r']));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn replies(body in any_object()) {
+        let text = Bytes::from(serde_json::to_vec(&body).unwrap());
+        let voice = Voice::default();
+        for from in Dialect::ALL {
+            for to in Dialect::ALL {
+                if let Ok(converted) = convert(from, to, text.clone(), &Names::default(), &voice) {
+                    prop_assert!(serde_json::from_slice::<Value>(&converted.body).is_ok(), "{from:?} {to:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn streams(events in prop::collection::vec(any_object(), 0..8), done in any::<bool>()) {
+        let mut chunks: Vec<Bytes> = events
+            .iter()
+            .map(|event| Bytes::from(format!("data: {}\n\n", serde_json::to_string(event).unwrap())))
+            .collect();
+        if done {
+            chunks.push(Bytes::from_static(b"data: [DONE]\n\n"));
+        }
+        for from in Dialect::ALL {
+            for to in Dialect::ALL {
+                play(from, to, &chunks);
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut framed = b"data: ".to_vec();
+        framed.extend_from_slice(&bytes);
+        framed.extend_from_slice(b"\n\n");
+        for from in Dialect::ALL {
+            let _ = Request::read(from, Bytes::from(bytes.clone()), None);
+            for to in Dialect::ALL {
+                play(from, to, &[Bytes::from(bytes.clone()), Bytes::from(framed.clone())]);
+                let _ = convert(from, to, Bytes::from(bytes.clone()), &Names::default(), &Voice::default());
+            }
+        }
+    }
+}
+
+/// Twice the events take about twice the time, in every pair, and nothing is kept of a text that passed.
+#[test]
+fn streams_are_linear() {
+    let event = |from: Dialect| match from {
+        Dialect::Chat => r#"{"id":"c","choices":[{"index":0,"delta":{"content":"word "},"finish_reason":null}]}"#,
+        Dialect::Anthropic => {
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}}"#
+        }
+        Dialect::Responses => {
+            r#"{"type":"response.output_text.delta","output_index":0,"item_id":"m","content_index":0,"delta":"word "}"#
+        }
+        Dialect::Gemini => r#"{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"word "}]}}]}"#,
+    };
+    for from in Dialect::ALL {
+        for to in Dialect::ALL {
+            let chunk = Bytes::from(format!("data: {}\n\n", event(from)));
+            let time = |count: usize| {
+                let mut stream = stream(from, to);
+                let start = Instant::now();
+                for _ in 0..count {
+                    stream.feed(chunk.clone()).unwrap();
+                }
+                start.elapsed()
+            };
+            // The best of some tries: the machine has other things to do.
+            let best = |count: usize| (0..4).map(|_| time(count)).min().unwrap();
+            let (short, long) = (best(1_000), best(8_000));
+            let bound = short * 8 * 3 + std::time::Duration::from_millis(50);
+            assert!(long < bound, "{from:?} to {to:?}: {short:?}, then {long:?}");
+        }
+    }
+}

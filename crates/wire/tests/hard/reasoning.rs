@@ -1,0 +1,122 @@
+//! 3.4: reasoning. The way back is shown for all pairs by `next_turn.rs`.
+
+use super::*;
+
+fn tool_turn(assistant: Value) -> Value {
+    json!({"model": "m", "messages": [{"role": "user", "content": "q"}, assistant, {"role": "tool", "tool_call_id": "1", "content": "r"}],
+        "tools": [{"type": "function", "function": {"name": "f"}}], "reasoning_effort": "high"})
+}
+
+fn assistant(more: Value) -> Value {
+    let mut message = json!({"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]});
+    message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    message
+}
+
+#[test]
+fn case_58_thinking_is_off_for_a_turn_that_lost_its_thoughts() {
+    let body = tool_turn(assistant(json!({})));
+    assert!(sent(C, A, body.clone()).get("thinking").is_none());
+    assert_eq!(dropped(C, A, body), "reasoning");
+}
+
+#[test]
+fn case_59_an_unsigned_thought_is_dropped_and_its_text_kept() {
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a", "reasoning_content": "Hm"}, {"role": "user", "content": "b"}]});
+    assert_eq!(sent(C, A, body.clone())["messages"][1], json!({"role": "assistant", "content": "a"}));
+    assert_eq!(dropped(C, A, body), "reasoning");
+}
+
+#[test]
+fn case_63_no_item_id_for_a_provider_that_stored_nothing() {
+    let body = tool_turn(assistant(
+        json!({"reasoning_details": [{"type": "reasoning.encrypted", "data": "ZQ==", "format": "openai-responses-v1", "id": "rs_1", "index": 0}]}),
+    ));
+    let body = sent(C, R, body);
+    assert_eq!(body["input"][1], json!({"type": "reasoning", "summary": [], "encrypted_content": "ZQ=="}));
+    assert_eq!(body["store"], false);
+}
+
+#[test]
+fn case_66_a_paragraph_between_summary_parts() {
+    let events = |index: u64, text: &str| {
+        [
+            json!({"type": "response.reasoning_summary_part.added", "output_index": 0, "item_id": "r", "summary_index": index, "part": {}}),
+            json!({"type": "response.reasoning_summary_text.delta", "output_index": 0, "item_id": "r", "summary_index": index, "delta": text}),
+        ]
+    };
+    let mut all = vec![json!({"type": "response.created", "response": {"id": "r", "model": "up"}})];
+    all.extend(events(0, "One"));
+    all.extend(events(1, "Two"));
+    all.push(json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}}));
+    let text: String = play(R, C, &all)
+        .data
+        .iter()
+        .filter_map(|c| c["choices"][0]["delta"]["reasoning_content"].as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(text, "One\n\nTwo");
+}
+
+#[test]
+fn case_68_and_69_gemini_gets_a_stand_in_on_the_first_call() {
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "q"},
+        {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}, {"id": "2", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "r"}, {"role": "tool", "tool_call_id": "2", "content": "r"}]});
+    let parts = &sent(C, G, body.clone())["contents"][1]["parts"];
+    assert_eq!(parts[0]["thoughtSignature"], "skip_thought_signature_validator");
+    assert!(parts[1].get("thoughtSignature").is_none() && parts.as_array().unwrap().len() == 2);
+    let mut old = Target::new(G, "up");
+    old.gemini3 = false;
+    let (body, _) = try_sent(C, &old, &body).unwrap();
+    assert!(body["contents"][1]["parts"][0].get("thoughtSignature").is_none());
+}
+
+#[test]
+fn case_70_and_71_reasoning_opens_its_own_block_under_either_name() {
+    let played = play(
+        C,
+        A,
+        &[
+            chunk(json!({"reasoning": "Hm"}), Value::Null),
+            chunk(json!({"content": "a"}), Value::Null),
+            chunk(json!({}), json!("stop")),
+            done(),
+        ],
+    );
+    let starts: Vec<&Value> = played
+        .data
+        .iter()
+        .filter(|e| e["type"] == "content_block_start")
+        .map(|e| &e["content_block"]["type"])
+        .collect();
+    assert_eq!(starts, ["thinking", "text"]);
+}
+
+#[test]
+fn case_72_deepseek_gets_its_reasoning_back_on_tool_turns_only() {
+    let mut target = Target::new(C, "up");
+    target.wants_reasoning_back = true;
+    let body = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm", "signature": "tg1.x.."}, {"type": "tool_use", "id": "t", "name": "f", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "r"}]},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "Ok", "signature": "tg1.x.."}, {"type": "text", "text": "a"}]}, {"role": "user", "content": "b"}]});
+    let (body, _) = try_sent(A, &target, &body).unwrap();
+    assert_eq!(body["messages"][1]["reasoning_content"], "Hm");
+    assert!(body["messages"][3].get("reasoning_content").is_none());
+}
+
+#[test]
+fn case_73_and_74_and_76_off_and_older_models() {
+    let off = json!({"model": "m", "messages": [{"role": "user", "content": "q"}], "reasoning_effort": "none"});
+    let body = sent(C, A, off);
+    assert!(body.get("thinking").is_none() && body.get("output_config").is_none());
+    let disabled = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}], "thinking": {"type": "disabled"}});
+    assert_eq!(sent(A, C, disabled)["reasoning_effort"], "none");
+    let mut old = Target::new(A, "up");
+    old.adaptive_thinking = false;
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "q"}], "reasoning_effort": "high", "temperature": 0.5, "max_tokens": 2000});
+    let (body, all) = try_sent(C, &old, &body).unwrap();
+    assert_eq!(body["thinking"], json!({"type": "enabled", "budget_tokens": 1600}));
+    assert!(body["max_tokens"].as_u64().unwrap() > 1600 && body.get("temperature").is_none());
+    assert_eq!(all.dropped.to_string(), "temperature");
+}

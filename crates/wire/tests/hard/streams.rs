@@ -1,0 +1,232 @@
+//! 3.5 and 3.7: framing, ends, errors, identity.
+
+use super::*;
+
+fn text(delta: &str) -> Value {
+    chunk(json!({"content": delta}), Value::Null)
+}
+
+fn stop() -> Value {
+    chunk(json!({}), json!("stop"))
+}
+
+#[test]
+fn case_77_and_78_characters_and_separators_survive_any_cut() {
+    let all = format!("data: {}\n\ndata: {}\n\ndata: [DONE]\n\n", text("中\u{2028}é"), stop());
+    let bytes: Vec<&[u8]> = all.as_bytes().chunks(1).collect();
+    for to in [A, R, G] {
+        let played = play_raw(C, to, &bytes);
+        assert!(!played.text.contains('\u{2028}') && played.text.contains("中\\u2028é"), "{to:?} {}", played.text);
+    }
+}
+
+#[test]
+fn case_79_every_framing_is_read() {
+    let event = text("a").to_string();
+    let (head, rest) = event.split_at(event.find(",\"created").unwrap() + 1);
+    for framed in [
+        format!("data:{event}\n\n"),
+        format!("data: {event}\r\n\r\n"),
+        format!("data: {event}\r\r"),
+        format!(": comment\nid: 1\nretry: 5\nevent: x\ndata: {event}\n\n"),
+        format!("data: {head}\ndata: {rest}\n\n"),
+        format!("\u{feff}data: {event}\n\n"),
+    ] {
+        let all = format!("{framed}data: {}\n\ndata: [DONE]\n\n", stop());
+        let played = play_raw(C, G, &[all.as_bytes()]);
+        assert_eq!(played.data[0]["candidates"][0]["content"]["parts"][0]["text"], "a", "{framed:?}");
+        assert!(
+            played.text.lines().all(|line| line.is_empty() || line.starts_with("data: ")),
+            "Gemini's clients bear no other line"
+        );
+    }
+}
+
+#[test]
+fn case_80_an_event_of_four_mebibytes() {
+    let long = "x".repeat(4 << 20);
+    let played = play(C, A, &[text(&long), stop(), done()]);
+    assert_eq!(played.end, "complete");
+    assert!(played.text.len() > 4 << 20);
+}
+
+#[test]
+fn case_84_a_ping_is_a_heartbeat() {
+    let start = json!({"type": "message_start", "message": {"id": "m", "model": "up", "usage": {"input_tokens": 1, "output_tokens": 1}}});
+    let played = play(A, C, &[start, json!({"type": "ping"})]);
+    assert_eq!(played.text, ": hb\n");
+}
+
+#[test]
+fn case_86_chunks_without_choices_are_no_trouble() {
+    let filters = json!({"id": "", "choices": [], "prompt_filter_results": []});
+    let played = play(C, A, &[filters, json!({"object": "ping"}), text("a"), stop(), done()]);
+    assert_eq!(played.end, "complete");
+}
+
+#[test]
+fn case_87_and_88_and_109_usage_wherever_it_stands() {
+    let mut last = stop();
+    last["usage"] = json!({"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5});
+    let played = play(C, A, &[text("a"), last, done()]);
+    assert_eq!(played.data[played.data.len() - 2]["usage"]["output_tokens"], 2);
+    let usage =
+        json!({"id": "c", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}});
+    let played = play(C, A, &[text("a"), stop(), usage, done()]);
+    assert_eq!(played.data[played.data.len() - 2]["usage"]["input_tokens"], 3, "told again with the stop reason");
+}
+
+#[test]
+fn case_89_without_a_report_our_own_count_is_told_as_one() {
+    let played = play(C, A, &[text("three small words"), stop(), done()]);
+    let (usage, estimated) = played.stream.best_usage(40);
+    assert!(estimated && usage.input == 40 && usage.output >= 3);
+}
+
+#[test]
+fn case_90_and_91_and_92_finishes() {
+    let with_reason = chunk(json!({"content": "a"}), json!("length"));
+    let played = play(C, A, &[with_reason, chunk(json!({}), Value::Null), done(), text("after")]);
+    assert_eq!(played.data[played.data.len() - 2]["delta"]["stop_reason"], "max_tokens");
+    assert!(!played.text.contains("after"));
+    let played = play(C, A, &[text("a"), done()]);
+    assert_eq!(played.data[played.data.len() - 2]["delta"]["stop_reason"], "end_turn");
+    let call = chunk(
+        json!({"tool_calls": [{"index": 0, "id": "1", "function": {"name": "f", "arguments": "{}"}}]}),
+        Value::Null,
+    );
+    let played = play(C, A, &[call, done()]);
+    assert_eq!(played.data[played.data.len() - 2]["delta"]["stop_reason"], "tool_use");
+    assert_eq!(play(C, A, &[chunk(json!({"role": "assistant"}), Value::Null), done()]).end, "truncated");
+}
+
+/// 93, 95 to 98: a cut and a fault are told in each dialect's own form.
+#[test]
+fn case_93_and_95_to_98_errors_in_each_form() {
+    for to in [C, A, R, G] {
+        let from = if to == C { A } else { C };
+        let events = if from == C {
+            vec![text("a")]
+        } else {
+            vec![
+                json!({"type": "message_start", "message": {"id": "m", "model": "up", "usage": {"input_tokens": 1, "output_tokens": 1}}}),
+                json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "a"}}),
+            ]
+        };
+        let mut played = play(from, to, &events);
+        assert_eq!(played.end, "truncated", "{to:?}");
+        let event = played.stream.error_event(tollgate_wire::error::Code::UpstreamError, "The provider failed.");
+        let event = String::from_utf8(event.to_vec()).unwrap();
+        let data = |line: &str| serde_json::from_str::<Value>(line.strip_prefix("data: ").unwrap()).unwrap();
+        let lines: Vec<&str> = event.lines().filter(|line| !line.is_empty()).collect();
+        match to {
+            Dialect::Chat => assert_eq!(data(lines[0])["error"]["code"], "upstream_error"),
+            Dialect::Anthropic => {
+                assert_eq!(lines[0], "event: error");
+                assert_eq!(data(lines[1])["error"]["type"], "api_error");
+            }
+            Dialect::Responses => {
+                let failed = lines.iter().rposition(|line| *line == "event: response.failed").unwrap();
+                let failed = data(lines[failed + 1]);
+                assert_eq!(failed["response"]["error"]["code"], "upstream_error");
+                let last = played.data.last().unwrap()["sequence_number"].as_u64().unwrap();
+                assert!(failed["sequence_number"].as_u64().unwrap() > last);
+            }
+            Dialect::Gemini => {
+                assert_eq!(lines.len(), 1);
+                assert_eq!(data(lines[0])["error"]["code"], 502, "numeric");
+            }
+        }
+    }
+}
+
+#[test]
+fn case_98_an_error_outside_any_event_is_read() {
+    let all = "data: {\"candidates\":[{\"index\":0,\"content\":{\"parts\":[{\"text\":\"a\"}]}}]}\n\n{\n \"error\": {\"code\": 503, \"message\": \"down\"}\n}\n";
+    let played = play_raw(G, C, &[all.as_bytes()]);
+    assert!(played.end.contains("Some(503)"), "{}", played.end);
+}
+
+#[test]
+fn case_99_usage_of_a_failed_response_is_kept() {
+    let usage = json!({"input_tokens": 5, "output_tokens": 3, "total_tokens": 8});
+    for (kind, status) in [("response.failed", "failed"), ("response.incomplete", "incomplete")] {
+        let played = play(
+            R,
+            C,
+            &[
+                json!({"type": kind, "response": {"id": "r", "model": "up", "status": status, "output": [], "usage": usage}}),
+            ],
+        );
+        assert_eq!(played.stream.usage().unwrap().output, 3, "{kind}");
+    }
+}
+
+#[test]
+fn case_103_and_104_and_105_numbers_starts_and_indexes_are_ours() {
+    let created = json!({"type": "response.created", "response": {"id": "r", "model": "up"}});
+    let progress = json!({"type": "response.in_progress", "response": {"id": "r", "model": "up"}});
+    let delta = |at: u64, kind: &str| json!({"type": kind, "output_index": at, "item_id": format!("i{at}"), "delta": "x", "sequence_number": 0});
+    let played = play(
+        R,
+        A,
+        &[
+            created,
+            progress,
+            delta(0, "response.reasoning_text.delta"),
+            delta(0, "response.output_text.delta"),
+            json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}}),
+        ],
+    );
+    assert_eq!(kinds(&played.data).iter().filter(|kind| **kind == "message_start").count(), 1);
+    let indexes: Vec<u64> = played
+        .data
+        .iter()
+        .filter(|e| e["type"] == "content_block_start")
+        .map(|e| e["index"].as_u64().unwrap())
+        .collect();
+    assert_eq!(indexes, [0, 1]);
+}
+
+#[test]
+fn case_106_to_108_nothing_opens_no_block_and_anthropic_has_no_done() {
+    let call = |args: &str| {
+        chunk(
+            json!({"tool_calls": [{"index": 0, "id": "1", "function": {"name": "f", "arguments": args}}]}),
+            Value::Null,
+        )
+    };
+    let played = play(C, A, &[call("{\"a\":"), text(""), call("1}"), stop(), done()]);
+    assert_eq!(kinds(&played.data).iter().filter(|kind| **kind == "content_block_start").count(), 1);
+    assert!(!played.text.contains("[DONE]"));
+    let empty = play(C, A, &[chunk(json!({"role": "assistant"}), json!("stop")), done()]);
+    assert_eq!(
+        empty.data.iter().find(|e| e["type"] == "content_block_start").unwrap()["content_block"]["type"],
+        "text"
+    );
+}
+
+#[test]
+fn case_120_and_121_stop_sequences_and_split_texts() {
+    let message = json!({"id": "m", "type": "message", "role": "assistant", "model": "up", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b", "citations": []}],
+        "stop_reason": "stop_sequence", "stop_sequence": "END", "usage": {"input_tokens": 1, "output_tokens": 1}});
+    let chat = reply(A, C, message);
+    assert_eq!(
+        (&chat["choices"][0]["message"]["content"], &chat["choices"][0]["finish_reason"]),
+        (&json!("ab"), &json!("stop"))
+    );
+}
+
+#[test]
+fn case_124_and_125_one_id_and_the_public_name() {
+    let mut second = text("b");
+    second["id"] = json!("other");
+    second["model"] = json!("other");
+    for to in [R, G, A] {
+        let played = play(C, to, &[text("a"), second.clone(), stop(), done()]);
+        assert!(!played.text.contains("other") && played.text.contains("public"), "{to:?}");
+    }
+    // Within one dialect the name changes and nothing else does.
+    let start = json!({"type": "message_start", "message": {"id": "m", "model": "up", "odd": 1.50, "usage": {"input_tokens": 1, "output_tokens": 1}}});
+    assert_eq!(play(A, A, &[start]).data[0]["message"]["model"], "public");
+}
