@@ -4,7 +4,7 @@ use bytes::Bytes;
 use std::hint::black_box;
 use std::time::Instant;
 use tollgate_wire::chat::{Stream, StreamSetup, read_reply, read_request};
-use tollgate_wire::count;
+use tollgate_wire::{Dialect, Names, Request, Setup, Target, Voice, convert, count};
 
 /// Best and median of several rounds, in nanoseconds per call.
 fn measure(name: &str, bytes: usize, mut run: impl FnMut()) {
@@ -90,4 +90,64 @@ fn main() {
     measure("count::tokens", prose.len(), || {
         black_box(count::tokens(black_box(&prose)));
     });
+    pairs(&small);
+}
+
+/// One event of text in each dialect, as its provider sends it.
+fn text_event(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Chat => {
+            "data: {\"id\":\"chatcmpl-BZ0x1y2z3\",\"object\":\"chat.completion.chunk\",\"created\":1763170000,\"model\":\"gpt-4o-mini-2024-07-18\",\"service_tier\":\"default\",\"system_fingerprint\":\"fp_34a54ae93c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" Paris\"},\"logprobs\":null,\"finish_reason\":null}],\"usage\":null}\n\n"
+        }
+        Dialect::Anthropic => {
+            "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\" Paris\"}}\n\n"
+        }
+        Dialect::Responses => {
+            "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":7,\"item_id\":\"msg_68a1b2c3d4e5\",\"output_index\":0,\"content_index\":0,\"delta\":\" Paris\",\"logprobs\":[]}\n\n"
+        }
+        Dialect::Gemini => {
+            "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\" Paris\"}],\"role\":\"model\"},\"index\":0}],\"usageMetadata\":{\"promptTokenCount\":24,\"totalTokenCount\":24},\"modelVersion\":\"gemini-2.5-flash\",\"responseId\":\"abc\"}\n\n"
+        }
+    }
+}
+
+/// Every pair of dialects: one streamed event, and a whole request and reply from chat.
+fn pairs(small: &Bytes) {
+    let voice = Voice { id: "call_1".into(), model: "public-name".into(), created: 1, ..Voice::default() };
+    for from in Dialect::ALL {
+        let event = Bytes::from_static(text_event(from).as_bytes());
+        for to in Dialect::ALL {
+            let setup = || Setup {
+                from,
+                to,
+                voice: voice.clone(),
+                names: Names::default(),
+                rename: false,
+                max_event_bytes: 1 << 20,
+            };
+            let mut stream = tollgate_wire::Stream::new(setup());
+            let mut fed = 0;
+            measure(&format!("stream event, {from:?} to {to:?}"), event.len(), || {
+                // As long as a long answer: the final object of Responses repeats all of it.
+                fed += 1;
+                if fed % 4_000 == 0 {
+                    stream = tollgate_wire::Stream::new(setup());
+                }
+                black_box(stream.feed(black_box(event.clone())).unwrap());
+            });
+        }
+    }
+    let request = Request::read(Dialect::Chat, small.clone(), None).unwrap();
+    let reply = Bytes::from_static(
+        br#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"The capital of France is Paris."},"finish_reason":"stop"}],"usage":{"prompt_tokens":24,"completion_tokens":8,"total_tokens":32}}"#,
+    );
+    for to in Dialect::ALL {
+        let target = Target::new(to, "up");
+        measure(&format!("request, Chat to {to:?}"), small.len(), || {
+            black_box(request.upstream_body(black_box(&target)).unwrap());
+        });
+        measure(&format!("reply, Chat to {to:?}"), reply.len(), || {
+            black_box(convert(Dialect::Chat, to, reply.clone(), &Names::default(), &voice).unwrap());
+        });
+    }
 }

@@ -233,11 +233,14 @@ fn found(upstream: Dialect, sent: &Value, ordered: bool) -> Vec<String> {
                     "function_call" => {
                         found.push((2, format!("call {} {} {}", item["call_id"], item["name"], item["arguments"])))
                     }
-                    "message" if item["role"] == "assistant" => {
-                        for part in item["content"].as_array().unwrap() {
-                            found.push((1, part["text"].as_str().unwrap().to_owned()));
+                    "message" if item["role"] == "assistant" => match item["content"].as_array() {
+                        Some(parts) => {
+                            for part in parts {
+                                found.push((1, part["text"].as_str().unwrap().to_owned()));
+                            }
                         }
-                    }
+                        None => found.push((1, item["content"].as_str().unwrap().to_owned())),
+                    },
                     _ => {}
                 }
             }

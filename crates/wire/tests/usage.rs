@@ -1,9 +1,22 @@
 //! Usage in disjoint counters: for every shape the provider's totals come back and nothing is negative; odd shapes
 //! count as missing; what is written is read back.
 
+use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use tollgate_wire::usage::{MOST, Report, Shape, Usage};
+use tollgate_wire::{Dialect, Names, Voice, convert};
+
+/// A reply of this dialect with this report.
+fn reply(dialect: Dialect, usage: Value) -> String {
+    match dialect {
+        Dialect::Chat => json!({"choices": [{"index": 0, "message": {"content": "a"}, "finish_reason": "stop"}], "usage": usage}),
+        Dialect::Anthropic => json!({"content": [{"type": "text", "text": "a"}], "stop_reason": "end_turn", "usage": usage}),
+        Dialect::Responses => json!({"status": "completed", "output": [{"type": "message", "content": [{"type": "output_text", "text": "a"}]}], "usage": usage}),
+        Dialect::Gemini => json!({"candidates": [{"content": {"parts": [{"text": "a"}]}, "finishReason": "STOP"}], "usageMetadata": usage}),
+    }
+    .to_string()
+}
 
 const SHAPES: [Shape; 4] = [Shape::Chat, Shape::Anthropic, Shape::Responses, Shape::Gemini];
 
@@ -430,6 +443,25 @@ proptest! {
             prop_assert_eq!(back.unwrap_or_default(), expected, "{:?} {}", shape, text);
             prop_assert_eq!(expected.input_total(), usage.input_total());
             prop_assert_eq!(expected.output_total(), usage.output_total());
+        }
+    }
+
+    /// Tokens are neither made nor lost between dialects, whole or streamed.
+    #[test]
+    fn tokens_are_conserved_between_dialects(usage in any_usage()) {
+        prop_assume!(usage.output_total() > 0 && usage.input_total() > 0);
+        for from in Dialect::ALL {
+            let mut text = Vec::new();
+            usage.write(from.usage(), &mut text);
+            let report: Value = serde_json::from_slice(&text).unwrap();
+            let body = reply(from, report);
+            let told = told_in(from.usage(), usage);
+            for to in Dialect::ALL {
+                let there = convert(from, to, Bytes::from(body.clone()), &Names::default(), &Voice::default()).unwrap();
+                prop_assert_eq!(there.facts.usage, Some(told));
+                let back = convert(to, to, there.body, &Names::default(), &Voice::default()).unwrap();
+                prop_assert_eq!(back.facts.usage, Some(told_in(to.usage(), told)), "{:?} to {:?}", from, to);
+            }
         }
     }
 

@@ -67,20 +67,20 @@ impl Meter {
         // Anthropic's first report has numbers that its last one lacks.
         if from == Dialect::Anthropic && !whole && node.str_of("type") == "message_start" {
             self.raw_first = raw.to_owned();
-            return;
         }
         self.raw.clear();
-        self.raw.push_str(raw);
+        if self.raw_first.is_empty() || self.raw_first == raw {
+            self.raw.push_str(raw);
+        } else {
+            for piece in ["[", &self.raw_first, ",", raw, "]"] {
+                self.raw.push_str(piece);
+            }
+        }
     }
 
     /// The reports as they came: the last one, or a list of the first and the last.
-    pub fn raw(&self) -> Option<String> {
-        match (self.raw_first.is_empty(), self.raw.is_empty()) {
-            (true, true) => None,
-            (true, false) => Some(self.raw.clone()),
-            (false, true) => Some(self.raw_first.clone()),
-            (false, false) => Some(format!("[{},{}]", self.raw_first, self.raw)),
-        }
+    pub fn raw(&self) -> Option<&str> {
+        (!self.raw.is_empty()).then_some(self.raw.as_str())
     }
 
     pub fn usage(&self) -> Option<&Usage> {

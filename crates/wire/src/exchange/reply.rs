@@ -43,7 +43,7 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
     let answer = gather.answer;
     let facts = Reply {
         usage: meter.usage().copied(),
-        raw_usage: meter.raw(),
+        raw_usage: meter.raw().map(str::to_owned),
         has_output: meter.output,
         counted_output: if meter.usage().is_none_or(|usage| usage.output_total() == 0) { meter.counted() } else { 0 },
         error: answer.error.clone(),

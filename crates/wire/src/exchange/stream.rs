@@ -53,7 +53,6 @@ struct Any {
     reader: Reader,
     restore: Restore,
     meter: Meter,
-    raw: Option<String>,
     /// Within one dialect events pass; the writer then only writes what the provider left out.
     pass: Option<Pass>,
     writer: Writer,
@@ -87,7 +86,6 @@ impl Stream {
             reader: Reader::new(from),
             restore: Restore::new(names),
             meter: Meter::new(from),
-            raw: None,
             pass: (from == to).then(|| Pass::new(from, rename.then_some(voice.model.as_str()), voice.array)),
             writer: Writer::new(to, &voice),
             state: State::Open,
@@ -138,7 +136,7 @@ impl Stream {
     pub fn raw_usage(&self) -> Option<&str> {
         match &self.form {
             Form::Chat(stream) => stream.raw_usage(),
-            Form::Any(any) => any.raw.as_deref(),
+            Form::Any(any) => any.meter.raw(),
         }
     }
 
@@ -204,7 +202,7 @@ impl Any {
         if self.state != State::Open {
             return Ok(Bytes::new());
         }
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(chunk.len() + 128);
         match self.walk(chunk, &mut out) {
             Ok(()) => Ok(Bytes::from(out)),
             Err(fault) => {
@@ -294,7 +292,6 @@ impl Any {
             });
         });
         self.meter.keep_raw(self.from, &node, false);
-        self.raw = self.meter.raw();
         if let Some(fault) = fault {
             return Err(fault);
         }

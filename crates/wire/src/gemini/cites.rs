@@ -71,7 +71,8 @@ pub(super) fn logprobs(node: &Node<'_>) -> Option<String> {
     let entry = |one: &mut Object<'_>, node: &Node<'_>| {
         one.text("token", node.str_of("token"));
         one.raw("logprob", node.either("logProbability", "log_probability").and_then(Node::decimal).unwrap_or("0"));
-        one.null("bytes");
+        let bytes: Vec<String> = node.str_of("token").bytes().map(|byte| byte.to_string()).collect();
+        one.raw("bytes", &format!("[{}]", bytes.join(",")));
     };
     for (at, chosen) in chosen.iter().enumerate() {
         list.object(|one| {

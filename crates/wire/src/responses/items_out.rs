@@ -47,7 +47,19 @@ fn message(
     one.maybe("phase", turn.phase.as_deref());
     let assistant = turn.role == Role::Assistant;
     match said[..] {
-        [Part::Text { text, cached: false, rest }] if rest.is_empty() && !assistant => one.text("content", text),
+        [Part::Text { text, cached: false, rest }] if rest.is_empty() => one.text("content", text),
+        // Parts of an earlier answer would need the id of an item that the provider does not have.
+        _ if assistant && said.iter().all(|part| matches!(part, Part::Text { .. })) => {
+            let mut whole = String::new();
+            for part in said.iter() {
+                if let Part::Text { text, cached, rest } = part {
+                    carry.part_rest(rest)?;
+                    carry.unmarked(*cached)?;
+                    whole.push_str(text);
+                }
+            }
+            one.text("content", &whole);
+        }
         _ => {
             let mut inner = Array::begin(one.key("content"));
             for part in said.iter() {

@@ -28,8 +28,11 @@ pub(super) fn write(object: &mut Object<'_>, voice: &Voice, state: &State<'_>) {
     object.text("status", state.status);
     match state.error {
         Some((code, message)) => object.object("error", |error| {
-            error.text("code", code);
+            // Strict clients know a closed list of codes; ours is the type.
+            let known = if code == "rate_limit_exceeded" { code } else { "server_error" };
+            error.text("code", known);
             error.text("message", message);
+            error.text("type", code);
         }),
         None => object.null("error"),
     }

@@ -128,7 +128,7 @@ fn case_93_and_95_to_98_errors_in_each_form() {
             Dialect::Responses => {
                 let failed = lines.iter().rposition(|line| *line == "event: response.failed").unwrap();
                 let failed = data(lines[failed + 1]);
-                assert_eq!(failed["response"]["error"]["code"], "upstream_error");
+                assert_eq!(failed["response"]["error"]["type"], "upstream_error");
                 let last = played.data.last().unwrap()["sequence_number"].as_u64().unwrap();
                 assert!(failed["sequence_number"].as_u64().unwrap() > last);
             }
