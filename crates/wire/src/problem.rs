@@ -3,6 +3,14 @@
 use crate::error::Code;
 use crate::json::{Broken, DEPTH};
 
+/// Callers' own words may stand in a refusal, but not all of them.
+const MOST_PARAM: usize = 128;
+const MOST_MESSAGE: usize = 512;
+
+fn clip(text: &str, most: usize) -> String {
+    text[..text.floor_char_boundary(most)].to_owned()
+}
+
 /// A refusal; names the parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -13,7 +21,7 @@ pub struct Problem {
 
 impl Problem {
     pub(crate) fn new(code: Code, param: &str, message: impl Into<String>) -> Problem {
-        Problem { code, param: Some(param.to_owned()), message: message.into() }
+        Problem { code, param: Some(clip(param, MOST_PARAM)), message: clip(&message.into(), MOST_MESSAGE) }
     }
 
     pub(crate) fn not_json(message: impl Into<String>) -> Problem {

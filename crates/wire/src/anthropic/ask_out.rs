@@ -9,6 +9,7 @@ use crate::hub::{
 };
 use crate::json::{Array, Object};
 use crate::problem::Problem;
+use std::collections::HashSet;
 
 const JSON_ONLY: &str = "Answer with one JSON object and nothing else: no explanation, no code fence.";
 
@@ -200,10 +201,11 @@ fn tools(
 
 /// Anthropic refuses calls in the history of a request without tools: they are declared from it.
 fn history_tools(ask: &Ask<'_>, body: &mut Object<'_>) -> Result<(), Problem> {
+    let mut known: HashSet<String> = HashSet::new();
     let mut names: Vec<String> = Vec::new();
     for call in ask.turns.iter().flat_map(|turn| turn.calls()) {
         let name = sent_name(Dialect::Anthropic, call.namespace.as_deref(), &call.name).into_owned();
-        if !names.contains(&name) {
+        if known.insert(name.clone()) {
             names.push(name);
         }
     }

@@ -3,7 +3,7 @@
 use super::facts::Facts;
 use crate::chat;
 use crate::dialect::Dialect;
-use crate::hub::{Dropped, Echo, Names, Target};
+use crate::hub::{Ask, Dropped, Echo, Names, Target, ToolChoice};
 use crate::json::{self, Node};
 use crate::problem::Problem;
 use crate::{anthropic, gemini, responses};
@@ -131,6 +131,7 @@ impl Request {
             Dialect::Responses => responses::ask_in::read(&node),
             Dialect::Gemini => gemini::ask_in::read(&node, self.stream),
         }?;
+        few_tools(&ask)?;
         let (body, dropped, names) = match target.dialect {
             Dialect::Chat => chat::ask_out::write(ask, target),
             Dialect::Anthropic => anthropic::ask_out::write(ask, target),
@@ -150,6 +151,20 @@ impl Request {
             Form::Other { body, .. } => body.clone(),
         }
     }
+}
+
+/// More tools than any provider takes would only make work.
+const MOST_TOOLS: usize = 1_024;
+
+fn few_tools(ask: &Ask<'_>) -> Result<(), Problem> {
+    let chosen = match &ask.choice {
+        Some(ToolChoice::Allowed { names, .. }) => names.len(),
+        _ => 0,
+    };
+    if ask.tools.len().max(chosen) > MOST_TOOLS {
+        return Err(Problem::wrong("tools", "a list of at most 1024 tools"));
+    }
+    Ok(())
 }
 
 /// `generateContentRequest` of a countTokens body.

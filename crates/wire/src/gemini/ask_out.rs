@@ -9,6 +9,7 @@ use crate::hub::{
 };
 use crate::json::{Array, Object};
 use crate::problem::Problem;
+use std::collections::HashMap;
 
 pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, Names), Problem> {
     let mut carry = Carry::new(target);
@@ -93,7 +94,7 @@ fn contents(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Resu
         // A conversation must begin with the user.
         list.raw(r#"{"role":"user","parts":[{"text":""}]}"#);
     }
-    let calls: Vec<(String, String)> = ask
+    let calls: HashMap<String, String> = ask
         .turns
         .iter()
         .flat_map(|turn| turn.calls())

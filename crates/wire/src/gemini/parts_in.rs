@@ -11,6 +11,9 @@ use std::borrow::Cow;
 /// A call that waits for its result: id and name.
 pub(super) type Open<'a> = (Cow<'a, str>, Cow<'a, str>);
 
+/// Calls that wait for a result at the same time.
+const MOST_OPEN: usize = 512;
+
 pub(super) fn content<'a>(content: &Node<'a>, turn: usize, open: &mut Vec<Open<'a>>) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
     for (at, node) in content.get("parts").map_or(&[][..], Node::items).iter().enumerate() {
@@ -23,6 +26,9 @@ fn read<'a>(node: &Node<'a>, turn: usize, at: usize, open: &mut Vec<Open<'a>>, p
     let signature = node.either("thoughtSignature", "thought_signature").and_then(Node::text).cloned();
     if let Some(call) = node.either("functionCall", "function_call") {
         let call = read_call(call, turn, at);
+        if open.len() == MOST_OPEN {
+            open.remove(0);
+        }
         open.push((call.id.clone(), call.name.clone()));
         parts.extend(signature.map(|data| sealed(data, call.id.clone())));
         parts.push(Part::Call(call));

@@ -7,9 +7,13 @@ use crate::hub::{
 };
 use crate::json::{Array, Kind, Node, Object};
 use crate::problem::Problem;
+use std::collections::HashMap;
 
 /// Stands for a signature that is not there; Google documents it for conversations that began elsewhere.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// Seals that wait for the part they are bound to.
+const MOST_SEALS: usize = 64;
 
 /// Thoughts that Gemini made, or that are hers to show.
 pub(super) fn at_home(thought: &Thought<'_>) -> bool {
@@ -19,7 +23,7 @@ pub(super) fn at_home(thought: &Thought<'_>) -> bool {
 /// `calls` are the ids and names of all calls: a result must name its function.
 pub(super) fn write(
     turn: &Turn<'_>,
-    calls: &[(String, String)],
+    calls: &HashMap<String, String>,
     list: &mut Array<'_>,
     carry: &mut Carry<'_>,
 ) -> Result<(), Problem> {
@@ -30,6 +34,9 @@ pub(super) fn write(
     let mut seals: Vec<&Seal<'_>> = Vec::new();
     let mut signed = false;
     for part in &turn.parts {
+        if seals.len() > MOST_SEALS {
+            seals.remove(0);
+        }
         match part {
             Part::Thought(thought) if thought.text.is_empty() => seals.extend(&thought.seal),
             // The seal belongs to what follows the thought.
@@ -90,12 +97,12 @@ fn write_call(
     call: &Call<'_>,
     seal: Option<&Seal<'_>>,
     wanted: bool,
-    calls: &[(String, String)],
+    calls: &HashMap<String, String>,
     parts: &mut Array<'_>,
     carry: &mut Carry<'_>,
 ) -> Result<(), Problem> {
     carry.part_rest(&call.rest)?;
-    let name = calls.iter().find(|(id, _)| *id == call.id).map_or(call.name.as_ref(), |(_, name)| name);
+    let name = calls.get(call.id.as_ref()).map_or(call.name.as_ref(), |name| name);
     parts.object(|one| {
         one.object("functionCall", |inner| {
             inner.text("id", &call.id);
@@ -155,7 +162,7 @@ fn inline(media: &Media<'_>, turn: &Turn<'_>, parts: &mut Array<'_>, carry: &mut
 
 fn result<'p, 'a>(
     part: &'p Part<'a>,
-    calls: &[(String, String)],
+    calls: &HashMap<String, String>,
     parts: &mut Array<'_>,
     carry: &mut Carry<'_>,
     later: &mut Vec<&'p Media<'a>>,
@@ -180,7 +187,7 @@ fn result<'p, 'a>(
         }
         text.push_str(piece);
     }
-    let named = calls.iter().find(|(call, _)| call == id).map(|(_, name)| name.as_str());
+    let named = calls.get(id.as_ref()).map(String::as_str);
     let mut one = Object::begin(parts.item());
     let mut response = Object::begin(one.key("functionResponse"));
     response.text("id", id);
