@@ -8,6 +8,7 @@ mod family_d;
 mod family_e;
 mod forms;
 mod others;
+mod prices;
 mod requests;
 mod table;
 mod tasks;
