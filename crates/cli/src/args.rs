@@ -2,7 +2,7 @@
 
 mod social;
 
-pub use social::{Social, SocialChange};
+pub use social::{Mcp, Social, SocialCall, SocialChange, SocialExport};
 
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
@@ -77,6 +77,8 @@ pub enum Command {
         #[command(subcommand)]
         command: Social,
     },
+    /// Social data as tools for agents: the Model Context Protocol on stdin and stdout. The key is in TOLLGATE_API_KEY.
+    Mcp(Mcp),
     /// Print a completion script for a shell.
     Completions { shell: clap_complete::Shell },
 }

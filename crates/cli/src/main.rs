@@ -6,6 +6,9 @@ mod args;
 mod books;
 mod catalog;
 mod demo;
+mod export;
+mod http;
+mod mcp;
 mod real;
 mod receipts;
 mod serve;
@@ -51,6 +54,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Ledger { command: args::Ledger::Verify } => books::verify(&cli.config, &out).await,
         Command::Receipt { command } => receipts::receipt(&cli.config, command, &out).await,
         Command::Social { command } => social::social(&cli.config, command, &out).await,
+        Command::Mcp(args) => mcp::mcp(args, &real::api_key()).await.map(|()| ExitCode::SUCCESS),
         Command::Completions { .. } => Ok(ExitCode::SUCCESS),
     }
 }

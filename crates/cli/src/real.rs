@@ -57,6 +57,12 @@ pub fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// JSON lines on standard error; `TOLLGATE_LOG=debug` shows more.
+/// The key of a customer who uses the command line.
+#[expect(clippy::disallowed_methods, reason = "this is where the environment enters")]
+pub fn api_key() -> String {
+    std::env::var("TOLLGATE_API_KEY").unwrap_or_default()
+}
+
 #[expect(clippy::disallowed_methods, reason = "this is where the environment enters")]
 pub fn logs() {
     let filter = std::env::var("TOLLGATE_LOG").unwrap_or_else(|_| "info,tokio_postgres=warn".to_owned());

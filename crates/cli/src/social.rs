@@ -2,6 +2,7 @@
 
 use crate::args;
 use crate::books::ask;
+use crate::export;
 use crate::real;
 use crate::serve::listed;
 use crate::show::Output;
@@ -31,6 +32,8 @@ const DAYS: &[(&str, &str)] = &[("platform", "platform"), ("calls", "calls"), ("
 
 pub async fn social(config: &Path, command: args::Social, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
+        args::Social::Call(call) => return export::call(call).await,
+        args::Social::Export(export) => return export::export(export, out).await,
         args::Social::Pause(change) => put(config, change, true, out).await?,
         args::Social::Resume(change) => put(config, change, false, out).await?,
         args::Social::List { platform, paused } => {

@@ -2,8 +2,56 @@
 
 use clap::{Args, Subcommand};
 
+#[derive(Args)]
+pub struct Mcp {
+    /// The gateway.
+    #[arg(long, default_value = "http://127.0.0.1:8080")]
+    pub url: String,
+    /// Only tools of these platforms (repeat the option).
+    #[arg(long = "platform", value_name = "PLATFORM")]
+    pub platforms: Vec<String>,
+    /// Only tools of these capabilities (repeat the option).
+    #[arg(long = "capability", value_name = "CAPABILITY")]
+    pub capabilities: Vec<String>,
+}
+
+#[derive(Args)]
+pub struct SocialCall {
+    /// A cell such as bilibili/search.
+    pub cell: String,
+    /// Its parameters, name=value.
+    #[arg(value_name = "NAME=VALUE")]
+    pub params: Vec<String>,
+    /// The gateway. The key is in TOLLGATE_API_KEY.
+    #[arg(long, default_value = "http://127.0.0.1:8080")]
+    pub url: String,
+}
+
+#[derive(Args)]
+pub struct SocialExport {
+    #[command(flatten)]
+    pub call: SocialCall,
+    /// Where the entries go: one JSON object per line, or CSV when the name ends in .csv. If it is there already, the export goes on
+    /// where it stopped.
+    #[arg(long, short)]
+    pub out: std::path::PathBuf,
+    /// Read at most so many pages, this time.
+    #[arg(long, default_value_t = 10)]
+    pub pages: u32,
+    /// Spend at most this much, this time.
+    #[arg(long, default_value = "1")]
+    pub usd: String,
+    /// Where the entries stand in `data`, as a JSON pointer; found by itself when left out.
+    #[arg(long)]
+    pub items: Option<String>,
+}
+
 #[derive(Subcommand)]
 pub enum Social {
+    /// One call as a customer, printed as it came.
+    Call(SocialCall),
+    /// Read a list page by page into a file, each entry once.
+    Export(SocialExport),
     /// Pause cells: they answer 503 and are listed as paused, on every replica within seconds.
     Pause(SocialChange),
     /// Sell paused cells again.

@@ -118,3 +118,38 @@ async fn a_demo_sells_social_data_and_operators_pause_it() {
     assert_eq!(cli(&["list"]).as_array().map(Vec::len), Some(101));
     stop(process, &line).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_customer_exports_a_list_within_pages_and_money_and_goes_on() {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(dir.path().join("tmp")).expect("a folder");
+    let (process, line) = start(dir.path(), &["--data", "demo"]);
+    let before = balance(&line).await;
+    let export = |file: &str, options: &[&str]| -> Value {
+        let url = text(&line["base_url"]);
+        let fixed = ["--json", "social", "export", "douyin/comments", "aweme_id=7", "--url", &url, "--out", file];
+        let mut command = tollgate(&[&fixed, options].concat());
+        let done =
+            command.current_dir(dir.path()).env("TOLLGATE_API_KEY", text(&line["key"])).output().expect("it runs");
+        serde_json::from_slice(&done.stdout).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&done.stderr)))
+    };
+    let one = export("list.jsonl", &["--pages", "1"]);
+    assert_eq!(
+        (&one["entries"], &one["done"], &one["spent_usd"]),
+        (&3.into(), &false.into(), &"0.002".into()),
+        "{one}"
+    );
+    let poor = export("list.jsonl", &["--usd", "0.001"]);
+    assert_eq!((&poor["pages"], poor["stopped"].is_string()), (&0.into(), true), "{poor}");
+    let rest = export("list.jsonl", &[]);
+    assert_eq!((&rest["entries"], &rest["new_entries"], &rest["done"]), (&9.into(), &6.into(), &true.into()), "{rest}");
+    let written = std::fs::read_to_string(dir.path().join("list.jsonl")).expect("read");
+    assert_eq!(written.lines().count(), 9);
+    assert!(written.contains("7411193113223371043"), "ids as they came");
+    assert_eq!(export("list.jsonl", &[])["pages"], 0, "there is nothing left to do");
+    assert_eq!(export("list.csv", &[])["entries"], 9);
+    let sheet = std::fs::read_to_string(dir.path().join("list.csv")).expect("read");
+    assert!(sheet.starts_with("\"_id\",\"id\",\"likes\",\"text\"\r\n\"7411193113223371043\""), "{sheet}");
+    assert_eq!(before - balance(&line).await, 6 * 2_000_000, "each page once for each file");
+    stop(process, &line).await;
+}

@@ -4,6 +4,7 @@
 pub mod account;
 pub mod chat;
 pub mod health;
+pub mod mcp;
 pub mod models;
 pub mod openapi;
 mod reading;

@@ -1,6 +1,6 @@
 //! Every path of the gateway, grouped by who calls it. The first file to open.
 
-use super::{account, chat, health, models, openapi, receipts, social};
+use super::{account, chat, health, mcp, models, openapi, receipts, social};
 use crate::app::App;
 use crate::refusal::Refusal;
 use axum::extract::State;
@@ -30,6 +30,7 @@ pub const PATHS: &[(&str, &str, Access)] = &[
     // applications
     ("POST", "/v1/chat/completions", Access::Paid),
     ("GET", "/v1/social/{platform}/{capability}", Access::Paid),
+    ("POST", "/mcp", Access::Key),
     ("GET", "/v1/models", Access::Key),
     ("GET", "/v1/models/{id}", Access::Key),
     // account holders
@@ -57,6 +58,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/usage/{call_id}/receipt", get(receipts::receipt))
         .route("/.well-known/tollgate-receipts", get(receipts::keys))
         .route("/api/social/catalog", get(social::catalog))
+        .route("/mcp", post(mcp::message))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/openapi.json", get(openapi::page))

@@ -7,6 +7,7 @@ mod house;
 mod gone;
 mod health;
 mod limits;
+mod mcp;
 mod no_window;
 mod openapi;
 mod reload;

@@ -1,0 +1,68 @@
+//! A small HTTP client for the commands that talk to a gateway as its customers do: with a key, over the network.
+
+use anyhow::{Context as _, bail};
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use std::time::Duration;
+use tollgate_catalog::Money;
+
+/// Larger than the largest answer a gateway passes on.
+const MOST: usize = 64 << 20;
+const PATIENCE: Duration = Duration::from_secs(180);
+
+pub struct Http {
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    base: String,
+    key: String,
+}
+
+pub struct Reply {
+    pub status: StatusCode,
+    /// What the gateway says that the call cost.
+    pub charge: Money,
+    pub body: Bytes,
+}
+
+impl Http {
+    pub fn new(base: &str, key: &str) -> anyhow::Result<Http> {
+        if key.is_empty() {
+            bail!("set TOLLGATE_API_KEY to a key of the gateway");
+        }
+        let tls = HttpsConnectorBuilder::new()
+            .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())
+            .context("TLS")?
+            .https_or_http()
+            .enable_http1()
+            .build();
+        let client = Client::builder(TokioExecutor::new()).build(tls);
+        Ok(Http { client, base: base.trim_end_matches('/').to_owned(), key: key.to_owned() })
+    }
+
+    /// A body makes it a POST.
+    pub async fn send(&self, path: &str, body: Option<Bytes>) -> anyhow::Result<Reply> {
+        let method = if body.is_some() { "POST" } else { "GET" };
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base))
+            .header("authorization", format!("Bearer {}", self.key))
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .body(Full::new(body.unwrap_or_default()))
+            .context("the address")?;
+        let work = async {
+            let reply = self.client.request(request).await.context("the gateway cannot be reached")?;
+            let status = reply.status();
+            let charge =
+                reply.headers().get("x-tollgate-charge-usd").and_then(|value| value.to_str().ok()?.parse().ok());
+            let body = Limited::new(reply.into_body(), MOST).collect().await;
+            let body = body.map_err(|error| anyhow::anyhow!("the reply broke off: {error}"))?;
+            Ok(Reply { status, charge: charge.unwrap_or(Money::ZERO), body: body.to_bytes() })
+        };
+        tokio::time::timeout(PATIENCE, work).await.context("the gateway did not answer in time")?
+    }
+}

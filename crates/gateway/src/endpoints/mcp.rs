@@ -1,0 +1,168 @@
+//! `POST /mcp`: the social cells as tools of the Model Context Protocol (streamable HTTP, without sessions: each message
+//! is answered at once with JSON). `?platform=a,b&capability=search` narrows the list, because agents choose badly among a hundred
+//! tools. A tool call is an ordinary social call of the caller's key: the same checks, price and usage row.
+
+use super::{reading, social};
+use crate::app::App;
+use crate::caller::Caller;
+use crate::refusal::Refusal;
+use axum::body::Body;
+use axum::extract::{RawQuery, Request, State};
+use axum::response::Response;
+use http::StatusCode;
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tollgate_catalog::social::{Cell, Checked};
+use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::social::pairs;
+
+/// Versions of the protocol that this speaks, newest first. What it uses is the same in all of them.
+const VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
+
+const INVALID_REQUEST: i32 = -32600;
+const NO_METHOD: i32 = -32601;
+const INVALID_PARAMS: i32 = -32602;
+
+pub async fn message(State(app): State<Arc<App>>, RawQuery(query): RawQuery, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let work = async {
+        let caller = reading::caller(&app, &parts).await?;
+        let body = reading::json_body(&app, &parts, body).await?;
+        let message: Value = serde_json::from_slice(&body)
+            .map_err(|_| Refusal::new(Code::InvalidJson, "The body is not a JSON-RPC message."))?;
+        Ok((caller, message))
+    };
+    let (caller, message) = match reading::guarded(work).await {
+        Ok(read) => read,
+        Err(refusal) => return reading::refused(&app, Dialect::OpenAi, refusal, ""),
+    };
+    let Some(id) = message.get("id").filter(|id| id.is_string() || id.is_number()) else {
+        // A notification, or an answer to something that was never asked: taken note of.
+        let mut reply = Response::new(Body::empty());
+        *reply.status_mut() = StatusCode::ACCEPTED;
+        return reply;
+    };
+    let outcome = answer(&app, caller, &Filter::read(query.as_deref()), &message).await;
+    reading::json(&match outcome {
+        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        Err((code, text)) => json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": text } }),
+    })
+}
+
+type Failed = (i32, String);
+
+async fn answer(app: &Arc<App>, caller: Arc<Caller>, filter: &Filter, message: &Value) -> Result<Value, Failed> {
+    let params = &message["params"];
+    match message["method"].as_str() {
+        Some("initialize") => Ok(hello(params["protocolVersion"].as_str())),
+        Some("ping") => Ok(json!({})),
+        Some("tools/list") => {
+            let serving = app.serving.load();
+            let open = |cell: &&Arc<Cell>| filter.takes(cell) && !app.social.pauses.is_paused(&cell.model.name);
+            Ok(
+                json!({ "tools": serving.catalog.social.cells().filter(open).map(|cell| tool(cell)).collect::<Vec<_>>() }),
+            )
+        }
+        Some("tools/call") => call(app, caller, filter, params).await,
+        Some(other) => Err((NO_METHOD, format!("There is no method {other:?} here."))),
+        None => Err((INVALID_REQUEST, "A message has a method.".to_owned())),
+    }
+}
+
+fn hello(asked: Option<&str>) -> Value {
+    let version = asked.filter(|asked| VERSIONS.contains(asked)).unwrap_or(VERSIONS[0]);
+    json!({
+        "protocolVersion": version,
+        "capabilities": { "tools": { "listChanged": false } },
+        "serverInfo": { "name": "tollgate", "title": "Tollgate social data", "version": env!("CARGO_PKG_VERSION") },
+        "instructions": "Public data of social platforms. Each call that returns data is charged at the price in the tool's description; \
+            nothing found and failures are free. `next` in an answer has the arguments of the next page.",
+    })
+}
+
+/// A cell as a tool.
+fn tool(cell: &Cell) -> Value {
+    let price = cell.price().map(|price| price.to_string()).unwrap_or_default();
+    let mut description = format!("{}. {price} USD per call that returns data.", cell.summary());
+    for group in cell.groups() {
+        description.push_str(&format!(" At least one of {} is required.", group.join(", ")));
+    }
+    json!({
+        "name": cell.model.name,
+        "title": cell.summary(),
+        "description": description,
+        "inputSchema": cell.schema(),
+        "annotations": { "readOnlyHint": true, "openWorldHint": true },
+    })
+}
+
+async fn call(app: &Arc<App>, caller: Arc<Caller>, filter: &Filter, params: &Value) -> Result<Value, Failed> {
+    let name = params["name"].as_str().unwrap_or_default();
+    let serving = app.serving.load_full();
+    let cell = serving.catalog.social.by_model(name).filter(|cell| filter.takes(cell));
+    let Some(cell) = cell else { return Err((INVALID_PARAMS, format!("There is no tool {name:?}."))) };
+    let id = app.new_call_id();
+    let read = |cell: &Cell| arguments(cell, &params["arguments"]);
+    let work = social::run(app, id, caller, &cell.platform, cell.capability.name(), read);
+    let (text, failed) = match reading::guarded(work).await {
+        Ok(reply) => (whole(reply).await, false),
+        Err(refusal) => {
+            app.metrics.refused(refusal.code.code());
+            (format!("{}: {}", refusal.code.code(), refusal.message), true)
+        }
+    };
+    Ok(
+        json!({ "content": [{ "type": "text", "text": text }], "isError": failed, "_meta": { "call_id": id.to_string() } }),
+    )
+}
+
+async fn whole(reply: Response) -> String {
+    let bytes = reply.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// JSON values as the texts that a query string would carry.
+fn arguments(cell: &Cell, given: &Value) -> Result<Checked, Refusal> {
+    let mut pairs: Vec<(&str, String)> = Vec::new();
+    for (name, value) in given.as_object().into_iter().flatten() {
+        let text = match value {
+            Value::Null => continue,
+            Value::String(text) => text.clone(),
+            Value::Number(_) | Value::Bool(_) => value.to_string(),
+            Value::Array(_) | Value::Object(_) => {
+                let message = format!("`{name}` is a single value.");
+                return Err(Refusal::about(Code::InvalidParameter, name, message).because("wrong_type"));
+            }
+        };
+        pairs.push((name, text));
+    }
+    social::checked(cell, &pairs)
+}
+
+/// Which cells a client wants to see.
+#[derive(Default)]
+struct Filter {
+    platforms: Vec<String>,
+    capabilities: Vec<String>,
+}
+
+impl Filter {
+    fn read(query: Option<&str>) -> Filter {
+        let mut filter = Filter::default();
+        for (name, value) in pairs(query.unwrap_or("")).unwrap_or_default() {
+            let words = value.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned);
+            match &*name {
+                "platform" => filter.platforms.extend(words),
+                "capability" => filter.capabilities.extend(words),
+                _ => {}
+            }
+        }
+        filter
+    }
+
+    fn takes(&self, cell: &Cell) -> bool {
+        let fits = |list: &[String], name: &str| list.is_empty() || list.iter().any(|one| one == name);
+        fits(&self.platforms, &cell.platform) && fits(&self.capabilities, cell.capability.name())
+    }
+}
