@@ -149,6 +149,7 @@ impl Book {
         let common = self.common.as_ref().ok_or(NoPrice::NotInGroup)?;
         let mut price = Price::of_model(&common.model, common.unit, &common.version, &group.group);
         price.tier = tier.map(|tier| tier.name.clone());
+        price.when = tier.map_or_else(Vec::new, |tier| tier.when.iter().map(Condition::record).collect());
         price.multiplier = group.multiplier.times(own).ok_or(NoPrice::Overflow)?;
         price.faces = common.unit.complete(faces);
         price.paid = is_paid;

@@ -103,6 +103,7 @@ fn upper(a: &Arc<Price>, b: &Arc<Price>) -> Option<Arc<Price>> {
     }
     let mut bound = Price::clone(a);
     bound.tier = Some(format!("dearest of {} and {}", label(a), label(b)));
+    bound.when.clear();
     bound.multiplier = Fraction::ONE;
     for face in Face::ALL {
         let one = |price: &Price| match price.faces.get(face) {

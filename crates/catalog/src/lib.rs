@@ -26,6 +26,7 @@ pub mod social;
 mod unit;
 mod vendor;
 mod version;
+mod why;
 mod words;
 mod zone;
 

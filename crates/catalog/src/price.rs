@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::{BillingUnit, Face, Faces, Fraction, Line, Money, Quantities};
@@ -17,6 +18,9 @@ pub struct Price {
     pub version: String,
     /// `None`: the base prices.
     pub tier: Option<String>,
+    /// The conditions of the tier as the public record writes them: why it applied can be told for ever ([`Price::why`]).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub when: Vec<Value>,
     pub group: String,
     /// Whether these are the prices of accounts that have topped up.
     pub paid: bool,
@@ -36,6 +40,8 @@ struct Written {
     model: String,
     version: String,
     tier: Option<String>,
+    #[serde(default)]
+    when: Vec<Value>,
     group: String,
     paid: bool,
     /// Not in prices of before units were written down.
@@ -50,6 +56,7 @@ impl From<Written> for Price {
             model: w.model,
             version: w.version,
             tier: w.tier,
+            when: w.when,
             group: w.group,
             paid: w.paid,
             unit: w.unit.unwrap_or_else(|| BillingUnit::of_faces(&w.faces)),
@@ -90,6 +97,7 @@ impl Price {
             model: model.to_owned(),
             version: version.to_owned(),
             tier: None,
+            when: Vec::new(),
             group: group.to_owned(),
             paid: false,
             unit,
@@ -116,6 +124,9 @@ impl Price {
         // Where the faces tell the unit it adds nothing, and prices of before it was written keep their id.
         if self.unit != BillingUnit::of_faces(&self.faces) {
             hash.update(self.unit.name());
+        }
+        for condition in &self.when {
+            hash.update(condition.to_string());
         }
         self.id.copy_from_slice(&hash.finalize()[..16]);
         self
