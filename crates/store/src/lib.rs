@@ -28,6 +28,7 @@ mod store;
 pub mod testing;
 mod used;
 mod verify;
+mod wish;
 mod world;
 
 pub use account::{
@@ -44,4 +45,5 @@ pub use limits::{Change, LimitKind, LimitReached, Limits, NewLimits, Used, date,
 pub use report::{Breach, Gauges, Recovered, Report, Swept};
 pub use social::{SocialChange, SocialDay, SocialFull, SocialLimit, SocialTake};
 pub use store::{Opened, Receipted, Store};
+pub use wish::CallEntry;
 pub use world::{FillRandom, NowMs, Options, Place, World};

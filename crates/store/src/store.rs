@@ -13,6 +13,7 @@ use crate::limits::{Change, NewLimits};
 use crate::receipt::{self, PublicKeys, Signed};
 use crate::report::{Gauges, Recovered, Report, Swept};
 use crate::social::{SocialChange, SocialDay, SocialFull, SocialTake};
+use crate::wish::CallEntry;
 use crate::world::{Options, Place, World};
 use crate::{postgres, sqlite};
 
@@ -251,6 +252,11 @@ impl Store {
     /// What was used of a day: all platforms together under an empty name, then each.
     pub async fn social_days(&self, day: i64) -> Result<Vec<SocialDay>, StoreError> {
         on_engine!(self, e => e.social_days(day).await)
+    }
+
+    /// The ledger entries of one call of an account, in their order.
+    pub async fn entries_of(&self, account: AccountId, call: CallId) -> Result<Vec<CallEntry>, StoreError> {
+        on_engine!(self, e => e.entries_of(account, call).await)
     }
 
     // Housekeeping.

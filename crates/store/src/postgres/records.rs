@@ -10,8 +10,9 @@ use crate::account::{Account, Credit, CreditKind, Credited, Key, KeyAndAccount, 
 use crate::call::{Page, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
-use crate::ledger::{self, Kind, op_id};
+use crate::ledger::{self, Kind, Pots, op_id};
 use crate::limits::Used;
+use crate::wish::{CallEntry, end_of_entries};
 
 type Param<'a> = &'a (dyn ToSql + Sync);
 
@@ -188,6 +189,19 @@ impl Engine {
             }
         };
         rows.iter().map(rows::usage).collect()
+    }
+
+    pub async fn entries_of(&self, account: AccountId, call: CallId) -> Result<Vec<CallEntry>, StoreError> {
+        self.flush().await?;
+        let sql = "SELECT kind, at, trial, paid, take_trial, take_paid FROM entry \
+                   WHERE op_id >= $1 AND op_id < $2 AND account_id = $3 ORDER BY seq";
+        let (from, to) = (call.0.as_slice(), end_of_entries(&call.0));
+        let rows = self.rows(sql, &[&from, &to, &account.0.as_slice()]).await?;
+        let entry = |r: &tokio_postgres::Row| {
+            let pots = |at| Ok::<_, StoreError>(Pots { trial: r.try_get(at)?, paid: r.try_get(at + 1)? });
+            Ok(CallEntry::new(i64::from(r.try_get::<_, i16>(0)?), r.try_get(1)?, pots(2)?, pots(4)?))
+        };
+        rows.iter().map(entry).filter_map(Result::transpose).collect()
     }
 
     pub async fn usage_of(&self, account: AccountId, call: CallId) -> Result<Option<UsageRow>, StoreError> {

@@ -12,8 +12,10 @@ use crate::account::{Account, Key, KeyAndAccount};
 use crate::call::{Counters, Ending, Page, StoredReply, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
+use crate::ledger::Pots;
 use crate::limits::{Limits, Used};
 use crate::lots::{Lot, Lots};
+use crate::wish::{CallEntry, end_of_entries};
 
 /// So many reads at a time; more wait.
 const READERS: usize = 4;
@@ -146,6 +148,20 @@ impl Readers {
                  WHERE u.account_id = ?1 AND u.call_id = ?2"
             );
             Ok(c.prepare_cached(&sql)?.query_row(params![account.0, call.0], read_usage).optional()?)
+        })
+        .await
+    }
+
+    pub async fn entries_of(&self, account: AccountId, call: CallId) -> Result<Vec<CallEntry>, StoreError> {
+        self.read(move |c| {
+            let sql = "SELECT kind, at, trial, paid, take_trial, take_paid FROM entry \
+                       WHERE op_id >= ?1 AND op_id < ?2 AND account_id = ?3 ORDER BY seq";
+            let mut s = c.prepare_cached(sql)?;
+            let rows = s.query_map(params![call.0, end_of_entries(&call.0), account.0], |r| {
+                let pots = |at| Ok::<_, rusqlite::Error>(Pots { trial: r.get(at)?, paid: r.get(at + 1)? });
+                Ok(CallEntry::new(r.get(0)?, r.get(1)?, pots(2)?, pots(4)?))
+            })?;
+            Ok(rows.filter_map(Result::transpose).collect::<Result<_, _>>()?)
         })
         .await
     }

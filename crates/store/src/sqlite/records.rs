@@ -17,6 +17,7 @@ use crate::ledger::{self, Pots};
 use crate::limits::{Limits, Used};
 use crate::lots::Parts;
 use crate::report::{Report, Swept};
+use crate::wish::CallEntry;
 
 impl Engine {
     /// Queues an operation and waits for its outcome.
@@ -192,6 +193,11 @@ impl Engine {
     pub async fn usage_of(&self, account: AccountId, call: CallId) -> Result<Option<UsageRow>, StoreError> {
         self.flush().await?;
         self.readers.usage_of(account, call).await
+    }
+
+    pub async fn entries_of(&self, account: AccountId, call: CallId) -> Result<Vec<CallEntry>, StoreError> {
+        self.flush().await?;
+        self.readers.entries_of(account, call).await
     }
 
     /// Brings an account and a key into the books. `false`: one of them does not exist.

@@ -3,6 +3,7 @@
 mod receipts;
 mod social;
 mod terms;
+mod wish;
 
 pub use social::{a_social_day_is_exact, social_pauses_are_rows};
 
@@ -15,6 +16,7 @@ use crate::common::{House, idem, reply};
 
 pub use receipts::*;
 pub use terms::*;
+pub use wish::*;
 
 pub async fn settle_below_the_hold(h: House) {
     let c = h.customer(100, 1_000).await;
