@@ -45,6 +45,8 @@ pub enum Command {
         #[command(subcommand)]
         command: Catalog,
     },
+    /// The price of a request in a file, from the catalog alone.
+    Quote(Quote),
     /// Accounts: the customers.
     Account {
         #[command(subcommand)]
@@ -81,6 +83,27 @@ pub enum Command {
     Mcp(Mcp),
     /// Print a completion script for a shell.
     Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Args)]
+pub struct Quote {
+    /// The body of the call, as it would be sent.
+    pub file: PathBuf,
+    /// The path it would be sent to, such as /v1/chat/completions.
+    #[arg(long, value_name = "PATH")]
+    pub endpoint: String,
+    /// The price group.
+    #[arg(long, default_value = "default")]
+    pub group: String,
+    /// At the prices of accounts that have topped up.
+    #[arg(long)]
+    pub paid: bool,
+    /// What the call uses, for an exact price instead of an upper bound: output=120 (repeat the option).
+    #[arg(long = "use", value_name = "COUNTER=N")]
+    pub used: Vec<String>,
+    /// When, in milliseconds since 1970; now when left out.
+    #[arg(long, value_name = "MS")]
+    pub at: Option<i64>,
 }
 
 #[derive(Subcommand)]

@@ -16,7 +16,7 @@ pub fn run(config: &Path, command: Catalog, out: &Output) -> ExitCode {
         Catalog::Diff { old, new } => read(&old).and_then(|old| Ok(compare(&old, &read(&new)?, out))),
         Catalog::Show { model, from } => match from {
             Some(path) => read(&path),
-            None => settings(config).map_err(|error| format!("{error:#}")).and_then(|found| read(&found.catalog_dir)),
+            None => configured(config),
         }
         .and_then(|catalog| show(&catalog, model.as_deref(), out)),
     };
@@ -24,6 +24,11 @@ pub fn run(config: &Path, command: Catalog, out: &Output) -> ExitCode {
         eprintln!("tollgate: {trouble}");
         ExitCode::from(TROUBLE)
     })
+}
+
+/// The catalog of a configuration, which may be wrong or incomplete otherwise.
+pub fn configured(config: &Path) -> Result<Snapshot, String> {
+    settings(config).map_err(|error| format!("{error:#}")).and_then(|found| read(&found.catalog_dir))
 }
 
 /// A folder of catalog files, or one file. Where routes lead does not matter for prices.

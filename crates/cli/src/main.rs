@@ -9,6 +9,7 @@ mod demo;
 mod export;
 mod http;
 mod mcp;
+mod quote;
 mod real;
 mod receipts;
 mod serve;
@@ -46,6 +47,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Sim { listen } => demo::sim(listen, &out).await.map(|()| ExitCode::SUCCESS),
         Command::Check { print_default } => Ok(serve::check(&cli.config, print_default, &out)),
         Command::Catalog { command } => Ok(catalog::run(&cli.config, command, &out)),
+        Command::Quote(asked) => quote::quote(&cli.config, &asked, &out),
         Command::Account { command } => accounts::account(&cli.config, command, &out).await,
         Command::Key { command } => books::key(&cli.config, command, &out).await,
         Command::Refund(refund) => accounts::refund(&cli.config, refund, &out).await,

@@ -5,6 +5,7 @@ use crate::caller::Caller;
 use crate::keys::KeyBook;
 use crate::metrics::Metrics;
 use crate::pauses::Pauses;
+use crate::price_list::PriceList;
 use crate::published::Published;
 use crate::settings::Settings;
 use crate::social::Desk;
@@ -31,10 +32,24 @@ impl Serving {
     /// The group a model is sold to this caller in: the first of `auto_groups` that the account is in and the model is
     /// offered to. Every account is in the default group.
     pub fn group_of<'a>(&'a self, caller: &'a Caller, model: &Model) -> Option<&'a str> {
+        model.group_for(self.tried(caller))
+    }
+
+    /// The groups of this caller in the order they are tried, each once.
+    pub fn groups_of<'a>(&'a self, caller: &'a Caller) -> impl Iterator<Item = &'a str> {
+        let mut seen = Vec::new();
+        self.tried(caller).filter(move |group| {
+            let first = !seen.contains(group);
+            seen.push(*group);
+            first
+        })
+    }
+
+    fn tried<'a>(&'a self, caller: &'a Caller) -> impl Iterator<Item = &'a str> {
         let own = || caller.account.groups.iter().map(String::as_str).chain([Group::DEFAULT]);
         let ordered =
-            self.catalog.auto_groups.iter().map(String::as_str).filter(|group| own().any(|one| one == *group));
-        model.group_for(ordered.chain(own()))
+            self.catalog.auto_groups.iter().map(String::as_str).filter(move |group| own().any(|one| one == *group));
+        ordered.chain(own())
     }
 }
 
@@ -50,6 +65,7 @@ pub struct App {
     /// Pairs of provider and model that do not report usage.
     pub pauses: Pauses,
     pub social: Desk,
+    pub price_list: PriceList,
     pub ids: ids::Maker,
     /// Work that outlives a request (reading a left stream to its end) is tracked here and awaited at the stop.
     pub tracker: TaskTracker,

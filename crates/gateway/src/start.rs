@@ -6,6 +6,7 @@ use crate::endpoints::{router, table};
 use crate::keys::KeyBook;
 use crate::metrics::Metrics;
 use crate::pauses::Pauses;
+use crate::price_list::PriceList;
 use crate::published::Published;
 use crate::server;
 use crate::settings::{Loaded, Settings, Source};
@@ -111,6 +112,7 @@ pub(crate) fn build(
         metrics: Metrics::default(),
         pauses: Pauses::default(),
         social: Desk::default(),
+        price_list: PriceList::default(),
         ids: maker,
         tracker: TaskTracker::new(),
         cut: CancellationToken::new(),

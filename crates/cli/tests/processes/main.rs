@@ -13,6 +13,7 @@ mod load;
 mod overdraft;
 mod postgres;
 mod process;
+mod quote;
 mod receipts;
 mod revoked;
 mod secrets;

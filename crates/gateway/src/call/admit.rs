@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use tollgate_catalog::Model;
 use tollgate_wire::error::Code;
 
-/// The model and the group it is sold to this caller in.
+/// The model and the group it is sold to this caller in, if a call can begin now.
 pub fn admit<'a>(
     app: &App,
     serving: &'a Serving,
@@ -22,6 +22,24 @@ pub fn admit<'a>(
     if app.running.load(Ordering::Relaxed) >= app.settings.limits.calls {
         return Err(Refusal::new(Code::Overloaded, "Too many calls are running at the moment.").after(1));
     }
+    let (model, group) = find(serving, caller, work)?;
+    if model.requires_topup && !caller.account.topped_up {
+        return Err(needs_topup(&model));
+    }
+    Ok((model, group))
+}
+
+pub fn needs_topup(model: &Model) -> Refusal {
+    let text = format!("The model `{}` needs paid credit: top up the account once.", model.name);
+    Refusal::about(Code::ModelRequiresTopup, "model", text)
+}
+
+/// The model and the group it is sold to this caller in, whether or not the caller can pay for it.
+pub fn find<'a>(
+    serving: &'a Serving,
+    caller: &'a Caller,
+    work: &(impl Priced + ?Sized),
+) -> Result<(Arc<Model>, &'a str), Refusal> {
     let name = work.model();
     let unknown = || {
         Refusal::about(Code::ModelNotFound, "model", format!("The model `{name}` does not exist or is not offered."))
@@ -43,13 +61,6 @@ pub fn admit<'a>(
                 "The model `{name}` does not accept this format; it accepts: {}.",
                 model.supported_endpoint_types.join(", ")
             ),
-        ));
-    }
-    if model.requires_topup && !caller.account.topped_up {
-        return Err(Refusal::about(
-            Code::ModelRequiresTopup,
-            "model",
-            format!("The model `{name}` needs paid credit: top up the account once."),
         ));
     }
     Ok((model.clone(), group))

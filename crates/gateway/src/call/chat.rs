@@ -62,6 +62,11 @@ impl Priced for chat::Request {
         let default = || DEFAULTS.iter().find(|(name, _)| *name == path).map(|(_, value)| Cow::Borrowed(*value));
         self.attr(path).or_else(default)
     }
+
+    fn metered(&self, stated: Counters) -> Counters {
+        let output = [stated.output, stated.reasoning, stated.image_output, stated.audio_output];
+        if output == [0; 4] && stated.calls == 0 { Counters::default() } else { Counters { calls: 1, ..stated } }
+    }
 }
 
 fn check_length(request: &chat::Request, model: &Model) -> Result<(), Refusal> {

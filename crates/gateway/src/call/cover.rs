@@ -5,15 +5,18 @@
 //! for, and a stream with money is not delayed. With each piece one comparison is made; prices are looked at once per step.
 //!
 //! Before the end there is only our own count, which leans high. Where the hold is already made for all that the request
-//! allows, an honest provider cannot outgrow it, and only a count of twice as much is taken for a provider that ignores limits.
+//! allows, an honest provider cannot outgrow it, and only a count of twice as much and some is taken for one that ignores limits.
 
 use super::open::OpenCall;
 use super::quote::Quote;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use tollgate_catalog::{Money, Price, Quantities};
+use tollgate_catalog::Money;
 use tollgate_store::{Extend, HoldRefused};
+
+/// Of a few tokens our count can be several times the provider's: tool calls are mostly punctuation.
+const FEW: u64 = 256;
 
 pub struct Cover {
     /// From this count on more is asked for.
@@ -65,9 +68,12 @@ impl Cover {
     /// The hold is good for `held` tokens, the last `step` of them new.
     fn reach(&mut self, held: u64, step: u64) {
         self.held = held;
-        let slack = if held >= self.ceiling { 2 } else { 1 };
-        self.ends_at = held.saturating_mul(slack);
-        self.ask_at = self.ends_at.saturating_sub(step.saturating_mul(slack) / 5);
+        (self.ends_at, self.ask_at) = if held >= self.ceiling {
+            let ends_at = held.saturating_mul(2).saturating_add(FEW);
+            (ends_at, ends_at.saturating_sub(step / 5))
+        } else {
+            (held, held.saturating_sub(step / 5))
+        };
     }
 
     /// Looks at the count with a piece that would go out now, and begins to ask for more when it is time.
@@ -86,7 +92,7 @@ impl Cover {
         let wanted = self.step.max(produced.saturating_sub(self.held));
         let tokens = if left == 0 { wanted } else { wanted.min(left) };
         // A cost beyond all numbers is more than any account has.
-        let more = cost(&call.quote.price, tokens).unwrap_or(Money::MAX);
+        let more = call.quote.more_output(&call.model, tokens).unwrap_or(Money::MAX);
         let extend = Extend { call: call.id, account: call.caller.account.id, step: self.steps + 1, more };
         let store = call.app.store.clone();
         let answer = Box::pin(async move {
@@ -121,9 +127,4 @@ impl Cover {
     pub fn held(&self) -> u64 {
         self.held
     }
-}
-
-/// What so many output tokens are held for at.
-fn cost(price: &Price, tokens: u64) -> Option<Money> {
-    price.charge(&Quantities::NONE.with(price.dearest_output(), tokens)).ok()
 }

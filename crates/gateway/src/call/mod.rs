@@ -20,11 +20,13 @@ mod quote;
 mod reply;
 mod tokens;
 
+pub use admit::{find, needs_topup};
 pub use dispatch::{Begun, Whole};
 pub use events::Events;
-pub use meter::Meter;
+pub use meter::{Meter, context_len};
 pub use need::{Need, Priced, Work};
 pub use open::{Call, OpenCall};
+pub use quote::{Quote, Terms, quote};
 
 use crate::app::{App, Serving};
 use crate::caller::Caller;
@@ -95,7 +97,8 @@ async fn begin<W: Work>(
         admitted => admitted,
     };
     let (model, group) = admitted?;
-    let quote = quote::quote(app.world.now_ms(), caller, &model, group, &ask.work)?;
+    let terms = Terms { at: app.world.now_ms(), group, topped_up: caller.account.topped_up };
+    let quote = quote(terms, &model, &ask.work)?;
     let call = Call::begin(app.clone(), caller.clone(), model, quote, ask);
     let held = hold(&call, ask.idem).await;
     Ok((call, held))
@@ -161,7 +164,8 @@ fn ending(refusal: &Refusal, otherwise: Ending) -> Ending {
     if refusal.code == Code::SocialDataNoResult { Ending::Answered } else { otherwise }
 }
 
-fn why_refused(refused: &HoldRefused, now: Millis) -> Refusal {
+/// What a caller is told who gets no hold.
+pub fn why_refused(refused: &HoldRefused, now: Millis) -> Refusal {
     match refused {
         HoldRefused::Insufficient => Refusal::new(
             Code::InsufficientBalance,

@@ -8,7 +8,7 @@ use super::open::Call;
 use crate::refusal::Refusal;
 use std::borrow::Cow;
 use std::sync::Arc;
-use tollgate_catalog::{Face, Model, Price, Quantities, Route};
+use tollgate_catalog::{Face, Model, Price, Quantities, Route, Uncharged};
 use tollgate_store::Counters;
 use tollgate_upstream::{Fault, Provider};
 
@@ -23,6 +23,10 @@ pub trait Priced: Send + Sync {
     /// The effective value of a parameter by dotted path, after defaults. Asked only for paths that a tier of the
     /// model goes by, so it may look through the whole body.
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>>;
+    /// What the meter of such a call would show for a use that somebody states: nothing, where that would be free.
+    fn metered(&self, stated: Counters) -> Counters {
+        stated
+    }
 }
 
 /// A call that can be done.
@@ -64,15 +68,15 @@ pub struct Need {
 }
 
 impl Need {
-    /// The quantities the hold is made for; `None` when they are too large to be counted.
-    pub fn bound(&self, price: &Price) -> Option<Quantities> {
-        let mut bound = fitted(self.most, price).quantities(price).ok()?;
+    /// The most of each face of a price, tokens under the dearest face of their side.
+    pub fn bound(&self, price: &Price) -> Result<Quantities, Uncharged> {
+        let mut bound = fitted(self.most, price).quantities(price)?;
         if !self.exact {
             for (plain, dearest) in [(Face::Input, price.dearest_input()), (Face::Output, price.dearest_output())] {
                 let tokens = std::mem::take(&mut bound[plain]);
-                bound[dearest] = bound[dearest].checked_add(tokens)?;
+                bound[dearest] = bound[dearest].checked_add(tokens).ok_or(Uncharged::Overflow)?;
             }
         }
-        Some(bound)
+        Ok(bound)
     }
 }

@@ -2,7 +2,7 @@
 //! panicked) it only sends what it knows to the settler, which closes it there.
 
 use super::Ask;
-use super::meter::{Meter, context_len, fitted};
+use super::meter::Meter;
 use super::need::Work;
 use super::quote::Quote;
 use crate::app::App;
@@ -193,9 +193,8 @@ impl OpenCall {
             return Bill::nothing(&self.quote, self.meter.reported());
         }
         let (used, estimated) = self.meter.measured();
-        let price = self.quote.price_for(&self.model, context_len(&used));
-        let counters = fitted(used, &price);
-        match counters.charge(&price) {
+        let (price, counters, charge) = self.quote.charge(&self.model, used);
+        match charge {
             Ok(charge) => Bill { charge, counters, estimated, price },
             // Cannot happen with plausible counters; never free and never more than was held.
             Err(_) => Bill { charge: self.quote.amount, counters, estimated: true, price },

@@ -1,19 +1,33 @@
 //! What a call can cost at most, before it is sent. The price is frozen here: a catalog that changes in
 //! mid-call changes nothing for that call.
 
+use super::meter::{context_len, fitted};
 use super::need::{Need, Priced};
-use crate::caller::Caller;
 use crate::refusal::Refusal;
 use crate::world::Millis;
 use std::sync::Arc;
-use tollgate_catalog::{Condition, Facts, Model, Money, Price};
+use tollgate_catalog::{Bound, Condition, Facts, Model, Money, Price, Quantities, Unbounded, Uncharged};
+use tollgate_store::Counters;
 use tollgate_wire::error::Code;
+
+/// Who buys, and when.
+#[derive(Clone, Copy)]
+pub struct Terms<'a> {
+    pub at: Millis,
+    pub group: &'a str,
+    /// Whether the prices of accounts that have topped up apply.
+    pub topped_up: bool,
+}
 
 /// The frozen facts of a price: enough to choose the tier again when the true length of the input is known.
 pub struct Quote {
     pub amount: Money,
-    /// The dearest price that can apply; the hold is made with it.
+    /// The price that makes the bound; the hold is made with it.
     pub price: Arc<Price>,
+    /// The quantities of the bound.
+    pub most: Quantities,
+    /// No other price can apply in the end.
+    pub settled: bool,
     pub need: Need,
     pub at: Millis,
     pub topped_up: bool,
@@ -22,35 +36,41 @@ pub struct Quote {
 }
 
 impl Quote {
-    /// The price for an input of this length, at the time and with the attributes of the admission.
-    pub fn price_for(&self, model: &Model, context_len: u64) -> Arc<Price> {
+    /// What these counters come to in the end: the price of the tier that their length leads to, at the time and with the
+    /// attributes of the admission, and what of them it charges for. The one place where a charge is computed.
+    pub fn charge(&self, model: &Model, used: Counters) -> (Arc<Price>, Counters, Result<Money, Uncharged>) {
+        let price = self.price_for(model, context_len(&used));
+        let counters = fitted(used, &price);
+        let charge = counters.charge(&price);
+        (price, counters, charge)
+    }
+
+    fn price_for(&self, model: &Model, context_len: u64) -> Arc<Price> {
         if model.book.tiers.is_empty() {
             return self.price.clone();
         }
         let attr = |path: &str| attribute(&self.attributes, path);
-        let facts = Facts {
-            at_ms: self.at,
-            context_len,
-            context_max: context_len,
-            attr: &attr,
-            topped_up: self.topped_up,
-            group: &self.price.group,
-        };
-        model.price(&facts).unwrap_or_else(|_| self.price.clone())
+        model.price(&self.facts(context_len, context_len, &attr)).unwrap_or_else(|_| self.price.clone())
+    }
+
+    /// What so many output tokens more can cost, whichever tier applies in the end.
+    pub fn more_output(&self, model: &Model, tokens: u64) -> Option<Money> {
+        let attr = |path: &str| attribute(&self.attributes, path);
+        let facts = self.facts(self.need.context_len, self.need.context_max, &attr);
+        let need = |price: &Price| Ok(Quantities::NONE.with(price.dearest_output(), tokens));
+        model.bound(&facts, need).ok().map(|bound| bound.amount)
+    }
+
+    fn facts<'a>(&'a self, context_len: u64, context_max: u64, attr: &'a dyn Fn(&str) -> Option<String>) -> Facts<'a> {
+        Facts { at_ms: self.at, context_len, context_max, attr, topped_up: self.topped_up, group: &self.price.group }
     }
 }
 
-pub fn quote(
-    at: Millis,
-    caller: &Caller,
-    model: &Model,
-    group: &str,
-    work: &(impl Priced + ?Sized),
-) -> Result<Quote, Refusal> {
+pub fn quote(terms: Terms<'_>, model: &Model, work: &(impl Priced + ?Sized)) -> Result<Quote, Refusal> {
     let need = work.need(model)?;
     let attributes = frozen(model, work);
     let attr = |path: &str| attribute(&attributes, path);
-    let topped_up = caller.account.topped_up;
+    let Terms { at, group, topped_up } = terms;
     let facts = Facts {
         at_ms: at,
         context_len: need.context_len,
@@ -59,17 +79,21 @@ pub fn quote(
         topped_up,
         group,
     };
-    let price = model.dearest(&facts).map_err(|_| {
-        Refusal::about(
-            Code::NoRouteAvailable,
-            "model",
-            format!("The model `{}` has no price at the moment.", model.name),
-        )
-    })?;
-    let amount = need.bound(&price).and_then(|bound| price.charge(&bound).ok()).ok_or_else(|| {
-        Refusal::about(Code::InvalidParameter, need.sized_by, "This request is too large to be priced.")
-    })?;
-    Ok(Quote { amount, price, need, at, topped_up, attributes })
+    let bound = model.bound(&facts, |price| need.bound(price)).map_err(|why| unpriced(model, &need, why))?;
+    let Bound { amount, price, most, candidates } = bound;
+    Ok(Quote { amount, price, most, settled: candidates == 1, need, at, topped_up, attributes })
+}
+
+fn unpriced(model: &Model, need: &Need, why: Unbounded) -> Refusal {
+    match why {
+        Unbounded::Uncharged(Uncharged::Overflow) => {
+            Refusal::about(Code::InvalidParameter, need.sized_by, "This request is too large to be priced.")
+        }
+        Unbounded::Uncharged(Uncharged::Unpriced(_)) | Unbounded::NoPrice(_) => {
+            let text = format!("The model `{}` has no price for this call at the moment ({why}).", model.name);
+            Refusal::about(Code::NoRouteAvailable, "model", text)
+        }
+    }
 }
 
 /// The values that the tiers of the model ask for; nothing is read for a model whose tiers ask for none.

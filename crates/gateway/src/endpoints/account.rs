@@ -3,6 +3,7 @@
 use super::reading;
 use crate::app::App;
 use crate::caller::Caller;
+use crate::quotes::Calculation;
 use crate::refusal::Refusal;
 use crate::world::Millis;
 use axum::extract::{Path, RawQuery, Request, State};
@@ -10,8 +11,10 @@ use axum::response::Response;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tollgate_catalog::Money;
-use tollgate_store::{CallId, Expiring, KeyAndAccount, Limits, Page, UsageRow, Used, next_day, next_month};
+use tollgate_catalog::{Money, Price};
+use tollgate_store::{
+    CallEntry, CallId, Counters, Expiring, KeyAndAccount, Limits, Page, UsageRow, Used, next_day, next_month,
+};
 use tollgate_wire::error::{Code, Dialect};
 
 const PAGE: u32 = 50;
@@ -116,9 +119,32 @@ pub async fn usage_of(State(app): State<Arc<App>>, Path(id): Path<String>, reque
         let unknown = || Refusal::about(Code::NotFound, "call_id", format!("There is no call `{id}` of this account."));
         let call: CallId = id.parse().map_err(|_| unknown())?;
         let row = app.store.usage_of(caller.account.id, call).await?.ok_or_else(unknown)?;
-        Ok(reading::json(&row_json(&row)))
+        let entries = app.store.entries_of(caller.account.id, call).await?;
+        Ok(reading::json(&detail(&row, &entries)))
     })
     .await
+}
+
+/// A call with its whole calculation: what was charged and why, and every movement of money it made.
+fn detail(row: &UsageRow, entries: &[CallEntry]) -> Value {
+    let mut value = row_json(row);
+    let Some(object) = value.as_object_mut() else { return value };
+    let price = row.price.clone().and_then(|price| serde_json::from_value::<Price>(price).ok());
+    let cost = row.charge.checked_add(row.write_off).unwrap_or(row.charge);
+    // What was not charged has nothing to calculate, whatever was counted.
+    let used = if cost.is_zero() { Counters::default() } else { row.counters };
+    let calculation = price.and_then(|price| Calculation::of(&price, &used, row.at).ok());
+    let entry = |one: &CallEntry| {
+        json!({
+            "kind": one.kind, "at_ms": one.at, "trial_nano_usd": one.trial.nano(), "paid_nano_usd": one.paid.nano(),
+            "charged_nano_usd": one.taken.nano(),
+        })
+    };
+    object.insert("calculation".to_owned(), json!(calculation));
+    object.insert("entries".to_owned(), entries.iter().map(entry).collect());
+    object.insert("extensions".to_owned(), json!(entries.iter().filter(|one| one.kind == "extend").count()));
+    object.insert("write_off_nano_usd".to_owned(), json!(row.write_off.nano()));
+    value
 }
 
 /// A usage row as customers see it: money both exact and readable; no route, host or upstream name.

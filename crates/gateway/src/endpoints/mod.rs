@@ -7,6 +7,8 @@ pub mod health;
 pub mod mcp;
 pub mod models;
 pub mod openapi;
+pub mod pricing;
+pub mod quote;
 mod reading;
 pub mod receipts;
 pub mod social;

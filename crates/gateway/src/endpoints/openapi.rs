@@ -52,8 +52,12 @@ fn operation(method: &str, path: &str, access: Access) -> Value {
         if matches!(access, Access::Key | Access::Paid) {
             object.insert("security".to_owned(), json!([{ "key": [] }]));
         }
-        if access == Access::Paid && method == "POST" {
-            let schema = json!({ "$ref": "#/components/schemas/ChatRequest" });
+        if method == "POST" {
+            // A quote takes the body of whichever call it is for.
+            let schema = match path {
+                "/v1/quote" => json!({ "type": "object" }),
+                _ => json!({ "$ref": "#/components/schemas/ChatRequest" }),
+            };
             object.insert(
                 "requestBody".to_owned(),
                 json!({ "required": true, "content": { "application/json": { "schema": schema } } }),
@@ -89,6 +93,8 @@ fn social_operation(cell: &Cell) -> Value {
 fn summary(path: &str) -> &'static str {
     match path {
         "/v1/chat/completions" => "A chat reply, streamed or whole, in OpenAI's format",
+        "/v1/quote" => "The price of a call before it is made; nothing is sent, held or charged",
+        "/api/pricing" => "The price list; with a key, the account's own prices",
         "/v1/models" => "The models this key can use",
         "/v1/models/{id}" => "One model",
         "/v1/balance" => "What the account has and what is held for running calls",
@@ -117,6 +123,7 @@ fn parameters(path: &str) -> Value {
             { "name": "limit", "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 500, "default": 50 } },
             { "name": "before", "in": "query", "description": "`next_before` of the page before", "schema": { "type": "string" } },
         ]),
+        "/v1/quote" => quote_parameters(),
         "/v1/chat/completions" => json!([{
             "name": "Idempotency-Key", "in": "header",
             "description": "The same key and body within 24 hours is charged once",
@@ -138,6 +145,8 @@ fn replies(path: &str, access: Access) -> Value {
         "/v1/social/{platform}/{capability}" => schema("SocialResult"),
         "/api/social/catalog" => schema("SocialCatalog"),
         "/mcp" => json!({ "application/json": { "schema": { "type": "object" } } }),
+        "/v1/quote" => schema("Quote"),
+        "/api/pricing" => schema("PriceList"),
         "/v1/models" => schema("ModelList"),
         "/v1/models/{id}" => schema("Model"),
         "/v1/balance" => schema("Balance"),
@@ -151,9 +160,11 @@ fn replies(path: &str, access: Access) -> Value {
     let mut all = Map::new();
     all.insert("200".to_owned(), json!({ "description": "done", "content": content }));
     let expected: Vec<u16> = match access {
+        Access::Public if path == "/api/pricing" => vec![401, 403, 500, 503],
         Access::Public => vec![503],
         Access::Operator => vec![404],
         Access::Key if path.ends_with("/receipt") => vec![401, 403, 404, 409, 500, 503],
+        Access::Key if path == "/v1/quote" => vec![400, 401, 403, 404, 408, 413, 415, 500, 503],
         Access::Key => vec![400, 401, 403, 404, 503],
         Access::Paid => Code::ALL.iter().map(|code| code.status()).filter(|status| *status != 499).collect(),
     };
@@ -161,6 +172,24 @@ fn replies(path: &str, access: Access) -> Value {
         all.insert(status.to_string(), json!({ "description": "refused", "content": schema("Error") }));
     }
     Value::Object(all)
+}
+
+/// The endpoint, and every counter of the usage log for an exact quote.
+fn quote_parameters() -> Value {
+    let endpoints: Vec<&str> = crate::quotes::READERS.iter().map(|(path, _)| *path).collect();
+    let mut all = vec![json!({
+        "name": "endpoint", "in": "query", "required": true, "schema": { "type": "string" },
+        "description": format!("the path of the call, one of {}", endpoints.join(", ")),
+    })];
+    if let Ok(Value::Object(counters)) = serde_json::to_value(tollgate_store::Counters::default()) {
+        all.extend(counters.keys().map(|name| {
+            json!({
+                "name": name, "in": "query", "description": "states what is used, for an exact quote",
+                "schema": { "type": "integer", "minimum": 0 },
+            })
+        }));
+    }
+    Value::Array(all)
 }
 
 fn schemas() -> Value {
@@ -226,7 +255,8 @@ fn schemas() -> Value {
             "object": { "const": "usage" }, "call_id": text, "model": text,
             "ending": { "enum": tollgate_store::Ending::ALL.map(tollgate_store::Ending::name) },
             "status": int, "usage": { "type": "object" }, "estimated": { "type": "boolean" },
-            "hold_nano_usd": nano, "charge_nano_usd": nano, "charge_usd": text,
+            "hold_nano_usd": nano, "charge_nano_usd": nano, "charge_usd": text, "write_off_nano_usd": nano,
+            "refunded_nano_usd": nano, "calculation": { "type": ["object", "null"] }, "entries": { "type": "array" },
         } },
         "UsageList": list("Usage"),
         "Receipt": { "type": "object", "required": ["receipt", "signature"], "properties": {
@@ -239,5 +269,22 @@ fn schemas() -> Value {
                 "from_ms": int, "until_ms": { "type": ["integer", "null"] },
             },
         } } } },
+        "PriceList": { "type": "object", "required": ["pricing_version", "auto_groups", "data"], "properties": {
+            "pricing_version": text, "auto_groups": { "type": "array", "items": text },
+            "groups": { "type": "array", "items": text }, "paid_prices": { "type": "boolean" },
+            "data": { "type": "array", "items": { "type": "object", "required": ["model_name", "billing_unit", "book_faces"] } },
+        } },
+        "Quote": { "type": "object", "required": [
+            "object", "endpoint", "model", "kind", "pricing_version", "group", "tier", "multiplier", "lines", "total_nano_usd",
+            "hold_nano_usd", "depends_on", "would_be_refused",
+        ], "properties": {
+            "object": { "const": "quote" }, "endpoint": text, "model": text, "kind": { "enum": ["upper_bound", "exact"] },
+            "pricing_version": text, "group": text, "paid_prices": { "type": "boolean" }, "billing_unit": text,
+            "tier": { "type": ["object", "null"] }, "tier_is_settled": { "type": "boolean" }, "multiplier": text,
+            "lines": { "type": "array", "items": { "type": "object" } },
+            "total_nano_usd": nano, "total_usd": text, "hold_nano_usd": nano, "hold_usd": text,
+            "depends_on": { "type": "array", "items": text }, "available_nano_usd": nano,
+            "would_be_refused": { "type": ["object", "null"] },
+        } },
     })
 }

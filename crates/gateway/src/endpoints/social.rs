@@ -14,6 +14,7 @@ use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tollgate_catalog::Snapshot;
 use tollgate_catalog::social::{Cell, Checked, Wrong};
 use tollgate_store::CallId;
 use tollgate_wire::error::{Code, Dialect};
@@ -50,12 +51,7 @@ pub async fn run(
     read: impl FnOnce(&Cell) -> Result<Checked, Refusal>,
 ) -> Result<Response, Refusal> {
     let serving = app.serving.load_full();
-    let cell = serving.catalog.social.cell(platform, capability).ok_or_else(|| {
-        let name = |text: &str| text.chars().take(64).collect::<String>();
-        let message =
-            format!("There is no `{}` of `{}` on sale; see GET /api/social/catalog.", name(capability), name(platform));
-        Refusal::new(Code::SocialEndpointNotFound, message)
-    })?;
+    let cell = cell(&serving.catalog, platform, capability)?;
     let door = app.social.pauses.door(&cell.model.name, app.world.now_ms(), app.settings.social.probe_after);
     if door == Door::Paused {
         return Err(Refusal::new(
@@ -83,6 +79,16 @@ pub async fn run(
         app.learn_social(cell, seen, door == Door::Probe).await;
     }
     outcome
+}
+
+/// The cell on sale under this name.
+pub fn cell<'a>(catalog: &'a Snapshot, platform: &str, capability: &str) -> Result<&'a Arc<Cell>, Refusal> {
+    catalog.social.cell(platform, capability).ok_or_else(|| {
+        let name = |text: &str| text.chars().take(64).collect::<String>();
+        let message =
+            format!("There is no `{}` of `{}` on sale; see GET /api/social/catalog.", name(capability), name(platform));
+        Refusal::new(Code::SocialEndpointNotFound, message)
+    })
 }
 
 fn check(cell: &Cell, query: &str) -> Result<Checked, Refusal> {

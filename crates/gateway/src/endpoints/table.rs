@@ -1,6 +1,6 @@
 //! Every path of the gateway, grouped by who calls it. The first file to open.
 
-use super::{account, chat, health, mcp, models, openapi, receipts, social};
+use super::{account, chat, health, mcp, models, openapi, pricing, quote, receipts, social};
 use crate::app::App;
 use crate::refusal::Refusal;
 use axum::extract::State;
@@ -31,8 +31,10 @@ pub const PATHS: &[(&str, &str, Access)] = &[
     ("POST", "/v1/chat/completions", Access::Paid),
     ("GET", "/v1/social/{platform}/{capability}", Access::Paid),
     ("POST", "/mcp", Access::Key),
+    ("POST", "/v1/quote", Access::Key),
     ("GET", "/v1/models", Access::Key),
     ("GET", "/v1/models/{id}", Access::Key),
+    ("GET", "/api/pricing", Access::Public),
     // account holders
     ("GET", "/v1/balance", Access::Key),
     ("GET", "/v1/usage", Access::Key),
@@ -50,8 +52,10 @@ pub const PATHS: &[(&str, &str, Access)] = &[
 
 pub fn router(app: Arc<App>) -> Router {
     let free = Router::new()
+        .route("/v1/quote", post(quote::quote))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::one))
+        .route("/api/pricing", get(pricing::list))
         .route("/v1/balance", get(account::balance))
         .route("/v1/usage", get(account::usage))
         .route("/v1/usage/{call_id}", get(account::usage_of))

@@ -107,6 +107,8 @@ pub struct Plan {
     pub database: String,
     /// How long the gateway waits for the simulator; short only where waiting is the point.
     pub patience: &'static str,
+    /// A clock that stands still at this time, in milliseconds since 1970.
+    pub now: Option<i64>,
     /// More settings of the provider `sim`.
     pub sim: &'static str,
     /// More models, as a file of their own in the catalog.
@@ -115,18 +117,29 @@ pub struct Plan {
 
 impl Default for Plan {
     fn default() -> Plan {
-        Plan { usd: "10", config: String::new(), database: "sqlite".to_owned(), patience: "20s", sim: "", catalog: "" }
+        Plan {
+            usd: "10",
+            config: String::new(),
+            database: "sqlite".to_owned(),
+            patience: "20s",
+            now: None,
+            sim: "",
+            catalog: "",
+        }
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests run in real time")]
-fn world() -> World {
-    let now =
+fn world(fixed: Option<i64>) -> World {
+    let real =
         || i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(0);
-    World::new(now, |bytes| {
-        use std::io::Read as _;
-        std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(bytes)).expect("random bytes");
-    })
+    World::new(
+        move || fixed.unwrap_or_else(real),
+        |bytes| {
+            use std::io::Read as _;
+            std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(bytes)).expect("random bytes");
+        },
+    )
 }
 
 impl House {
@@ -157,7 +170,7 @@ impl House {
         std::fs::write(dir.join("tollgate.toml"), config).expect("written");
         let source = Source { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
         let loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
-        let running = start(loaded, Some(source.clone()), world()).await.expect("started");
+        let running = start(loaded, Some(source.clone()), world(plan.now)).await.expect("started");
         let account = running
             .app
             .store
@@ -301,7 +314,7 @@ impl House {
     pub async fn restart(&mut self) {
         self.running.take().expect("running").stop().await;
         let loaded = self.source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
-        self.running = Some(start(loaded, Some(self.source.clone()), world()).await.expect("started again"));
+        self.running = Some(start(loaded, Some(self.source.clone()), world(None)).await.expect("started again"));
     }
 }
 

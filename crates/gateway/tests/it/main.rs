@@ -10,6 +10,7 @@ mod limits;
 mod mcp;
 mod no_window;
 mod openapi;
+mod pricing;
 mod reload;
 mod stop;
 mod v1 {
@@ -25,6 +26,8 @@ mod v1 {
     mod models;
     mod overdraft;
     mod paused_routes;
+    mod quote;
+    mod quote_and_charge;
     mod receipts;
     mod social;
     mod spending;

@@ -30,10 +30,11 @@ async fn paths_with_a_key_refuse_a_missing_and_a_wrong_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn paid_paths_refuse_bad_and_too_large_bodies() {
     let house = House::with(Plan { config: "[limits]\nbody_bytes = \"10KiB\"\n".to_owned(), ..Plan::default() }).await;
-    for (method, path, access) in PATHS {
-        if *access != Access::Paid || *method != "POST" {
+    for (method, path, _) in PATHS {
+        if *method != "POST" {
             continue;
         }
+        let path = &path.replace("/v1/quote", "/v1/quote?endpoint=/v1/chat/completions");
         let post =
             || house.http.post(house.url(path)).bearer_auth(&house.key).header("content-type", "application/json");
         let (status, error) = error_of(post().body("{\"model\":").send().await.expect("a reply")).await;
@@ -76,4 +77,14 @@ async fn unknown_paths_and_methods_get_an_error_in_shape() {
     assert_eq!((status, error["code"].as_str()), (404, Some("not_found")));
     let (status, error) = error_of(house.get("/v1/chat/completions").send().await.expect("a reply")).await;
     assert_eq!((status, error["code"].as_str()), (405, Some("method_not_allowed")));
+}
+
+#[test]
+fn every_paid_path_can_be_quoted() {
+    for (_, path, access) in PATHS {
+        if *access == Access::Paid {
+            let known = tollgate_gateway::quotes::READERS.iter().any(|(own, _)| own == path);
+            assert!(known, "{path} has no quote");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! GET /v1/usage and /v1/usage/{call_id}.
 
-use crate::house::{House, call_id, error_of};
+use crate::house::{House, Plan, call_id, error_of};
 use serde_json::{Value, json};
 use tollgate_store::{Limits, NewAccount, NewKey};
 
@@ -41,6 +41,68 @@ async fn one_call_carries_its_price_and_no_route() {
     assert_eq!(body["usage"]["input"], 3);
     assert_eq!(body["price"]["faces"]["output"], 2_000_000);
     assert!(!text.contains("sim-plain"), "routes are the operator's business: {text}");
+}
+
+/// The whole calculation of a call: lines, tier and why, multiplier, price version, every movement of money.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_call_shows_its_whole_calculation() {
+    const CATALOG: &str = r#"
+[model."calculated"]
+price = { input = 1_000_000, output = 2_000_000, cache_read = 100_000 }
+route = [{ provider = "sim", upstream_model = "sim-cached" }]
+[[model."calculated".tier]]
+name = "long"
+when = [{ dim = "context_len", context_len_gt = 15 }, { dim = "request_attr", path = "metadata.mode", equals = "pro" }]
+multiplier = "133/100"
+"#;
+    let house = House::with(Plan { catalog: CATALOG, ..Plan::default() }).await;
+    let body = json!({
+        "model": "calculated", "stream": true, "metadata": { "mode": "pro" },
+        "messages": [{ "role": "user", "content": "hi [[sim:tokens=20000 chunks=200 prompt=17 cached=10 written=0]]" }],
+    });
+    let reply = house.post(&body).send().await.expect("a reply");
+    let call = call_id(&reply);
+    reply.bytes().await.expect("the whole stream");
+    let row = house.row(call).await;
+    let reply = house.get(&format!("/v1/usage/{call}")).send().await.expect("a reply");
+    let page: Value = reply.json().await.expect("JSON");
+    let sum = &page["calculation"];
+    // (7 × 1,000 + 10 × 100 + 20,000 × 2,000) × 133/100
+    let charge = 40_008_000 * 133 / 100;
+    assert_eq!((row.charge.nano(), &sum["total_nano_usd"]), (charge, &json!(charge)));
+    assert_eq!(
+        (&sum["multiplier"], &sum["group"], &sum["billing_unit"]),
+        (&json!("133/100"), &json!("default"), &json!("tokens"))
+    );
+    assert_eq!(sum["pricing_version"], house.running().app.serving.load().catalog.pricing_version.as_str());
+    let lines: Vec<_> = sum["lines"]
+        .as_array()
+        .expect("lines")
+        .iter()
+        .map(|line| (line["face"].as_str(), line["quantity"].as_u64()))
+        .collect();
+    assert_eq!(lines, [(Some("input"), Some(7)), (Some("output"), Some(20_000)), (Some("cache_read"), Some(10))]);
+    assert_eq!(sum["tier"]["name"], "long");
+    assert_eq!((&sum["tier"]["why"][0]["fact"], &sum["tier"]["why"][1]["fact"]), (&json!(17), &json!("pro")));
+    let entries = page["entries"].as_array().expect("entries");
+    let kinds: Vec<_> = entries.iter().filter_map(|entry| entry["kind"].as_str()).collect();
+    assert_eq!(kinds, ["hold", "extend", "settle"]);
+    let held: i64 = entries[..2].iter().filter_map(|entry| entry["paid_nano_usd"].as_i64()).sum();
+    assert_eq!((held, &page["hold_nano_usd"]), (row.hold.nano(), &json!(held)));
+    assert_eq!((&entries[2]["charged_nano_usd"], &page["extensions"]), (&json!(charge), &json!(1)));
+    assert_eq!((&page["write_off_nano_usd"], &page["refunded_nano_usd"]), (&json!(0), &json!(0)));
+    assert!(page["raw_usage"].as_str().is_some_and(|raw| raw.contains("20000")));
+
+    // What was free has nothing to calculate.
+    let reply = house.ask("[[sim:empty]]").await;
+    let call = call_id(&reply);
+    house.row(call).await;
+    let page: Value =
+        house.get(&format!("/v1/usage/{call}")).send().await.expect("a reply").json().await.expect("JSON");
+    assert_eq!((&page["calculation"]["lines"], &page["calculation"]["total_nano_usd"]), (&json!([]), &json!(0)));
+    let kinds: Vec<_> =
+        page["entries"].as_array().expect("entries").iter().filter_map(|one| one["kind"].as_str()).collect();
+    assert_eq!(kinds, ["hold", "void"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

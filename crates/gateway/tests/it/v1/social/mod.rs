@@ -6,6 +6,7 @@ mod cells;
 mod checks;
 mod paging;
 mod pauses;
+mod quote;
 
 use crate::house::{House, Plan, call_id, error_of};
 use reqwest::Response;

@@ -1,0 +1,77 @@
+//! `quote`: the price of a request that stands in a file, from the catalog alone, by the functions that price real calls.
+
+use crate::args::Quote;
+use crate::catalog::configured;
+use crate::real;
+use crate::show::Output;
+use anyhow::{Context as _, anyhow, bail};
+use serde_json::Value;
+use std::path::Path;
+use std::process::ExitCode;
+use tollgate_catalog::Money;
+use tollgate_gateway::call::Terms;
+use tollgate_gateway::quotes::{self, Told};
+use tollgate_gateway::refusal::Refusal;
+use tollgate_store::Counters;
+
+pub fn quote(config: &Path, asked: &Quote, out: &Output) -> anyhow::Result<ExitCode> {
+    let endpoint = asked.endpoint.as_str();
+    let body = std::fs::read(&asked.file).with_context(|| asked.file.display().to_string())?;
+    let catalog = configured(config).map_err(|trouble| anyhow!(trouble))?;
+    let request = quotes::read(&catalog, endpoint, body.into()).map_err(in_words)?;
+    let name = request.model();
+    let model = catalog.model(name).with_context(|| format!("the catalog has no model `{name}`"))?;
+    if !model.supports(request.endpoint_type()) {
+        bail!("`{name}` is not offered by {endpoint}; it offers: {}", model.supported_endpoint_types.join(", "));
+    }
+    if !catalog.groups.contains_key(&asked.group) {
+        let known: Vec<&str> = catalog.groups.keys().map(String::as_str).collect();
+        bail!("there is no group `{}`; there are: {}", asked.group, known.join(", "));
+    }
+    let terms = Terms { at: asked.at.unwrap_or_else(real::now_ms), group: &asked.group, topped_up: asked.paid };
+    let (_, told) = quotes::tell(endpoint, terms, model, &*request, stated(&asked.used)?).map_err(in_words)?;
+    out.say(&told, || table(&told));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn stated(used: &[String]) -> anyhow::Result<Option<Counters>> {
+    let mut all: Option<Counters> = None;
+    for one in used {
+        let (name, value) = one.split_once('=').with_context(|| format!("--use {one}: write it as output=120"))?;
+        if !quotes::state(all.get_or_insert_default(), name, value).map_err(in_words)? {
+            bail!("--use {one}: there is no counter `{name}`");
+        }
+    }
+    Ok(all)
+}
+
+fn in_words(refusal: Refusal) -> anyhow::Error {
+    match refusal.param {
+        Some(param) => anyhow!("{} ({param})", refusal.message),
+        None => anyhow!(refusal.message),
+    }
+}
+
+fn table(told: &Told) -> String {
+    let sum = &told.calculation;
+    let mut text = format!("{}, {}\n", told.model, if told.kind == "exact" { "exactly" } else { "at most" });
+    for line in &sum.lines {
+        let price = Money::from_nano(i64::try_from(line.micro_usd).unwrap_or(i64::MAX).saturating_mul(1_000));
+        let per = serde_json::to_value(line.per).ok();
+        let per = per.as_ref().and_then(Value::as_str).unwrap_or("").replace('_', " ");
+        text += &format!("  {:<14} {:>12} at {price} USD per {per}\n", line.face.name(), line.quantity);
+    }
+    if let Some(tier) = &sum.tier {
+        let settled = if told.tier_is_settled { "" } else { " (the dearest that can apply)" };
+        text += &format!("  tier {}{settled}\n", tier.name);
+        for why in &tier.why {
+            text += &format!("    because {why}\n");
+        }
+    }
+    text += &format!("  group {}, times {}, prices {}\n", sum.group, sum.multiplier, sum.pricing_version);
+    text += &format!("  {} USD; {} USD are held", sum.total_usd, told.hold_usd);
+    if !told.depends_on.is_empty() {
+        text += &format!("\n  depends on {}", told.depends_on.join("; "));
+    }
+    text
+}

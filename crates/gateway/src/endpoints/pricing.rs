@@ -1,0 +1,52 @@
+//! `GET /api/pricing`: what is on sale and at what price, for everybody; with a key, what that account can buy at its own
+//! prices.
+
+use super::reading;
+use crate::app::App;
+use crate::price_list::Viewer;
+use crate::refusal::Refusal;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::request::Parts;
+use http::{HeaderValue, StatusCode, header};
+use std::sync::Arc;
+use tollgate_wire::error::Dialect;
+
+pub async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    match handle(&app, &parts).await {
+        Ok(reply) => reply,
+        Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, ""),
+    }
+}
+
+async fn handle(app: &App, parts: &Parts) -> Result<Response, Refusal> {
+    let serving = app.serving.load_full();
+    let presented = [header::AUTHORIZATION.as_str(), "x-api-key", "x-goog-api-key"];
+    let (viewer, cache) = if presented.iter().any(|name| parts.headers.contains_key(*name)) {
+        // A key that does not work is told: the public prices would be taken for its own.
+        let caller = reading::caller(app, parts).await?;
+        let groups = serving.groups_of(&caller).map(str::to_owned).collect();
+        (Viewer::Account { groups, topped_up: caller.account.topped_up }, "private, no-cache")
+    } else {
+        (Viewer::Anybody, "public, no-cache")
+    };
+    let page = app.price_list.page(&serving, viewer)?;
+    let known = parts.headers.get_all(header::IF_NONE_MATCH).iter();
+    let known = known.filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(','));
+    let mut reply = if known.map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == page.etag) {
+        let mut reply = Response::new(Body::empty());
+        *reply.status_mut() = StatusCode::NOT_MODIFIED;
+        reply
+    } else {
+        let mut reply = Response::new(Body::from(page.body.clone()));
+        reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        reply
+    };
+    let headers = reply.headers_mut();
+    headers.insert(header::ETAG, page.etag.clone());
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache));
+    headers.insert(header::VARY, HeaderValue::from_static("authorization, x-api-key, x-goog-api-key"));
+    Ok(reply)
+}

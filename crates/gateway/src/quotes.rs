@@ -1,0 +1,199 @@
+//! The price of a request before it is sent, and the calculation of a charge after it: one way of writing both down.
+//!
+//! A quote holds nothing, sends nothing and costs nothing. It is made by the very functions that make the hold and the charge
+//! of a call, so the same facts give the same amount to the nano-dollar.
+
+use crate::call::{self, Priced, Quote, Terms};
+use crate::endpoints::social;
+use crate::refusal::Refusal;
+use crate::social::call::SocialCall;
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tollgate_catalog::{Face, Fraction, Line, Model, Price, Quantities, Snapshot, Uncharged};
+use tollgate_store::Counters;
+use tollgate_wire::chat;
+use tollgate_wire::error::Code;
+
+/// Reads a call as far as its price depends on it: from the parts of its path that vary and its body, or for a GET its
+/// parameters as a JSON object.
+pub type Reader = fn(&Snapshot, &[&str], Bytes) -> Result<Box<dyn Priced>, Refusal>;
+
+/// Every paid endpoint; a test holds it to the table of paths.
+pub const READERS: &[(&str, Reader)] = &[
+    ("/v1/chat/completions", |_, _, body| Ok(Box::new(chat::read_request(body)?))),
+    ("/v1/social/{platform}/{capability}", social_call),
+];
+
+/// Reads the body of a call to this path, or says which paths there are.
+pub fn read(catalog: &Snapshot, endpoint: &str, body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
+    for (path, reader) in READERS {
+        if let Some(parts) = varying(path, endpoint) {
+            return reader(catalog, &parts, body);
+        }
+    }
+    let paths: Vec<&str> = READERS.iter().map(|(path, _)| *path).collect();
+    let text = format!("`endpoint` is the path of a paid endpoint: {}.", paths.join(", "));
+    Err(Refusal::about(Code::InvalidParameter, "endpoint", text))
+}
+
+/// What stands in the places of a path that vary, if it is this path.
+pub fn varying<'a>(path: &str, endpoint: &'a str) -> Option<Vec<&'a str>> {
+    let mut parts = Vec::new();
+    let (mut own, mut given) = (path.split('/'), endpoint.split('/'));
+    loop {
+        match (own.next(), given.next()) {
+            (None, None) => return Some(parts),
+            (Some(own), Some(given)) if own.starts_with('{') && !given.is_empty() => parts.push(given),
+            (own, given) if own == given => {}
+            _ => return None,
+        }
+    }
+}
+
+fn social_call(catalog: &Snapshot, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
+    let [platform, capability] = parts else {
+        return Err(Refusal::about(Code::InvalidParameter, "endpoint", "The path names platform and capability."));
+    };
+    let cell = social::cell(catalog, platform, capability)?;
+    let wrong = || Refusal::new(Code::InvalidJson, "The body is a JSON object with the parameters of the call.");
+    let given: serde_json::Map<String, Value> = serde_json::from_slice(&body).map_err(|_| wrong())?;
+    let text = |value: Value| match value {
+        Value::String(text) => Ok(text),
+        Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
+        _ => Err(wrong()),
+    };
+    let pairs = given.into_iter().map(|(name, value)| Ok((name, text(value)?)));
+    let checked = social::checked(cell, &pairs.collect::<Result<Vec<_>, Refusal>>()?)?;
+    Ok(Box::new(SocialCall { cell: cell.clone(), checked, track: Arc::default() }))
+}
+
+/// A sum that anybody can do again: the sum of all lines times the multiplier, rounded up once to the next nano-dollar.
+#[derive(Debug, Serialize)]
+pub struct Calculation {
+    pub pricing_version: String,
+    pub group: String,
+    /// Whether these are the prices of accounts that have topped up.
+    pub paid_prices: bool,
+    pub billing_unit: &'static str,
+    /// The tier and, for each of its conditions, the fact that met it; `null`: base prices.
+    pub tier: Option<Tier>,
+    /// The group's multiplier times the tier's.
+    pub multiplier: Fraction,
+    pub lines: Vec<Line>,
+    pub total_nano_usd: i64,
+    pub total_usd: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Tier {
+    pub name: String,
+    pub why: Vec<Value>,
+}
+
+impl Calculation {
+    /// The calculation of these quantities at a price that was chosen at this time for an input of this length.
+    pub fn new(price: &Price, used: &Quantities, at: i64, context_len: u64) -> Result<Calculation, Uncharged> {
+        let total = price.charge(used)?;
+        Ok(Calculation {
+            pricing_version: price.version.clone(),
+            group: price.group.clone(),
+            paid_prices: price.paid,
+            billing_unit: price.unit.name(),
+            tier: price.tier.as_ref().map(|name| Tier { name: name.clone(), why: price.why(at, context_len) }),
+            multiplier: price.multiplier,
+            lines: price.lines(used)?,
+            total_nano_usd: total.nano(),
+            total_usd: total.to_string(),
+        })
+    }
+
+    /// The calculation of what was used; nothing used is nothing to pay.
+    pub fn of(price: &Price, used: &Counters, at: i64) -> Result<Calculation, Uncharged> {
+        let quantities = if *used == Counters::default() { Quantities::NONE } else { used.quantities(price)? };
+        Calculation::new(price, &quantities, at, call::context_len(used))
+    }
+}
+
+/// A quote as it is told.
+#[derive(Debug, Serialize)]
+pub struct Told {
+    object: &'static str,
+    pub endpoint: String,
+    pub model: String,
+    /// `upper_bound`: no call with this body costs more. `exact`: a call that uses what was stated costs this.
+    pub kind: &'static str,
+    /// Whether the tier can still change with the length of the input as the provider counts it.
+    pub tier_is_settled: bool,
+    #[serde(flatten)]
+    pub calculation: Calculation,
+    /// What is set aside when the call is made.
+    pub hold_nano_usd: i64,
+    pub hold_usd: String,
+    /// What the charge depends on besides the request; empty when it is certain.
+    pub depends_on: Vec<&'static str>,
+}
+
+/// The quote of a request: an upper bound, or what a stated use costs.
+pub fn tell(
+    endpoint: &str,
+    terms: Terms<'_>,
+    model: &Arc<Model>,
+    request: &dyn Priced,
+    stated: Option<Counters>,
+) -> Result<(Quote, Told), Refusal> {
+    let quote = call::quote(terms, model, request)?;
+    let calculation = match stated {
+        None => Calculation::new(&quote.price, &quote.most, quote.at, quote.need.context_len),
+        Some(stated) => {
+            let (price, counters, _) = quote.charge(model, request.metered(stated));
+            Calculation::of(&price, &counters, quote.at)
+        }
+    };
+    let calculation =
+        calculation.map_err(|why| Refusal::new(Code::InvalidRequest, format!("This use cannot be charged: {why}.")))?;
+    let exact = stated.is_some() || quote.need.exact;
+    let matters = |face: &Face| quote.price.faces.get(*face).unwrap_or(0) > 0;
+    let depends_on = quote.need.depends_on.iter().filter(|(face, _)| !exact && matters(face));
+    let told = Told {
+        object: "quote",
+        endpoint: endpoint.to_owned(),
+        model: model.name.clone(),
+        kind: if exact { "exact" } else { "upper_bound" },
+        tier_is_settled: exact || quote.settled,
+        calculation,
+        hold_nano_usd: quote.amount.nano(),
+        hold_usd: quote.amount.to_string(),
+        depends_on: depends_on.map(|(_, what)| *what).collect(),
+    };
+    Ok((quote, told))
+}
+
+/// A counter that a caller states, by the name it has in the usage log.
+pub fn state(stated: &mut Counters, name: &str, value: &str) -> Result<bool, Refusal> {
+    let Ok(mut all) = serde_json::to_value(*stated) else { return Ok(false) };
+    let Some(slot) = all.get_mut(name) else { return Ok(false) };
+    let number: u64 = value.parse().map_err(|_| {
+        Refusal::about(Code::InvalidParameter, name, format!("`{name}` is a whole number, not negative."))
+    })?;
+    *slot = json!(number);
+    *stated = serde_json::from_value(all).map_err(|_| {
+        Refusal::about(Code::InvalidParameter, name, format!("`{name}` is a whole number, not negative."))
+    })?;
+    Ok(true)
+}
+
+/// A refusal that is told instead of made: the call has a price, but would not be served now.
+#[derive(Debug, Serialize)]
+pub struct WouldBe {
+    pub code: &'static str,
+    pub message: String,
+    pub param: Option<String>,
+}
+
+impl From<Refusal> for WouldBe {
+    fn from(refusal: Refusal) -> WouldBe {
+        WouldBe { code: refusal.code.code(), message: refusal.message, param: refusal.param }
+    }
+}

@@ -1,0 +1,115 @@
+//! GET /api/pricing: the price list for everybody, and an account's own.
+
+use crate::house::{House, Plan, error_of};
+use serde_json::{Value, json};
+use tollgate_store::{NewAccount, NewKey};
+
+const CATALOG: &str = r#"
+auto_groups = ["partner", "default"]
+[group.partner]
+multiplier = "0.8"
+[model."for-all"]
+enable_groups = ["default", "partner"]
+price = { input = 2_000_000, output = 8_000_000 }
+paid = { input = 1_000_000, output = 4_000_000 }
+route = [{ provider = "sim", upstream_model = "sim-plain" }]
+[model."partners-only"]
+enable_groups = ["partner"]
+price = { input = 2_000_000, output = 8_000_000 }
+route = [{ provider = "sim", upstream_model = "sim-plain" }]
+"#;
+
+async fn house() -> House {
+    House::with(Plan { catalog: CATALOG, usd: "0", ..Plan::default() }).await
+}
+
+fn model<'a>(page: &'a Value, name: &str) -> Option<&'a Value> {
+    page["data"].as_array().expect("models").iter().find(|one| one["model_name"] == name)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everybody_sees_all_prices_without_a_key() {
+    let house = house().await;
+    let reply = house.http.get(house.url("/api/pricing")).send().await.expect("a reply");
+    assert_eq!(reply.status(), 200);
+    let page: Value = reply.json().await.expect("JSON");
+    assert_eq!(page["auto_groups"], json!(["partner", "default"]));
+    assert_eq!(page["pricing_version"], house.running().app.serving.load().catalog.pricing_version.as_str());
+    assert!(page.get("groups").is_none());
+    let all = model(&page, "for-all").expect("listed");
+    assert_eq!((&all["quota_type"], &all["model_ratio"], &all["billing_rate"]), (&json!(0), &json!(1), &json!(1)));
+    assert_eq!(all["book_faces"]["standard"]["input"], 2_000_000);
+    assert_eq!(all["book_faces"]["paid"]["input"], 1_000_000);
+    assert!(model(&page, "partners-only").is_some());
+    assert!(!all.to_string().contains("sim-plain"), "routes are the operator's business");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_a_key_an_account_sees_its_groups_and_its_own_prices() {
+    let house = house().await;
+    let own = |page: &Value| (page["groups"].clone(), page["paid_prices"].clone());
+    let page: Value = house.get("/api/pricing").send().await.expect("a reply").json().await.expect("JSON");
+    assert_eq!(own(&page), (json!(["default"]), json!(false)));
+    assert!(model(&page, "partners-only").is_none(), "it could not buy it");
+    assert_eq!(model(&page, "for-all").expect("listed")["model_ratio"], 1);
+    // After the first top-up the prices of those who pay.
+    house.top_up("first", "1").await;
+    let page: Value = house.get("/api/pricing").send().await.expect("a reply").json().await.expect("JSON");
+    assert_eq!(own(&page), (json!(["default"]), json!(true)));
+    assert_eq!(model(&page, "for-all").expect("listed")["model_ratio"], 0.5);
+    // An account of another group.
+    let store = &house.running().app.store;
+    let new = NewAccount { name: "partner".to_owned(), groups: vec!["partner".to_owned()], ..NewAccount::default() };
+    let partner = store.create_account(new).await.expect("an account");
+    let key = NewKey {
+        account: partner.id,
+        name: String::new(),
+        expires_at: None,
+        models: None,
+        cidrs: None,
+        limits: Default::default(),
+    };
+    store.create_key(key, "sk-of-a-partner").await.expect("a key");
+    let reply = house.http.get(house.url("/api/pricing")).bearer_auth("sk-of-a-partner").send().await;
+    let page: Value = reply.expect("a reply").json().await.expect("JSON");
+    assert_eq!(own(&page), (json!(["partner", "default"]), json!(false)));
+    let listed = model(&page, "partners-only").expect("listed");
+    assert_eq!((&listed["billing_rate"], &listed["billing_rate_source"]), (&json!(0.8), &json!("group:partner")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_key_is_refused_and_not_taken_for_nobody() {
+    let house = house().await;
+    let reply = house.http.get(house.url("/api/pricing")).bearer_auth("sk-wrong").send().await.expect("a reply");
+    let (status, error) = error_of(reply).await;
+    assert_eq!((status, &error["code"]), (401, &json!("invalid_api_key")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_client_has_already_is_not_sent_again_until_it_changes() {
+    let house = house().await;
+    let get = |etag: &str| house.http.get(house.url("/api/pricing")).header("if-none-match", etag.to_owned()).send();
+    let first = house.http.get(house.url("/api/pricing")).send().await.expect("a reply");
+    let etag = first.headers()["etag"].to_str().expect("text").to_owned();
+    for known in [etag.clone(), format!("\"other\", W/{etag}"), "*".to_owned()] {
+        let reply = get(&known).await.expect("a reply");
+        assert_eq!(reply.status(), 304, "{known}");
+        assert_eq!(reply.headers()["etag"], etag.as_str());
+        assert!(reply.bytes().await.expect("nothing").is_empty());
+    }
+    assert_eq!(get("\"other\"").await.expect("a reply").status(), 200);
+    let own = house.get("/api/pricing").header("if-none-match", &etag).send().await.expect("a reply");
+    assert_eq!(own.status(), 200, "an account's list is another");
+    // A new catalog is a new list.
+    std::fs::write(house.dir.join("catalog/more.toml"), CATALOG.replace("2_000_000", "3_000_000")).expect("written");
+    for _ in 0..300 {
+        let reply = get(&etag).await.expect("a reply");
+        if reply.status() == 200 {
+            let page: Value = reply.json().await.expect("JSON");
+            assert_eq!(model(&page, "for-all").expect("listed")["model_ratio"], 1.5);
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    panic!("the old list is still served");
+}

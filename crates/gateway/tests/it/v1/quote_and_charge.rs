@@ -1,0 +1,234 @@
+//! Quote = charge, on ten thousand generated calls over real sockets: every model of the demo, streamed and not, with every
+//! kind of usage the simulator can report. The bound quoted before the call is its hold and is never passed; the use of
+//! the call, stated to the quote afterwards, comes to its charge, to the nano-dollar.
+
+use crate::house::{House, Plan, call_id};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tollgate_store::{CallId, Ending, Page, UsageRow};
+
+const CALLS: usize = 10_000;
+/// So many at a time.
+const LANES: usize = 48;
+/// The demo, and a model whose tiers change within a few words.
+const CATALOG: &str = concat!(
+    include_str!("../../../../../catalog/demo.toml"),
+    r#"
+[model."short-tiers"]
+context_window = 1000
+max_output_tokens = 600
+price = { input = 2_000_001, output = 8_000_003, cache_read = 200_007 }
+route = [{ provider = "sim", upstream_model = "sim-cached" }]
+[[model."short-tiers".tier]]
+name = "longer"
+when = [{ dim = "context_len", context_len_gt = 20 }]
+price = { input = 4_000_009, output = 7_000_001, cache_read = 900_001 }
+[[model."short-tiers".tier]]
+name = "long"
+when = [{ dim = "context_len", context_len_gt = 10 }]
+multiplier = "133/100"
+"#
+);
+/// In the office hours of the demo's dear tier.
+const PEAK: i64 = 1_770_627_600_000;
+
+const MODELS: [&str; 11] = [
+    "tollgate-demo",
+    "demo-tiers",
+    "short-tiers",
+    "demo-tools",
+    "demo-reasoning",
+    "demo-cached",
+    "demo-per-call",
+    "demo-topup-only",
+    "demo-fallback",
+    "demo-no-usage",
+    "demo-cut",
+];
+
+/// SplitMix64: the same calls in every run.
+struct Seed(u64);
+
+impl Seed {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+
+    fn body(&mut self) -> Value {
+        let model = MODELS[usize::try_from(self.below(MODELS.len() as u64)).expect("small")];
+        let words = "coin ".repeat(usize::try_from(self.below(40)).expect("small"));
+        let tokens = self.below(12);
+        let prompt = 1 + self.below(30);
+        let mut marker = format!("tokens={tokens} prompt={prompt}");
+        match model {
+            "demo-cached" | "short-tiers" => {
+                marker += &format!(" cached={} written={}", self.below(20), self.below(20))
+            }
+            "demo-reasoning" => marker += &format!(" reasoning={}", self.below(9)),
+            "demo-cut" => marker = "tokens=9 after=3".to_owned(),
+            _ => {}
+        }
+        let mut body = json!({
+            "model": model,
+            "messages": [{ "role": "user", "content": format!("{words}[[sim:{marker}]]") }],
+        });
+        if self.below(2) == 0 {
+            body["stream"] = json!(true);
+        }
+        if self.below(2) == 0 {
+            body["max_tokens"] = json!(12 + self.below(500));
+        }
+        if self.below(5) == 0 {
+            body["n"] = json!(1 + self.below(3));
+        }
+        match self.below(4) {
+            0 => body["service_tier"] = json!("priority"),
+            1 => body["service_tier"] = json!("flex"),
+            _ => {}
+        }
+        body
+    }
+}
+
+struct Made {
+    body: Value,
+    /// The bound as quoted before the call; every fourth call asks for it.
+    bound: Option<i64>,
+    call: CallId,
+    charged: Option<String>,
+}
+
+async fn told(house: &House, query: &str, body: &Value) -> Value {
+    let url = house.url(&format!("/v1/quote?endpoint=/v1/chat/completions{query}"));
+    let reply = house.http.post(url).bearer_auth(&house.key).json(body).send().await.expect("a reply");
+    let status = reply.status();
+    let told: Value = reply.json().await.expect("JSON");
+    assert_eq!(status, 200, "{told}");
+    told
+}
+
+async fn make(house: &House, body: Value, quoted: bool) -> Made {
+    let mut bound = None;
+    if quoted {
+        let told = told(house, "", &body).await;
+        assert_eq!((&told["kind"], &told["total_nano_usd"]), (&json!("upper_bound"), &told["hold_nano_usd"]));
+        bound = told["total_nano_usd"].as_i64();
+    }
+    let reply = house.post(&body).send().await.expect("a reply");
+    let call = call_id(&reply);
+    let header = reply.headers().get("x-tollgate-charge-usd").and_then(|value| value.to_str().ok());
+    let charged = header.map(str::to_owned);
+    let _ = reply.bytes().await;
+    Made { body, bound, call, charged }
+}
+
+/// Runs `work` for every number below `count`, many at a time.
+async fn lanes<T, W, F>(count: usize, work: W) -> Vec<T>
+where
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+    W: Fn(usize) -> F + Send + Sync + 'static,
+{
+    let (work, next) = (Arc::new(work), Arc::new(AtomicUsize::new(0)));
+    let mut set = tokio::task::JoinSet::new();
+    for _ in 0..LANES {
+        let (work, next) = (work.clone(), next.clone());
+        set.spawn(async move {
+            let mut done = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                if at >= count {
+                    return done;
+                }
+                done.push(work(at).await);
+            }
+        });
+    }
+    set.join_all().await.into_iter().flatten().collect()
+}
+
+async fn rows(house: &House) -> HashMap<CallId, UsageRow> {
+    house.quiet().await;
+    let mut all = HashMap::new();
+    let mut page = Page { before: None, limit: 500 };
+    loop {
+        let rows = house.running().app.store.usage(Some(house.account), page).await.expect("rows");
+        let Some(last) = rows.last() else { return all };
+        page.before = Some(last.call);
+        all.extend(rows.into_iter().map(|row| (row.call, row)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_quotes_are_kept() {
+    let plan =
+        Plan { usd: "1000000", catalog: CATALOG, now: Some(PEAK), sim: "estimated_percent = 0", ..Plan::default() };
+    let house = Arc::new(House::with(plan).await);
+    let mut seed = Seed(3);
+    let bodies: Arc<Vec<Value>> = Arc::new((0..CALLS).map(|_| seed.body()).collect());
+    let made = lanes(CALLS, {
+        let (house, bodies) = (house.clone(), bodies.clone());
+        move |at| {
+            let (house, bodies) = (house.clone(), bodies.clone());
+            async move { make(&house, bodies[at].clone(), at % 4 == 0).await }
+        }
+    })
+    .await;
+    let rows = Arc::new(rows(&house).await);
+    assert_eq!((made.len(), rows.len()), (CALLS, CALLS));
+    let made = Arc::new(made);
+    let outcomes = lanes(CALLS, {
+        let (house, made, rows) = (house.clone(), made.clone(), rows.clone());
+        move |at| {
+            let (house, made, rows) = (house.clone(), made.clone(), rows.clone());
+            async move { judge(&house, &made[at], &rows[&made[at].call]).await }
+        }
+    })
+    .await;
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for outcome in outcomes {
+        *seen.entry(outcome).or_default() += 1;
+    }
+    for expected in ["answered", "upstream_fault", "free", "priority", "peak", "long", "longer", "estimated"] {
+        assert!(seen.get(expected).is_some_and(|count| *count > 50), "{expected} was hardly seen: {seen:?}");
+    }
+    // The house would look up every call one by one; the rows were counted above.
+    let report = house.running().app.store.verify().await.expect("verified");
+    assert_eq!(report.breaches, []);
+    let mut house = Arc::into_inner(house).expect("nobody else has it");
+    house.checked = true;
+    house.running.take().expect("running").stop().await;
+}
+
+/// Holds one call to its quotes; says what kind of call it was.
+async fn judge(house: &House, made: &Made, row: &UsageRow) -> String {
+    let Made { body, bound, charged, .. } = made;
+    let what = || format!("{} {:?} {}", row.call, row.counters, body["model"]);
+    let (hold, charge) = (row.hold.nano(), row.charge.nano());
+    assert!(charge <= hold && row.write_off.is_zero(), "no more than quoted: {}", what());
+    assert!(bound.is_none_or(|bound| bound == hold), "the hold is what was quoted: {}", what());
+    if let Some(charged) = charged {
+        assert_eq!(charged, &row.charge.to_string(), "the header says what was charged: {}", what());
+    }
+    let counters = serde_json::to_value(row.counters).expect("JSON");
+    let stated = counters.as_object().expect("an object").iter().filter(|(_, value)| **value != json!(0));
+    let query: String = stated.map(|(name, value)| format!("&{name}={value}")).collect();
+    let exact = told(house, &query, body).await;
+    assert_eq!(exact["hold_nano_usd"], hold, "the hold is what is quoted: {}", what());
+    if charge == 0 {
+        return "free".to_owned();
+    }
+    assert_eq!(exact["total_nano_usd"], charge, "the exact quote is the charge: {} {exact}", what());
+    assert_eq!(exact["tier"]["name"].as_str(), row.tier.as_deref(), "{}", what());
+    match (&row.tier, row.estimated, row.ending) {
+        (Some(tier), ..) => tier.clone(),
+        (None, true, Ending::Answered) => "estimated".to_owned(),
+        (None, _, ending) => ending.name().to_owned(),
+    }
+}
