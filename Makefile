@@ -2,7 +2,7 @@
 # The work is in scripts/, so that it can be read, and run, one step at a time.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench fmt lint clean
+.PHONY: help run test bench chaos fmt lint clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -15,6 +15,9 @@ test: ## everything that must hold: format, lints, tests, real SDKs, real Postgr
 
 bench: ## measure against a bare pass-through proxy (needs two quiet cores)
 	@scripts/bench
+
+chaos: ## the till under fire: kills, races, storms, full disks, for MINUTES=5 each; one line of counts per experiment
+	@scripts/chaos $(or $(MINUTES),5)
 
 fmt: ## format the Rust code
 	cargo fmt --all

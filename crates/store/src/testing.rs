@@ -7,8 +7,10 @@ use tollgate_catalog::Price;
 
 use crate::world::World;
 
+mod disk;
 mod server;
 
+pub use disk::{disk_is_full, fill_disk};
 pub use server::{PostgresServer, make_database};
 
 /// A clock that stands still until it is moved. Starts at a fixed moment in 2026.

@@ -59,6 +59,8 @@ suite!(
     a_price_from_before_the_first_top_up_is_computed_again,
     many_at_once_keep_the_limit_of_the_day,
     changes_of_balance_keep_who_and_why,
+    a_rich_account_is_held_like_a_poor_one,
+    revoking_a_key_moves_no_money,
     a_receipt_proves_the_charge,
     a_receipt_tells_what_was_free_written_off_and_refunded,
     keys_of_receipts_are_made_once_and_rotate,

@@ -19,6 +19,7 @@ async fn two_replicas_and_an_outage() {
     a_replica_cut_off_loses_no_charge(&server.database("cut").await.expect("a database")).await;
     a_replica_that_comes_back_late_charges_its_marks(&server.database("late").await.expect("a database")).await;
     limits_hold_for_all_replicas_together(&server.database("limits").await.expect("a database")).await;
+    replicas_with_many_accounts_never_deadlock(&server.database("deadlock").await.expect("a database")).await;
     expired_credit_is_taken_once_by_whoever_comes_first(&server.database("expiry").await.expect("a database")).await;
     an_outage_passes_by_itself(&server, &server.database("outage").await.expect("a database")).await;
 }
@@ -163,6 +164,38 @@ async fn limits_hold_for_all_replicas_together(url: &str) {
     }
     assert!((951..=1_000).contains(&captured), "captured {captured}");
     assert_eq!(two.store.keys(c.account).await.expect("keys")[0].used.day.nano(), captured);
+    for h in [one, two] {
+        std::sync::Arc::into_inner(h).expect("all tasks are done").close().await;
+    }
+}
+
+/// Groups of both replicas name the same accounts in opposite orders: nobody waits in a circle, nothing is thrown away.
+async fn replicas_with_many_accounts_never_deadlock(url: &str) {
+    let one = std::sync::Arc::new(House::open(url).await);
+    let two = std::sync::Arc::new(House::open(url).await);
+    let mut customers = Vec::new();
+    for _ in 0..16 {
+        customers.push(std::sync::Arc::new(one.customer(0, 10_000).await));
+    }
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..64usize {
+        let h = if n % 2 == 0 { one.clone() } else { two.clone() };
+        let customers = customers.clone();
+        tasks.spawn(async move {
+            for round in 0..10 {
+                let place = (n * 7 + round * 5) % customers.len();
+                let c = &customers[if n % 2 == 0 { place } else { customers.len() - 1 - place }];
+                let held = h.hold(h.wish(c, 10)).await.expect("a hold");
+                h.store.close(h.ending(c, held.call, 5)).await.expect("closed");
+            }
+        });
+    }
+    tasks.join_all().await;
+    let mut left = 0;
+    for c in &customers {
+        left += two.pots(c).await.1;
+    }
+    assert_eq!(left, 16 * 10_000 - 64 * 10 * 5, "every charge is there");
     for h in [one, two] {
         std::sync::Arc::into_inner(h).expect("all tasks are done").close().await;
     }

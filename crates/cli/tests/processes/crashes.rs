@@ -2,27 +2,37 @@
 //! and every call the provider saw is in the books.
 
 use crate::books;
+use crate::experiment::Experiment;
 use crate::house::{House, Plan};
 use crate::load::Load;
 use crate::postgres::Server;
 use std::time::Duration;
 
+/// Kills of one round.
 const KILLS: usize = 30;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sqlite() {
-    survive(Plan { usd: "100", ..Plan::default() }).await;
+    let mut experiment = Experiment::new("kill -9 under mixed load, SQLite");
+    while experiment.more() {
+        survive(Plan { usd: "100", ..Plan::default() }, &mut experiment).await;
+    }
+    experiment.end();
 }
 
 /// Two replicas: each kill hits one while the other goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres() {
     let server = Server::find();
-    let database = server.database("crashes").await;
-    survive(Plan { usd: "100", database: &database, gates: 2, ..Plan::default() }).await;
+    let mut experiment = Experiment::new("kill -9 under mixed load, two replicas on PostgreSQL");
+    while experiment.more() {
+        let database = server.database(&format!("crashes{}", experiment.counted("kills"))).await;
+        survive(Plan { usd: "100", database: &database, gates: 2, ..Plan::default() }, &mut experiment).await;
+    }
+    experiment.end();
 }
 
-async fn survive(plan: Plan<'_>) {
+async fn survive(plan: Plan<'_>, experiment: &mut Experiment) {
     let funded = books::nano(plan.usd);
     let mut house = House::new(plan).await;
     let load = Load::start(&house, 24);
@@ -44,4 +54,9 @@ async fn survive(plan: Plan<'_>) {
         assert!(tally.get(outcome).is_some_and(|count| *count >= 5), "the load was too light: {tally:?}");
     }
     books::check(&house, &records, funded).await;
+    experiment.count("kills", KILLS);
+    experiment.count("calls", records.len());
+    for (outcome, count) in tally {
+        experiment.count(outcome, count);
+    }
 }

@@ -2,6 +2,7 @@
 //! upstream; what it delivered before is charged once the database is back, without a restart of the gateway.
 
 use crate::books;
+use crate::experiment::Experiment;
 use crate::house::{House, Plan, chat, streamed};
 use crate::load::{Kind, Load, Record, Seen, read};
 use crate::postgres::Own;
@@ -55,6 +56,11 @@ async fn nothing_is_sent_and_nothing_is_lost() {
     assert!(tally["unavailable"] > 20 && tally["answered"] > 20, "{tally:?}");
     assert!(!tally.contains_key("lost"), "the gateway never went away: {tally:?}");
     books::check(&house, &records, books::nano("100")).await;
+    let mut experiment = Experiment::new("PostgreSQL killed under load");
+    for (outcome, count) in tally {
+        experiment.count(outcome, count);
+    }
+    experiment.end();
 }
 
 /// Waits until the gateway has seen that its database is gone.

@@ -36,14 +36,18 @@ pub struct Plan<'a> {
     pub database: &'a str,
     pub gates: usize,
     pub usd: &'a str,
+    /// Lines before all tables.
+    pub top: &'a str,
     /// Lines of `[limits]`.
     pub limits: &'a str,
+    /// How long the first byte of the simulator may take, and the next one.
+    pub patience: [&'a str; 2],
     pub log: &'a str,
 }
 
 impl Default for Plan<'_> {
     fn default() -> Self {
-        Plan { database: "sqlite", gates: 1, usd: "10", limits: "", log: "info" }
+        Plan { database: "sqlite", gates: 1, usd: "10", top: "", limits: "", patience: ["2s", "400ms"], log: "info" }
     }
 }
 
@@ -159,11 +163,11 @@ impl Gate {
         let config = own.join("tollgate.toml");
         let port = free_port();
         let text = format!(
-            "listen = \"127.0.0.1:{port}\"\ndatabase = \"{}\"\ncatalog_dir = \"../catalog\"\n\n[limits]\n{}\n\n\
+            "listen = \"127.0.0.1:{port}\"\ndatabase = \"{}\"\ncatalog_dir = \"../catalog\"\n{}\n\n[limits]\n{}\n\n\
              [provider.sim]\nkind = \"openai\"\nbase_url = \"{sim_url}\"\nsecret_env = \"SIM_SECRET\"\n\
-             first_byte_time = \"2s\"\nidle_time = \"400ms\"\n\n\
+             first_byte_time = \"{}\"\nidle_time = \"{}\"\n\n\
              [provider.stubborn]\nkind = \"openai\"\nbase_url = \"{sim_url}\"\nbill_on_cancel = true\n",
-            plan.database, plan.limits,
+            plan.database, plan.top, plan.limits, plan.patience[0], plan.patience[1],
         );
         std::fs::write(&config, text).expect("written");
         let log = dir.path().join(format!("gate{number}.log"));

@@ -3,11 +3,14 @@
 
 mod books;
 mod catalog;
+mod chaos;
 mod check;
 mod commands;
 mod crashes;
 mod database_crash;
 mod demo;
+mod experiment;
+mod faults;
 mod house;
 mod load;
 mod overdraft;

@@ -1,5 +1,6 @@
 //! 500 parallel calls with money for exactly ten: nobody gets an eleventh, on either engine, through one door or two.
 
+use crate::experiment::Experiment;
 use crate::house::{House, Plan, chat};
 use crate::postgres::Server;
 use std::sync::Arc;
@@ -12,43 +13,54 @@ const MONEY: &str = "0.025";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sqlite() {
-    ten_of_500(Plan { usd: MONEY, ..Plan::default() }).await;
+    ten_of_500("overdraft race, SQLite", Plan { usd: MONEY, ..Plan::default() }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_one_process() {
     let server = Server::find();
     let database = server.database("overdraft_one").await;
-    ten_of_500(Plan { usd: MONEY, database: &database, ..Plan::default() }).await;
+    ten_of_500("overdraft race, PostgreSQL", Plan { usd: MONEY, database: &database, ..Plan::default() }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_two_processes() {
     let server = Server::find();
     let database = server.database("overdraft_two").await;
-    ten_of_500(Plan { usd: MONEY, database: &database, gates: 2, ..Plan::default() }).await;
+    let plan = Plan { usd: MONEY, database: &database, gates: 2, ..Plan::default() };
+    ten_of_500("overdraft race, two replicas on PostgreSQL", plan).await;
 }
 
-async fn ten_of_500(plan: Plan<'_>) {
+/// Half of them streamed.
+async fn ten_of_500(name: &'static str, plan: Plan<'_>) {
+    let mut experiment = Experiment::new(name);
     let house = Arc::new(House::new(plan).await);
     let mut calls = JoinSet::new();
     for number in 0..CALLS {
         let house = house.clone();
         calls.spawn(async move {
             let gate = number % house.gates.len();
-            let reply = house.ask(gate, &chat("by-the-call", "[[sim:think_ms=500]]")).await;
+            let mut ask = chat("by-the-call", "[[sim:think_ms=500]]");
+            let streams = number / 2 % 2 == 1;
+            ask["stream"] = streams.into();
+            let reply = house.ask(gate, &ask).await;
             let status = reply.status().as_u16();
             let charge =
                 reply.headers().get("x-tollgate-charge-usd").map(|value| value.to_str().unwrap_or("?").to_owned());
-            let body: serde_json::Value = reply.json().await.expect("a whole JSON body");
-            (status, charge, body)
+            let text = reply.text().await.expect("a whole body");
+            if status == 200 && streams {
+                assert!(text.trim_end().ends_with("data: [DONE]"), "{text}");
+                return (status, None, serde_json::Value::Null);
+            }
+            (status, charge, serde_json::from_str(&text).expect("a whole JSON body"))
         });
     }
     let all = calls.join_all().await;
     let served: Vec<_> = all.iter().filter(|(status, ..)| *status == 200).collect();
     let refused: Vec<_> = all.iter().filter(|(status, ..)| *status == 402).collect();
     assert_eq!((served.len(), refused.len()), (SERVED, CALLS - SERVED));
-    assert!(served.iter().all(|(_, charge, _)| charge.as_deref() == Some("0.0025")), "{served:?}");
+    let told = served.iter().filter_map(|(_, charge, _)| charge.as_deref());
+    assert!(told.into_iter().all(|charge| charge == "0.0025"), "{served:?}");
     assert!(refused.iter().all(|(_, _, body)| body["error"]["code"] == "insufficient_balance"), "{:?}", refused[0]);
     assert_eq!(house.received_count().await, SERVED as u64, "nothing is sent without a hold");
 
@@ -63,4 +75,8 @@ async fn ten_of_500(plan: Plan<'_>) {
     };
     assert_eq!(charged("answered"), [2_500_000; SERVED]);
     assert_eq!(charged("refused"), [0; CALLS - SERVED]);
+    experiment.count("calls at once", CALLS);
+    experiment.count("served", SERVED);
+    experiment.count("refused", CALLS - SERVED);
+    experiment.end();
 }

@@ -54,11 +54,24 @@ impl Own {
 
     /// `kill -9` for the server and every process that serves a connection.
     pub fn kill(&self) {
+        signal("KILL", &self.processes());
+    }
+
+    /// It stands still: connections stay open and nobody answers.
+    pub fn pause(&self) {
+        signal("STOP", &self.processes());
+    }
+
+    pub fn go_on(&self) {
+        signal("CONT", &self.processes());
+    }
+
+    fn processes(&self) -> Vec<u32> {
         let text = std::fs::read_to_string(self.data.join("postmaster.pid")).expect("a running server");
         let main: u32 = text.lines().next().and_then(|line| line.trim().parse().ok()).expect("a process id");
         let mut all = vec![main];
         all.extend(children(main));
-        signal("KILL", &all);
+        all
     }
 
     /// Starts it again on what the dead one left, at the same address.

@@ -6,14 +6,16 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tollgate_catalog::Money;
 use tollgate_gateway::settings::Source;
-use tollgate_gateway::start::{Running, start};
+use tollgate_gateway::start::{CannotStart, Running, start};
 use tollgate_gateway::world::World;
 use tollgate_sim::{Sim, SimSettings};
-use tollgate_store::{Account, AccountId, CallId, Credit, CreditKind, Limits, NewAccount, NewKey, Pot, UsageRow};
+use tollgate_store::{
+    Account, AccountId, CallId, Credit, CreditKind, Limits, NewAccount, NewKey, Pot, StoreError, UsageRow,
+};
 
 pub const MODEL: &str = "plain";
 
@@ -96,6 +98,7 @@ pub struct House {
     pub http: reqwest::Client,
     pub dir: PathBuf,
     pub source: Source,
+    pub clock: Clock,
     /// Set by tests whose point is that the simulator saw something without a row.
     pub checked: bool,
 }
@@ -129,12 +132,42 @@ impl Default for Plan {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "tests run in real time")]
-fn world(fixed: Option<i64>) -> World {
-    let real =
-        || i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(0);
+/// The clock of a house: the real one, which a test may set forward or back, or make the life of a call stumble over.
+#[derive(Clone, Default)]
+pub struct Clock {
+    /// A moment at which the clock stands still.
+    fixed: Option<i64>,
+    shift: Arc<AtomicI64>,
+    trap: Arc<AtomicBool>,
+}
+
+impl Clock {
+    pub fn set(&self, ms: i64) {
+        self.shift.store(ms, Ordering::SeqCst);
+    }
+
+    /// The next look at the clock by a call that waits for its provider panics.
+    pub fn trap(&self) {
+        self.trap.store(true, Ordering::SeqCst);
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "tests run in real time")]
+    fn now(&self) -> i64 {
+        if self.trap.load(Ordering::SeqCst)
+            && std::backtrace::Backtrace::force_capture().to_string().contains("tollgate_gateway::call::answer::")
+            && self.trap.swap(false, Ordering::SeqCst)
+        {
+            panic!("on purpose, in the middle of a call");
+        }
+        let real = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        self.fixed.unwrap_or_else(|| i64::try_from(real).unwrap_or(0)) + self.shift.load(Ordering::SeqCst)
+    }
+}
+
+fn world(clock: &Clock) -> World {
+    let clock = clock.clone();
     World::new(
-        move || fixed.unwrap_or_else(real),
+        move || clock.now(),
         |bytes| {
             use std::io::Read as _;
             std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(bytes)).expect("random bytes");
@@ -170,7 +203,8 @@ impl House {
         std::fs::write(dir.join("tollgate.toml"), config).expect("written");
         let source = Source { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
         let loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
-        let running = start(loaded, Some(source.clone()), world(plan.now)).await.expect("started");
+        let clock = Clock { fixed: plan.now, ..Clock::default() };
+        let running = start(loaded, Some(source.clone()), world(&clock)).await.expect("started");
         let account = running
             .app
             .store
@@ -186,6 +220,7 @@ impl House {
             http: reqwest::Client::new(),
             dir,
             source,
+            clock,
             checked: false,
         };
         if plan.usd != "0" {
@@ -313,8 +348,17 @@ impl House {
     /// Stops the gateway as SIGTERM does, and opens it again over the same data.
     pub async fn restart(&mut self) {
         self.running.take().expect("running").stop().await;
-        let loaded = self.source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
-        self.running = Some(start(loaded, Some(self.source.clone()), world(None)).await.expect("started again"));
+        // In one process the data folder is free once the last connection has let go of it.
+        for attempt in 0.. {
+            let loaded = self.source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+            match start(loaded, Some(self.source.clone()), world(&self.clock)).await {
+                Ok(running) => return self.running = Some(running),
+                Err(CannotStart::Store(StoreError::InUse(_))) if attempt < 250 => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                Err(error) => panic!("not started again: {error}"),
+            }
+        }
     }
 }
 

@@ -4,8 +4,10 @@
 mod engine;
 mod house;
 
+mod faults;
 mod gone;
 mod health;
+mod incidents;
 mod limits;
 mod mcp;
 mod no_window;

@@ -1,5 +1,7 @@
 //! Accounts, keys, credit and usage on PostgreSQL: plain statements, each its own transaction.
 
+use std::time::Duration;
+
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use tollgate_catalog::Money;
@@ -14,12 +16,23 @@ use crate::ledger::{self, Kind, Pots, op_id};
 use crate::limits::Used;
 use crate::wish::{CallEntry, end_of_entries};
 
+/// The longest a statement of its own may take; what sweeps a large table needs some of it.
+const READ_TIME: Duration = Duration::from_secs(30);
+
 type Param<'a> = &'a (dyn ToSql + Sync);
 
 impl Engine {
     pub(super) async fn rows(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, StoreError> {
-        let link = self.connector.reader().await?;
-        Ok(link.client.query(sql, params).await?)
+        self.rows_within(READ_TIME, sql, params).await
+    }
+
+    /// A server that stands still keeps its connections and says nothing: nobody waits for it for ever.
+    async fn rows_within(&self, time: Duration, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, StoreError> {
+        let asked = async {
+            let link = self.connector.reader().await?;
+            Ok(link.client.query(sql, params).await?)
+        };
+        tokio::time::timeout(time, asked).await.map_err(|_| StoreError::away("the database does not answer"))?
     }
 
     /// Waits until everything queued so far is applied: a caller reads what it wrote.
@@ -149,7 +162,8 @@ impl Engine {
 
     pub async fn key_by_hash(&self, hash: [u8; 32]) -> Result<Option<KeyAndAccount>, StoreError> {
         let sql = format!("SELECT {KEY}, {ACCOUNT} FROM key k JOIN account a ON a.id = k.account_id WHERE k.hash = $1");
-        let rows = self.rows(&sql, &[&hash.as_slice()]).await?;
+        // A client waits for this one.
+        let rows = self.rows_within(self.options.hold_deadline, &sql, &[&hash.as_slice()]).await?;
         rows.first().map(|r| rows::key_and_account(r, self.now())).transpose()
     }
 

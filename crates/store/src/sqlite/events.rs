@@ -13,7 +13,7 @@ use crate::lots::Lots;
 
 impl Engine {
     pub async fn events(&self, account: AccountId, page: EventPage) -> Result<Vec<Event>, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         self.readers.events(account, page).await
     }
 

@@ -204,6 +204,16 @@ impl Engine {
         Ok(())
     }
 
+    /// Waits for what is queued, so that a caller reads what it wrote; not while the database takes nothing, for what it has
+    /// stays readable.
+    async fn catch_up(&self) {
+        if !self.shared.down.load(Ordering::Acquire)
+            && let Err(error) = self.flush().await
+        {
+            tracing::warn!(%error, "reading without what is still to be written");
+        }
+    }
+
     pub fn ready(&self) -> bool {
         !self.shared.down.load(Ordering::Acquire)
             && self.shared.journal.accepts(self.shared.durable())

@@ -186,12 +186,12 @@ impl Engine {
     }
 
     pub async fn usage(&self, account: Option<AccountId>, page: Page) -> Result<Vec<UsageRow>, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         self.readers.usage(account, page).await
     }
 
     pub async fn usage_of(&self, account: AccountId, call: CallId) -> Result<Option<UsageRow>, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         self.readers.usage_of(account, call).await
     }
 

@@ -206,6 +206,8 @@ impl Writer {
         let (new_prices, holds) = (std::mem::take(new_prices), std::mem::take(holds));
         let next_seq = apply.next_seq();
         drop(apply);
+        #[cfg(feature = "testing")]
+        crate::testing::disk_is_full(&self.wal)?;
         tx.commit()?;
         if watermark.is_some() {
             self.watermark_at = Instant::now();

@@ -555,3 +555,38 @@ pub async fn changes_of_balance_keep_who_and_why(h: House) {
     assert!(h.store.events(nobody, page).await.expect("a page").is_empty());
     h.close().await;
 }
+
+pub async fn a_rich_account_is_held_like_a_poor_one(h: House) {
+    let h = std::sync::Arc::new(h);
+    let c = std::sync::Arc::new(h.customer(0, 1_000_000_000_000).await);
+    let call = h.held(&c, 400_000_000_000).await;
+    assert_eq!(h.pots(&c).await, (0, 600_000_000_000, 0, 400_000_000_000), "held, however much there is");
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..1_000 {
+        let (h, c) = (h.clone(), c.clone());
+        tasks.spawn(async move { h.hold(h.wish(&c, 1_000_000_000)).await.map(|held| held.call).ok() });
+    }
+    let held: Vec<CallId> = tasks.join_all().await.into_iter().flatten().collect();
+    assert_eq!(held.len(), 600, "as many as there is money for");
+    assert_eq!(h.pots(&c).await.1, 0);
+    for call in held.into_iter().chain([call]) {
+        h.store.close(h.ending(&c, call, 0)).await.expect("closed");
+    }
+    assert_eq!(h.pots(&c).await, (0, 1_000_000_000_000, 0, 0));
+    std::sync::Arc::into_inner(h).expect("all tasks are done").close().await;
+}
+
+pub async fn revoking_a_key_moves_no_money(h: House) {
+    let c = h.capped_customer(50, 100, Some(120)).await;
+    let spent = h.held(&c, 60).await;
+    h.store.close(h.ending(&c, spent, 60)).await.expect("closed");
+    let running = h.held(&c, 30).await;
+    let before = h.pots(&c).await;
+    let entries = h.store.verify().await.expect("audited").entries;
+    h.store.revoke_key(c.key).await.expect("revoked").expect("found");
+    assert_eq!(h.pots(&c).await, before);
+    assert_eq!(h.store.verify().await.expect("audited").entries, entries, "no entry");
+    let closed = h.store.close(h.ending(&c, running, 20)).await.expect("what runs is settled");
+    assert_eq!((closed.captured.nano(), h.pots(&c).await), (20, (0, 70, 0, 0)));
+    h.close().await;
+}

@@ -1,0 +1,247 @@
+//! Rows of the table of faults (docs/faults.md) that need a process or a database to die: killed, stopped, terminated. A row that
+//! names a case of this house must find it here, and the other way round.
+
+use crate::books;
+use crate::house::{House, Plan, chat, streamed};
+use crate::load::{Seen, read};
+use crate::postgres::{Own, Server};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+macro_rules! cases {
+    ($($case:ident),+ $(,)?) => {
+        const CASES: &[&str] = &[$(stringify!($case)),+];
+        mod each {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $case() {
+                super::$case().await;
+            })+
+        }
+    };
+}
+
+cases!(
+    the_key_store_is_away,
+    the_database_stands_still,
+    killed_before_the_request_was_sent,
+    killed_while_the_provider_thinks,
+    killed_in_mid_stream,
+    killed_while_it_settles,
+    terminated_with_streams_open,
+    a_replica_starts_beside_another,
+);
+
+const FUNDED: i64 = 10_000_000_000;
+
+#[test]
+fn every_row_of_this_house_has_its_case() {
+    let page = std::fs::read_to_string("../../docs/faults.md").expect("docs/faults.md");
+    let rows: BTreeSet<&str> = page.split("`cli::").skip(1).filter_map(|rest| rest.split('`').next()).collect();
+    assert_eq!(rows, CASES.iter().copied().collect(), "rows and cases differ");
+}
+
+/// The only row there is, once it is there, with the balance that goes with it.
+async fn only_row(house: &House) -> Value {
+    house.quiet().await;
+    house.verified().await;
+    let rows = books::usage(house).await;
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let row = rows.into_values().next().expect("one");
+    let balance = house.balance(0).await;
+    assert_eq!(balance["available_nano_usd"].as_i64(), Some(FUNDED - books::amount(&row, "charge")), "{row}");
+    row
+}
+
+async fn crashed(house: &mut House) -> Value {
+    house.gates[0].kill();
+    house.gates[0].start().await;
+    let row = only_row(house).await;
+    assert_eq!((&row["ending"], &row["reason"]), (&"expired".into(), &"crashed".into()), "{row}");
+    row
+}
+
+async fn the_key_store_is_away() {
+    let server = Own::start();
+    let database = server.database("keys_away").await;
+    let mut house = House::new(Plan { database: &database, ..Plan::default() }).await;
+    let long = house.ask(0, &streamed("plain", "[[sim:tokens=15 delay_ms=100]] x")).await;
+    server.kill();
+    let models = format!("{}/v1/models", house.gates[0].url());
+    let began = Instant::now();
+    // A key that was seen is known without the database for a while; whether a new one is good cannot be told.
+    while house.ask(0, &chat("plain", "hello")).await.status() != 503 {
+        assert!(began.elapsed() < Duration::from_secs(5), "it does not see that the database is gone");
+    }
+    let known = house.http.get(&models).bearer_auth(&house.key).send().await.expect("a reply");
+    assert_eq!(known.status(), 200);
+    let unknown = house.http.get(&models).bearer_auth("sk-never-seen").send().await.expect("a reply");
+    assert_eq!((unknown.status().as_u16(), unknown.headers().contains_key("retry-after")), (503, true));
+    assert!(matches!(read(long, None).await, Seen::Answered { .. }), "the client has its answer");
+    server.restart().await;
+    house.gates[0].ready(Duration::from_secs(10)).await;
+    house.quiet().await;
+    house.verified().await;
+    let rows = books::usage(&house).await;
+    let charged: Vec<i64> =
+        rows.values().map(|row| books::amount(row, "charge")).filter(|charge| *charge > 0).collect();
+    // Three words in, fifteen out.
+    assert_eq!(charged, [3 * 1_000 + 15 * 2_000], "late, but whole: {rows:?}");
+    assert_eq!(house.balance(0).await["available_nano_usd"].as_i64(), Some(FUNDED - charged[0]));
+}
+
+async fn the_database_stands_still() {
+    let server = Own::start();
+    let database = server.database("still").await;
+    let house = House::new(Plan { database: &database, ..Plan::default() }).await;
+    assert_eq!(house.ask(0, &chat("plain", "[[sim:error500]]")).await.status(), 502, "the key is known now");
+    server.pause();
+    // One that has a key which was seen, and one whose key would have to be looked up.
+    for key in [house.key.as_str(), "sk-never-seen"] {
+        let began = Instant::now();
+        let reply = house.post_as(key, 0, &chat("plain", "hello")).send().await.expect("a reply");
+        assert_eq!(reply.status(), 503, "{key}");
+        let took = began.elapsed();
+        assert!((Duration::from_millis(1_900)..Duration::from_secs(6)).contains(&took), "{key}: it took {took:?}");
+    }
+    assert_eq!(house.received_count().await, 1, "nothing is sent without a hold");
+    server.go_on();
+    let began = Instant::now();
+    while house.ask(0, &chat("plain", "[[sim:tokens=5]] hello")).await.status() != 200 {
+        assert!(began.elapsed() < Duration::from_secs(10), "calls do not work again");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    house.quiet().await;
+    house.verified().await;
+    let charges: Vec<i64> = books::usage(&house).await.values().map(|row| books::amount(row, "charge")).collect();
+    assert_eq!(charges.iter().filter(|charge| **charge > 0).count(), 1, "only what was answered is paid: {charges:?}");
+    assert_eq!(house.balance(0).await["available_nano_usd"].as_i64(), Some(FUNDED - charges.iter().sum::<i64>()));
+}
+
+async fn killed_before_the_request_was_sent() {
+    // A provider that takes the connection and never speaks TLS: the call has its hold and cannot send.
+    let mute = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = mute.local_addr().expect("an address").port();
+    let provider = format!("\n[provider.mute]\nkind = \"openai\"\nbase_url = \"https://127.0.0.1:{port}/v1\"\n");
+    let mut house = House::new(Plan { limits: &provider, ..Plan::default() }).await;
+    let catalog =
+        house.gates[0].config.parent().and_then(|own| own.parent()).expect("a folder").join("catalog/mute.toml");
+    let model = "[model.\"mute\"]\nmax_output_tokens = 100\nsupported_endpoint_types = [\"openai\"]\n[model.\"mute\".price]\n\
+                 input = 1_000_000\noutput = 2_000_000\n[[model.\"mute\".route]]\nprovider = \"mute\"\nupstream_model = \"x\"\n";
+    std::fs::write(catalog, model).expect("written");
+    let url = format!("{}/v1/models/mute", house.gates[0].url());
+    while house.http.get(&url).bearer_auth(&house.key).send().await.expect("a reply").status() != 200 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let call = JoinSet::from_iter([house.post(0, &chat("mute", "hello")).send()]);
+    let (held, _) = mute.accept().await.expect("it tries to connect");
+    while house.balance(0).await["held_nano_usd"] == 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let row = crashed(&mut house).await;
+    assert_eq!(books::amount(&row, "charge"), 0);
+    assert!(call.join_all().await.remove(0).is_err(), "the client was cut off");
+    drop(held);
+}
+
+async fn killed_while_the_provider_thinks() {
+    let mut house = House::new(Plan::default()).await;
+    let call = JoinSet::from_iter([house.post(0, &chat("plain", "[[sim:think_ms=1500]] x")).send()]);
+    while house.received_count().await == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let row = crashed(&mut house).await;
+    assert_eq!(books::amount(&row, "charge"), 0, "no evidence of output, no charge");
+    assert!(call.join_all().await.remove(0).is_err(), "the client was cut off");
+}
+
+async fn killed_in_mid_stream() {
+    let mut house = House::new(Plan::default()).await;
+    let mut reply = house.ask(0, &streamed("plain", "[[sim:tokens=200 delay_ms=50]] x")).await;
+    let mut text = String::new();
+    while !text.contains("\"content\":\"a") && text.matches("\"content\"").count() < 4 {
+        text.push_str(&String::from_utf8_lossy(&reply.chunk().await.expect("a chunk").expect("bytes")));
+    }
+    let row = crashed(&mut house).await;
+    let charge = books::amount(&row, "charge");
+    assert!(charge > 0 && charge <= books::amount(&row, "hold"), "the last mark is charged: {row}");
+    assert!(matches!(read(reply, None).await, Seen::Lost { .. }), "the client was cut off");
+}
+
+async fn killed_while_it_settles() {
+    let mut house = House::new(Plan::default()).await;
+    for round in 1..=8 {
+        let reply = house.ask(0, &chat("plain", "[[sim:tokens=5]] x")).await;
+        assert_eq!(reply.status(), 200);
+        // The answer is here, the commit may be or not.
+        house.gates[0].kill();
+        house.gates[0].start().await;
+        house.verified().await;
+        let rows = books::usage(&house).await;
+        assert_eq!(rows.len(), round, "one row each");
+        assert!(rows.values().all(|row| books::amount(row, "charge") == 12_000), "each paid once: {rows:?}");
+    }
+    assert_eq!(house.balance(0).await["available_nano_usd"].as_i64(), Some(FUNDED - 8 * 12_000));
+}
+
+async fn terminated_with_streams_open() {
+    let mut house = House::new(Plan { limits: "drain_time = \"500ms\"", ..Plan::default() }).await;
+    let mut open = JoinSet::new();
+    for number in 0..30 {
+        let request = house.post(0, &streamed("plain", &format!("[[sim:tokens=200 delay_ms=60]] tag{number}")));
+        open.spawn(async move { read(request.send().await.expect("a reply"), None).await });
+    }
+    while house.received_count().await < 30 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let process = house.gates[0].process.as_mut().expect("running");
+    process.terminate();
+    assert_eq!(process.wait(Duration::from_secs(10)).await.code(), Some(0), "{}", process.last_words());
+    for seen in open.join_all().await {
+        assert!(matches!(seen, Seen::Failed { status: 200, .. }), "a proper last event: {seen:?}");
+    }
+    // Nothing is left for the next start: the rows were final before the exit.
+    house.verified().await;
+    let rows = books::usage(&house).await;
+    assert_eq!(rows.len(), 30);
+    assert!(
+        rows.values().all(|row| row["reason"] == "server_draining" && books::amount(row, "charge") > 0),
+        "{rows:?}"
+    );
+    house.gates[0].start().await;
+    let charged: i64 = rows.values().map(|row| books::amount(row, "charge")).sum();
+    assert_eq!(house.balance(0).await["available_nano_usd"].as_i64(), Some(FUNDED - charged));
+}
+
+async fn a_replica_starts_beside_another() {
+    let server = Server::find();
+    let database = server.database("beside").await;
+    let mut house = House::new(Plan { database: &database, gates: 2, ..Plan::default() }).await;
+    house.gates[1].kill();
+    let mut slowest = Duration::ZERO;
+    let mut calls = 0;
+    for _ in 0..3 {
+        house.gates[1].spawn();
+        let until = Instant::now() + Duration::from_millis(1_500);
+        while Instant::now() < until {
+            let began = Instant::now();
+            let reply = house.ask(0, &chat("plain", "[[sim:tokens=1]] x")).await;
+            assert_eq!(reply.status(), 200, "the one that serves goes on");
+            slowest = slowest.max(began.elapsed());
+            calls += 1;
+        }
+        house.gates[1].ready(Duration::from_secs(20)).await;
+        house.gates[1].kill();
+    }
+    assert!(slowest < Duration::from_secs(5), "a call took {slowest:?}");
+    house.gates[1].start().await;
+    house.quiet().await;
+    house.verified().await;
+    let rows = books::usage(&house).await;
+    assert_eq!(rows.len(), calls);
+    let charged: i64 = rows.values().map(|row| books::amount(row, "charge")).sum();
+    assert_eq!(house.balance(1).await["available_nano_usd"].as_i64(), Some(FUNDED - charged));
+}

@@ -1,0 +1,278 @@
+//! What happens to the ledger: its database is away, slow, locked or full, a handler panics over it, the clock jumps.
+
+use super::{FUNDED, answered, free, paid, rows};
+use crate::house::{House, Plan, call_id, chat, error_of, streamed};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tollgate_catalog::Money;
+use tollgate_store::{Credit, CreditKind, Ending, EventPage, Pot};
+
+const HOUR: i64 = 3_600_000;
+
+/// The write lock on the database of a house, in somebody else's hands.
+fn locked(house: &House) -> rusqlite::Connection {
+    let file = house.running().app.settings.data_dir.join("tollgate.db");
+    let blocker = rusqlite::Connection::open(file).expect("the file");
+    blocker.busy_timeout(Duration::from_secs(5)).expect("patience");
+    blocker.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
+    blocker
+}
+
+async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !done().await {
+        assert!(began.elapsed() < Duration::from_secs(20), "{what} did not happen");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+pub async fn the_ledger_is_down() {
+    let house = House::new().await;
+    let blocker = locked(&house);
+    // The first call finds it out; from then on nothing is sent.
+    assert_eq!(house.ask("first").await.status(), 503);
+    assert!(!house.running().app.store.ready());
+    let sent = house.sim.received().len();
+    for _ in 0..5 {
+        let reply = house.ask("refused at once").await;
+        assert!(reply.headers().contains_key("retry-after"));
+        let (status, error) = error_of(reply).await;
+        assert_eq!((status, error["code"].as_str()), (503, Some("ledger_unavailable")));
+    }
+    assert_eq!(house.sim.received().len(), sent, "nothing is sent without a ledger");
+    for path in ["/v1/models", "/v1/balance", "/v1/usage"] {
+        assert_eq!(house.get(path).send().await.expect("a reply").status(), 200, "{path} stays readable");
+    }
+    drop(blocker);
+    until("the recovery", async || house.running().app.store.ready()).await;
+    house.quiet().await;
+    assert_eq!(house.available().await, FUNDED);
+    answered(&house, house.ask("again").await).await;
+}
+
+pub async fn the_ledger_is_slow() {
+    let house = House::new().await;
+    let blocker = locked(&house);
+    let ask = || house.post(&chat("[[sim:tokens=3]]")).header("idempotency-key", "k").send();
+    let began = Instant::now();
+    let reply = ask().await.expect("a reply");
+    assert!(began.elapsed() >= Duration::from_secs(2), "it waited for the hold as long as it may");
+    drop(blocker);
+    until("the recovery", async || house.running().app.store.ready()).await;
+    let slow = (503, "ledger_unavailable");
+    free(&house, reply, slow, Some((Ending::UpstreamFault, "hold_not_durable"))).await;
+    let again = ask().await.expect("a reply");
+    assert!(!again.headers().contains_key("idempotency-replayed"), "the key is free again");
+    answered(&house, again).await;
+}
+
+pub async fn the_database_is_locked_for_a_moment() {
+    let house = House::new().await;
+    let blocker = locked(&house);
+    let call = tokio::task::JoinSet::from_iter([house.post(&chat("[[sim:tokens=3]]")).send()]);
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    drop(blocker);
+    let reply = call.join_all().await.remove(0).expect("a reply");
+    answered(&house, reply).await;
+    assert_eq!(rows(&house).await.len(), 1);
+}
+
+/// A small disk of its own; unmounted when dropped.
+struct SmallDisk {
+    at: PathBuf,
+}
+
+impl SmallDisk {
+    /// `None`, with a line that says why, where mounting is not allowed.
+    fn mount() -> Option<Self> {
+        let at = tempfile::tempdir().expect("a folder").keep();
+        let mount = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=14m", "tollgate-test"])
+            .arg(&at)
+            .output();
+        match mount {
+            Ok(done) if done.status.success() => Some(Self { at }),
+            Ok(done) => {
+                println!(
+                    "skipped: a small disk cannot be mounted here: {}",
+                    String::from_utf8_lossy(&done.stderr).trim()
+                );
+                None
+            }
+            Err(error) => {
+                println!("skipped: there is no `mount`: {error}");
+                None
+            }
+        }
+    }
+
+    fn plan(&self) -> Plan {
+        Plan { config: format!("data_dir = \"{}\"\n", self.at.join("data").display()), ..Plan::default() }
+    }
+
+    fn fill(&self) -> PathBuf {
+        use std::io::Write as _;
+        let path = self.at.join("filler");
+        let mut file = std::fs::File::create(&path).expect("a file");
+        for size in [1 << 16, 1 << 12, 1 << 8, 1] {
+            while file.write_all(&vec![0; size]).is_ok() {}
+        }
+        path
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let lazily = std::process::Command::new("umount").arg("-l").arg(&self.at).status();
+        assert!(lazily.is_ok_and(|status| status.success()) || std::thread::panicking(), "the disk is still there");
+        let _ = std::fs::remove_dir(&self.at);
+    }
+}
+
+fn free_again(filler: &Path) {
+    std::fs::remove_file(filler).expect("space");
+}
+
+pub async fn the_disk_is_full() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let house = House::with(disk.plan()).await;
+    let filler = disk.fill();
+    assert_eq!(house.ask("the first one sees it").await.status(), 503);
+    let sent = house.sim.received().len();
+    let (status, error) = error_of(house.ask("the others are told").await).await;
+    assert_eq!((status, error["code"].as_str()), (503, Some("ledger_unavailable")));
+    assert_eq!(house.sim.received().len(), sent);
+    for path in ["/v1/models", "/v1/balance", "/v1/usage"] {
+        assert_eq!(house.get(path).send().await.expect("a reply").status(), 200, "{path} stays readable");
+    }
+    assert_eq!(house.get("/readyz").send().await.expect("a reply").status(), 503, "the alarm");
+    free_again(&filler);
+    until("the recovery", async || house.running().app.store.ready()).await;
+    house.quiet().await;
+    assert_eq!(house.available().await, FUNDED);
+    answered(&house, house.ask("by itself").await).await;
+    drop(house);
+}
+
+pub async fn the_disk_is_full_at_settle() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let house = House::with(disk.plan()).await;
+    let mut reply = house.post(&streamed("[[sim:tokens=12 delay_ms=50]]")).send().await.expect("a reply");
+    let call = call_id(&reply);
+    reply.chunk().await.expect("the first words");
+    let filler = disk.fill();
+    let rest = reply.text().await.expect("the stream goes on");
+    assert!(rest.trim_end().ends_with("data: [DONE]"), "a normal end: {rest}");
+    free_again(&filler);
+    let row = paid(&house, call).await;
+    assert_eq!((row.ending, row.counters.output), (Ending::Answered, 12), "late, but whole");
+    drop(house);
+}
+
+pub async fn the_ledger_is_down_at_settle() {
+    let house = House::new().await;
+    let mut reply = house.post(&streamed("[[sim:tokens=12 delay_ms=50]]")).send().await.expect("a reply");
+    let call = call_id(&reply);
+    reply.chunk().await.expect("the first words");
+    let blocker = locked(&house);
+    let rest = reply.text().await.expect("the stream goes on");
+    assert!(rest.trim_end().ends_with("data: [DONE]"), "the client has its answer: {rest}");
+    until("the alarm", async || !house.running().app.store.ready()).await;
+    assert_eq!(house.ask("new calls wait").await.status(), 503);
+    drop(blocker);
+    let row = paid(&house, call).await;
+    assert_eq!((row.ending, row.counters.output), (Ending::Answered, 12), "late, but whole");
+}
+
+pub async fn a_handler_panics() {
+    let house = House::new().await;
+    let beside = tokio::task::JoinSet::from_iter([house.post(&streamed("[[sim:tokens=30 delay_ms=50]]")).send()]);
+    let beside = beside.join_all().await.remove(0).expect("a stream");
+    let doomed = tokio::task::JoinSet::from_iter([house.post(&chat("[[sim:think_ms=400 tokens=3]]")).send()]);
+    while house.sim.received().len() < 2 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    house.clock.trap();
+    let (status, error) = error_of(doomed.join_all().await.remove(0).expect("an answer")).await;
+    assert_eq!((status, error["code"].as_str()), (500, Some("internal_error")));
+    let stream_call = call_id(&beside);
+    let text = beside.text().await.expect("a whole stream");
+    assert!(text.trim_end().ends_with("data: [DONE]"), "the other knows nothing of it: {text}");
+    house.quiet().await;
+    let rows = rows(&house).await;
+    assert_eq!(rows.len(), 2, "both have their row");
+    let row = rows.iter().find(|row| row.call != stream_call).expect("its row");
+    assert_eq!(row.charge.nano(), 0, "nothing was delivered");
+    assert_eq!(house.available().await, FUNDED - rows.iter().map(|row| row.charge.nano()).sum::<i64>());
+    assert_eq!(house.ask("and the next").await.status(), 200);
+}
+
+pub async fn the_clock_jumps_forward() {
+    let house = House::new().await;
+    let mut reply = house.post(&streamed("[[sim:tokens=12 delay_ms=50]]")).send().await.expect("a reply");
+    let call = call_id(&reply);
+    reply.chunk().await.expect("the first words");
+    house.clock.set(2 * HOUR);
+    let app = &house.running().app;
+    let swept = app.store.sweep(app.world.steady_ms()).await.expect("a sweep");
+    assert_eq!(swept.expired, 0, "no hold ends early");
+    let rest = reply.text().await.expect("the rest");
+    assert!(rest.trim_end().ends_with("data: [DONE]"), "{rest}");
+    let row = paid(&house, call).await;
+    assert_eq!((row.ending, row.counters.output), (Ending::Answered, 12));
+    assert!(row.ended_at >= row.at);
+    // And back again: the ledger's time stays ahead until the clock has caught up.
+    house.clock.set(0);
+    assert_eq!(house.ask("works").await.status(), 200);
+}
+
+pub async fn the_clock_jumps_back() {
+    let house = House::new().await;
+    let first = answered(&house, house.ask("[[sim:tokens=2]]").await).await;
+    let store = &house.running().app.store;
+    let key = store.keys(house.account).await.expect("keys").remove(0);
+    let day = tollgate_store::Change::Set(key.used.day);
+    store.limit_key(key.id, tollgate_store::NewLimits { day, ..Default::default() }).await.expect("limited");
+    for back in [2 * HOUR, 30 * HOUR] {
+        house.clock.set(-back);
+        let (status, error) = error_of(house.ask("yesterday again?").await).await;
+        assert_eq!((status, error["code"].as_str()), (402, Some("key_spend_cap_reached")), "no day opens again");
+    }
+    let lift = tollgate_store::NewLimits { day: tollgate_store::Change::Lift, ..Default::default() };
+    store.limit_key(key.id, lift).await.expect("lifted");
+    let reply = house.ask("[[sim:tokens=2]]").await;
+    assert_eq!(reply.status(), 200);
+    assert_ne!(call_id(&reply), first.call, "no id twice");
+    house.quiet().await;
+    assert_eq!(store.verify().await.expect("audited").breaches, [], "ledger time did not go back");
+}
+
+pub async fn an_adjustment_during_calls() {
+    let house = House::new().await;
+    let store = house.running().app.store.clone();
+    let calls: tokio::task::JoinSet<_> =
+        (0..40).map(|_| house.post(&chat("[[sim:tokens=5 think_ms=50]]")).send()).collect();
+    for n in 0..40_i64 {
+        let credit = Credit {
+            id: format!("fix-{n}"),
+            account: house.account,
+            kind: CreditKind::Adjust,
+            pot: Pot::Paid,
+            amount: Money::from_nano(if n % 2 == 0 { 1_000 + n } else { -n }),
+            expires_at: None,
+            reason: format!("correction {n}"),
+            actor: "Ada".to_owned(),
+        };
+        store.credit(credit).await.expect("adjusted");
+    }
+    for reply in calls.join_all().await {
+        assert_eq!(reply.expect("a reply").status(), 200);
+    }
+    house.quiet().await;
+    let charged: i64 = rows(&house).await.iter().map(|row| row.charge.nano()).sum();
+    let added: i64 = (0..40).map(|n| if n % 2 == 0 { 1_000 + n } else { -n }).sum();
+    assert_eq!(house.available().await, FUNDED + added - charged);
+    let events = store.events(house.account, EventPage { before: None, limit: 100 }).await.expect("events");
+    let kept = events.iter().filter(|e| e.kind == "adjust" && e.actor == "Ada" && e.reason.starts_with("correction "));
+    assert_eq!(kept.count(), 40, "each with reason and actor");
+}

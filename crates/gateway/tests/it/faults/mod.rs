@@ -1,0 +1,110 @@
+//! The table of faults (docs/faults.md), case by case: each injects its fault and looks at the three things a fault can
+//! damage, the client's answer, the usage row and the balance. A row without a case fails here, and so does a case without a
+//! row; what kills processes or databases is in the executable's tests, what only the store can show in its own.
+
+mod clients;
+mod ledger;
+mod refused;
+mod repeated;
+mod upstream;
+
+use crate::house::{House, call_id, error_of};
+use reqwest::Response;
+use std::collections::BTreeSet;
+use tollgate_store::{CallId, Ending, Page, UsageRow};
+
+/// What every house of a fault begins with.
+const FUNDED: i64 = 10_000_000_000;
+
+macro_rules! cases {
+    ($($module:ident: $($case:ident),+;)+) => {
+        const CASES: &[&str] = &[$($(stringify!($case)),+),+];
+        $($(#[tokio::test(flavor = "multi_thread")]
+        async fn $case() {
+            $module::$case().await;
+        })+)+
+    };
+}
+
+cases! {
+    refused: a_bad_key, a_request_that_cannot_be_read, a_model_without_a_price, not_enough_money, overload,
+        a_catalog_that_cannot_be_loaded;
+    ledger: the_ledger_is_down, the_ledger_is_slow, the_database_is_locked_for_a_moment, the_disk_is_full,
+        the_ledger_is_down_at_settle, the_disk_is_full_at_settle, a_handler_panics, the_clock_jumps_forward,
+        the_clock_jumps_back, an_adjustment_during_calls;
+    upstream: nobody_listens, reset_after_the_request_was_sent, the_provider_refuses, the_provider_is_busy,
+        the_provider_fails_before_output, the_first_byte_is_late, a_stream_that_breaks, a_stream_without_usage,
+        garbage_and_endless_lines;
+    clients: the_client_leaves_before_the_first_byte, the_client_leaves_in_mid_stream, the_client_never_reads,
+        a_stop_with_streams_open;
+    repeated: the_first_is_still_running, the_first_is_finished, another_body, after_the_retention,
+        a_refund_twice, a_top_up_delivered_five_times_at_once;
+}
+
+/// Rows whose subject does not exist yet, by what stands in their last column.
+const PENDING: [&str; 2] = ["not yet: issue 7", "not yet: payments"];
+
+#[test]
+fn every_row_has_a_case_and_every_case_a_row() {
+    let page = std::fs::read_to_string("../../docs/faults.md").expect("docs/faults.md");
+    let rows: Vec<Vec<&str>> = page
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| step"))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    assert!(rows.len() >= 56, "{} rows: the table was cut", rows.len());
+    let mut ours = BTreeSet::new();
+    for row in &rows {
+        let [_step, _fault, balance, log, answer, cases] = row[..] else { panic!("six columns, not {row:?}") };
+        assert!(!balance.is_empty() && !log.is_empty() && !answer.is_empty(), "{row:?}");
+        if PENDING.contains(&cases) {
+            continue;
+        }
+        for case in cases.split(", ") {
+            let (house, name) = case.trim_matches('`').split_once("::").unwrap_or_else(|| panic!("{row:?}"));
+            assert!(["gateway", "cli", "store"].contains(&house), "{row:?}");
+            if house == "gateway" {
+                ours.insert(name);
+            }
+        }
+    }
+    let cases: BTreeSet<&str> = CASES.iter().copied().collect();
+    assert_eq!(ours.symmetric_difference(&cases).collect::<Vec<_>>(), Vec::<&&str>::new(), "rows and cases differ");
+}
+
+/// The client was refused with this, the row says that, and the money is all there.
+async fn free(house: &House, reply: Response, (status, code): (u16, &str), row: Option<(Ending, &str)>) {
+    let id = reply.headers().get("x-request-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse().ok());
+    let (got, error) = error_of(reply).await;
+    assert_eq!((got, error["code"].as_str()), (status, Some(code)), "{error}");
+    house.quiet().await;
+    match (row, id) {
+        (Some((ending, reason)), Some(id)) => {
+            let row = house.row(id).await;
+            assert_eq!((row.ending, row.reason.as_str(), row.charge.nano()), (ending, reason, 0));
+        }
+        (Some(_), None) => panic!("no call id in the answer"),
+        (None, _) => assert_eq!(rows(house).await.len(), 0, "nothing to note"),
+    }
+    assert_eq!(house.available().await, FUNDED, "nothing was charged");
+}
+
+/// What a call cost is gone from the balance, and nothing else.
+async fn paid(house: &House, call: CallId) -> UsageRow {
+    let row = house.row(call).await;
+    house.quiet().await;
+    assert!(row.charge.nano() > 0 && row.charge <= row.hold, "{row:?}");
+    assert_eq!(house.available().await, FUNDED - row.charge.nano());
+    row
+}
+
+async fn answered(house: &House, reply: Response) -> UsageRow {
+    assert_eq!(reply.status(), 200, "{}", reply.text().await.unwrap_or_default());
+    let call = call_id(&reply);
+    reply.bytes().await.expect("a body");
+    paid(house, call).await
+}
+
+async fn rows(house: &House) -> Vec<UsageRow> {
+    house.running().app.store.usage(Some(house.account), Page::default()).await.expect("rows")
+}

@@ -1,0 +1,127 @@
+//! What is refused before anything is held or sent.
+
+use super::{FUNDED, answered, free, rows};
+use crate::house::{House, Plan, chat, error_of};
+use serde_json::json;
+use std::time::{Duration, Instant};
+use tollgate_catalog::Money;
+use tollgate_store::{Ending, Pot};
+
+pub async fn a_bad_key() {
+    let house = House::new().await;
+    let now = house.running().app.world.now_ms();
+    let expired = house.new_key(|key| key.expires_at = Some(now - 1)).await;
+    let revoked = house.new_key(|_| {}).await;
+    let store = &house.running().app.store;
+    let hash = tollgate_gateway::keys::hash(&revoked);
+    let id = store.keys(house.account).await.expect("keys").iter().find(|key| key.hash == hash).expect("the key").id;
+    store.revoke_key(id).await.expect("revoked");
+    let mut bodies = Vec::new();
+    for key in ["sk-nobody", expired.as_str(), revoked.as_str()] {
+        let request = house.http.post(house.url("/v1/chat/completions")).bearer_auth(key).json(&chat("hi"));
+        let (status, error) = error_of(request.send().await.expect("a reply")).await;
+        bodies.push((status, error));
+    }
+    assert!(bodies.iter().all(|body| *body == bodies[0] && body.0 == 401), "one answer for all: {bodies:?}");
+    assert!(rows(&house).await.is_empty() && house.sim.received().is_empty());
+    assert_eq!(house.available().await, FUNDED);
+}
+
+pub async fn a_request_that_cannot_be_read() {
+    let house = House::new().await;
+    for (body, code, param) in [
+        (json!({ "model": "plain" }), "missing_parameter", "messages"),
+        (json!({ "model": "plain", "messages": "x" }), "invalid_parameter", "messages"),
+        (json!({ "model": "plain", "messages": [], "max_tokens": -1 }), "invalid_parameter", "max_tokens"),
+    ] {
+        let reply = house.post(&body).send().await.expect("a reply");
+        let (status, error) = error_of(reply).await;
+        assert_eq!((status, error["code"].as_str(), error["param"].as_str()), (400, Some(code), Some(param)), "{body}");
+    }
+    assert!(house.sim.received().is_empty() && rows(&house).await.is_empty());
+    assert_eq!(house.available().await, FUNDED);
+}
+
+pub async fn a_model_without_a_price() {
+    let house = House::new().await;
+    let unpriced = "[model.\"gratis\"]\nsupported_endpoint_types = [\"openai\"]\n\
+                    [[model.\"gratis\".route]]\nprovider = \"sim\"\nupstream_model = \"sim-plain\"\n";
+    std::fs::write(house.dir.join("catalog/more.toml"), unpriced).expect("written");
+    let Err(mistakes) = house.source.load() else { panic!("a model without a price was accepted") };
+    assert!(mistakes.iter().any(|mistake| mistake.to_string().contains("gratis")), "{mistakes:?}");
+    let mut body = chat("hi");
+    body["model"] = json!("gratis");
+    free(&house, house.post(&body).send().await.expect("a reply"), (404, "model_not_found"), None).await;
+    assert!(house.sim.received().is_empty());
+}
+
+pub async fn not_enough_money() {
+    let house = House::with(Plan { usd: "0", ..Plan::default() }).await;
+    house.credit("trial", Pot::Trial, Money::from_nano(FUNDED)).await;
+    let mut body = chat("hi");
+    body["model"] = json!("paid-only");
+    let (status, error) = error_of(house.post(&body).send().await.expect("a reply")).await;
+    assert_eq!((status, error["code"].as_str()), (403, Some("model_requires_topup")), "trial money does not do");
+    let mut body = chat("hi");
+    body["n"] = json!(128);
+    body["max_tokens"] = json!(1_000);
+    // 128 answers of 1,000 tokens at 2,000 nano-USD are 256,000,000: the balance is made smaller than that.
+    let store = &house.running().app.store;
+    let take = tollgate_store::Credit {
+        id: "take".into(),
+        account: house.account,
+        kind: tollgate_store::CreditKind::Adjust,
+        pot: Pot::Trial,
+        amount: Money::from_nano(-FUNDED + 1_000_000),
+        expires_at: None,
+        reason: "test".into(),
+        actor: "test".into(),
+    };
+    store.credit(take).await.expect("taken");
+    let reply = house.post(&body).send().await.expect("a reply");
+    let call = crate::house::call_id(&reply);
+    let (status, error) = error_of(reply).await;
+    assert_eq!((status, error["code"].as_str()), (402, Some("insufficient_balance")));
+    let row = house.row(call).await;
+    assert_eq!((row.ending, row.reason.as_str(), row.charge.nano()), (Ending::Refused, "insufficient_balance", 0));
+    assert_eq!(house.available().await, 1_000_000);
+    assert!(house.sim.received().is_empty());
+}
+
+pub async fn overload() {
+    let house = House::with(Plan { config: "[limits]\ncalls = 5\n".to_owned(), ..Plan::default() }).await;
+    let first: tokio::task::JoinSet<_> =
+        (0..5).map(|_| house.post(&chat("[[sim:think_ms=1500 tokens=1]]")).send()).collect();
+    while house.sim.received().len() < 5 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let mut slowest = Duration::ZERO;
+    for _ in 0..50 {
+        let began = Instant::now();
+        let reply = house.ask("too many").await;
+        slowest = slowest.max(began.elapsed());
+        assert!(reply.headers().contains_key("retry-after"));
+        let (status, error) = error_of(reply).await;
+        assert_eq!((status, error["code"].as_str()), (503, Some("overloaded")));
+    }
+    assert!(slowest < Duration::from_millis(500), "a refusal took {slowest:?} on a machine with others on it");
+    assert_eq!(first.join_all().await.len(), 5);
+    house.quiet().await;
+    let rows = rows(&house).await;
+    assert_eq!(rows.len(), 5, "holds and rows only for calls that were let in");
+    assert_eq!(house.available().await, FUNDED - rows.iter().map(|row| row.charge.nano()).sum::<i64>());
+}
+
+pub async fn a_catalog_that_cannot_be_loaded() {
+    let house = House::new().await;
+    let stale = || house.running().app.metrics.catalog_stale.get();
+    std::fs::write(house.dir.join("catalog/more.toml"), "this is not TOML").expect("written");
+    for _ in 0..600 {
+        if stale() == 1 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(stale(), 1, "the alarm");
+    answered(&house, house.ask("served from the old snapshot").await).await;
+}
