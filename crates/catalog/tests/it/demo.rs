@@ -1,6 +1,6 @@
 //! The demo catalog is the documentation of the format: it must load, and say what it shows.
 
-use tollgate_catalog::{Face, Facts, Quantities, load_for};
+use tollgate_catalog::{BillingUnit, ENDPOINT_TYPES, Face, Facts, Quantities, load_for};
 
 const DEMO: &str = include_str!("../../../../catalog/demo.toml");
 
@@ -28,5 +28,11 @@ fn every_key_of_the_format_is_shown_in_the_demo() {
     }
     for face in Face::ALL {
         assert!(DEMO.contains(face.name()), "{} is not explained", face.name());
+    }
+    for (unit, _) in BillingUnit::ALL {
+        assert!(DEMO.contains(&format!("#   {unit} ")), "{unit} is not explained");
+    }
+    for kind in ENDPOINT_TYPES {
+        assert!(DEMO.contains(kind.name), "{} is not explained", kind.name);
     }
 }

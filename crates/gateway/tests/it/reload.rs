@@ -132,3 +132,40 @@ async fn an_unpriced_model_is_never_free() {
     std::fs::write(house.dir.join("catalog/unpriced.toml"), text).expect("written");
     assert!(house.source.load().is_err(), "a model without a price is refused at load");
 }
+
+/// One thread serves everything here: if the reading of a catalog ran on it, nothing else could run meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_large_catalog_is_read_while_calls_go_on() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    let house = House::new().await;
+    let model = |at: usize| {
+        format!(
+            "[model.\"large-{at}\"]\nprice = {{ input = {at}, output = 2 }}\nroute = [{{ provider = \"sim\", upstream_model = \"x\" }}]\n"
+        )
+    };
+    let text: String = (0..3_000).map(model).collect();
+    let (app, source) = (Arc::clone(&house.running().app), house.source.clone());
+    std::fs::write(house.dir.join("catalog/large.toml"), text).expect("written");
+    let ticks = Arc::new(AtomicU64::new(0));
+    let mut tasks = tokio::task::JoinSet::new();
+    let count = Arc::clone(&ticks);
+    tasks.spawn(async move {
+        loop {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let count = Arc::clone(&ticks);
+    let mut reload = tokio::task::JoinSet::new();
+    reload.spawn(async move {
+        let before = count.load(Ordering::Relaxed);
+        let result = tollgate_gateway::workers::reload::reload(&app, &source).await;
+        (result.is_ok(), count.load(Ordering::Relaxed) - before)
+    });
+    let (taken, ticked) = reload.join_next().await.expect("a task").expect("no panic");
+    assert!(taken && house.running().app.serving.load().catalog.models.len() > 3_000);
+    assert!(ticked >= 5, "the serving thread came round only {ticked} times while 3,000 models were read");
+    tasks.abort_all();
+    assert_eq!(house.ask("still served").await.status(), 200);
+}
