@@ -16,6 +16,9 @@ use crate::sse::{self, Cutter, Data, Frame};
 use crate::usage::Usage;
 use bytes::Bytes;
 
+/// The last event of a Responses stream repeats all of it, so it is kept: up to this much of the provider's stream.
+const MOST_KEPT: usize = 64 << 20;
+
 /// How one stream is to be treated.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -58,6 +61,8 @@ struct Any {
     writer: Writer,
     state: State,
     events: u64,
+    /// Bytes from upstream so far.
+    taken: usize,
     /// A Responses stream that passed: its final object.
     object: Option<String>,
 }
@@ -90,6 +95,7 @@ impl Stream {
             writer: Writer::new(to, &voice),
             state: State::Open,
             events: 0,
+            taken: 0,
             object: None,
         };
         Stream { form: Form::Any(Box::new(any)), to }
@@ -202,6 +208,7 @@ impl Any {
         if self.state != State::Open {
             return Ok(Bytes::new());
         }
+        self.taken = self.taken.saturating_add(chunk.len());
         let mut out = Vec::with_capacity(chunk.len() + 128);
         match self.walk(chunk, &mut out) {
             Ok(()) => Ok(Bytes::from(out)),
@@ -214,6 +221,9 @@ impl Any {
 
     fn walk(&mut self, chunk: Bytes, out: &mut Vec<u8>) -> Result<(), StreamFault> {
         let too_long = |_: sse::TooLong| StreamFault::TooLong;
+        if self.taken > MOST_KEPT && self.pass.is_none() && matches!(self.writer, Writer::Responses(_)) {
+            return Err(StreamFault::TooLong);
+        }
         let Some(bytes) = self.cutter.take(chunk).map_err(too_long)? else { return Ok(()) };
         let mut at = 0;
         while self.state == State::Open {

@@ -10,3 +10,6 @@ pub(crate) mod events_in;
 pub(crate) mod events_out;
 mod parts_in;
 mod parts_out;
+
+/// Stands for a signature that is not there; Google documents it for conversations that began elsewhere.
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";

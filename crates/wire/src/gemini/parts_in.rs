@@ -3,6 +3,7 @@
 //! A signature belongs to one part. In the hub it is a sealed thought in front of that part, bound to the call's id (or to the
 //! next text), so that it survives dialects whose calls have no room for it.
 
+use super::NO_SIGNATURE;
 use crate::dialect::Dialect;
 use crate::hub::{Call, CallKind, Media, NEXT_TEXT, Origin, Part, Place, Seal, Thought, made_id, others};
 use crate::json::Node;
@@ -24,6 +25,7 @@ pub(super) fn content<'a>(content: &Node<'a>, turn: usize, open: &mut Vec<Open<'
 
 fn read<'a>(node: &Node<'a>, turn: usize, at: usize, open: &mut Vec<Open<'a>>, parts: &mut Vec<Part<'a>>) {
     let signature = node.either("thoughtSignature", "thought_signature").and_then(Node::text).cloned();
+    let signature = signature.filter(|data| data != NO_SIGNATURE);
     if let Some(call) = node.either("functionCall", "function_call") {
         let call = read_call(call, turn, at);
         if open.len() == MOST_OPEN {

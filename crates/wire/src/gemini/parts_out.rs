@@ -1,5 +1,6 @@
 //! Turns written as contents of parts.
 
+use super::NO_SIGNATURE;
 use crate::anthropic::input;
 use crate::dialect::Dialect;
 use crate::hub::{
@@ -8,9 +9,6 @@ use crate::hub::{
 use crate::json::{Array, Kind, Node, Object};
 use crate::problem::Problem;
 use std::collections::HashMap;
-
-/// Stands for a signature that is not there; Google documents it for conversations that began elsewhere.
-const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// Seals that wait for the part they are bound to.
 const MOST_SEALS: usize = 64;

@@ -230,3 +230,12 @@ fn case_124_and_125_one_id_and_the_public_name() {
     let start = json!({"type": "message_start", "message": {"id": "m", "model": "up", "odd": 1.50, "usage": {"input_tokens": 1, "output_tokens": 1}}});
     assert_eq!(play(A, A, &[start]).data[0]["message"]["model"], "public");
 }
+
+/// The final object of Responses repeats the stream, so a stream without end has one there.
+#[test]
+fn a_stream_that_must_be_kept_has_a_limit() {
+    let long = format!("data: {}\n\n", text(&"x".repeat(4 << 20)));
+    let pieces: Vec<&[u8]> = (0..20).map(|_| long.as_bytes()).collect();
+    assert_eq!(play_raw(C, R, &pieces).end, "TooLong");
+    assert_eq!(play_raw(C, R, &pieces[..2]).end, "truncated");
+}
