@@ -13,6 +13,7 @@ async fn following_next_reads_every_list_to_its_end() {
         let mut query = plain(&cell);
         let mut ids = BTreeSet::new();
         let mut pages = 0;
+        let before = house.available().await;
         loop {
             let reply = ask(&house, &cell, &query).await;
             // Where nothing says that there is more, an empty page ends the list.
@@ -29,6 +30,8 @@ async fn following_next_reads_every_list_to_its_end() {
             assert!(pages < 9, "{name} does not end");
         }
         assert_eq!((pages, ids.len()), (3, 9), "{name}");
+        let price = cell.price().expect("a price").nano();
+        assert_eq!(before - house.available().await, pages * price, "{name}: every page is a call");
         lists += 1;
     }
     assert_eq!(lists, 53);

@@ -1,0 +1,130 @@
+"""README.md does what it says: its blocks are taken from the page as they stand and run against the house."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from house import ROOT, TWELVE, executable
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language, heading):
+    """The blocks of one language under a heading."""
+    (section,) = re.findall(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", README, re.DOTALL | re.MULTILINE)
+    return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
+
+
+def commands(block):
+    """Lines without comments, continued ones joined."""
+    lines = block.replace("\\\n", " ").splitlines()
+    return [line for line in (re.sub(r"\s+#\s.*", "", line).strip() for line in lines) if line and not line.startswith("#")]
+
+
+@pytest.fixture
+def environment(house):
+    return os.environ | {"OPENAI_BASE_URL": house.base_url + "/v1", "OPENAI_API_KEY": house.key}
+
+
+def test_the_curl_lines(environment):
+    (block,) = blocks("sh", "A first call")
+    exports, curls = [], []
+    for line in commands(block):
+        (exports if line.startswith("export ") else curls).append(line)
+    assert [line.split("=")[0] for line in exports] == ["export OPENAI_BASE_URL", "export OPENAI_API_KEY"]
+    assert len(curls) == 3
+    for line in curls:
+        done = subprocess.run(["sh", "-c", line.replace("curl ", "curl -sSf ", 1)], env=environment, capture_output=True, timeout=30)
+        assert done.returncode == 0, (line, done.stderr)
+        json.loads(done.stdout)
+
+
+def test_the_python_block(environment):
+    (block,) = blocks("python", "A first call")
+    done = subprocess.run([sys.executable, "-c", block], env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, TWELVE), done.stderr
+    assert len(done.stdout.splitlines()) == 2 and done.stdout.splitlines()[1]
+
+
+def test_the_configuration_passes_and_serves(tmp_path):
+    settings, catalog = blocks("toml", "A real provider")
+    (tmp_path / "catalog").mkdir()
+    (tmp_path / "tollgate.toml").write_text(settings, encoding="utf-8")
+    (tmp_path / "catalog/models.toml").write_text(catalog, encoding="utf-8")
+    (block,) = blocks("sh", "A real provider")
+    lines = [line for line in commands(block) if line.startswith("tollgate ")]
+    assert lines == ["tollgate check", "tollgate catalog diff OLD NEW", "tollgate serve"], lines
+    environment = {"OPENAI_API_KEY": "sk-nobody", "TOLLGATE__LISTEN": "127.0.0.1:0", "PATH": os.environ["PATH"]}
+    run = dict(cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    checked = subprocess.run([executable(), "check"], **run)
+    assert checked.returncode == 0, (checked.stdout, checked.stderr)
+    same = subprocess.run([executable(), "catalog", "diff", "catalog", "catalog"], **run)
+    assert same.returncode == 0, (same.stdout, same.stderr)
+    printed = subprocess.run([executable(), "check", "--print-default"], **run)
+    assert printed.returncode == 0 and "listen" in printed.stdout
+    serving = subprocess.Popen([executable(), "serve"], cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        address = None
+        while address is None:
+            line = serving.stderr.readline().decode()
+            assert line, "it ended"
+            address = re.search(r"127\.0\.0\.1:[1-9]\d*", line)
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://{address[0]}/readyz", timeout=5) as reply:
+                    assert reply.status == 200
+                    break
+            except OSError:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+    finally:
+        serving.terminate()
+        serving.stderr.read()
+        assert serving.wait(timeout=40) == 0
+
+
+def test_the_commands_for_accounts_and_keys(house, tmp_path):
+    (block,) = blocks("sh", "Accounts and keys")
+    ids = {"acct_…": house.account("readme", paid="5")[0], "key_…": None, "call_…": None}
+    secret = house.new_key(ids["acct_…"])["secret"]
+    status, headers, _ = house.request(
+        "POST",
+        "/v1/chat/completions",
+        json.dumps({"model": "tollgate-demo", "messages": [{"role": "user", "content": "Hello!"}]}).encode(),
+        key=secret,
+    )
+    assert status == 200
+    ids["call_…"] = headers["x-request-id"]
+    house.usage(ids["call_…"], secret)
+    ids["key_…"] = house.new_key(ids["acct_…"])["id"]
+    lines = commands(block)
+    assert len(lines) > 10
+    for line in lines:
+        for name, value in ids.items():
+            line = line.replace(name, value)
+        words = shlex.split(line)
+        assert words[0] == "tollgate" and "…" not in line, line
+        config = ["--config", str(house.folder / "data/tollgate.toml")]
+        done = subprocess.run([executable(), *config, *words[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and done.stdout, (line, done.stdout, done.stderr)
+        if words[1:3] == ["account", "create"]:
+            assert re.fullmatch(r"acct_[0-9a-z]{26}\n", done.stdout), "prints the account id"
+
+
+def test_links_and_commands_lead_somewhere():
+    for page in [ROOT / "README.md", *ROOT.glob("docs/*.md"), ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), (page.name, target)
+    targets = subprocess.run(["make", "-C", str(ROOT), "help"], capture_output=True, text=True, timeout=60).stdout
+    for target in re.findall(r"(?:^|`)make (\w+)", README, re.MULTILINE):
+        assert f"make {target}" in targets, target
+    for script in re.findall(r"`(scripts/\w+)`", README):
+        assert os.access(ROOT / script, os.X_OK), script
