@@ -309,8 +309,70 @@ pub struct Usage {
 
 #[derive(Subcommand)]
 pub enum Ledger {
-    /// Recompute every balance and charge from the entries; exits 1 and shows the rows that break an invariant.
-    Verify,
+    /// Recompute every balance, charge and hash from the entries; exits 1 and shows the rows that break an invariant.
+    Verify {
+        /// Let nothing pass that a healthy ledger may have: losses, entries from before there was a hash chain.
+        #[arg(long, conflicts_with = "online")]
+        strict: bool,
+        /// Only what has changed since the running server looked last.
+        #[arg(long)]
+        online: bool,
+    },
+    /// Write the entries, oldest first, as CSV or JSON lines.
+    Export(Export),
+    /// Compare a provider's bill (CSV or JSON lines) with our calls; exits 1 when they differ by more than they may.
+    Reconcile(Reconcile),
+}
+
+#[derive(Args)]
+pub struct Export {
+    #[arg(long, value_enum, default_value_t = Format::Csv)]
+    pub format: Format,
+    /// Only this account.
+    #[arg(long)]
+    pub account: Option<String>,
+    /// From this time on: 2026-02-01, 2026-02-01T12:00:00Z, or seconds since 1970.
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<String>,
+    /// Before this time.
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<String>,
+    /// Where to; standard output when left out.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    Csv,
+    Jsonl,
+}
+
+#[derive(Args)]
+pub struct Reconcile {
+    /// Lines with an amount in USD, and either our call id or model, input tokens, output tokens and time.
+    pub file: PathBuf,
+    /// Only our calls to this provider.
+    #[arg(long)]
+    pub provider: Option<String>,
+    /// Our calls from this time on; from the first line of the file when left out.
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<String>,
+    /// Our calls before this time; up to the last line of the file when left out.
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<String>,
+    /// What the provider is expected to bill for one dollar of ours.
+    #[arg(long, default_value = "1", value_name = "RATIO")]
+    pub ratio: String,
+    /// Differences up to this part of what is expected are fine, in percent.
+    #[arg(long, default_value = "1", value_name = "PERCENT")]
+    pub tolerance: String,
+    /// Differences up to this much are fine, whatever part they are.
+    #[arg(long, default_value = "0.000001", value_name = "USD")]
+    pub tolerance_usd: String,
+    /// How far apart in time a line without a call id and its call may be.
+    #[arg(long, default_value = "2m", value_name = "DURATION")]
+    pub window: String,
 }
 
 #[derive(Subcommand)]

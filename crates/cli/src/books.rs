@@ -1,4 +1,4 @@
-//! Keys, usage, audit; accounts are in `accounts.rs`. A command goes to the running server through its socket, because one process owns the data;
+//! Keys and usage; accounts are in `accounts.rs`, the audit in `ledger/`. A command goes to the running server through its socket, because one process owns the data;
 //! when none is running the store is opened here.
 
 use crate::amounts::{change, first_limit, moment};
@@ -111,28 +111,6 @@ pub async fn usage(config: &Path, usage: args::Usage, out: &Output) -> anyhow::R
     let rows = ask(config, Command::UsageList { account, page: Page { before, limit: usage.limit } }).await?;
     out.table(&rows, rows.as_array().map_or(&[], Vec::as_slice), USAGE_COLUMNS);
     Ok(ExitCode::SUCCESS)
-}
-
-pub async fn verify(config: &Path, out: &Output) -> anyhow::Result<ExitCode> {
-    let report = ask(config, Command::LedgerVerify).await?;
-    let breaches = report["breaches"].as_array().cloned().unwrap_or_default();
-    out.say(&report, || {
-        let mut text = format!(
-            "{} accounts, {} entries, {} usage rows: {}",
-            report["accounts"],
-            report["entries"],
-            report["usage_rows"],
-            if breaches.is_empty() { "every number adds up" } else { "BROKEN" }
-        );
-        for breach in &breaches {
-            text.push_str(&format!("\n{}", breach["invariant"].as_str().unwrap_or("?")));
-            for row in breach["rows"].as_array().into_iter().flatten() {
-                text.push_str(&format!("\n  {}", row.as_str().unwrap_or_default()));
-            }
-        }
-        text
-    });
-    Ok(if breaches.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// To the running server if there is one, otherwise to the store itself.

@@ -10,6 +10,7 @@ mod export;
 mod http;
 mod mcp;
 mod quote;
+mod ledger;
 mod real;
 mod receipts;
 mod serve;
@@ -53,7 +54,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Refund(refund) => accounts::refund(&cli.config, refund, &out).await,
         Command::Topup(topup) => accounts::account(&cli.config, args::Account::Topup(topup), &out).await,
         Command::Usage(usage) => books::usage(&cli.config, usage, &out).await,
-        Command::Ledger { command: args::Ledger::Verify } => books::verify(&cli.config, &out).await,
+        Command::Ledger { command } => ledger::ledger(&cli.config, command, &out).await,
         Command::Receipt { command } => receipts::receipt(&cli.config, command, &out).await,
         Command::Social { command } => social::social(&cli.config, command, &out).await,
         Command::Mcp(args) => mcp::mcp(args, &real::api_key()).await.map(|()| ExitCode::SUCCESS),

@@ -16,6 +16,7 @@ use tollgate_catalog::Money;
 
 use crate::account::{Credit, CreditKind, Credited, EventPage, NewAccount, NewKey, Pot};
 use crate::call::Page;
+use crate::entries::EntryPage;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::limits::NewLimits;
@@ -43,7 +44,8 @@ pub enum Command {
     KeyLimits { key: KeyId, limits: NewLimits },
     UsageList { account: Option<AccountId>, page: Page },
     UsageShow { account: AccountId, call: CallId },
-    LedgerVerify,
+    LedgerVerify { how: Audit },
+    LedgerEntries { page: EntryPage },
     Receipt { account: AccountId, call: CallId },
     ReceiptKeys,
     ReceiptRotate,
@@ -51,6 +53,18 @@ pub enum Command {
     SocialChanges { limit: u32 },
     SocialStates,
     SocialDays { day: i64 },
+}
+
+/// How thoroughly to audit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Audit {
+    #[default]
+    Full,
+    /// Full, and nothing is let pass.
+    Strict,
+    /// What has changed since the last audit of the server.
+    Changed,
 }
 
 /// Gives back what a call was charged, or part of it.
@@ -114,7 +128,13 @@ impl Store {
             Command::SocialChanges { limit } => value(self.social_changes(limit).await?),
             Command::SocialStates => value(self.social_states().await?),
             Command::SocialDays { day } => value(self.social_days(day).await?),
-            Command::LedgerVerify => value(self.verify().await?),
+            Command::LedgerVerify { how: Audit::Full } => value(self.verify().await?),
+            Command::LedgerVerify { how: Audit::Strict } => value(self.verify_strictly().await?),
+            Command::LedgerVerify { how: Audit::Changed } => match self.verify_changed().await? {
+                Some(report) => value(report),
+                None => value(self.verify().await?),
+            },
+            Command::LedgerEntries { page } => value(self.entries(page).await?),
             Command::Receipt { account, call } => match self.receipt(account, call).await? {
                 Receipted::Signed(signed) => value(signed),
                 Receipted::StillOpen => Err(StoreError::Conflict(format!("{call} has not ended yet"))),

@@ -198,7 +198,7 @@ pub struct Mark {
 }
 
 /// One line of the usage log.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageRow {
     pub call: CallId,
     pub account: AccountId,
@@ -223,7 +223,7 @@ pub struct UsageRow {
     pub first_byte_ms: Option<u32>,
     pub tier: Option<String>,
     /// The frozen price, on request ([`crate::Store::usage_of`]).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<serde_json::Value>,
 }
 

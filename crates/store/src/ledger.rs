@@ -115,6 +115,22 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| *kind as i64 == code)
     }
 
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hold => "hold",
+            Self::Settle => "settle",
+            Self::Void => "void",
+            Self::Expire => "expire",
+            Self::Extend => "extend",
+            Self::WriteOff => "write_off",
+            Self::TopUp => "top_up",
+            Self::Adjust => "adjust",
+            Self::Refund => "refund",
+            Self::Lapse => "lapse",
+            Self::Reopen => "reopen",
+        }
+    }
+
     /// How people and scripts see a change of balance that is not a call.
     pub fn event_name(self) -> &'static str {
         match self {

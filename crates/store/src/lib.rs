@@ -9,6 +9,8 @@
 mod account;
 pub mod admin;
 mod call;
+mod chain;
+mod entries;
 mod error;
 mod group;
 pub mod ids;
@@ -38,6 +40,7 @@ pub use account::{
 pub use call::{
     Close, Closed, Counters, Ending, Extend, Hold, HoldRefused, Idem, Mark, Page, StoredReply, UsageFacts, UsageRow,
 };
+pub use entries::{Entry, EntryPage};
 pub use error::StoreError;
 pub use group::{Closing, Held};
 pub use ids::{AccountId, CallId, KeyId};
@@ -46,4 +49,5 @@ pub use report::{Breach, Gauges, Recovered, Report, Swept};
 pub use social::{SocialChange, SocialDay, SocialFull, SocialLimit, SocialTake};
 pub use store::{Opened, Receipted, Store};
 pub use wish::CallEntry;
+pub use verify::INVARIANTS;
 pub use world::{FillRandom, NowMs, Options, Place, World};

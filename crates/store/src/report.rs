@@ -31,6 +31,8 @@ pub struct Swept {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     pub entries: u64,
+    /// The number of the last entry that was seen.
+    pub last_seq: i64,
     pub accounts: u64,
     pub usage_rows: u64,
     pub breaches: Vec<Breach>,

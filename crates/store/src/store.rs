@@ -6,6 +6,7 @@ use crate::account::{
     Account, Charged, Credit, Credited, Event, EventPage, Expiring, Key, KeyAndAccount, NewAccount, NewKey,
 };
 use crate::call::{Close, Extend, Hold, HoldRefused, Mark, Page, UsageFacts, UsageRow};
+use crate::entries::{Entry, EntryPage};
 use crate::error::StoreError;
 use crate::group::{Closing, Held};
 use crate::ids::{AccountId, CallId, KeyId};
@@ -194,6 +195,11 @@ impl Store {
         on_engine!(self, e => e.usage_of(account, call).await)
     }
 
+    /// Ledger entries, a page at a time.
+    pub async fn entries(&self, page: EntryPage) -> Result<Vec<Entry>, StoreError> {
+        on_engine!(self, e => e.entries(page).await)
+    }
+
     // Receipts.
 
     /// The receipt of a call that has ended, made and signed now.
@@ -272,9 +278,19 @@ impl Store {
         on_engine!(self, e => e.beat().await)
     }
 
-    /// Recomputes every balance and every charge from the entries.
+    /// Recomputes every balance, every charge and every hash from the entries.
     pub async fn verify(&self) -> Result<Report, StoreError> {
-        on_engine!(self, e => e.verify().await)
+        on_engine!(self, e => e.verify(false).await)
+    }
+
+    /// The same, and nothing is let pass that a healthy ledger may have: losses, entries from before there was a hash chain.
+    pub async fn verify_strictly(&self) -> Result<Report, StoreError> {
+        on_engine!(self, e => e.verify(true).await)
+    }
+
+    /// The same for what has changed since the last audit of this process; `None` before the first.
+    pub async fn verify_changed(&self) -> Result<Option<Report>, StoreError> {
+        on_engine!(self, e => e.verify_changed().await)
     }
 }
 

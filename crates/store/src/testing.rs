@@ -8,9 +8,11 @@ use tollgate_catalog::Price;
 use crate::world::World;
 
 mod disk;
+mod load;
 mod server;
 
 pub use disk::{disk_is_full, fill_disk};
+pub use load::{Load, Owner, cpu_ticks};
 pub use server::{PostgresServer, make_database};
 
 /// A clock that stands still until it is moved. Starts at a fixed moment in 2026.

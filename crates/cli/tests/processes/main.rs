@@ -12,6 +12,7 @@ mod demo;
 mod experiment;
 mod faults;
 mod house;
+mod ledger_files;
 mod load;
 mod overdraft;
 mod postgres;

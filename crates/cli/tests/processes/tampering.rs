@@ -48,7 +48,13 @@ async fn every_change_behind_our_back_is_found() {
     assert!(rows_of(&report, "I11").contains("usage log and ledger differ"), "{report}");
     let people = house.gates[0].run(&["ledger", "verify"]).await;
     let shown = String::from_utf8_lossy(&people.stdout);
-    assert!(shown.contains("BROKEN") && shown.contains("\nI1\n") && shown.contains("balance differs"), "{shown}");
+    assert!(
+        shown.contains("BROKEN")
+            && shown.contains("I1   BROKEN")
+            && shown.contains("I20  holds")
+            && shown.contains("balance differs"),
+        "{shown}"
+    );
     assert_eq!(people.status.code(), Some(1));
     change(&format!("UPDATE entry SET take_paid = take_paid + 1 WHERE seq = {first_settle}")).expect("changed");
     assert_eq!(audit(&house).await.0, Some(0));
@@ -56,8 +62,9 @@ async fn every_change_behind_our_back_is_found() {
     // Money out of nowhere.
     change("UPDATE account SET paid_available = paid_available + 1000000000").expect("changed");
     let (code, report) = audit(&house).await;
-    assert_eq!((code, report["breaches"].as_array().map(Vec::len)), (Some(1), Some(1)));
+    assert_eq!((code, report["breaches"].as_array().map(Vec::len)), (Some(1), Some(2)));
     assert!(rows_of(&report, "I1").contains("balance differs"), "{report}");
+    assert!(rows_of(&report, "I2").contains("differ by 1000000000"), "{report}");
     change("UPDATE account SET paid_available = paid_available - 1000000000").expect("changed");
 
     // A usage row that no longer explains its charge: the call is named.

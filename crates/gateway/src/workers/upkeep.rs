@@ -4,7 +4,7 @@ use crate::app::App;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::MissedTickBehavior;
-use tollgate_store::StoreError;
+use tollgate_store::{Report, StoreError};
 
 /// A revoked key must stop working within five seconds on every replica.
 const KEYS: Duration = Duration::from_secs(1);
@@ -15,6 +15,9 @@ const SOCIAL: Duration = Duration::from_secs(1);
 /// The whole ledger is recomputed; what it finds is the metric `ledger_drift`.
 const AUDIT: Duration = Duration::from_secs(3_600);
 
+/// And every minute what has changed since.
+const AUDIT_CHANGED: Duration = Duration::from_secs(60);
+
 /// Starts all rounds on the app's tracker.
 pub fn upkeep(app: &Arc<App>) {
     start(app, KEYS, Round::Keys);
@@ -22,6 +25,7 @@ pub fn upkeep(app: &Arc<App>) {
     start(app, SWEEP, Round::Sweep);
     start(app, AUDIT, Round::Audit);
     start(app, SOCIAL, Round::Social);
+    start(app, AUDIT_CHANGED, Round::AuditChanged);
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +35,7 @@ enum Round {
     Sweep,
     Audit,
     Social,
+    AuditChanged,
 }
 
 fn start(app: &Arc<App>, pause: Duration, round: Round) {
@@ -66,11 +71,13 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             }
             Ok(())
         }
-        Round::Audit => {
-            for breach in app.store.verify().await?.breaches {
-                tracing::error!(invariant = breach.invariant, rows = ?breach.rows, "the ledger does not add up");
-            }
-            Ok(())
-        }
+        Round::Audit => app.store.verify().await.map(|report| tell(&report)),
+        Round::AuditChanged => app.store.verify_changed().await.map(|report| report.iter().for_each(tell)),
+    }
+}
+
+fn tell(report: &Report) {
+    for breach in &report.breaches {
+        tracing::error!(invariant = breach.invariant, rows = ?breach.rows, "the ledger does not add up");
     }
 }

@@ -1,129 +1,233 @@
-//! Feeds the audit from PostgreSQL, from one snapshot, a page of rows at a time.
+//! Feeds the audit from PostgreSQL, from one snapshot, row by row.
 
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 
+use futures_util::TryStreamExt;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{IsolationLevel, Row, Transaction};
 
-use super::Engine;
 use super::rows::{counters, id, used};
+use super::{Engine, lock};
+use crate::chain::{Content, Link};
+use crate::entries::{Entry, EntryPage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Pots;
 use crate::report::Report;
-use crate::verify::{Auditor, ChargeRow, ENTRY, EntryRow, QUESTIONS, UsedRow, show};
+use crate::verify::{ACCOUNT, AccountRow, Auditor, CHARGE, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, Stored, show};
 
-const PAGE: i64 = 5_000;
+/// New entries are looked for from this many before the last one seen: numbers are given out before they are committed.
+const OVERLAP: i64 = 100_000;
+/// Holds past their time, by the clock of the database: a replica has this long to resolve its own or to be found dead.
+const LATE: &str =
+    "SELECT call_id, 'open since before ' || due_at FROM open_hold WHERE due_at + $1 < tollgate_now() LIMIT 20";
+const SWEEPS_MS: i64 = 120_000;
+
+type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 impl Engine {
-    pub async fn verify(&self) -> Result<Report, StoreError> {
-        let now = self.now();
+    pub async fn verify(&self, strict: bool) -> Result<Report, StoreError> {
         let mut link = self.connector.connect().await?;
-        let snapshot = link
-            .client
-            .build_transaction()
-            .isolation_level(IsolationLevel::RepeatableRead)
-            .read_only(true)
-            .start()
-            .await?;
+        let snapshot = snapshot(&mut link.client).await?;
         let mut auditor = Auditor::default();
         let from = snapshot.query_opt("SELECT value FROM meta WHERE name = 'limits_from'", &[]).await?;
         auditor.terms.limits_from = from.map_or(Ok(0), |r| r.try_get(0))?;
-        entries(&snapshot, &mut auditor).await?;
-        terms(&snapshot, &mut auditor).await?;
-        charges(&snapshot, &mut auditor).await?;
+        let all = format!("SELECT {ENTRY}, replica FROM entry ORDER BY seq");
+        each(&snapshot, &all, &[], |r| stored(&r).map(|row| auditor.entry(&row))).await?;
+        each(&snapshot, &format!("SELECT {ACCOUNT} FROM account"), &[], |r| {
+            account(&r).map(|row| auditor.account(&row))
+        })
+        .await?;
+        each(&snapshot, &format!("SELECT {KEY} FROM key"), &[], |r| key(&r).map(|row| auditor.key(&row))).await?;
+        let lots = "SELECT account_id, credit, free, held FROM trial_lot";
+        each(&snapshot, lots, &[], |r| {
+            auditor.lot(AccountId(id(&r, 0)?), &id(&r, 1)?, r.try_get(2)?, r.try_get(3)?);
+            Ok(())
+        })
+        .await?;
+        prices(&snapshot, &mut auditor).await?;
+        each(&snapshot, &format!("SELECT {CHARGE} FROM usage"), &[], |r| charge(&r).map(|row| auditor.usage(&row)))
+            .await?;
+        let mut open = Vec::new();
+        each(&snapshot, "SELECT call_id, trial, paid FROM open_hold", &[], |r| {
+            open.push((CallId(id(&r, 0)?), Pots { trial: r.try_get(1)?, paid: r.try_get(2)? }));
+            Ok(())
+        })
+        .await?;
+        auditor.open_holds(&open);
         for (invariant, question) in QUESTIONS {
-            for row in snapshot.query(question, &[]).await? {
-                // A question about the whole ledger has no id.
-                let id: Option<Vec<u8>> = row.try_get(0).ok().flatten();
-                auditor.breach(invariant, show(id.as_deref(), row.try_get(1)?));
-            }
+            ask(&snapshot, &mut auditor, invariant, question, &[]).await?;
         }
-        let counts = "SELECT (SELECT count(*) FROM account), (SELECT count(*) FROM usage)";
-        let counts = snapshot.query_one(counts, &[]).await?;
-        let count = |i| counts.try_get::<_, i64>(i).map(i64::unsigned_abs);
-        let report = auditor.finish(count(0)?, count(1)?, now);
+        self.late_holds(&snapshot, &mut auditor).await?;
+        let report = auditor.finish(strict);
         self.shared.breaches.store(report.breaches.len() as u64, Ordering::Relaxed);
+        *lock(&self.shared.audited) = Some((auditor, report.last_seq));
         Ok(report)
     }
-}
 
-async fn entries(snapshot: &Transaction<'_>, auditor: &mut Auditor) -> Result<(), StoreError> {
-    let sql = format!("SELECT {ENTRY} FROM entry WHERE seq > $1 ORDER BY seq LIMIT $2");
-    let statement = snapshot.prepare(&sql).await?;
-    let mut after = 0i64;
-    loop {
-        let rows = snapshot.query(&statement, &[&after, &PAGE]).await?;
-        let Some(last) = rows.last() else { return Ok(()) };
-        after = last.try_get(0)?;
-        for r in &rows {
-            let call: Option<&[u8]> = r.try_get(3)?;
-            let key: Option<&[u8]> = r.try_get(10)?;
-            let row = EntryRow {
-                seq: r.try_get(0)?,
-                kind: r.try_get::<_, i16>(1)?.into(),
-                account: AccountId(id(r, 2)?),
-                call: call.and_then(CallId::from_slice),
-                pots: Pots { trial: r.try_get(4)?, paid: r.try_get(5)? },
-                take: Pots { trial: r.try_get(6)?, paid: r.try_get(7)? },
-                at: r.try_get(8)?,
-                expires_at: r.try_get(9)?,
-                key: key.and_then(KeyId::from_slice),
-                paid_only: r.try_get::<_, Option<bool>>(11)?.unwrap_or(false),
-                lots: r.try_get(12)?,
-                credit: None,
-                settling: false,
-            };
-            auditor.entry(&row.identified(r.try_get(13)?));
+    pub async fn verify_changed(&self) -> Result<Option<Report>, StoreError> {
+        let Some((mut auditor, after)) = lock(&self.shared.audited).take() else { return Ok(None) };
+        let mut link = self.connector.connect().await?;
+        let snapshot = snapshot(&mut link.client).await?;
+        auditor.begin_online();
+        let changed = "SELECT DISTINCT account_id FROM entry WHERE seq > $1";
+        let entries = format!("SELECT {ENTRY}, replica FROM entry WHERE account_id = $1 AND link > $2 ORDER BY link");
+        for row in snapshot.query(changed, &[&after.saturating_sub(OVERLAP)]).await? {
+            let account: [u8; 16] = id(&row, 0)?;
+            let followed = auditor.followed(AccountId(account));
+            let of_account: Params<'_> = &[&account.as_slice(), &followed];
+            each(&snapshot, &entries, of_account, |r| stored(&r).map(|row| auditor.entry(&row))).await?;
         }
-    }
-}
-
-/// Trial credit that expires, and what accounts and keys have used in their day and month.
-async fn terms(snapshot: &Transaction<'_>, auditor: &mut Auditor) -> Result<(), StoreError> {
-    for r in &snapshot.query("SELECT account_id, credit, free, held FROM trial_lot", &[]).await? {
-        auditor.lot(AccountId(id(r, 0)?), &id(r, 1)?, r.try_get(2)?, r.try_get(3)?);
-    }
-    for table in ["account", "key"] {
-        let sql =
-            format!("SELECT id, day, day_used, month, month_used FROM {table} WHERE id > $1 ORDER BY id LIMIT $2");
-        let statement = snapshot.prepare(&sql).await?;
-        let mut after: Vec<u8> = Vec::new();
-        loop {
-            let rows = snapshot.query(&statement, &[&after, &PAGE]).await?;
-            let Some(last) = rows.last() else { break };
-            after = last.try_get(0)?;
-            for r in &rows {
-                let whose = if table == "key" { Ok(KeyId(id(r, 0)?)) } else { Err(AccountId(id(r, 0)?)) };
-                auditor.used(&UsedRow { whose, used: used(r, 1)? });
+        let touched = auditor.touched();
+        let accounts: Vec<&[u8]> = touched.accounts.iter().map(|a| a.0.as_slice()).collect();
+        let sql = format!("SELECT {ACCOUNT} FROM account WHERE id = ANY($1)");
+        each(&snapshot, &sql, &[&accounts], |r| account(&r).map(|row| auditor.account(&row))).await?;
+        let keys: Vec<&[u8]> = touched.keys.iter().map(|k| k.0.as_slice()).collect();
+        let sql = format!("SELECT {KEY} FROM key WHERE id = ANY($1)");
+        each(&snapshot, &sql, &[&keys], |r| key(&r).map(|row| auditor.key(&row))).await?;
+        prices(&snapshot, &mut auditor).await?;
+        let mut missing = touched.calls.clone();
+        let calls: Vec<&[u8]> = touched.calls.keys().map(|c| c.0.as_slice()).collect();
+        let sql = format!("SELECT {CHARGE} FROM usage WHERE call_id = ANY($1)");
+        each(&snapshot, &sql, &[&calls], |r| {
+            let row = charge(&r)?;
+            if let Some(expected) = missing.remove(&row.call) {
+                auditor.touched_call(row.call, &expected, Some(&row));
             }
+            Ok(())
+        })
+        .await?;
+        for (call, expected) in &missing {
+            auditor.touched_call(*call, expected, None);
         }
+        self.late_holds(&snapshot, &mut auditor).await?;
+        let report = auditor.finish_online(&touched);
+        // What was found broken stays so until a full audit says otherwise.
+        self.shared.breaches.fetch_max(report.breaches.len() as u64, Ordering::Relaxed);
+        *lock(&self.shared.audited) = Some((auditor, report.last_seq.max(after)));
+        Ok(Some(report))
+    }
+
+    /// A page of entries.
+    pub async fn entries(&self, page: EntryPage) -> Result<Vec<Entry>, StoreError> {
+        self.flush().await?;
+        let sql = format!(
+            "SELECT {ENTRY}, replica FROM entry WHERE seq > $1 AND ($2::bytea IS NULL OR account_id = $2) AND at >= $3 AND at < $4 \
+             ORDER BY seq LIMIT $5"
+        );
+        let account = page.account.map(|a| a.0);
+        let (from, to) = (page.from.unwrap_or(i64::MIN), page.to.unwrap_or(i64::MAX));
+        let account = account.as_ref().map(<[u8; 16]>::as_slice);
+        let rows = self.rows(&sql, &[&page.after, &account, &from, &to, &i64::from(page.limit)]).await?;
+        rows.iter().map(|r| stored(r).map(|row| Entry::of(&row))).collect()
+    }
+
+    async fn late_holds(&self, snapshot: &Transaction<'_>, auditor: &mut Auditor) -> Result<(), StoreError> {
+        let silence = i64::try_from(self.options.replica_silence.as_millis()).unwrap_or(i64::MAX);
+        ask(snapshot, auditor, "I7", LATE, &[&silence.saturating_mul(2).saturating_add(SWEEPS_MS)]).await
+    }
+}
+
+async fn snapshot(client: &mut tokio_postgres::Client) -> Result<Transaction<'_>, StoreError> {
+    let build = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+    Ok(build.start().await?)
+}
+
+/// Every row of a statement, one after another.
+async fn each(
+    snapshot: &Transaction<'_>,
+    sql: &str,
+    params: Params<'_>,
+    mut work: impl FnMut(Row) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut rows = pin!(snapshot.query_raw(sql, params.iter().copied()).await?);
+    while let Some(row) = rows.try_next().await? {
+        work(row)?;
     }
     Ok(())
 }
 
-async fn charges(snapshot: &Transaction<'_>, auditor: &mut Auditor) -> Result<(), StoreError> {
-    let sql = "SELECT call_id, price_id, charge + write_off, input, cache_read, cache_write_5m, cache_write_1h, \
-               image_input, audio_input, output, reasoning, image_output, audio_output, calls, seconds FROM usage \
-               WHERE charge + write_off > 0 AND call_id > $1 ORDER BY call_id LIMIT $2";
-    let statement = snapshot.prepare(sql).await?;
-    let mut after: Vec<u8> = Vec::new();
-    loop {
-        let rows = snapshot.query(&statement, &[&after, &PAGE]).await?;
-        let Some(last) = rows.last() else { return Ok(()) };
-        after = last.try_get(0)?;
-        for r in &rows {
-            charge(snapshot, auditor, r).await?;
-        }
-    }
+async fn ask(
+    snapshot: &Transaction<'_>,
+    auditor: &mut Auditor,
+    invariant: &'static str,
+    question: &str,
+    params: Params<'_>,
+) -> Result<(), StoreError> {
+    each(snapshot, question, params, |row| {
+        let id: Option<Vec<u8>> = row.try_get(0)?;
+        auditor.breach(invariant, show(id.as_deref(), row.try_get(1)?));
+        Ok(())
+    })
+    .await
 }
 
-async fn charge(snapshot: &Transaction<'_>, auditor: &mut Auditor, r: &Row) -> Result<(), StoreError> {
-    let price_id: Option<&[u8]> = r.try_get(1)?;
-    let price_id: [u8; 16] = price_id.and_then(|p| p.try_into().ok()).unwrap_or_default();
-    if auditor.needs_price(&price_id) {
-        let json = snapshot.query_opt("SELECT json FROM price WHERE id = $1", &[&price_id.as_slice()]).await?;
-        auditor.price(price_id, json.as_ref().map(|j| j.try_get(0)).transpose()?);
-    }
-    auditor.charge(&ChargeRow { call: CallId(id(r, 0)?), counters: counters(r, 3)?, cost: r.try_get(2)?, price_id });
-    Ok(())
+/// All prices the audit does not know yet.
+async fn prices(snapshot: &Transaction<'_>, auditor: &mut Auditor) -> Result<(), StoreError> {
+    each(snapshot, "SELECT id, json FROM price", &[], |r| {
+        let price: [u8; 16] = id(&r, 0)?;
+        if auditor.needs_price(&price) {
+            auditor.price(price, Some(r.try_get(1)?));
+        }
+        Ok(())
+    })
+    .await
+}
+
+fn stored(r: &Row) -> Result<Stored<'_>, StoreError> {
+    Ok(Stored {
+        seq: r.try_get(0)?,
+        content: Content {
+            op_id: r.try_get(1)?,
+            kind: r.try_get::<_, i16>(2)?.into(),
+            account: r.try_get(3)?,
+            key: r.try_get(4)?,
+            trial: r.try_get(5)?,
+            paid: r.try_get(6)?,
+            take_trial: r.try_get(7)?,
+            take_paid: r.try_get(8)?,
+            at: r.try_get(9)?,
+            price_id: r.try_get(10)?,
+            model: r.try_get(11)?,
+            endpoint: r.try_get(12)?,
+            expires_at: r.try_get(13)?,
+            paid_only: r.try_get(14)?,
+            reference: r.try_get(15)?,
+            actor: r.try_get(16)?,
+            reason: r.try_get(17)?,
+            lots: r.try_get(18)?,
+            replica: r.try_get(21)?,
+        },
+        link: r.try_get(19)?,
+        hash: r.try_get(20)?,
+    })
+}
+
+fn account(r: &Row) -> Result<AccountRow, StoreError> {
+    let head: Option<&[u8]> = r.try_get(6)?;
+    Ok(AccountRow {
+        id: AccountId(id(r, 0)?),
+        available: Pots { trial: r.try_get(1)?, paid: r.try_get(2)? },
+        held: Pots { trial: r.try_get(3)?, paid: r.try_get(4)? },
+        end: Link { number: r.try_get(5)?, hash: head.and_then(|h| h.try_into().ok()).unwrap_or_default() },
+        used: used(r, 7)?,
+    })
+}
+
+fn key(r: &Row) -> Result<KeyRow, StoreError> {
+    Ok(KeyRow { id: KeyId(id(r, 0)?), spent: r.try_get(1)?, held: r.try_get(2)?, used: used(r, 3)? })
+}
+
+fn charge(r: &Row) -> Result<ChargeRow, StoreError> {
+    let price: Option<&[u8]> = r.try_get(2)?;
+    Ok(ChargeRow {
+        account: AccountId(id(r, 0)?),
+        call: CallId(id(r, 1)?),
+        price_id: price.and_then(|p| p.try_into().ok()),
+        charge: r.try_get(3)?,
+        write_off: r.try_get(4)?,
+        refunded: r.try_get(5)?,
+        counters: counters(r, 6)?,
+    })
 }

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use rusqlite::{CachedStatement, Connection, params};
 
+use super::entries::ENTRY;
 use super::ops::{CloseOp, CreditDone, HoldOp, Op, RefusalOp};
 use crate::call::{Ending, UsageFacts};
+use crate::chain::{Content, Link};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::{self, Kind, Pots, op_id};
@@ -14,10 +16,6 @@ use crate::limits::Used;
 use crate::lots::{self, CreditKey};
 use crate::price::KnownPrices;
 
-const HOLD: &str = "INSERT INTO entry (seq, op_id, kind, account_id, key_id, trial, paid, at, price_id, model, endpoint, \
-     expires_at, paid_only, lots) VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
-const MOVE: &str = "INSERT INTO entry (seq, op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, \
-     reason, lots) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
 const USAGE: &str = "INSERT INTO usage (account_id, call_id, key_id, at, ended_at, endpoint, model, provider, \
      upstream_model, ending, reason, status, input, cache_read, cache_write_5m, cache_write_1h, image_input, \
      audio_input, output, reasoning, image_output, audio_output, calls, seconds, estimated, hold, charge, write_off, \
@@ -25,7 +23,8 @@ const USAGE: &str = "INSERT INTO usage (account_id, call_id, key_id, at, ended_a
      ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33)";
 const ACCOUNT: &str = "UPDATE account SET trial_available = trial_available + ?2, paid_available = paid_available + ?3, \
      trial_held = trial_held + ?4, paid_held = paid_held + ?5, day = coalesce(?6, day), \
-     day_used = coalesce(?7, day_used), month = coalesce(?8, month), month_used = coalesce(?9, month_used) WHERE id = ?1";
+     day_used = coalesce(?7, day_used), month = coalesce(?8, month), month_used = coalesce(?9, month_used), \
+     links = coalesce(?10, links), head = coalesce(?11, head) WHERE id = ?1";
 const KEY: &str = "UPDATE key SET spent = spent + ?2, held = held + ?3, day = coalesce(?4, day), \
      day_used = coalesce(?5, day_used), month = coalesce(?6, month), month_used = coalesce(?7, month_used) WHERE id = ?1";
 
@@ -43,6 +42,8 @@ pub(super) struct AccountDelta {
     pub held: Pots,
     /// As it is after the last operation.
     pub used: Option<Used>,
+    /// The end of the hash chain.
+    pub end: Option<Link>,
 }
 
 #[derive(Default)]
@@ -57,10 +58,12 @@ pub(super) struct Apply<'a> {
     conn: &'a Connection,
     known: &'a KnownPrices,
     /// The statements of every call, looked up once per group.
-    hold: CachedStatement<'a>,
-    pub(super) movement: CachedStatement<'a>,
+    pub(super) entry: CachedStatement<'a>,
     usage: CachedStatement<'a>,
     next_seq: i64,
+    /// Ends of hash chains: as earlier groups left them, and as this one has moved them on.
+    pub(super) known_ends: &'a IdMap<AccountId, Link>,
+    pub ends: IdMap<AccountId, Link>,
     pub(super) accounts: IdMap<AccountId, AccountDelta>,
     pub(super) keys: IdMap<KeyId, KeyDelta>,
     /// What is free and what is held of trial credit that expires.
@@ -71,14 +74,20 @@ pub(super) struct Apply<'a> {
 }
 
 impl<'a> Apply<'a> {
-    pub fn new(conn: &'a Connection, known: &'a KnownPrices, next_seq: i64) -> rusqlite::Result<Self> {
+    pub fn new(
+        conn: &'a Connection,
+        known: &'a KnownPrices,
+        known_ends: &'a IdMap<AccountId, Link>,
+        next_seq: i64,
+    ) -> rusqlite::Result<Self> {
         Ok(Self {
             conn,
             known,
-            hold: conn.prepare_cached(HOLD)?,
-            movement: conn.prepare_cached(MOVE)?,
+            entry: conn.prepare_cached(ENTRY)?,
             usage: conn.prepare_cached(USAGE)?,
             next_seq,
+            known_ends,
+            ends: IdMap::default(),
             accounts: IdMap::default(),
             keys: IdMap::default(),
             lots: BTreeMap::new(),
@@ -92,12 +101,13 @@ impl<'a> Apply<'a> {
     }
 
     /// How much has been written, to come back to with [`Apply::discard`].
-    pub fn mark(&self) -> (usize, usize) {
-        (self.holds.len(), self.new_prices.len())
+    pub fn mark(&self) -> (usize, usize, IdMap<AccountId, Link>) {
+        (self.holds.len(), self.new_prices.len(), self.ends.clone())
     }
 
     /// Forgets what an operation that was rolled back left in memory.
-    pub fn discard(&mut self, (holds, prices): (usize, usize)) {
+    pub fn discard(&mut self, (holds, prices, ends): (usize, usize, IdMap<AccountId, Link>)) {
+        self.ends = ends;
         self.accounts.clear();
         self.keys.clear();
         self.lots.clear();
@@ -162,6 +172,8 @@ impl<'a> Apply<'a> {
                 day_used,
                 month,
                 month_used,
+                d.end.map(|end| end.number),
+                d.end.map(|end| end.hash),
             ])?;
         }
         let mut statement = self.statement(KEY)?;
@@ -184,22 +196,24 @@ impl<'a> Apply<'a> {
 
     fn hold(&mut self, h: &HoldOp) -> rusqlite::Result<()> {
         self.price(&h.price)?;
-        let seq = self.seq();
-        self.hold.execute(params![
-            seq,
-            op_id(&h.call.0, ledger::CLASS_HOLD),
-            h.account.0,
-            h.key.0,
-            h.pots.trial,
-            h.pots.paid,
-            h.at,
-            h.price.id(),
-            h.model,
-            h.endpoint,
-            h.expires_at,
-            h.paid_only,
-            lots::to_text(&h.lots),
-        ])?;
+        let seq = self.entry(
+            h.account,
+            &Content {
+                op_id: &op_id(&h.call.0, ledger::CLASS_HOLD),
+                kind: Kind::Hold as i64,
+                key: Some(&h.key.0),
+                trial: h.pots.trial,
+                paid: h.pots.paid,
+                at: h.at,
+                price_id: Some(&h.price.id()),
+                model: Some(&h.model),
+                endpoint: Some(h.endpoint),
+                expires_at: Some(h.expires_at),
+                paid_only: Some(h.paid_only),
+                lots: lots::to_text(&h.lots).as_deref(),
+                ..Content::default()
+            },
+        )?;
         self.hold_lots(h.account, &h.lots);
         if let Some(idem) = &h.idem {
             let sql = "INSERT OR REPLACE INTO idem (account_id, key_hash, fingerprint, call_id, at) \
@@ -281,24 +295,25 @@ impl<'a> Apply<'a> {
     }
 
     fn movement(&mut self, c: &CloseOp, kind: Kind, class: u8, pots: Pots, take: Pots) -> rusqlite::Result<()> {
-        let seq = self.seq();
         // The usage row has the reason of ordinary endings; the ledger repeats it only where nothing was charged.
         let reason = (kind != Kind::Settle && !c.reason.is_empty()).then_some(c.reason.as_str());
         let lots = if kind == Kind::Extend { lots::to_text(&c.extend_lots) } else { None };
-        self.movement.execute(params![
-            seq,
-            op_id(&c.call.0, class),
-            kind as i64,
-            c.account.0,
-            c.key.0,
-            pots.trial,
-            pots.paid,
-            take.trial,
-            take.paid,
-            c.at,
-            reason,
-            lots,
-        ])?;
+        self.entry(
+            c.account,
+            &Content {
+                op_id: &op_id(&c.call.0, class),
+                kind: kind as i64,
+                key: Some(&c.key.0),
+                trial: pots.trial,
+                paid: pots.paid,
+                take_trial: take.trial,
+                take_paid: take.paid,
+                at: c.at,
+                reason,
+                lots: lots.as_deref(),
+                ..Content::default()
+            },
+        )?;
         Ok(())
     }
 

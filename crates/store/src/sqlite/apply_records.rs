@@ -7,14 +7,13 @@ use tollgate_catalog::Money;
 use super::apply::Apply;
 use super::ops::{CreditDone, CreditOp};
 use crate::account::{Account, Credit, CreditKind, Key, Pot};
+use crate::chain::Content;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::{self, Kind, Pots, op_id};
 use crate::limits::Limits;
 use crate::lots::{self, Lot};
 
-const CREDIT: &str = "INSERT INTO entry (seq, op_id, kind, account_id, key_id, trial, paid, at, reference, actor, reason, \
-     expires_at, lots) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 const LOT: &str = "INSERT INTO trial_lot (account_id, credit, reference, expires_at, free) VALUES (?1, ?2, ?3, ?4, ?5)";
 
 impl Apply<'_> {
@@ -108,22 +107,23 @@ impl Apply<'_> {
             _ if c.pot == Pot::Trial => (Pots { trial: amount, paid: 0 }, None),
             _ => (Pots { trial: 0, paid: amount }, None),
         };
-        let seq = self.seq();
-        self.statement(CREDIT)?.execute(params![
-            seq,
-            id,
-            kind as i64,
-            c.account.0,
-            key.map(|k: KeyId| k.0),
-            pots.trial,
-            pots.paid,
-            op.at,
-            c.id,
-            c.actor,
-            c.reason,
-            c.expires_at,
-            lots::to_text(&op.taken_lots),
-        ])?;
+        self.entry(
+            c.account,
+            &Content {
+                op_id: &id,
+                kind: kind as i64,
+                key: key.as_ref().map(|k: &KeyId| k.0.as_slice()),
+                trial: pots.trial,
+                paid: pots.paid,
+                at: op.at,
+                expires_at: c.expires_at,
+                reference: Some(&c.id),
+                actor: Some(&c.actor),
+                reason: Some(&c.reason),
+                lots: lots::to_text(&op.taken_lots).as_deref(),
+                ..Content::default()
+            },
+        )?;
         let lot = self.new_lot(c)?;
         for &(credit, part) in &op.taken_lots {
             self.move_lot(c.account, credit, -part, 0);

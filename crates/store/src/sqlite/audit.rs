@@ -1,23 +1,53 @@
 //! Feeds the audit from SQLite, from one snapshot of the database.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::call::Counters;
+use crate::chain::{Content, Link};
+use crate::entries::{Entry, EntryPage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Pots;
 use crate::report::Report;
-use crate::verify::{Auditor, ChargeRow, ENTRY, EntryRow, QUESTIONS, UsedRow, show};
+use crate::verify::{ACCOUNT, AccountRow, Auditor, CHARGE, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, Stored, show};
 
-pub(super) fn audit(conn: &Connection, now: i64) -> Result<Report, StoreError> {
+/// New entries are looked for from this many before the last one seen.
+const OVERLAP: i64 = 1_000;
+
+pub(super) fn audit(conn: &Connection, now: i64, strict: bool) -> Result<(Report, Auditor), StoreError> {
     // Reads only; ending the transaction releases the snapshot.
     let snapshot = conn.unchecked_transaction()?;
     let mut auditor = Auditor::default();
     let from = snapshot.query_row("SELECT value FROM meta WHERE name = 'limits_from'", [], |r| r.get(0)).optional()?;
     auditor.terms.limits_from = from.unwrap_or(0);
-    entries(&snapshot, &mut auditor)?;
-    terms(&snapshot, &mut auditor)?;
-    charges(&snapshot, &mut auditor)?;
+    let mut all = snapshot.prepare(&format!("SELECT {ENTRY} FROM entry ORDER BY seq"))?;
+    let mut rows = all.query([])?;
+    while let Some(r) = rows.next()? {
+        auditor.entry(&stored(r)?);
+    }
+    let mut accounts = snapshot.prepare(&format!("SELECT {ACCOUNT} FROM account"))?;
+    let mut rows = accounts.query([])?;
+    while let Some(r) = rows.next()? {
+        auditor.account(&account(r)?);
+    }
+    let mut keys = snapshot.prepare(&format!("SELECT {KEY} FROM key"))?;
+    let mut rows = keys.query([])?;
+    while let Some(r) = rows.next()? {
+        auditor.key(&key(r)?);
+    }
+    let mut lots = snapshot.prepare("SELECT account_id, credit, free, held FROM trial_lot")?;
+    let mut rows = lots.query([])?;
+    while let Some(r) = rows.next()? {
+        auditor.lot(AccountId(r.get(0)?), &r.get(1)?, r.get(2)?, r.get(3)?);
+    }
+    let mut usage = snapshot.prepare(&format!("SELECT {CHARGE} FROM usage"))?;
+    let mut rows = usage.query([])?;
+    while let Some(r) = rows.next()? {
+        let row = charge(r)?;
+        price_of(&snapshot, &mut auditor, &row)?;
+        auditor.usage(&row);
+    }
     for (invariant, question) in QUESTIONS {
         let mut asked = snapshot.prepare(question)?;
         let mut rows = asked.query([])?;
@@ -26,80 +56,141 @@ pub(super) fn audit(conn: &Connection, now: i64) -> Result<Report, StoreError> {
             auditor.breach(invariant, show(id.as_deref(), &r.get::<_, String>(1)?));
         }
     }
-    let count = |table: &str| -> rusqlite::Result<u64> {
-        snapshot.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get::<_, i64>(0).map(i64::unsigned_abs))
-    };
-    Ok(auditor.finish(count("account")?, count("usage")?, now))
+    auditor.late_holds(now);
+    Ok((auditor.finish(strict), auditor))
 }
 
-fn entries(conn: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> {
-    let mut all = conn.prepare(&format!("SELECT {ENTRY} FROM entry ORDER BY seq"))?;
-    let mut rows = all.query([])?;
-    while let Some(r) = rows.next()? {
-        let row = EntryRow {
-            seq: r.get(0)?,
-            kind: r.get(1)?,
-            account: AccountId(r.get(2)?),
-            call: r.get::<_, Option<[u8; 16]>>(3)?.map(CallId),
-            pots: Pots { trial: r.get(4)?, paid: r.get(5)? },
-            take: Pots { trial: r.get(6)?, paid: r.get(7)? },
-            at: r.get(8)?,
-            expires_at: r.get(9)?,
-            key: r.get::<_, Option<[u8; 16]>>(10)?.map(KeyId),
-            paid_only: r.get::<_, Option<bool>>(11)?.unwrap_or(false),
-            lots: r.get(12)?,
-            credit: None,
-            settling: false,
-        };
-        auditor.entry(&row.identified(r.get_ref(13)?.as_blob().unwrap_or_default()));
-    }
-    Ok(())
-}
-
-/// Trial credit that expires, and what accounts and keys have used in their day and month.
-fn terms(conn: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> {
-    let mut lots = conn.prepare("SELECT account_id, credit, free, held FROM trial_lot")?;
-    let mut rows = lots.query([])?;
-    while let Some(r) = rows.next()? {
-        auditor.lot(AccountId(r.get(0)?), &r.get(1)?, r.get(2)?, r.get(3)?);
-    }
-    for table in ["account", "key"] {
-        let mut used = conn.prepare(&format!("SELECT id, day, day_used, month, month_used FROM {table}"))?;
-        let mut rows = used.query([])?;
+/// What has happened since entry `after`.
+pub(super) fn audit_changed(
+    conn: &Connection,
+    mut auditor: Auditor,
+    after: i64,
+    now: i64,
+) -> Result<(Report, Auditor), StoreError> {
+    let snapshot = conn.unchecked_transaction()?;
+    auditor.begin_online();
+    let mut changed = snapshot.prepare_cached("SELECT DISTINCT account_id FROM entry WHERE seq > ?1")?;
+    let changed: Vec<[u8; 16]> =
+        changed.query_map(params![after.saturating_sub(OVERLAP)], |r| r.get(0))?.collect::<Result<_, _>>()?;
+    let sql = format!("SELECT {ENTRY} FROM entry WHERE account_id = ?1 AND link > ?2 ORDER BY link");
+    let mut entries = snapshot.prepare_cached(&sql)?;
+    for id in changed {
+        let mut rows = entries.query(params![id, auditor.followed(AccountId(id))])?;
         while let Some(r) = rows.next()? {
-            let whose = if table == "key" { Ok(KeyId(r.get(0)?)) } else { Err(AccountId(r.get(0)?)) };
-            auditor.used(&UsedRow { whose, used: super::read::used(r, 1)? });
+            auditor.entry(&stored(r)?);
         }
     }
+    let touched = auditor.touched();
+    for id in &touched.accounts {
+        let sql = format!("SELECT {ACCOUNT} FROM account WHERE id = ?1");
+        let row = snapshot.prepare_cached(&sql)?.query_row(params![id.0], |r| Ok(account(r))).optional()?;
+        row.transpose()?.into_iter().for_each(|row| auditor.account(&row));
+    }
+    for id in &touched.keys {
+        let sql = format!("SELECT {KEY} FROM key WHERE id = ?1");
+        let row = snapshot.prepare_cached(&sql)?.query_row(params![id.0], |r| Ok(key(r))).optional()?;
+        row.transpose()?.into_iter().for_each(|row| auditor.key(&row));
+    }
+    for (call, expected) in &touched.calls {
+        let sql = format!("SELECT {CHARGE} FROM usage WHERE account_id = ?1 AND call_id = ?2");
+        let mut found = snapshot.prepare_cached(&sql)?;
+        let row = found.query_row(params![expected.account.0, call.0], |r| Ok(charge(r))).optional()?.transpose()?;
+        if let Some(row) = &row {
+            price_of(&snapshot, &mut auditor, row)?;
+        }
+        auditor.touched_call(*call, expected, row.as_ref());
+    }
+    auditor.late_holds(now);
+    Ok((auditor.finish_online(&touched), auditor))
+}
+
+/// A page of entries. The filter is looked at in the order of the table, so that all pages together read it once.
+pub(super) fn entries(conn: &Connection, page: EntryPage) -> Result<Vec<Entry>, StoreError> {
+    let sql = format!(
+        "SELECT {ENTRY} FROM entry NOT INDEXED WHERE seq > ?1 AND (?2 IS NULL OR account_id = ?2) AND at >= ?3 AND at < ?4 \
+         ORDER BY seq LIMIT ?5"
+    );
+    let (from, to) = (page.from.unwrap_or(i64::MIN), page.to.unwrap_or(i64::MAX));
+    let mut wanted = conn.prepare_cached(&sql)?;
+    let mut rows = wanted.query(params![page.after, page.account.map(|a| a.0), from, to, page.limit])?;
+    let mut entries = Vec::new();
+    while let Some(r) = rows.next()? {
+        entries.push(Entry::of(&stored(r)?));
+    }
+    Ok(entries)
+}
+
+fn price_of(conn: &Connection, auditor: &mut Auditor, row: &ChargeRow) -> Result<(), StoreError> {
+    let Some(id) = row.price_id.filter(|id| auditor.needs_price(id)) else { return Ok(()) };
+    let mut found = conn.prepare_cached("SELECT json FROM price WHERE id = ?1")?;
+    let json: Option<String> = found.query_row(params![id], |r| r.get(0)).optional()?;
+    auditor.price(id, json.as_deref());
     Ok(())
 }
 
-fn charges(conn: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> {
-    let mut charged = conn.prepare(
-        "SELECT call_id, price_id, charge + write_off, input, cache_read, cache_write_5m, cache_write_1h, image_input, \
-         audio_input, output, reasoning, image_output, audio_output, calls, seconds FROM usage \
-         WHERE charge + write_off > 0",
-    )?;
-    let mut rows = charged.query([])?;
-    while let Some(r) = rows.next()? {
-        let mut counters = [0i64; 12];
-        for (i, n) in counters.iter_mut().enumerate() {
-            *n = r.get(3 + i)?;
-        }
-        let price_id: [u8; 16] = r.get::<_, Option<[u8; 16]>>(1)?.unwrap_or_default();
-        if auditor.needs_price(&price_id) {
-            let json: Option<String> = conn
-                .prepare_cached("SELECT json FROM price WHERE id = ?1")?
-                .query_row(params![price_id], |r| r.get(0))
-                .optional()?;
-            auditor.price(price_id, json.as_deref());
-        }
-        auditor.charge(&ChargeRow {
-            call: CallId(r.get(0)?),
-            counters: Counters::from_columns(counters),
-            cost: r.get(2)?,
-            price_id,
-        });
+fn stored<'a>(r: &'a Row<'_>) -> Result<Stored<'a>, StoreError> {
+    let blob = |i| r.get_ref(i).map(|value| value.as_blob().ok());
+    let text = |i| {
+        Ok::<_, rusqlite::Error>(match r.get_ref(i)? {
+            // Text that is not UTF-8 is not ours: its hash will not fit.
+            ValueRef::Text(bytes) => Some(std::str::from_utf8(bytes).unwrap_or("\u{fffd}")),
+            _ => None,
+        })
+    };
+    Ok(Stored {
+        seq: r.get(0)?,
+        content: Content {
+            op_id: blob(1)?.unwrap_or_default(),
+            kind: r.get(2)?,
+            account: blob(3)?.unwrap_or_default(),
+            key: blob(4)?,
+            trial: r.get(5)?,
+            paid: r.get(6)?,
+            take_trial: r.get(7)?,
+            take_paid: r.get(8)?,
+            at: r.get(9)?,
+            price_id: blob(10)?,
+            model: text(11)?,
+            endpoint: text(12)?,
+            expires_at: r.get(13)?,
+            paid_only: r.get(14)?,
+            replica: None,
+            reference: text(15)?,
+            actor: text(16)?,
+            reason: text(17)?,
+            lots: text(18)?,
+        },
+        link: r.get(19)?,
+        hash: blob(20)?,
+    })
+}
+
+fn account(r: &Row<'_>) -> Result<AccountRow, StoreError> {
+    Ok(AccountRow {
+        id: AccountId(r.get(0)?),
+        available: Pots { trial: r.get(1)?, paid: r.get(2)? },
+        held: Pots { trial: r.get(3)?, paid: r.get(4)? },
+        end: Link { number: r.get(5)?, hash: r.get::<_, Option<[u8; 32]>>(6)?.unwrap_or_default() },
+        used: super::read::used(r, 7)?,
+    })
+}
+
+fn key(r: &Row<'_>) -> Result<KeyRow, StoreError> {
+    Ok(KeyRow { id: KeyId(r.get(0)?), spent: r.get(1)?, held: r.get(2)?, used: super::read::used(r, 3)? })
+}
+
+fn charge(r: &Row<'_>) -> Result<ChargeRow, StoreError> {
+    let mut counters = [0i64; 12];
+    for (i, n) in counters.iter_mut().enumerate() {
+        *n = r.get(6 + i)?;
     }
-    Ok(())
+    Ok(ChargeRow {
+        account: AccountId(r.get(0)?),
+        call: CallId(r.get(1)?),
+        price_id: r.get(2)?,
+        charge: r.get(3)?,
+        write_off: r.get(4)?,
+        refunded: r.get(5)?,
+        counters: Counters::from_columns(counters),
+    })
 }

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rusqlite::params;
 use tokio::time::Instant;
 use tollgate_catalog::Money;
 
@@ -13,6 +12,7 @@ use super::books::{Books, QUEUE_LIMIT, Reserved, reserve};
 use super::ops::{ExtendOp, Op};
 use super::{Engine, lock};
 use crate::call::{Extend, HoldRefused};
+use crate::chain::Content;
 use crate::group::{Group, Held, HeldWait};
 use crate::ledger::{Kind, Pots, extend_op_id};
 use crate::lots;
@@ -80,21 +80,19 @@ impl Books {
 
 impl Apply<'_> {
     pub(super) fn extend(&mut self, e: &ExtendOp) -> rusqlite::Result<()> {
-        let seq = self.seq();
-        self.movement.execute(params![
-            seq,
-            extend_op_id(&e.call.0, e.step),
-            Kind::Extend as i64,
-            e.account.0,
-            e.key.0,
-            e.pots.trial,
-            e.pots.paid,
-            0,
-            0,
-            e.at,
-            None::<&str>,
-            lots::to_text(&e.lots),
-        ])?;
+        self.entry(
+            e.account,
+            &Content {
+                op_id: &extend_op_id(&e.call.0, e.step),
+                kind: Kind::Extend as i64,
+                key: Some(&e.key.0),
+                trial: e.pots.trial,
+                paid: e.pots.paid,
+                at: e.at,
+                lots: lots::to_text(&e.lots).as_deref(),
+                ..Content::default()
+            },
+        )?;
         self.hold_lots(e.account, &e.lots);
         let account = self.accounts.entry(e.account).or_default();
         account.available = account.available.minus(e.pots);

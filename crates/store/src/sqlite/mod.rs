@@ -6,8 +6,11 @@ mod apply_records;
 mod audit;
 mod books;
 mod calls;
+mod entries;
 mod events;
 mod extend;
+#[cfg(feature = "testing")]
+pub(crate) mod fill;
 mod limiting;
 mod open;
 mod ops;
@@ -34,6 +37,7 @@ use crate::journal::Journal;
 use crate::ledger::Pots;
 use crate::price::KnownPrices;
 use crate::report::Gauges;
+use crate::verify::Auditor;
 use crate::world::{Options, World};
 use apply::Outcome;
 use books::{Books, Nap};
@@ -68,6 +72,8 @@ struct Shared {
     late_closes: AtomicU64,
     refusals_dropped: AtomicU64,
     breaches: AtomicU64,
+    /// What the last audit learnt, and the last entry it saw.
+    audited: Mutex<Option<(Auditor, i64)>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -92,6 +98,7 @@ impl Shared {
             late_closes: AtomicU64::new(0),
             refusals_dropped: AtomicU64::new(0),
             breaches: AtomicU64::new(0),
+            audited: Mutex::default(),
         }
     }
 

@@ -20,13 +20,14 @@ use crate::lots;
 use crate::report::Recovered;
 use crate::world::{Options, Place, World};
 
-const FILE: &str = "tollgate.db";
+pub(super) const FILE: &str = "tollgate.db";
 /// Migrations in order; the schema version is how many have run. Never change one that was released.
 const MIGRATIONS: &[&str] = &[
     include_str!("schema.sql"),
     include_str!("migrations/accounts.sql"),
     include_str!("migrations/receipts.sql"),
     include_str!("migrations/social.sql"),
+    include_str!("migrations/chain.sql"),
 ];
 
 impl Engine {
@@ -58,6 +59,7 @@ impl Engine {
             pace: options.commit_pace,
             next_seq,
             open,
+            ends: IdMap::default(),
             refused: IdMap::default(),
             watermark_at: Instant::now(),
             wal: dir.join(format!("{FILE}-wal")),

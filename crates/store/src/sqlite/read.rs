@@ -1,5 +1,6 @@
 //! Reading: a few connections of their own, on blocking threads, so that reports never hold up the ledger.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -108,6 +109,21 @@ impl Readers {
             let mut s = c.prepare_cached(&sql)?;
             let rows = s.query_map(params![since], read_key_and_account)?;
             Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Which of these calls have no usage row.
+    pub async fn without_usage(&self, calls: Vec<(AccountId, CallId)>) -> Result<HashSet<CallId>, StoreError> {
+        self.read(move |c| {
+            let mut row = c.prepare("SELECT 1 FROM usage WHERE account_id = ?1 AND call_id = ?2")?;
+            let mut without = HashSet::new();
+            for (account, call) in calls {
+                if !row.exists(params![account.0, call.0])? {
+                    without.insert(call);
+                }
+            }
+            Ok(without)
         })
         .await
     }

@@ -11,6 +11,7 @@ use super::ops::{CreditOp, Op, Reply};
 use super::{Engine, lock};
 use crate::account::{Account, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret};
 use crate::call::{Page, UsageRow};
+use crate::entries::{Entry, EntryPage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::{self, Pots};
@@ -244,11 +245,29 @@ impl Engine {
         Ok(())
     }
 
-    pub async fn verify(&self) -> Result<Report, StoreError> {
+    pub async fn entries(&self, page: EntryPage) -> Result<Vec<Entry>, StoreError> {
+        self.flush().await?;
+        self.readers.read(move |c| super::audit::entries(c, page)).await
+    }
+
+    pub async fn verify(&self, strict: bool) -> Result<Report, StoreError> {
         self.flush().await?;
         let now = self.now();
-        let report = self.readers.read(move |c| super::audit::audit(c, now)).await?;
+        let (report, auditor) = self.readers.read(move |c| super::audit::audit(c, now, strict)).await?;
         self.shared.breaches.store(report.breaches.len() as u64, Ordering::Relaxed);
+        *lock(&self.shared.audited) = Some((auditor, report.last_seq));
         Ok(report)
+    }
+
+    pub async fn verify_changed(&self) -> Result<Option<Report>, StoreError> {
+        self.flush().await?;
+        let now = self.now();
+        let Some((auditor, after)) = lock(&self.shared.audited).take() else { return Ok(None) };
+        let changed = move |c: &rusqlite::Connection| super::audit::audit_changed(c, auditor, after, now);
+        let (report, auditor) = self.readers.read(changed).await?;
+        // What was found broken stays so until a full audit says otherwise.
+        self.shared.breaches.fetch_max(report.breaches.len() as u64, Ordering::Relaxed);
+        *lock(&self.shared.audited) = Some((auditor, report.last_seq.max(after)));
+        Ok(Some(report))
     }
 }

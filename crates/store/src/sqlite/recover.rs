@@ -22,6 +22,7 @@ impl Engine {
     pub(super) async fn recover(&self, journal: Vec<Vec<u8>>) -> Result<Recovered, StoreError> {
         let mut recovered = Recovered::default();
         let mut marks: HashMap<CallId, (Box<Mark>, Option<[u8; 16]>)> = HashMap::new();
+        let mut lost: HashMap<CallId, Close> = HashMap::new();
         for payload in journal {
             match record::read(&payload) {
                 Some(Record::Mark { mark, price_id }) => {
@@ -29,7 +30,14 @@ impl Engine {
                 }
                 Some(Record::Close { close, price_id }) => {
                     marks.remove(&close.call);
-                    self.replay(*close, price_id, &mut recovered).await?;
+                    if lock(&self.shared.books).open.contains_key(&close.call) {
+                        count(
+                            &mut recovered,
+                            self.close_in_books(*close, price_id).map(|(closed, ..)| closed.captured),
+                        );
+                    } else {
+                        lost.insert(close.call, *close);
+                    }
                 }
                 None => recovered.dropped += 1,
             }
@@ -45,9 +53,9 @@ impl Engine {
             };
             count(&mut recovered, self.close_in_books(close, price_id).map(|(closed, ..)| closed.captured));
         }
-        for (mark, _) in marks.into_values() {
-            self.note_lost(Close::at_mark(*mark, "crashed"), &mut recovered).await?;
-        }
+        lost.extend(marks.into_values().map(|(mark, _)| (mark.call, Close::at_mark(*mark, "crashed"))));
+        self.written().await?;
+        recovered.dropped += self.note_lost(lost).await?;
         self.written().await?;
         self.shared.journal.reset()?;
         Ok(recovered)
@@ -67,30 +75,20 @@ impl Engine {
         }
     }
 
-    async fn replay(
-        &self,
-        close: Close,
-        price_id: Option<[u8; 16]>,
-        recovered: &mut Recovered,
-    ) -> Result<(), StoreError> {
-        if !lock(&self.shared.books).open.contains_key(&close.call) {
-            return self.note_lost(close, recovered).await;
+    /// The ends of calls that are not open: closed before, or their hold never became durable. In the second case nothing of
+    /// the answer reached the client, so it costs nothing; but it may have reached a provider, so it has its row.
+    async fn note_lost(&self, lost: HashMap<CallId, Close>) -> Result<u64, StoreError> {
+        let calls = lost.values().map(|close| (close.account, close.call)).collect();
+        let without = self.readers.without_usage(calls).await?;
+        let mut books = lock(&self.shared.books);
+        let noted = without.len() as u64;
+        for Close { call, account, ending, reason, row, .. } in lost.into_values() {
+            if without.contains(&call) {
+                books.push(Op::Refusal(Box::new(RefusalOp { call, account, ending, reason, row })));
+            }
         }
-        count(recovered, self.close_in_books(close, price_id).map(|(closed, ..)| closed.captured));
-        Ok(())
-    }
-
-    /// The end of a call that is not open: closed before, or its hold never became durable. In the second case none of
-    /// its answer reached the client, so it costs nothing; but it may have reached a provider, so it has its row.
-    async fn note_lost(&self, close: Close, recovered: &mut Recovered) -> Result<(), StoreError> {
-        let Close { call, account, ending, reason, row, .. } = close;
-        if self.readers.usage_of(account, call).await?.is_none() {
-            recovered.dropped += 1;
-            let mut books = lock(&self.shared.books);
-            books.push(Op::Refusal(Box::new(RefusalOp { call, account, ending, reason, row })));
-            self.shared.nudge(books);
-        }
-        Ok(())
+        self.shared.nudge(books);
+        Ok(noted)
     }
 
     /// Ends an open call that nobody will end: at its last mark if it has one, else without a charge.

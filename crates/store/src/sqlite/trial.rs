@@ -8,13 +8,11 @@ use super::books::Books;
 use super::ops::{LapseOp, Op};
 use super::{Engine, lock};
 use crate::account::Expiring;
+use crate::chain::Content;
 use crate::error::StoreError;
 use crate::ids::AccountId;
 use crate::ledger::{Kind, Pots, lapse_op_id};
 use crate::lots::CreditKey;
-
-const LAPSE: &str = "INSERT INTO entry (seq, op_id, kind, account_id, trial, paid, at, reference, actor, reason) \
-     VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, 'tollgate', 'expired')";
 
 impl Books {
     /// Takes away what has expired of the account's trial credit and is not held. Says how many credits that were.
@@ -61,16 +59,19 @@ impl Engine {
 impl Apply<'_> {
     pub(super) fn lapse(&mut self, op: &LapseOp) -> rusqlite::Result<()> {
         for lapse in &op.lapses {
-            let seq = self.seq();
-            self.statement(LAPSE)?.execute(params![
-                seq,
-                lapse_op_id(&lapse.credit, lapse.number),
-                Kind::Lapse as i64,
-                op.account.0,
-                lapse.amount,
-                op.at,
-                lapse.reference.as_ref(),
-            ])?;
+            self.entry(
+                op.account,
+                &Content {
+                    op_id: &lapse_op_id(&lapse.credit, lapse.number),
+                    kind: Kind::Lapse as i64,
+                    trial: lapse.amount,
+                    at: op.at,
+                    reference: Some(&lapse.reference),
+                    actor: Some("tollgate"),
+                    reason: Some("expired"),
+                    ..Content::default()
+                },
+            )?;
             self.statement("UPDATE trial_lot SET lapses = ?3 WHERE account_id = ?1 AND credit = ?2")?
                 .execute(params![op.account.0, lapse.credit, lapse.number])?;
             self.move_lot(op.account, lapse.credit, -lapse.amount, 0);

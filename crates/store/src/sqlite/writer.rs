@@ -14,9 +14,10 @@ use super::books::Nap;
 use super::ops::{Op, Reply};
 use super::refused::{self, Refused};
 use super::{Shared, lock};
+use crate::chain::Link;
 use crate::error::StoreError;
 use crate::group::Group;
-use crate::ids::{CallId, IdMap};
+use crate::ids::{AccountId, CallId, IdMap};
 
 /// How long a close nobody waits for may stay queued, to share a commit with the next hold.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -35,6 +36,8 @@ pub(super) struct Writer {
     pub next_seq: i64,
     /// Entry of each open hold.
     pub open: IdMap<CallId, i64>,
+    /// The ends of the hash chains written so far.
+    pub ends: IdMap<AccountId, Link>,
     /// Calls that are in the books and not in the database, because it refused their hold or a part of it.
     pub refused: IdMap<CallId, Refused>,
     pub watermark_at: Instant,
@@ -61,6 +64,7 @@ struct Committed {
     refused: IdMap<CallId, Refused>,
     new_prices: Vec<[u8; 16]>,
     holds: Vec<(CallId, Option<i64>)>,
+    ends: IdMap<AccountId, Link>,
     next_seq: i64,
 }
 
@@ -164,7 +168,7 @@ impl Writer {
     fn commit(&mut self, batch: &Batch, isolate: bool) -> rusqlite::Result<Committed> {
         let watermark = (self.watermark_at.elapsed() >= WATERMARK).then(|| self.watermark());
         let tx = self.conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let mut apply = Apply::new(&tx, &self.shared.known_prices, self.next_seq)?;
+        let mut apply = Apply::new(&tx, &self.shared.known_prices, &self.ends, self.next_seq)?;
         let mut outcomes = Vec::with_capacity(batch.ops.len());
         let mut failed = Vec::new();
         let mut refused = self.refused.clone();
@@ -202,8 +206,8 @@ impl Writer {
             let sql = "INSERT OR REPLACE INTO meta (name, value) VALUES ('oldest_open_seq', ?1)";
             tx.prepare_cached(sql)?.execute(params![seq])?;
         }
-        let Apply { new_prices, holds, .. } = &mut apply;
-        let (new_prices, holds) = (std::mem::take(new_prices), std::mem::take(holds));
+        let Apply { new_prices, holds, ends, .. } = &mut apply;
+        let (new_prices, holds, ends) = (std::mem::take(new_prices), std::mem::take(holds), std::mem::take(ends));
         let next_seq = apply.next_seq();
         drop(apply);
         #[cfg(feature = "testing")]
@@ -212,7 +216,7 @@ impl Writer {
         if watermark.is_some() {
             self.watermark_at = Instant::now();
         }
-        Ok(Committed { outcomes, failed, refused, new_prices, holds, next_seq })
+        Ok(Committed { outcomes, failed, refused, new_prices, holds, ends, next_seq })
     }
 
     /// Every entry before this one belongs to a closed hold. Entries of the running group come after it.
@@ -223,6 +227,7 @@ impl Writer {
     fn finish(&mut self, batch: Batch, committed: Committed) {
         let shared = &self.shared;
         self.next_seq = committed.next_seq;
+        self.ends.extend(committed.ends);
         for (call, seq) in committed.holds {
             match seq {
                 Some(seq) => self.open.insert(call, seq),

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Runs until it is dropped. Durability is off: it lives for one test.
+/// Runs until it is dropped. Durability is off unless asked for: it lives for one test.
 pub struct PostgresServer {
     programs: PathBuf,
     dir: PathBuf,
@@ -16,15 +16,20 @@ pub struct PostgresServer {
 impl PostgresServer {
     /// `Err` says what is missing.
     pub fn start(dir: &Path) -> Result<Self, String> {
-        Self::start_with(dir, None)
+        Self::start_with(dir, None, false)
+    }
+
+    /// With real syncs, for measuring.
+    pub fn start_durable(dir: &Path) -> Result<Self, String> {
+        Self::start_with(dir, None, true)
     }
 
     /// A server that takes encrypted connections only, with this certificate and key (PEM).
     pub fn start_with_tls(dir: &Path, certificate: &str, key: &str) -> Result<Self, String> {
-        Self::start_with(dir, Some((certificate, key)))
+        Self::start_with(dir, Some((certificate, key)), false)
     }
 
-    fn start_with(dir: &Path, tls: Option<(&str, &str)>) -> Result<Self, String> {
+    fn start_with(dir: &Path, tls: Option<(&str, &str)>, durable: bool) -> Result<Self, String> {
         let programs = find_programs().ok_or("no PostgreSQL programs on this machine")?;
         // The server refuses to run as root.
         let root = std::fs::metadata("/proc/self").map_err(|e| e.to_string())?.uid() == 0;
@@ -38,7 +43,10 @@ impl PostgresServer {
         let server = Self { programs, dir: dir.join("data"), user, url };
         let data = server.dir.display().to_string();
         server.run("initdb", &["-D", &data, "-U", "tollgate", "--auth=trust", "-E", "UTF8", "--no-sync"])?;
-        let mut settings = format!("-p {port} -k {} -c listen_addresses=127.0.0.1 -c fsync=off", dir.display());
+        let mut settings = format!("-p {port} -k {} -c listen_addresses=127.0.0.1", dir.display());
+        if !durable {
+            settings.push_str(" -c fsync=off");
+        }
         if let Some((certificate, key)) = tls {
             server.keep("server.crt", certificate)?;
             server.keep("server.key", key)?;

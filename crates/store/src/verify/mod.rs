@@ -1,78 +1,32 @@
-//! The audit: recomputes every balance and every charge. Each engine streams its rows, entries in order, through the
-//! [`Auditor`] and runs the questions of `questions`; memory is bounded by accounts and open holds, not by history.
+//! The audit: recomputes every balance, every charge and every hash. Each engine streams its rows, entries in order, through the
+//! [`Auditor`], from one snapshot; memory is bounded by accounts, keys and open holds, not by history. What it knows at the end
+//! of a full audit it keeps, so that the next one need only look at what is new (`online`).
 
+mod books;
+mod invariants;
+mod life;
+mod online;
 mod questions;
+mod rows;
+mod sums;
 mod terms;
 
-use std::collections::HashMap;
-
-use tollgate_catalog::{Money, Price};
-
-use crate::call::Counters;
-use crate::ids::{AccountId, CallId, KeyId};
+use crate::chain::Link;
+use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::{Kind, Pots};
-use crate::limits::Used;
-use crate::lots::CreditKey;
 use crate::report::{Breach, Report};
 
+use books::Platform;
+pub use invariants::INVARIANTS;
+use life::OpenHold;
+pub(crate) use online::Touched;
 pub(crate) use questions::QUESTIONS;
-use terms::{CallTerms, Terms};
+pub(crate) use rows::{ACCOUNT, AccountRow, CHARGE, ChargeRow, ENTRY, KEY, KeyRow, Stored};
+use sums::Sums;
+use terms::Terms;
 
 /// So many rows are shown per invariant; more would only say the same.
 const SHOWN: usize = 20;
-/// How long past its time an open hold may be seen: two sweeps.
-const SWEEPS_MS: i64 = 120_000;
-
-/// A ledger entry as the audit needs it.
-pub(crate) struct EntryRow {
-    pub seq: i64,
-    pub kind: i64,
-    pub account: AccountId,
-    pub call: Option<CallId>,
-    pub pots: Pots,
-    pub take: Pots,
-    pub at: i64,
-    pub expires_at: Option<i64>,
-    pub key: Option<KeyId>,
-    pub paid_only: bool,
-    /// From which trial credit it comes.
-    pub lots: Option<String>,
-    /// The credit it is, or the one that expired.
-    pub credit: Option<CreditKey>,
-    /// An extension that a settlement took.
-    pub settling: bool,
-}
-
-/// What a row says is used in its day and month.
-pub(crate) struct UsedRow {
-    pub whose: Result<KeyId, AccountId>,
-    pub used: Used,
-}
-
-/// The columns of an entry that both engines read, and how a row becomes what the audit wants.
-pub(crate) const ENTRY: &str = "seq, kind, account_id, call_id, trial, paid, take_trial, take_paid, at, expires_at, key_id, \
-     paid_only, lots, op_id";
-
-impl EntryRow {
-    /// Fills in what the identity of the entry says.
-    pub fn identified(mut self, op_id: &[u8]) -> Self {
-        let kind = Kind::from_code(self.kind);
-        self.settling = kind == Some(Kind::Extend) && op_id.len() == 17;
-        if matches!(kind, Some(Kind::TopUp | Kind::Adjust | Kind::Lapse)) {
-            self.credit = op_id.first_chunk().copied();
-        }
-        self
-    }
-}
-
-/// A charged usage row as the audit needs it.
-pub(crate) struct ChargeRow {
-    pub call: CallId,
-    pub counters: Counters,
-    /// Charged and written off together: what the call should have cost.
-    pub cost: i64,
-    pub price_id: [u8; 16],
-}
 
 /// Key and detail of one row that answers a question it should not.
 pub(crate) fn show(id: Option<&[u8]>, detail: &str) -> String {
@@ -84,29 +38,38 @@ pub(crate) fn show(id: Option<&[u8]>, detail: &str) -> String {
     format!("{text} {detail}")
 }
 
+/// An account as its entries make it.
 #[derive(Default)]
 struct Running {
     available: Pots,
     held: Pots,
     at: i64,
+    end: Link,
+    sums: Sums,
+    /// Its row was seen.
+    seen: bool,
 }
 
-struct OpenHold {
-    account: AccountId,
-    held: Pots,
-    expires_at: i64,
-    paid_only: bool,
-    terms: CallTerms,
+/// What a key's entries say.
+#[derive(Default)]
+struct KeySums {
+    spent: i64,
+    held: i64,
 }
 
 #[derive(Default)]
 pub(crate) struct Auditor {
     report: Report,
-    accounts: HashMap<AccountId, Running>,
-    open: HashMap<CallId, OpenHold>,
-    prices: HashMap<[u8; 16], Option<Price>>,
+    accounts: IdMap<AccountId, Running>,
+    keys: IdMap<KeyId, KeySums>,
+    open: IdMap<CallId, OpenHold>,
+    platform: Platform,
+    prices: books::Prices,
     pub terms: Terms,
     lots_seen: usize,
+    touched: Option<Touched>,
+    /// Entries from before there was a chain.
+    unchained: u64,
 }
 
 impl Auditor {
@@ -120,167 +83,101 @@ impl Auditor {
     }
 
     /// Entries of one account must come in the order of `seq`.
-    pub fn entry(&mut self, e: &EntryRow) {
+    pub fn entry(&mut self, stored: &Stored<'_>) {
         self.report.entries += 1;
-        let Some(kind) = Kind::from_code(e.kind) else {
-            return self.breach("I2", format!("entry {}: unknown kind {}", e.seq, e.kind));
+        self.report.last_seq = self.report.last_seq.max(stored.seq);
+        let Some(e) = stored.read() else {
+            return self.breach("I2", format!("entry {}: unknown kind {}", stored.seq, stored.content.kind));
         };
-        self.hold_life(kind, e);
-        let running = self.accounts.entry(e.account).or_default();
-        let back = e.pots.minus(e.take);
-        match kind {
-            Kind::Hold | Kind::Extend => {
-                running.available = running.available.minus(e.pots);
-                running.held = running.held.plus(e.pots);
-            }
-            Kind::Settle | Kind::Void | Kind::Expire => {
-                running.held = running.held.minus(e.pots);
-                running.available = running.available.plus(back);
-            }
-            Kind::TopUp | Kind::Adjust | Kind::Refund => running.available = running.available.plus(e.pots),
-            Kind::Lapse => running.available = running.available.minus(e.pots),
-            Kind::WriteOff | Kind::Reopen => {}
+        self.linked(stored, e.account);
+        self.hold_life(&e);
+        self.platform.entry(&e);
+        if let Some(key) = e.key {
+            self.keys.entry(key).or_default().entry(&e);
         }
+        let running = self.accounts.entry(e.account).or_default();
+        running.sums.entry(&e);
+        running.moves(&e);
         let (a, h, late) = (running.available, running.held, e.at < running.at);
         running.at = running.at.max(e.at);
         if a.trial < 0 || a.paid < 0 || h.trial < 0 || h.paid < 0 {
             self.breach("I3", format!("{} at entry {}: available {a:?}, held {h:?}", e.account, e.seq));
         }
-        let sound = match kind {
-            Kind::TopUp | Kind::Adjust => self.terms.credit(e),
-            Kind::Lapse => self.terms.lapse(e),
+        let sound = match e.kind {
+            Kind::TopUp | Kind::Adjust => self.terms.credit(&e),
+            Kind::Lapse => self.terms.lapse(&e),
             _ => true,
         };
         if !sound {
-            self.breach(
-                "I3",
-                format!("{} at entry {}: takes trial credit that is not there, or too early", e.account, e.seq),
-            );
+            let why = "takes trial credit that is not there, or too early";
+            self.breach("I3", format!("{} at entry {}: {why}", e.account, e.seq));
         }
         if late {
             self.breach("I20", format!("{} at entry {}: time goes back", e.account, e.seq));
         }
+        if let Some(touched) = &mut self.touched {
+            touched.entry(&e);
+        }
     }
 
-    fn hold_life(&mut self, kind: Kind, e: &EntryRow) {
-        let Some(call) = e.call else { return };
-        match kind {
-            Kind::Hold => {
-                let mut terms = CallTerms::default();
-                let sound = self.terms.hold(&mut terms, e);
-                let expires_at = e.expires_at.unwrap_or(i64::MAX);
-                let hold = OpenHold { account: e.account, held: e.pots, expires_at, paid_only: e.paid_only, terms };
-                if self.open.insert(call, hold).is_some() {
-                    self.breach("I4", format!("{call}: held twice"));
-                }
-                self.taken(call, e, sound, e.paid_only);
+    /// The entry follows the one before it of its account.
+    fn linked(&mut self, stored: &Stored<'_>, account: AccountId) {
+        let running = self.accounts.entry(account).or_default();
+        let Some(link) = stored.link else {
+            self.unchained += 1;
+            if running.end.number > 0 {
+                self.breach("I19", format!("entry {} of {account} is not in the chain", stored.seq));
             }
-            Kind::Reopen => {
-                let terms = CallTerms::default();
-                let hold = OpenHold { account: e.account, held: e.pots, expires_at: i64::MAX, paid_only: false, terms };
-                if self.open.insert(call, hold).is_some() {
-                    self.breach("I4", format!("{call}: opened again while it was open"));
-                }
-            }
-            Kind::Extend => match self.open.get_mut(&call) {
-                Some(open) => {
-                    open.held = open.held.plus(e.pots);
-                    let (sound, paid_only) = (self.terms.hold(&mut open.terms, e), open.paid_only);
-                    self.taken(call, e, sound, paid_only);
-                }
-                None => self.breach("I4", format!("{call}: extended without a hold")),
-            },
-            Kind::Settle | Kind::Void | Kind::Expire => match self.open.remove(&call) {
-                None => self.breach("I5", format!("{call}: closed without an open hold")),
-                Some(open) => {
-                    self.terms.close(&open.terms, e);
-                    if open.held != e.pots || open.account != e.account {
-                        self.breach("I6", format!("{call}: held {:?}, released {:?}", open.held, e.pots));
-                    }
-                    if e.take.trial > e.pots.trial || e.take.paid > e.pots.paid {
-                        self.breach("I6", format!("{call}: held {:?}, captured {:?}", e.pots, e.take));
-                    }
-                }
-            },
-            Kind::WriteOff | Kind::TopUp | Kind::Adjust | Kind::Refund | Kind::Lapse => {}
-        }
-    }
-
-    fn taken(&mut self, call: CallId, e: &EntryRow, sound: bool, paid_only: bool) {
-        if !sound {
-            self.breach("I3", format!("{call} at entry {}: holds trial credit that is not there", e.seq));
-        }
-        if paid_only && e.pots.trial > 0 {
-            self.breach("I16", format!("{call} at entry {}: trial money where only paid money may be", e.seq));
-        }
-    }
-
-    /// A row of trial credit that expires, after all entries.
-    pub fn lot(&mut self, account: AccountId, credit: &CreditKey, free: i64, held: i64) {
-        self.lots_seen += 1;
-        let expected = self.terms.lot(account, credit);
-        if expected != Some((free, held)) {
-            self.breach(
-                "I1",
-                format!("{account}: trial credit is free {free}, held {held}; by the ledger {expected:?}"),
-            );
-        }
-    }
-
-    /// What an account or key says it has used, after all entries.
-    pub fn used(&mut self, row: &UsedRow) {
-        let (name, expected) = match row.whose {
-            Ok(key) => (key.to_string(), self.terms.key_used(key)),
-            Err(account) => (account.to_string(), self.terms.account_used(account)),
+            return;
         };
-        if expected != row.used {
-            self.breach("I1", format!("{name}: counts {:?}; by the ledger {expected:?}", row.used));
+        let expected = stored.content.after(&running.end);
+        // The chain is followed as it is stored, so that one break is one row and not all that come after it.
+        let hash = stored.hash.and_then(|hash| hash.try_into().ok()).unwrap_or_default();
+        let was = std::mem::replace(&mut running.end, Link { number: link, hash });
+        if link != expected.number {
+            let why = format!("link {link} follows link {}", was.number);
+            self.breach("I19", format!("entry {} of {account}: {why}", stored.seq));
+        } else if hash != expected.hash {
+            self.breach("I19", format!("entry {} of {account}: its hash is not that of its content", stored.seq));
         }
     }
 
-    /// The price of a charge, by id; `json` is asked for once per price.
-    pub fn needs_price(&self, id: &[u8; 16]) -> bool {
-        !self.prices.contains_key(id)
-    }
-
-    pub fn price(&mut self, id: [u8; 16], json: Option<&str>) {
-        let price = json.and_then(|j| serde_json::from_str::<Price>(j).ok()).filter(|p| p.id() == id);
-        self.prices.insert(id, price);
-    }
-
-    pub fn charge(&mut self, row: &ChargeRow) {
-        let expected = match self.prices.get(&row.price_id) {
-            Some(Some(price)) => row.counters.charge(price).ok(),
-            _ => None,
-        };
-        if expected != Some(Money::from_nano(row.cost)) {
-            let expected = expected.map_or("nothing (no such price)".to_owned(), |m| m.to_string());
-            self.breach("I18", format!("{}: cost {}, recomputed {expected}", row.call, Money::from_nano(row.cost)));
+    /// The result so far; what was learnt stays, for the next time.
+    pub fn finish(&mut self, strict: bool) -> Report {
+        let unseen: Vec<AccountId> = self.accounts.iter().filter(|(_, r)| !r.seen).map(|(id, _)| *id).collect();
+        for id in unseen {
+            self.breach("I1", format!("{id}: entries without an account"));
         }
-    }
-
-    pub fn finish(mut self, accounts: u64, usage_rows: u64, now: i64) -> Report {
-        let late: Vec<String> = self
-            .open
-            .iter()
-            .filter(|(_, o)| o.expires_at.saturating_add(SWEEPS_MS) < now)
-            .map(|(call, o)| format!("{call} of {}: open since before {}", o.account, o.expires_at))
-            .collect();
-        for row in late {
-            self.breach("I7", row);
+        let left =
+            self.accounts.iter_mut().filter_map(|(id, r)| std::mem::take(&mut r.sums).left().map(|why| (*id, why)));
+        for (id, why) in left.collect::<Vec<_>>() {
+            self.breach("I11", format!("{id}: {why}"));
         }
         let outside = self.accounts.iter().filter(|(id, r)| !self.terms.lots_within(**id, r.available, r.held));
-        let outside: Vec<String> =
-            outside.map(|(id, _)| format!("{id}: more expires than there is trial credit")).collect();
-        for row in outside {
-            self.breach("I3", row);
+        for id in outside.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.breach("I3", format!("{id}: more expires than there is trial credit"));
         }
-        if self.lots_seen != self.terms.lots_given() {
-            let given = self.terms.lots_given();
-            self.breach("I1", format!("{given} credits that expire were given, {} are known", self.lots_seen));
+        let given = self.terms.lots_given();
+        if std::mem::take(&mut self.lots_seen) != given {
+            self.breach("I1", format!("{given} credits that expire were given, not as many are known"));
         }
-        self.report.accounts = accounts;
-        self.report.usage_rows = usage_rows;
-        self.report
+        if let Some(difference) = self.platform.difference() {
+            self.breach("I2", format!("debits and credits differ by {difference}"));
+        }
+        if strict {
+            self.strictly();
+        }
+        self.report.accounts = self.accounts.len() as u64;
+        std::mem::take(&mut self.report)
+    }
+
+    /// What is allowed in life but not in a test of it.
+    fn strictly(&mut self) {
+        for row in self.platform.days_of_loss() {
+            self.breach("I17", row);
+        }
+        if self.unchained > 0 {
+            self.breach("I19", format!("{} entries from before there was a chain", self.unchained));
+        }
     }
 }

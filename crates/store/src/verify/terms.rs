@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::EntryRow;
+use super::rows::EntryRow;
 use crate::ids::{AccountId, KeyId};
 use crate::ledger::Pots;
 use crate::limits::Used;
@@ -29,8 +29,8 @@ pub(crate) struct CallTerms {
 
 impl Terms {
     /// A hold or an extension. `false`: it takes trial credit that is not there.
-    pub fn hold(&mut self, call: &mut CallTerms, e: &EntryRow) -> bool {
-        let parts = lots::from_text(e.lots.as_deref());
+    pub fn hold(&mut self, call: &mut CallTerms, e: &EntryRow<'_>) -> bool {
+        let parts = lots::from_text(e.lots);
         let within = parts.iter().map(|part| part.1).sum::<i64>() <= e.pots.trial;
         let taken = self.shift(e.account, parts.iter().map(|&(credit, part)| (credit, -part, part)));
         call.parts.extend(parts);
@@ -42,7 +42,7 @@ impl Terms {
         within && taken
     }
 
-    fn count(&mut self, call: &mut CallTerms, e: &EntryRow) {
+    fn count(&mut self, call: &mut CallTerms, e: &EntryRow<'_>) {
         if e.seq < self.limits_from {
             return;
         }
@@ -54,7 +54,7 @@ impl Terms {
     }
 
     /// The end of a hold.
-    pub fn close(&mut self, call: &CallTerms, e: &EntryRow) {
+    pub fn close(&mut self, call: &CallTerms, e: &EntryRow<'_>) {
         if let Some(lots) = self.lots.get_mut(&e.account) {
             lots.close(&call.parts, e.take.trial);
         }
@@ -67,17 +67,17 @@ impl Terms {
     }
 
     /// A credit, or a correction that takes something away.
-    pub fn credit(&mut self, e: &EntryRow) -> bool {
+    pub fn credit(&mut self, e: &EntryRow<'_>) -> bool {
         if let (Some(expires_at), Some(credit)) = (e.expires_at, e.credit) {
             let lot = Lot { credit, reference: "".into(), expires_at, free: e.pots.trial, held: 0, lapses: 0 };
             self.lots.entry(e.account).or_default().add(lot);
         }
-        let parts = lots::from_text(e.lots.as_deref());
+        let parts = lots::from_text(e.lots);
         self.shift(e.account, parts.into_iter().map(|(credit, part)| (credit, -part, 0)))
     }
 
     /// Trial credit that expired, not before its time.
-    pub fn lapse(&mut self, e: &EntryRow) -> bool {
+    pub fn lapse(&mut self, e: &EntryRow<'_>) -> bool {
         let Some(credit) = e.credit else { return false };
         let due = self
             .lots

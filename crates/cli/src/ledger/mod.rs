@@ -1,0 +1,219 @@
+//! The ledger as a whole: the audit, the export, and a provider's bill against our calls.
+
+mod file;
+mod reconcile;
+
+use crate::args;
+use crate::books::ask;
+use crate::show::Output;
+use anyhow::{Context as _, bail};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use tollgate_catalog::Money;
+use tollgate_catalog::form::parse_duration;
+use tollgate_store::admin::{Audit, Command};
+use tollgate_store::{AccountId, CallId, EntryPage, INVARIANTS, Page, UsageRow};
+
+use reconcile::{Bill, Terms};
+
+/// Entries and calls are read in pages of this size.
+const PAGE: u32 = 5_000;
+/// Calls of a bill may have begun this long before its first line and after its last.
+const MARGIN_MS: i64 = 3_600_000;
+const COLUMNS: [&str; 22] = [
+    "seq",
+    "at",
+    "account",
+    "kind",
+    "call",
+    "key",
+    "trial",
+    "paid",
+    "taken_trial",
+    "taken_paid",
+    "model",
+    "endpoint",
+    "price",
+    "expires_at",
+    "paid_only",
+    "reference",
+    "actor",
+    "reason",
+    "lots",
+    "replica",
+    "link",
+    "hash",
+];
+
+pub async fn ledger(config: &Path, command: args::Ledger, out: &Output) -> anyhow::Result<ExitCode> {
+    match command {
+        args::Ledger::Verify { strict, online } => {
+            let how = match (strict, online) {
+                (true, _) => Audit::Strict,
+                (_, true) => Audit::Changed,
+                _ => Audit::Full,
+            };
+            verify(config, how, out).await
+        }
+        args::Ledger::Export(export) => write(config, export).await,
+        args::Ledger::Reconcile(bill) => compare(config, bill, out).await,
+    }
+}
+
+async fn verify(config: &Path, how: Audit, out: &Output) -> anyhow::Result<ExitCode> {
+    let report = ask(config, Command::LedgerVerify { how }).await?;
+    let breaches = report["breaches"].as_array().cloned().unwrap_or_default();
+    out.say(&report, || {
+        let mut text = String::new();
+        for (number, says, checked) in INVARIANTS {
+            let broken = breaches.iter().any(|breach| breach["invariant"] == number);
+            let checked = checked && (number != "I17" || how == Audit::Strict);
+            let verdict = if broken {
+                "BROKEN"
+            } else if checked {
+                "holds"
+            } else {
+                "-"
+            };
+            text.push_str(&format!("{number:<4} {verdict:<7} {says}\n"));
+        }
+        for breach in &breaches {
+            text.push_str(&format!("\n{}\n", breach["invariant"].as_str().unwrap_or("?")));
+            for row in breach["rows"].as_array().into_iter().flatten() {
+                text.push_str(&format!("  {}\n", row.as_str().unwrap_or_default()));
+            }
+        }
+        let verdict = if breaches.is_empty() { "every number adds up" } else { "BROKEN" };
+        let (accounts, entries, rows) = (&report["accounts"], &report["entries"], &report["usage_rows"]);
+        text + &format!("{accounts} accounts, {entries} entries, {rows} usage rows: {verdict}")
+    });
+    Ok(if breaches.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn write(config: &Path, export: args::Export) -> anyhow::Result<ExitCode> {
+    let account = export.account.map(|text| text.parse::<AccountId>().context("--account")).transpose()?;
+    let (from, to) = (moment("--from", export.from.as_deref())?, moment("--to", export.to.as_deref())?);
+    let target: Box<dyn std::io::Write> = match &export.output {
+        Some(path) => Box::new(std::fs::File::create(path).with_context(|| path.display().to_string())?),
+        None => Box::new(std::io::stdout().lock()),
+    };
+    let mut target = std::io::BufWriter::new(target);
+    if export.format == args::Format::Csv {
+        writeln!(target, "{}", COLUMNS.join(","))?;
+    }
+    let mut after = 0;
+    loop {
+        let page = EntryPage { account, from, to, after, limit: PAGE };
+        let found = ask(config, Command::LedgerEntries { page }).await?;
+        let entries = found.as_array().map_or(&[][..], Vec::as_slice);
+        for entry in entries {
+            match export.format {
+                args::Format::Jsonl => writeln!(target, "{entry}")?,
+                args::Format::Csv => {
+                    let cells: Vec<String> = COLUMNS.iter().map(|column| file::csv_value(&entry[column])).collect();
+                    writeln!(target, "{}", cells.join(","))?;
+                }
+            }
+        }
+        match entries.last() {
+            Some(last) if entries.len() == PAGE as usize => after = last["seq"].as_i64().unwrap_or(i64::MAX),
+            _ => break,
+        }
+    }
+    target.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn compare(config: &Path, wanted: args::Reconcile, out: &Output) -> anyhow::Result<ExitCode> {
+    let text = std::fs::read_to_string(&wanted.file).with_context(|| wanted.file.display().to_string())?;
+    let rows = file::read(&text).with_context(|| wanted.file.display().to_string())?;
+    let window = parse_duration(&wanted.window).map_err(|why| anyhow::anyhow!("--window {}: {why}", wanted.window))?;
+    let terms = Terms {
+        ratio: millionths("--ratio", &wanted.ratio)?,
+        relative: millionths("--tolerance", &wanted.tolerance)? / 100,
+        absolute: reconcile::usd(&wanted.tolerance_usd).context("--tolerance-usd: not an amount")?,
+        window_ms: i64::try_from(window.as_millis())?,
+    };
+    let mut bill = Bill::read(&rows, terms).with_context(|| wanted.file.display().to_string())?;
+    let (first, last) = bill.span().context("the file has no lines")?;
+    let from = moment("--from", wanted.from.as_deref())?;
+    let to = moment("--to", wanted.to.as_deref())?;
+    let wide = (from.unwrap_or(first - MARGIN_MS), to.unwrap_or(last + MARGIN_MS));
+    // What is ours alone is told of the time of the bill only.
+    let span = (from.unwrap_or(first), to.unwrap_or(last.saturating_add(1)));
+    let mut before = Some(first_call_at(wide.1));
+    loop {
+        let page = Page { before, limit: PAGE };
+        let found = ask(config, Command::UsageList { account: None, page }).await?;
+        let calls: Vec<UsageRow> = serde_json::from_value(found)?;
+        let full = calls.len() == PAGE as usize;
+        before = calls.last().map(|call| call.call);
+        let old = calls.last().is_none_or(|call| call.call.made_at() < wide.0);
+        for call in calls.iter().filter(|call| call.call.made_at() >= wide.0) {
+            if wanted.provider.is_none() || wanted.provider == call.provider {
+                bill.ours(call, (span.0..span.1).contains(&call.at))?;
+            }
+        }
+        if !full || old {
+            break;
+        }
+    }
+    let report = bill.finish();
+    out.say(&report, || shown(&report));
+    Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn shown(report: &reconcile::Report) -> String {
+    let mut text = String::new();
+    for row in &report.rows {
+        let place = row.line.map_or_else(|| "-".to_owned(), |line| format!("line {line}"));
+        let call = row.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
+        let amount = |name: &str, amount: Option<Money>| amount.map_or_else(String::new, |m| format!("  {name} {m}"));
+        let amounts =
+            amount("billed", row.billed) + &amount("expected", row.expected) + &amount("charged", row.charged);
+        text.push_str(&format!("{:<11}  {place:<10}  {call}{amounts}\n", row.kind));
+    }
+    text + &format!(
+        "{} lines, {} calls: {} agree, {} differ, {} only billed, {} only ours; billed {} USD, charged {} USD",
+        report.lines,
+        report.calls,
+        report.matched,
+        report.differing,
+        report.only_billed,
+        report.only_ours,
+        report.billed,
+        report.charged
+    )
+}
+
+/// The smallest call id of a moment.
+fn first_call_at(ms: i64) -> CallId {
+    let mut id = [0u8; 16];
+    id[..6].copy_from_slice(&ms.clamp(0, (1 << 48) - 1).to_be_bytes()[2..]);
+    CallId(id)
+}
+
+fn moment(option: &str, text: Option<&str>) -> anyhow::Result<Option<i64>> {
+    text.map(|text| reconcile::time(text).with_context(|| format!("{option} {text}: not a time"))).transpose()
+}
+
+/// A decimal such as 0.85, exact to six places.
+fn millionths(option: &str, text: &str) -> anyhow::Result<i64> {
+    let Some(nano) = reconcile::usd(text).map(Money::nano).filter(|nano| *nano >= 0) else {
+        bail!("{option} {text}: not a number");
+    };
+    Ok(nano / 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_on_the_command_line() {
+        assert_eq!(first_call_at(1_770_000_000_000).made_at(), 1_770_000_000_000);
+        assert_eq!(millionths("--ratio", "0.85").expect("a number"), 850_000);
+        assert!(millionths("--ratio", "x").is_err() && millionths("--ratio", "-1").is_err());
+    }
+}

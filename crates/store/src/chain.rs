@@ -1,0 +1,162 @@
+//! The hash chain: each entry carries a hash over its own content and the hash of the entry before it of the same account. The
+//! account's row keeps the last one and how many there are, so an entry that was changed, left out, put in or cut off shows.
+//! A chain per account and not one for all: replicas that write for different accounts need not wait for each other.
+//! PostgreSQL computes the same in `chain.sql`; the audit recomputes it here for both engines.
+
+use sha2::{Digest, Sha256};
+
+pub(crate) type Hash = [u8; 32];
+
+/// The end of an account's chain: how many links it has, and the hash of the last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub number: i64,
+    pub hash: Hash,
+}
+
+/// All that an entry says, but its place in the table.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Content<'a> {
+    pub op_id: &'a [u8],
+    pub kind: i64,
+    pub account: &'a [u8],
+    pub key: Option<&'a [u8]>,
+    pub trial: i64,
+    pub paid: i64,
+    pub take_trial: i64,
+    pub take_paid: i64,
+    pub at: i64,
+    pub price_id: Option<&'a [u8]>,
+    pub model: Option<&'a str>,
+    pub endpoint: Option<&'a str>,
+    pub expires_at: Option<i64>,
+    pub paid_only: Option<bool>,
+    /// The replica that wrote it; SQLite has one writer and no such column.
+    pub replica: Option<&'a [u8]>,
+    pub reference: Option<&'a str>,
+    pub actor: Option<&'a str>,
+    pub reason: Option<&'a str>,
+    pub lots: Option<&'a str>,
+}
+
+impl Content<'_> {
+    /// The link that follows `last`.
+    pub fn after(&self, last: &Link) -> Link {
+        let number = last.number + 1;
+        let mut packed = Packed::new();
+        packed.raw(&last.hash);
+        packed.number(number);
+        packed.bytes(Some(self.op_id));
+        packed.number(self.kind);
+        packed.bytes(Some(self.account));
+        packed.bytes(self.key);
+        for amount in [self.trial, self.paid, self.take_trial, self.take_paid, self.at] {
+            packed.number(amount);
+        }
+        packed.bytes(self.price_id);
+        packed.bytes(self.model.map(str::as_bytes));
+        packed.bytes(self.endpoint.map(str::as_bytes));
+        packed.bytes(self.expires_at.map(i64::to_be_bytes).as_ref().map(<[u8; 8]>::as_slice));
+        packed.bytes(self.paid_only.map(|flag| [u8::from(flag)]).as_ref().map(<[u8; 1]>::as_slice));
+        packed.bytes(self.replica);
+        for text in [self.reference, self.actor, self.reason, self.lots] {
+            packed.bytes(text.map(str::as_bytes));
+        }
+        Link { number, hash: packed.hash() }
+    }
+}
+
+/// What is hashed, in one piece where it is short: most entries are.
+struct Packed {
+    buffer: [u8; 512],
+    len: usize,
+    hasher: Sha256,
+}
+
+impl Packed {
+    fn new() -> Self {
+        Self { buffer: [0; 512], len: 0, hasher: Sha256::new() }
+    }
+
+    fn raw(&mut self, bytes: &[u8]) {
+        if let Some(space) = self.buffer.get_mut(self.len..self.len + bytes.len()) {
+            space.copy_from_slice(bytes);
+            self.len += bytes.len();
+            return;
+        }
+        self.hasher.update(&self.buffer[..self.len]);
+        self.hasher.update(bytes);
+        self.len = 0;
+    }
+
+    fn number(&mut self, number: i64) {
+        self.raw(&number.to_be_bytes());
+    }
+
+    /// Its length and then itself; all ones when there is nothing, which no length is.
+    fn bytes(&mut self, bytes: Option<&[u8]>) {
+        let length = bytes.map_or(u32::MAX, |bytes| u32::try_from(bytes.len()).unwrap_or(u32::MAX - 1));
+        self.raw(&length.to_be_bytes());
+        self.raw(bytes.unwrap_or_default());
+    }
+
+    fn hash(mut self) -> Hash {
+        self.hasher.update(&self.buffer[..self.len]);
+        self.hasher.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> Content<'static> {
+        Content { op_id: b"call", account: b"account", trial: 1, paid: 2, at: 3, ..Content::default() }
+    }
+
+    #[test]
+    fn every_field_counts() {
+        let last = Link { number: 7, hash: [1; 32] };
+        let first = entry().after(&last);
+        assert_eq!(first.number, 8);
+        assert_eq!(first, entry().after(&last));
+        let others = [
+            Content { op_id: b"cal", ..entry() },
+            Content { kind: 1, ..entry() },
+            Content { account: b"accounT", ..entry() },
+            Content { key: Some(b""), ..entry() },
+            Content { trial: 2, paid: 1, ..entry() },
+            Content { take_trial: 1, ..entry() },
+            Content { take_paid: 1, ..entry() },
+            Content { at: 4, ..entry() },
+            Content { price_id: Some(b"p"), ..entry() },
+            Content { model: Some("m"), ..entry() },
+            Content { endpoint: Some("m"), ..entry() },
+            Content { expires_at: Some(0), ..entry() },
+            Content { paid_only: Some(false), ..entry() },
+            Content { paid_only: Some(true), ..entry() },
+            Content { replica: Some(b"r"), ..entry() },
+            Content { reference: Some("m"), ..entry() },
+            Content { actor: Some("m"), ..entry() },
+            Content { reason: Some("m"), ..entry() },
+            Content { lots: Some("m"), ..entry() },
+            Content { reason: Some(""), ..entry() },
+        ];
+        let mut hashes: Vec<Hash> = others.iter().map(|other| other.after(&last).hash).collect();
+        hashes.push(first.hash);
+        hashes.push(entry().after(&Link { number: 8, ..last }).hash);
+        hashes.push(entry().after(&Link { hash: [2; 32], ..last }).hash);
+        let all = hashes.len();
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), all, "two of them are the same");
+    }
+
+    #[test]
+    fn long_texts_are_hashed_whole() {
+        let long = "x".repeat(5_000);
+        let with = |reason: &str| Content { reason: Some(reason), ..entry() }.after(&Link::default()).hash;
+        assert_ne!(with(&long), with(&long[1..]));
+        assert_ne!(with(&long), with(&format!("{}y", &long[1..])));
+    }
+}

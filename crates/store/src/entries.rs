@@ -1,0 +1,93 @@
+//! Ledger entries for people and other programs: what `ledger export` writes.
+
+use serde::{Deserialize, Serialize};
+use tollgate_catalog::Money;
+
+use crate::ids::{AccountId, CallId, KeyId};
+use crate::ledger::Kind;
+use crate::verify::Stored;
+
+/// One entry. `trial` and `paid` are what it moves in either pot; `taken_…` is what of it was charged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub seq: i64,
+    pub at: i64,
+    pub account: Option<AccountId>,
+    pub kind: String,
+    pub call: Option<CallId>,
+    pub key: Option<KeyId>,
+    pub trial: Money,
+    pub paid: Money,
+    pub taken_trial: Money,
+    pub taken_paid: Money,
+    pub model: Option<String>,
+    pub endpoint: Option<String>,
+    /// Identity of the frozen price.
+    pub price: Option<String>,
+    pub expires_at: Option<i64>,
+    pub paid_only: Option<bool>,
+    pub reference: Option<String>,
+    pub actor: Option<String>,
+    pub reason: Option<String>,
+    /// Which trial credits it came from.
+    pub lots: Option<String>,
+    pub replica: Option<String>,
+    /// Place and hash in the account's chain.
+    pub link: Option<i64>,
+    pub hash: Option<String>,
+}
+
+/// Entries in the order they were written: of one account or of all, from a time (inclusive) to another (exclusive).
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct EntryPage {
+    #[serde(default)]
+    pub account: Option<AccountId>,
+    #[serde(default)]
+    pub from: Option<i64>,
+    #[serde(default)]
+    pub to: Option<i64>,
+    /// The last entry of the page before.
+    #[serde(default)]
+    pub after: i64,
+    pub limit: u32,
+}
+
+impl Entry {
+    pub(crate) fn of(stored: &Stored<'_>) -> Self {
+        let c = &stored.content;
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        let read = stored.read();
+        Self {
+            seq: stored.seq,
+            at: c.at,
+            account: AccountId::from_slice(c.account),
+            kind: Kind::from_code(c.kind).map_or_else(|| c.kind.to_string(), |kind| kind.name().to_owned()),
+            call: read.as_ref().and_then(|e| e.call),
+            key: read.as_ref().and_then(|e| e.key),
+            trial: Money::from_nano(c.trial),
+            paid: Money::from_nano(c.paid),
+            taken_trial: Money::from_nano(c.take_trial),
+            taken_paid: Money::from_nano(c.take_paid),
+            model: text(c.model),
+            endpoint: text(c.endpoint),
+            price: c.price_id.map(hex),
+            expires_at: c.expires_at,
+            paid_only: c.paid_only,
+            reference: text(c.reference),
+            actor: text(c.actor),
+            reason: text(c.reason),
+            lots: text(c.lots),
+            replica: c.replica.map(hex),
+            link: stored.link,
+            hash: stored.hash.map(hex),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,126 @@
+//! Calls for measuring the ledger: accounts with more money than they can spend, and the hold and close of an ordinary call.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tollgate_catalog::{Money, Price};
+
+use super::price;
+use crate::sqlite::fill::{Calls, fill};
+use crate::{
+    AccountId, CallId, Close, Counters, Credit, CreditKind, Ending, Hold, KeyId, Limits, NewAccount, NewKey, Pot,
+    Store, StoreError, UsageFacts,
+};
+
+const HELD: Money = Money::from_nano(5_000_000);
+const CHARGED: Money = Money::from_nano(1_400_000);
+
+/// Who pays, and with which key.
+pub type Owner = (AccountId, KeyId);
+
+/// The same call again and again.
+#[derive(Clone)]
+pub struct Load {
+    pub owners: Vec<Owner>,
+    price: Arc<Price>,
+}
+
+impl Load {
+    pub async fn prepare(store: &Store, accounts: u64) -> Result<Self, StoreError> {
+        let mut owners = Vec::new();
+        for i in 0..accounts {
+            let account = store.create_account(NewAccount { name: format!("a{i}"), ..Default::default() }).await?.id;
+            let credit = Credit {
+                id: format!("start-{i}"),
+                account,
+                kind: CreditKind::TopUp,
+                pot: Pot::Paid,
+                amount: Money::from_nano(1_000_000_000_000_000),
+                expires_at: None,
+                reason: "load".into(),
+                actor: "example".into(),
+            };
+            store.credit(credit).await?;
+            let new = NewKey {
+                account,
+                name: "k".into(),
+                expires_at: None,
+                models: None,
+                cidrs: None,
+                limits: Limits::default(),
+            };
+            owners.push((account, store.create_key(new, &format!("sk-{i:048}")).await?.id));
+        }
+        Ok(Self { owners, price: price(1_000_000) })
+    }
+
+    /// The owner of the n-th call.
+    pub fn owner(&self, n: u64) -> Owner {
+        let place = usize::try_from(n % self.owners.len() as u64).unwrap_or(0);
+        self.owners[place]
+    }
+
+    pub fn hold(&self, call: CallId, (account, key): Owner, at: i64) -> Hold {
+        Hold {
+            call,
+            account,
+            key,
+            amount: HELD,
+            price: self.price.clone(),
+            model: "example-model".into(),
+            endpoint: "/v1/chat/completions",
+            paid_only: false,
+            topped_up: true,
+            expires_at: at + 600_000,
+            at,
+            idem: None,
+        }
+    }
+
+    pub fn close(&self, call: CallId, (account, key): Owner, at: i64) -> Close {
+        Close {
+            call,
+            account,
+            ending: Ending::Answered,
+            reason: String::new(),
+            charge: CHARGED,
+            row: facts(key, at),
+            reply: None,
+        }
+    }
+
+    /// Writes that many finished calls straight into the SQLite file of a store that is shut.
+    pub fn write_history(&self, dir: &Path, calls: u64, at: i64) -> Result<(), StoreError> {
+        let row = facts(self.owner(0).1, at);
+        let history = Calls { owners: &self.owners, price: self.price.clone(), hold: HELD, charge: CHARGED, row };
+        fill(dir, &history, calls)
+    }
+}
+
+fn facts(key: KeyId, at: i64) -> UsageFacts {
+    UsageFacts {
+        key,
+        at,
+        ended_at: at + 700,
+        endpoint: "/v1/chat/completions".into(),
+        model: "example-model".into(),
+        provider: Some("example".into()),
+        upstream_model: Some("example-model-2026".into()),
+        status: 200,
+        counters: Counters { input: 1_000, output: 200, ..Counters::default() },
+        estimated: false,
+        raw_usage: Some(r#"{"prompt_tokens":1000,"completion_tokens":200,"total_tokens":1200}"#.into()),
+        attempts: 1,
+        first_byte_ms: Some(310),
+        tier: None,
+        price: None,
+    }
+}
+
+/// User and system time of this process, all threads, in clock ticks of 10 ms.
+pub fn cpu_ticks() -> std::io::Result<u64> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let number = |i: usize| fields.get(i).and_then(|f| f.parse::<u64>().ok()).unwrap_or(0);
+    Ok(number(11) + number(12))
+}

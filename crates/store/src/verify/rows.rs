@@ -1,0 +1,103 @@
+//! The rows the audit looks at, in the form both engines can give them.
+
+use crate::call::Counters;
+use crate::chain::{Content, Link};
+use crate::ids::{AccountId, CallId, KeyId};
+use crate::ledger::{Kind, Pots};
+use crate::limits::Used;
+use crate::lots::CreditKey;
+
+/// The columns of an entry, in the order of [`Stored`]; PostgreSQL has `replica` after them.
+pub(crate) const ENTRY: &str = "seq, op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, price_id, model, \
+     endpoint, expires_at, paid_only, reference, actor, reason, lots, link, hash";
+/// The columns of an account, in the order of [`AccountRow`]: id, pots, chain, used.
+pub(crate) const ACCOUNT: &str =
+    "id, trial_available, paid_available, trial_held, paid_held, links, head, day, day_used, month, month_used";
+/// The columns of a key, in the order of [`KeyRow`].
+pub(crate) const KEY: &str = "id, spent, held, day, day_used, month, month_used";
+/// The columns of a usage row, in the order of [`ChargeRow`]; the counters come last.
+pub(crate) const CHARGE: &str = "account_id, call_id, price_id, charge, write_off, refunded, input, cache_read, cache_write_5m, \
+     cache_write_1h, image_input, audio_input, output, reasoning, image_output, audio_output, calls, seconds";
+
+/// A ledger entry as it is stored.
+#[derive(Default)]
+pub(crate) struct Stored<'a> {
+    pub seq: i64,
+    pub content: Content<'a>,
+    pub link: Option<i64>,
+    pub hash: Option<&'a [u8]>,
+}
+
+/// A ledger entry as the audit reads it.
+pub(crate) struct EntryRow<'a> {
+    pub seq: i64,
+    pub kind: Kind,
+    pub account: AccountId,
+    pub call: Option<CallId>,
+    pub pots: Pots,
+    pub take: Pots,
+    pub at: i64,
+    pub expires_at: Option<i64>,
+    pub key: Option<KeyId>,
+    pub paid_only: bool,
+    /// From which trial credit it comes.
+    pub lots: Option<&'a str>,
+    /// The credit it is, or the one that expired.
+    pub credit: Option<CreditKey>,
+    /// An extension that a settlement took.
+    pub settling: bool,
+}
+
+impl<'a> Stored<'a> {
+    /// `None`: not of a kind we know, or without an account.
+    pub fn read(&self) -> Option<EntryRow<'a>> {
+        let c = &self.content;
+        let kind = Kind::from_code(c.kind)?;
+        let of_credit = matches!(kind, Kind::TopUp | Kind::Adjust | Kind::Lapse);
+        let id: Option<[u8; 16]> = c.op_id.first_chunk().copied();
+        Some(EntryRow {
+            seq: self.seq,
+            kind,
+            account: AccountId::from_slice(c.account)?,
+            call: id.filter(|_| !of_credit).map(CallId),
+            pots: Pots { trial: c.trial, paid: c.paid },
+            take: Pots { trial: c.take_trial, paid: c.take_paid },
+            at: c.at,
+            expires_at: c.expires_at,
+            key: c.key.and_then(KeyId::from_slice),
+            paid_only: c.paid_only.unwrap_or(false),
+            lots: c.lots,
+            credit: id.filter(|_| of_credit),
+            settling: kind == Kind::Extend && c.op_id.len() == 17,
+        })
+    }
+}
+
+/// What an account's row says.
+pub(crate) struct AccountRow {
+    pub id: AccountId,
+    pub available: Pots,
+    pub held: Pots,
+    pub end: Link,
+    pub used: Used,
+}
+
+/// What a key's row says.
+pub(crate) struct KeyRow {
+    pub id: KeyId,
+    pub spent: i64,
+    pub held: i64,
+    pub used: Used,
+}
+
+/// What a usage row says about money.
+pub(crate) struct ChargeRow {
+    pub account: AccountId,
+    pub call: CallId,
+    /// `None`: a call that had no hold.
+    pub price_id: Option<[u8; 16]>,
+    pub charge: i64,
+    pub write_off: i64,
+    pub refunded: i64,
+    pub counters: Counters,
+}
