@@ -5,12 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use tollgate_catalog::Money;
-use tollgate_store::testing::{HandClock, price};
-use tollgate_store::{
-    AccountId, Close, Counters, Credit, CreditKind, Ending, Hold, KeyId, Limits, NewAccount, NewKey, Options, Place,
-    Pot, Store, UsageFacts, ids,
-};
+use tollgate_store::testing::{HandClock, Load, cpu_ticks};
+use tollgate_store::{Options, Place, Store, ids};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 1)]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,13 +20,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let world = clock.world(1);
     let place = Place { url, data_dir: dir.path().into() };
     let store = Store::open(place, Options::default(), world.clone()).await?.store;
-    let owners = Arc::new(owners(&store, accounts).await?);
+    let load = Arc::new(Load::prepare(&store, accounts).await?);
     let maker = Arc::new(ids::Maker::new(world));
-    let price = price(1_000_000);
     let (cpu, started, next) = (cpu_ticks()?, Instant::now(), Arc::new(AtomicU64::new(0)));
     let mut running = tokio::task::JoinSet::new();
     for _ in 0..tasks {
-        let (store, owners, maker, price) = (store.clone(), owners.clone(), maker.clone(), price.clone());
+        let (store, load, maker) = (store.clone(), load.clone(), maker.clone());
         let (next, clock) = (next.clone(), clock.clone());
         running.spawn(async move {
             loop {
@@ -38,33 +33,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 if n >= calls {
                     return Ok::<(), String>(());
                 }
-                let (account, key) = owners[n as usize % owners.len()];
-                let (call, at) = (maker.call(), clock.now());
-                let hold = Hold {
-                    call,
-                    account,
-                    key,
-                    amount: Money::from_nano(5_000_000),
-                    price: price.clone(),
-                    model: "example-model".into(),
-                    endpoint: "/v1/chat/completions",
-                    paid_only: false,
-                    topped_up: true,
-                    expires_at: at + 600_000,
-                    at,
-                    idem: None,
-                };
-                let mut held = store.hold(hold).await.map_err(|e| e.to_string())?;
+                let (owner, call, at) = (load.owner(n), maker.call(), clock.now());
+                let mut held = store.hold(load.hold(call, owner, at)).await.map_err(|e| e.to_string())?;
                 held.durable().await.map_err(|e| e.to_string())?;
-                store.close(Close {
-                    call,
-                    account,
-                    ending: Ending::Answered,
-                    reason: String::new(),
-                    charge: Money::from_nano(1_400_000),
-                    row: facts(key, at),
-                    reply: None,
-                });
+                store.close(load.close(call, owner, at));
             }
         });
     }
@@ -84,59 +56,4 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         gauges.committed_ops / gauges.commits.max(1)
     );
     Ok(())
-}
-
-async fn owners(store: &Store, accounts: u64) -> Result<Vec<(AccountId, KeyId)>, tollgate_store::StoreError> {
-    let mut owners = Vec::new();
-    for i in 0..accounts {
-        let account = store.create_account(NewAccount { name: format!("a{i}"), ..Default::default() }).await?.id;
-        let credit = Credit {
-            id: format!("start-{i}"),
-            account,
-            kind: CreditKind::TopUp,
-            pot: Pot::Paid,
-            amount: Money::from_nano(1_000_000_000_000_000),
-            expires_at: None,
-            reason: "speed".into(),
-            actor: "example".into(),
-        };
-        store.credit(credit).await?;
-        let new = NewKey {
-            account,
-            name: "k".into(),
-            expires_at: None,
-            models: None,
-            cidrs: None,
-            limits: Limits::default(),
-        };
-        owners.push((account, store.create_key(new, &format!("sk-{i:048}")).await?.id));
-    }
-    Ok(owners)
-}
-
-fn facts(key: KeyId, at: i64) -> UsageFacts {
-    UsageFacts {
-        key,
-        at,
-        ended_at: at + 700,
-        endpoint: "/v1/chat/completions".into(),
-        model: "example-model".into(),
-        provider: Some("example".into()),
-        upstream_model: Some("example-model-2026".into()),
-        status: 200,
-        counters: Counters { input: 1_000, output: 200, ..Counters::default() },
-        estimated: false,
-        raw_usage: Some(r#"{"prompt_tokens":1000,"completion_tokens":200,"total_tokens":1200}"#.into()),
-        attempts: 1,
-        first_byte_ms: Some(310),
-        tier: None,
-        price: None,
-    }
-}
-
-/// User and system time of the whole process, in clock ticks.
-fn cpu_ticks() -> Result<u64, Box<dyn std::error::Error>> {
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    Ok(fields[11].parse::<u64>()? + fields[12].parse::<u64>()?)
 }

@@ -1,0 +1,172 @@
+//! The bars the ledger has to meet, measured one after another, each printed with `met` or `NOT met`; exits 1 if one is not.
+//! `ledger_bars [--entries N] [--only NAME]…`; see `docs/performance.md`. PostgreSQL is a private server with real syncs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tollgate_store::testing::{HandClock, Load, PostgresServer, cpu_ticks};
+use tollgate_store::{Options, Place, Store, ids};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+const NAMES: [&str; 5] = ["sqlite", "sqlite-hot", "postgres-hot", "verify", "restart"];
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> Result<std::process::ExitCode, Failure> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let after = |name: &'static str| {
+        arguments.iter().zip(arguments.iter().skip(1)).filter(move |(a, _)| *a == name).map(|(_, b)| b)
+    };
+    let entries: u64 = after("--entries").next().map_or(Ok(10_000_000), |n| n.parse())?;
+    let only: Vec<&String> = after("--only").collect();
+    let mut met = true;
+    for name in NAMES.iter().filter(|name| only.is_empty() || only.iter().any(|o| o == *name)) {
+        met &= match *name {
+            "sqlite" => holds("SQLite, 50 accounts", "sqlite", 50, 1, 60_000).await?,
+            "sqlite-hot" => holds("SQLite, one hot account", "sqlite", 1, 1, 60_000).await?,
+            "postgres-hot" => postgres_hot().await?,
+            "verify" => verify(entries).await?,
+            _ => restart(100_000).await?,
+        };
+    }
+    Ok(if met { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE })
+}
+
+fn tell(what: &str, found: String, bar: &str, met: bool) -> bool {
+    println!("{what:<58} {found:<34} bar: {bar:<18} {}", if met { "met" } else { "NOT met" });
+    met
+}
+
+async fn postgres_hot() -> Result<bool, Failure> {
+    let dir = tempfile::tempdir()?;
+    let server = match PostgresServer::start_durable(dir.path()) {
+        Ok(server) => server,
+        Err(why) => {
+            println!("PostgreSQL, one hot account, two replicas: not measured, {why}");
+            return Ok(true);
+        }
+    };
+    let url = server.database("bars").await?;
+    holds("PostgreSQL, one hot account, two replicas", &url, 1, 2, 40_000).await
+}
+
+/// Durable holds a second, each with its close; `replicas` stores share the load.
+async fn holds(what: &str, url: &str, accounts: u64, replicas: usize, calls: u64) -> Result<bool, Failure> {
+    let clock = HandClock::default();
+    let mut stores = Vec::new();
+    let mut dirs = Vec::new();
+    for n in 0..replicas {
+        let dir = tempfile::tempdir()?;
+        let place = Place { url: url.into(), data_dir: dir.path().into() };
+        stores.push(Store::open(place, Options::default(), clock.world(1 + n as u64)).await?.store);
+        dirs.push(dir);
+    }
+    let load = Arc::new(Load::prepare(&stores[0], accounts).await?);
+    let maker = Arc::new(ids::Maker::new(clock.world(99)));
+    let next = Arc::new(AtomicU64::new(0));
+    let (started, cpu) = (Instant::now(), cpu_ticks()?);
+    let mut running = tokio::task::JoinSet::new();
+    for task in 0..256 {
+        let (store, load, maker) = (stores[task % replicas].clone(), load.clone(), maker.clone());
+        let (next, clock) = (next.clone(), clock.clone());
+        running.spawn(async move {
+            loop {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                if n >= calls {
+                    return Ok::<(), Failure>(());
+                }
+                let (owner, call) = (load.owner(n), maker.call());
+                store.hold(load.hold(call, owner, clock.now())).await?.durable().await?;
+                store.close(load.close(call, owner, clock.now()));
+            }
+        });
+    }
+    while let Some(done) = running.join_next().await {
+        done??;
+    }
+    let elapsed = started.elapsed();
+    for store in &stores {
+        store.shut().await;
+    }
+    let cpu = (cpu_ticks()? - cpu) * 10_000 / calls;
+    let rate = u128::from(calls) * 1_000_000 / elapsed.as_micros().max(1);
+    let found = format!("{rate} durable holds/s, {cpu} µs CPU");
+    Ok(tell(what, found, ">= 5,000/s", rate >= 5_000))
+}
+
+/// A ledger of so many entries, with the usage rows that explain them.
+async fn verify(entries: u64) -> Result<bool, Failure> {
+    let dir = tempfile::tempdir()?;
+    let clock = HandClock::default();
+    let place = Place { url: "sqlite".into(), data_dir: dir.path().into() };
+    let store = Store::open(place.clone(), Options::default(), clock.world(1)).await?.store;
+    let load = Load::prepare(&store, 1_000).await?;
+    store.shut().await;
+    drop(store);
+    let started = Instant::now();
+    load.write_history(dir.path(), entries / 2, clock.now())?;
+    println!("(a ledger of {entries} entries was made in {:?})", started.elapsed());
+    let store = Store::open(place, Options::default(), clock.world(2)).await?.store;
+    let started = Instant::now();
+    let report = store.verify().await?;
+    let elapsed = started.elapsed();
+    if !report.breaches.is_empty() {
+        return Err(format!("the audit found {:?}", report.breaches).into());
+    }
+    let memory = peak_memory()?;
+    store.shut().await;
+    let found = format!("{elapsed:.1?}, peak memory {memory} MiB");
+    let bar = Duration::from_micros(entries * 6);
+    Ok(tell(&format!("verify {} entries (SQLite)", report.entries), found, &format!("< {bar:.0?}"), elapsed < bar))
+}
+
+/// A process that dies with so many calls open: how long the next one takes to be ready.
+async fn restart(open: u64) -> Result<bool, Failure> {
+    let (dir, copy) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let clock = HandClock::default();
+    let place = Place { url: "sqlite".into(), data_dir: dir.path().into() };
+    let store = Store::open(place, Options::default(), clock.world(1)).await?.store;
+    let load = Load::prepare(&store, 100).await?;
+    let maker = ids::Maker::new(clock.world(99));
+    let mut waiting = Vec::new();
+    for n in 0..open {
+        waiting.push(store.hold(load.hold(maker.call(), load.owner(n), clock.now())).await?);
+        if waiting.len() == 1_000 {
+            for mut held in waiting.drain(..) {
+                held.durable().await?;
+            }
+        }
+    }
+    for mut held in waiting {
+        held.durable().await?;
+    }
+    // What the disk has at this moment is what a crash would leave.
+    for name in ["journal.0", "journal.1", "tollgate.db", "tollgate.db-wal"] {
+        std::fs::copy(dir.path().join(name), copy.path().join(name))?;
+    }
+    drop(store);
+    let place = Place { url: "sqlite".into(), data_dir: copy.path().into() };
+    let started = Instant::now();
+    let opened = Store::open(place, Options::default(), clock.world(2)).await?;
+    let elapsed = started.elapsed();
+    let resolved = opened.recovered.voided + opened.recovered.settled;
+    opened.store.shut().await;
+    if resolved != open {
+        return Err(format!("{resolved} of {open} holds were resolved").into());
+    }
+    let found = format!("{elapsed:.2?}");
+    Ok(tell(
+        &format!("start after a crash with {open} open holds (SQLite)"),
+        found,
+        "< 5 s",
+        elapsed < Duration::from_secs(5),
+    ))
+}
+
+/// The most memory this process ever had, in MiB.
+fn peak_memory() -> Result<u64, Failure> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
+}
