@@ -48,6 +48,6 @@ pub use limits::{Change, LimitKind, LimitReached, Limits, NewLimits, Used, date,
 pub use report::{Breach, Gauges, Recovered, Report, Swept};
 pub use social::{SocialChange, SocialDay, SocialFull, SocialLimit, SocialTake};
 pub use store::{Opened, Receipted, Store};
-pub use wish::CallEntry;
 pub use verify::INVARIANTS;
+pub use wish::CallEntry;
 pub use world::{FillRandom, NowMs, Options, Place, World};
