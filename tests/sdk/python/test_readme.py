@@ -103,7 +103,8 @@ def test_the_commands_for_accounts_and_keys(house, tmp_path):
     )
     assert status == 200
     ids["call_…"] = headers["x-request-id"]
-    house.usage(ids["call_…"], secret)
+    row = house.usage(ids["call_…"], secret)
+    (tmp_path / "bill.csv").write_text(f"call_id,cost_usd\n{ids['call_…']},{row['charge_nano_usd']}e-9\n")
     ids["key_…"] = house.new_key(ids["acct_…"])["id"]
     lines = commands(block)
     assert len(lines) > 10
@@ -114,6 +115,10 @@ def test_the_commands_for_accounts_and_keys(house, tmp_path):
         assert words[0] == "tollgate" and "…" not in line, line
         config = ["--config", str(house.folder / "data/tollgate.toml")]
         done = subprocess.run([executable(), *config, *words[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        if words[1:3] == ["ledger", "reconcile"]:
+            # The bill has one line; calls of other tests in the same house may be missing from it, which is told with exit code 1.
+            assert done.returncode in (0, 1) and "1 agree" in done.stdout, (line, done.stdout, done.stderr)
+            continue
         assert done.returncode == 0 and done.stdout, (line, done.stdout, done.stderr)
         if words[1:3] == ["account", "create"]:
             assert re.fullmatch(r"acct_[0-9a-z]{26}\n", done.stdout), "prints the account id"
