@@ -17,6 +17,7 @@ mod pages;
 mod prices;
 mod social;
 mod source;
+mod video;
 
 pub(crate) use source::Kept;
 use source::Source;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::form::did_you_mean;
-use crate::{BillingUnit, Book, Facts, Mistake, NoPrice, Place, Price, VendorList};
+use crate::{BillingUnit, Book, Facts, Mistake, NoPrice, Place, Price, VendorList, Video};
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
 #[derive(Clone, Debug)]
@@ -44,6 +44,8 @@ pub struct Model {
     pub list: Option<VendorList>,
     /// Ordered by priority.
     pub routes: Vec<Route>,
+    /// How its requests are read, when it makes videos.
+    pub video: Option<Video>,
     /// Where it is written, for messages.
     pub place: Place,
 }
@@ -118,6 +120,7 @@ impl Model {
             book,
             list: None,
             routes: routes.enumerate().map(route).collect(),
+            video: None,
             place: place.clone(),
         }
     }

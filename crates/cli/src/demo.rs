@@ -13,11 +13,26 @@ use tollgate_catalog::Money;
 use tollgate_catalog::social::SHIPPED;
 use tollgate_gateway::settings::Source;
 use tollgate_gateway::start::start;
+use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
 use tollgate_sim::{Sim, SimSettings};
 use tollgate_store::{AccountId, Credit, CreditKind, Limits, NewAccount, NewKey, Pot, Store};
 
 /// The catalog of the demo is the commented example of the format.
 const CATALOG: &str = include_str!("../../../catalog/demo.toml");
+const VIDEO_CATALOG: &str = include_str!("../../../catalog/video.toml");
+/// Makers of videos look at keys even in a simulation; Kling's is a pair.
+const KEY: &str = "sim-key\n";
+/// Where the simulator plays each provider: its name here, and below which path.
+const PROVIDERS: [(&str, &str); 8] = [
+    ("SIM", "/v1"),
+    ("TIKHUB", "/api/v1"),
+    ("DASHSCOPE", "/video/dashscope"),
+    ("ARK", "/video/ark/api/v3"),
+    ("KLING", "/video/kling"),
+    ("MINIMAX", "/video/minimax"),
+    ("OPENAI", "/v1"),
+    ("GEMINI", "/video/gemini"),
+];
 const CONFIG: &str = "\
 # The demo's configuration. Addresses are chosen at each start.
 data_dir = \".\"
@@ -31,6 +46,37 @@ estimated_percent = 0
 [provider.tikhub]
 kind = \"tikhub\"
 base_url = \"http://127.0.0.1:9099/api/v1\"
+
+[provider.dashscope]
+kind = \"dashscope\"
+base_url = \"http://127.0.0.1:9099/video/dashscope\"
+secret_file = \"sim.key\"
+
+[provider.ark]
+kind = \"ark\"
+base_url = \"http://127.0.0.1:9099/video/ark/api/v3\"
+secret_file = \"sim.key\"
+
+[provider.kling]
+kind = \"kling\"
+base_url = \"http://127.0.0.1:9099/video/kling\"
+access_file = \"kling-access.key\"
+secret_file = \"kling-secret.key\"
+
+[provider.minimax]
+kind = \"minimax\"
+base_url = \"http://127.0.0.1:9099/video/minimax\"
+secret_file = \"sim.key\"
+
+[provider.openai]
+kind = \"openai\"
+base_url = \"http://127.0.0.1:9099/v1\"
+secret_file = \"sim.key\"
+
+[provider.gemini]
+kind = \"gemini\"
+base_url = \"http://127.0.0.1:9099/video/gemini\"
+secret_file = \"sim.key\"
 ";
 const ACCOUNT: &str = "demo";
 
@@ -84,7 +130,15 @@ fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Res
     let catalog = data_dir.join("catalog");
     let cells = SHIPPED.map(|(name, text)| (catalog.join("social").join(name), text));
     let own = [(file.clone(), CONFIG), (catalog.join("demo.toml"), CATALOG)];
-    for (path, text) in own.into_iter().chain(cells) {
+    // A folder of an earlier version has a configuration without these providers, and keeps it.
+    let videos = [
+        (catalog.join("video.toml"), VIDEO_CATALOG),
+        (data_dir.join("sim.key"), KEY),
+        (data_dir.join("kling-access.key"), KLING_ACCESS),
+        (data_dir.join("kling-secret.key"), KLING_SECRET),
+    ];
+    let videos = videos.into_iter().filter(|_| !file.exists()).collect::<Vec<_>>();
+    for (path, text) in own.into_iter().chain(cells).chain(videos) {
         if !path.exists() {
             let dir = path.parent().context("a folder")?;
             std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
@@ -94,9 +148,14 @@ fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Res
     let mut source = real::source(&file);
     let environment = Arc::make_mut(&mut source.environment);
     environment.insert("TOLLGATE__LISTEN".to_owned(), listen.to_string());
-    environment.insert("TOLLGATE__PROVIDER__SIM__BASE_URL".to_owned(), sim_url.to_owned());
-    let social_url = sim_url.replace("/v1", "/api/v1");
-    environment.insert("TOLLGATE__PROVIDER__TIKHUB__BASE_URL".to_owned(), social_url);
+    let host = sim_url.trim_end_matches("/v1");
+    // The environment can change a provider that a folder of an earlier version does not have, but not make one.
+    let written = std::fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+    for (name, path) in PROVIDERS {
+        if written.contains(&format!("[provider.{}]", name.to_ascii_lowercase())) {
+            environment.insert(format!("TOLLGATE__PROVIDER__{name}__BASE_URL"), format!("{host}{path}"));
+        }
+    }
     Ok(source)
 }
 

@@ -3,22 +3,29 @@
 use crate::args::Quote;
 use crate::catalog::configured;
 use crate::real;
+use crate::serve::listed;
 use crate::show::Output;
 use anyhow::{Context as _, anyhow, bail};
 use serde_json::Value;
+use std::collections::HashMap;
 use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::Money;
+use tollgate_gateway::app::Serving;
 use tollgate_gateway::call::Terms;
 use tollgate_gateway::quotes::{self, Told};
 use tollgate_gateway::refusal::Refusal;
+use tollgate_gateway::video::offers::of_catalog;
 use tollgate_store::Counters;
 
 pub fn quote(config: &Path, asked: &Quote, out: &Output) -> anyhow::Result<ExitCode> {
     let endpoint = asked.endpoint.as_str();
     let body = std::fs::read(&asked.file).with_context(|| asked.file.display().to_string())?;
     let catalog = configured(config).map_err(|trouble| anyhow!(trouble))?;
-    let request = quotes::read(&catalog, endpoint, body.into()).map_err(in_words)?;
+    let offers = of_catalog(&catalog).map_err(|mistakes| anyhow!(listed(&mistakes)))?;
+    let serving = Serving { catalog, offers, providers: HashMap::new() };
+    let catalog = &serving.catalog;
+    let request = quotes::read(&serving, endpoint, body.into()).map_err(in_words)?;
     let name = request.model();
     let model = catalog.model(name).with_context(|| format!("the catalog has no model `{name}`"))?;
     if !model.supports(request.endpoint_type()) {

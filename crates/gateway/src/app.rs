@@ -9,6 +9,7 @@ use crate::price_list::PriceList;
 use crate::published::Published;
 use crate::settings::Settings;
 use crate::social::Desk;
+use crate::video::Offers;
 use crate::workers::settler::Abandoned;
 use crate::world::World;
 use arc_swap::ArcSwap;
@@ -26,6 +27,8 @@ use tollgate_upstream::{Client, Provider};
 pub struct Serving {
     pub catalog: Snapshot,
     pub providers: HashMap<String, Arc<Provider>>,
+    /// By which rules the models that make videos go.
+    pub offers: Offers,
 }
 
 impl Serving {

@@ -18,6 +18,7 @@ pub mod settings;
 pub mod social;
 pub mod start;
 pub mod timed;
+pub mod video;
 pub mod workers;
 pub mod world;
 

@@ -3,34 +3,38 @@
 //! A quote holds nothing, sends nothing and costs nothing. It is made by the very functions that make the hold and the charge
 //! of a call, so the same facts give the same amount to the nano-dollar.
 
+use crate::app::Serving;
 use crate::call::{self, Priced, Quote, Terms};
 use crate::endpoints::social;
 use crate::refusal::Refusal;
 use crate::social::call::SocialCall;
+use crate::video::VideoAsk;
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tollgate_catalog::{Face, Fraction, Line, Model, Price, Quantities, Snapshot, Uncharged};
+use tollgate_catalog::{Face, Fraction, Line, Model, Price, Quantities, Uncharged};
 use tollgate_store::Counters;
 use tollgate_wire::chat;
 use tollgate_wire::error::Code;
 
 /// Reads a call as far as its price depends on it: from the parts of its path that vary and its body, or for a GET its
 /// parameters as a JSON object.
-pub type Reader = fn(&Snapshot, &[&str], Bytes) -> Result<Box<dyn Priced>, Refusal>;
+pub type Reader = fn(&Serving, &[&str], Bytes) -> Result<Box<dyn Priced>, Refusal>;
 
 /// Every paid endpoint; a test holds it to the table of paths.
 pub const READERS: &[(&str, Reader)] = &[
     ("/v1/chat/completions", |_, _, body| Ok(Box::new(chat::read_request(body)?))),
     ("/v1/social/{platform}/{capability}", social_call),
+    ("/v1/videos", video),
+    ("/v1/video/generations", video),
 ];
 
 /// Reads the body of a call to this path, or says which paths there are.
-pub fn read(catalog: &Snapshot, endpoint: &str, body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
+pub fn read(serving: &Serving, endpoint: &str, body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
     for (path, reader) in READERS {
         if let Some(parts) = varying(path, endpoint) {
-            return reader(catalog, &parts, body);
+            return reader(serving, &parts, body);
         }
     }
     let paths: Vec<&str> = READERS.iter().map(|(path, _)| *path).collect();
@@ -52,11 +56,15 @@ pub fn varying<'a>(path: &str, endpoint: &'a str) -> Option<Vec<&'a str>> {
     }
 }
 
-fn social_call(catalog: &Snapshot, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
+fn video(serving: &Serving, _: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
+    Ok(Box::new(VideoAsk::of(serving, &tollgate_wire::video::Request::from_json(&body)?)))
+}
+
+fn social_call(serving: &Serving, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
     let [platform, capability] = parts else {
         return Err(Refusal::about(Code::InvalidParameter, "endpoint", "The path names platform and capability."));
     };
-    let cell = social::cell(catalog, platform, capability)?;
+    let cell = social::cell(&serving.catalog, platform, capability)?;
     let wrong = || Refusal::new(Code::InvalidJson, "The body is a JSON object with the parameters of the call.");
     let given: serde_json::Map<String, Value> = serde_json::from_slice(&body).map_err(|_| wrong())?;
     let text = |value: Value| match value {

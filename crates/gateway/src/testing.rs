@@ -23,8 +23,11 @@ pub async fn bare_app() -> Arc<App> {
         social: SocialSettings::default(),
         limits: Limits::default(),
     };
-    let serving =
-        Serving { catalog: tollgate_catalog::load(&[]).expect("nothing is wrong"), providers: Default::default() };
+    let serving = Serving {
+        catalog: tollgate_catalog::load(&[]).expect("nothing is wrong"),
+        providers: Default::default(),
+        offers: Default::default(),
+    };
     let (abandoned, _) = tokio::sync::mpsc::unbounded_channel();
     crate::start::build(settings, serving, opened.store, world, abandoned)
 }

@@ -43,6 +43,11 @@ pub trait Adaptor: Sync + std::fmt::Debug {
         false
     }
 
+    /// Its key may be a pair, an access key and a secret, joined by `|`.
+    fn takes_pair(&self) -> bool {
+        false
+    }
+
     /// How it makes videos, if it does.
     fn video(&self) -> Option<&'static dyn video::Video> {
         None

@@ -19,6 +19,10 @@ macro_rules! kinds {
                 Some(&$adaptor)
             }
 
+            fn takes_pair(&self) -> bool {
+                $kind == "kling"
+            }
+
             fn chat_path(&self) -> &'static str {
                 $chat
             }

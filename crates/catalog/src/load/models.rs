@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{list, prices};
+use super::{list, prices, video};
 use crate::form::{Form, did_you_mean};
 use crate::{BillingUnit, EndpointType, Group, Model, Route};
 
@@ -51,6 +51,7 @@ pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Gro
         book,
         list: list::read(&mut form, billing_unit, &sold),
         routes: routes(&mut form),
+        video: video::read(&mut form),
         place,
     };
     form.finish();

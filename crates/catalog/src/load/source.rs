@@ -122,6 +122,9 @@ impl Snapshot {
         let from = self.kept.get(name)?.line;
         let mut model = Model::clone(self.models.get(name)?);
         model.place = model.place.moved(file, from, line);
+        if let Some(video) = &mut model.video {
+            video.place = video.place.moved(file, from, line);
+        }
         for route in &mut model.routes {
             route.place = route.place.moved(file, from, line);
         }

@@ -36,3 +36,20 @@ fn every_key_of_the_format_is_shown_in_the_demo() {
         assert!(DEMO.contains(kind.name), "{} is not explained", kind.name);
     }
 }
+
+#[test]
+fn the_video_models_load_with_it() {
+    const VIDEO: &str = include_str!("../../../../catalog/video.toml");
+    let files =
+        [("catalog/demo.toml".to_owned(), DEMO.to_owned()), ("catalog/video.toml".to_owned(), VIDEO.to_owned())];
+    let providers = ["sim", "dashscope", "ark", "kling", "minimax", "openai", "gemini"];
+    let catalog = load_for(&files, &providers).unwrap_or_else(|mistakes| panic!("{}", super::lines(&mistakes)));
+    let videos: Vec<_> = catalog.models.values().filter(|model| model.video.is_some()).collect();
+    assert_eq!(videos.len(), 21);
+    for model in videos {
+        assert!(!model.description.is_empty() && model.max_duration_seconds.is_some(), "{}", model.name);
+    }
+    for key in ["variant", "sold", "one_price", "request_attr"] {
+        assert!(VIDEO.contains(key), "{key} is not explained");
+    }
+}

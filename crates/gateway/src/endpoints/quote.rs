@@ -38,7 +38,7 @@ async fn handle(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
     let (endpoint, stated) = asked(&parts.uri)?;
     let body: Bytes = reading::json_body(app, &parts, body).await?;
     let serving = app.serving.load_full();
-    let request = quotes::read(&serving.catalog, &endpoint, body)?;
+    let request = quotes::read(&serving, &endpoint, body)?;
     let (model, group) = call::find(&serving, &caller, &*request)?;
     let terms = Terms { at: app.world.now_ms(), group, topped_up: caller.account.topped_up };
     let (quote, told) = quotes::tell(&endpoint, terms, &model, &*request, stated)?;

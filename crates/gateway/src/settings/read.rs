@@ -6,6 +6,7 @@
 use super::{Limits, Settings};
 use crate::app::Serving;
 use crate::social::SocialSettings;
+use crate::video::offers;
 use ipnet::IpNet;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -49,12 +50,14 @@ impl Source {
         form.finish();
         let names: Vec<&str> = providers.keys().map(String::as_str).collect();
         let catalog = self.catalog(&settings.catalog_dir, &names, before, &mistakes);
-        if let Some(catalog) = &catalog {
+        let offers = catalog.as_ref().map(|catalog| {
             right_kinds(catalog, &providers, &mistakes);
-        }
+            offers::read(catalog, &providers, &mistakes)
+        });
         let providers =
             providers.into_iter().filter_map(|(name, provider)| Some((name, Arc::new(provider?)))).collect();
-        let loaded = catalog.map(|catalog| Loaded { settings, serving: Serving { catalog, providers } });
+        let offers = offers.unwrap_or_default();
+        let loaded = catalog.map(|catalog| Loaded { settings, serving: Serving { catalog, providers, offers } });
         match (mistakes.result(()), loaded) {
             (Ok(()), Some(loaded)) => Ok(loaded),
             (Err(list), _) => Err(list),
@@ -124,7 +127,7 @@ impl Source {
         let kinds: Vec<_> = KINDS.iter().map(|kind| (kind.kind(), *kind)).collect();
         let kind = form.choice("kind", &kinds);
         let base_url = form.text("base_url");
-        let secret = self.secret(form);
+        let secret = self.secret(form, kind.is_some_and(|kind| kind.takes_pair()));
         let habits = habits(form, kind.is_some_and(|kind| kind.sells_social()));
         let base_url = match BaseUrl::parse(&base_url) {
             Ok(base_url) => base_url,
@@ -140,28 +143,47 @@ impl Source {
         Provider::new(name, kind?, base_url, secret, habits).map_err(|bad| form.mistake_here(bad.to_string())).ok()
     }
 
-    fn secret(&self, form: &mut Form<'_>) -> Option<Secret> {
-        let variable = form.opt_text("secret_env");
-        let file = form.opt_text("secret_file");
-        match (variable, file) {
-            (Some(_), Some(_)) => {
-                form.mistake("secret_file", "give secret_env or secret_file, not both");
+    /// The key of a provider. Where it is a pair, both halves are given and joined as the adaptor takes them.
+    fn secret(&self, form: &mut Form<'_>, pairs: bool) -> Option<Secret> {
+        let secret = self.hidden(form, "secret");
+        let access = self.hidden(form, "access");
+        let given = ["access_env", "access_file"].into_iter().find(|key| form.has(key));
+        match (secret, access, given) {
+            (secret, None, None) => secret.map(Secret::new),
+            (Some(secret), Some(access), Some(_)) if pairs => {
+                Some(Secret::new(format!("{}|{}", access.trim(), secret.trim())))
+            }
+            (_, _, Some(given)) if !pairs => {
+                form.mistake(given, "this kind takes a single key, in secret_env or secret_file");
                 None
             }
-            (Some(variable), None) => match self.environment.get(&variable).filter(|value| !value.is_empty()) {
-                Some(value) => Some(Secret::new(value.as_str())),
-                None => {
-                    form.mistake("secret_env", format!("the environment variable {variable} is not set"));
-                    None
+            (None, Some(_), Some(given)) => {
+                form.mistake(given, "needs the secret beside it, in secret_env or secret_file");
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// A text that does not stand in the file: `NAME_env` names a variable, `NAME_file` a file.
+    fn hidden(&self, form: &mut Form<'_>, name: &str) -> Option<String> {
+        let keys = [format!("{name}_env"), format!("{name}_file")];
+        let [by_variable, by_file] = &keys;
+        match (form.opt_text(by_variable), form.opt_text(by_file)) {
+            (Some(_), Some(_)) => {
+                form.mistake(by_file, format!("give {by_variable} or {by_file}, not both"));
+                None
+            }
+            (Some(variable), None) => {
+                let value = self.environment.get(&variable).filter(|value| !value.is_empty()).cloned();
+                if value.is_none() {
+                    form.mistake(by_variable, format!("the environment variable {variable} is not set"));
                 }
-            },
-            (None, Some(file)) => match std::fs::read_to_string(self.beside(&file)) {
-                Ok(text) => Some(Secret::new(text)),
-                Err(error) => {
-                    form.mistake("secret_file", format!("cannot be read: {error}"));
-                    None
-                }
-            },
+                value
+            }
+            (None, Some(file)) => std::fs::read_to_string(self.beside(&file))
+                .map_err(|error| form.mistake(by_file, format!("cannot be read: {error}")))
+                .ok(),
             (None, None) => None,
         }
     }

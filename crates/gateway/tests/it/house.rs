@@ -12,6 +12,7 @@ use tollgate_catalog::Money;
 use tollgate_gateway::settings::Source;
 use tollgate_gateway::start::{CannotStart, Running, start};
 use tollgate_gateway::world::World;
+use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
 use tollgate_sim::{Sim, SimSettings};
 use tollgate_store::{
     Account, AccountId, CallId, Credit, CreditKind, Limits, NewAccount, NewKey, Pot, StoreError, UsageRow,
@@ -90,6 +91,25 @@ provider = "sim"
 upstream_model = "sim-plain"
 "#;
 
+/// The video models as they are shipped.
+const VIDEO_CATALOG: &str = include_str!("../../../../catalog/video.toml");
+
+/// The makers of videos that the simulator plays.
+fn makers(sim: &Sim, patience: &str) -> String {
+    let maker = |kind: &str| {
+        let keys = match kind {
+            "kling" => "access_file = \"access.key\"\nsecret_file = \"secret.key\"",
+            _ => "secret_file = \"sim.key\"",
+        };
+        let url = sim.video_url(kind);
+        format!(
+            "[provider.{kind}]\nkind = \"{kind}\"\nbase_url = \"{url}\"\n{keys}\n\
+             idle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n"
+        )
+    };
+    ["dashscope", "ark", "kling", "minimax", "openai", "gemini"].map(maker).concat()
+}
+
 pub struct House {
     pub sim: Sim,
     pub running: Option<Running>,
@@ -116,6 +136,8 @@ pub struct Plan {
     pub sim: &'static str,
     /// More models, as a file of their own in the catalog.
     pub catalog: &'static str,
+    /// The video models of the demo.
+    pub videos: bool,
 }
 
 impl Default for Plan {
@@ -128,6 +150,7 @@ impl Default for Plan {
             now: None,
             sim: "",
             catalog: "",
+            videos: false,
         }
     }
 }
@@ -186,19 +209,25 @@ impl House {
         std::fs::create_dir_all(dir.join("catalog")).expect("a folder");
         std::fs::write(dir.join("catalog/models.toml"), CATALOG).expect("written");
         std::fs::write(dir.join("catalog/more.toml"), plan.catalog).expect("written");
+        let videos = if plan.videos { VIDEO_CATALOG } else { "" };
+        std::fs::write(dir.join("catalog/video.toml"), videos).expect("written");
+        for (name, key) in [("sim.key", "sim-key"), ("access.key", KLING_ACCESS), ("secret.key", KLING_SECRET)] {
+            std::fs::write(dir.join(name), key).expect("written");
+        }
         let config = format!(
             "listen = \"127.0.0.1:0\"\ndatabase = \"{}\"\n{}\n\
              [provider.sim]\nkind = \"openai\"\nbase_url = \"{url}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n{more}\n\
              [provider.stubborn]\nkind = \"openai\"\nbase_url = \"{url}\"\nbill_on_cancel = true\n\
              [provider.nobody]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
              [provider.tikhub]\nkind = \"tikhub\"\nbase_url = \"{social}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n\
-             requests_per_second = 0\n",
+             requests_per_second = 0\n{makers}",
             plan.database,
             plan.config,
             url = sim.base_url(),
             social = sim.social_url(),
             patience = plan.patience,
             more = plan.sim,
+            makers = makers(&sim, plan.patience),
         );
         std::fs::write(dir.join("tollgate.toml"), config).expect("written");
         let source = Source { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };

@@ -35,4 +35,5 @@ mod v1 {
     mod spending;
     mod tiers;
     mod usage;
+    mod videos;
 }

@@ -46,6 +46,10 @@ impl Plan {
     }
 }
 
+/// Every fact a price may depend on. docs/video.md says which variants have which.
+pub const FACTS: &[&str] =
+    &["model", "seconds", "resolution", "size", "mode", "audio", "sound", "ratio", "video_input", "reference_images"];
+
 /// Fields the gateway itself reads, whatever the model.
 const GATEWAY: &[&str] = &["webhook_url"];
 
@@ -69,6 +73,7 @@ pub fn plan(request: &Request, offer: &Offer) -> Result<Plan, Refusal> {
     if let Some(seconds) = draft.seconds {
         effective.push(("seconds", seconds.to_string()));
     }
+    debug_assert!(effective.iter().all(|(name, _)| FACTS.contains(name)), "a fact is missing in the list");
     Ok(Plan {
         variant: offer.variant,
         call: draft.call,

@@ -69,6 +69,11 @@ impl Variant {
         self.0
     }
 
+    /// The effective parameters of which it sells some values and not others.
+    pub fn parameters(self) -> impl Iterator<Item = &'static str> {
+        self.0.sells.iter().map(|(name, _)| *name)
+    }
+
     /// The values of an effective parameter it sells by itself; empty when it has no such parameter.
     pub fn sells(self, parameter: &str) -> &'static [&'static str] {
         let row = self.0.sells.iter().find(|(name, _)| *name == parameter);

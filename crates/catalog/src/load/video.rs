@@ -1,0 +1,27 @@
+//! The `video` table of a model.
+
+use std::collections::BTreeMap;
+
+use crate::Video;
+use crate::form::Form;
+
+pub(super) fn read(form: &mut Form<'_>) -> Option<Video> {
+    let mut table = form.opt_table("video")?;
+    let place = table.place();
+    let variant = table.text("variant");
+    let mut sold = BTreeMap::new();
+    if let Some(mut lists) = table.opt_table("sold") {
+        let names: Vec<String> = lists.keys().map(str::to_owned).collect();
+        for name in names {
+            let values = lists.texts(&name);
+            if values.is_empty() {
+                lists.mistake(&name, "sells nothing: name the values, or leave it out for all that the variant sells");
+            }
+            sold.insert(name, values);
+        }
+        lists.finish();
+    }
+    let one_price = table.texts("one_price");
+    table.finish();
+    Some(Video { variant, sold, one_price, place })
+}

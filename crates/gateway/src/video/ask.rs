@@ -1,0 +1,84 @@
+//! A video request with the rules of its family applied: the exact body a provider gets, and what that costs at most. The price is
+//! read off the final body, so nothing can be asked for that was not priced.
+
+use crate::app::Serving;
+use crate::call::{Need, Priced};
+use crate::refusal::Refusal;
+use crate::video::offers::ENDPOINT_TYPE;
+use std::borrow::Cow;
+use tollgate_catalog::{BillingUnit, Face, Model};
+use tollgate_store::Counters;
+use tollgate_wire::error::Code;
+use tollgate_wire::video::{self, Bound, Plan, Request};
+
+/// What a caller asks for, with the rules of the model's family applied.
+#[derive(Clone, Debug)]
+pub struct VideoAsk {
+    pub model: String,
+    /// What the family makes of it, a refusal included: it is told only to those who may have the model. `None`: there is no
+    /// such model, or it makes no videos.
+    plan: Option<Result<Plan, Refusal>>,
+}
+
+impl VideoAsk {
+    pub fn of(serving: &Serving, request: &Request) -> VideoAsk {
+        let offer = serving.offers.get(&request.model);
+        let plan = offer.map(|offer| video::plan(request, offer).map_err(Refusal::from));
+        VideoAsk { model: request.model.clone(), plan }
+    }
+
+    /// What goes to the provider, or why nothing does.
+    pub fn plan(&self) -> Result<&Plan, Refusal> {
+        match &self.plan {
+            Some(Ok(plan)) => Ok(plan),
+            Some(Err(refusal)) => Err(refusal.clone()),
+            None => {
+                let text = format!("The model `{}` makes no videos.", self.model);
+                Err(Refusal::about(Code::UnsupportedValue, "model", text))
+            }
+        }
+    }
+}
+
+/// What a video of this bound may use at most.
+pub fn most(bound: &Bound) -> Counters {
+    Counters { output: bound.tokens.unwrap_or(0), ..Counters::video(u64::from(bound.seconds)) }
+}
+
+impl Priced for VideoAsk {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn endpoint_type(&self) -> &'static str {
+        ENDPOINT_TYPE
+    }
+
+    fn need(&self, model: &Model) -> Result<Need, Refusal> {
+        let plan = self.plan()?;
+        Ok(Need {
+            most: most(&plan.bound),
+            exact: model.billing_unit == BillingUnit::PerCall,
+            sized_by: "duration",
+            depends_on: &[
+                (Face::VideoSecond, "the seconds the provider reports"),
+                (Face::Output, "the tokens the provider counts"),
+            ],
+            ..Need::default()
+        })
+    }
+
+    fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {
+        self.plan().ok()?.attribute(path).map(Cow::Borrowed)
+    }
+
+    fn metered(&self, stated: Counters) -> Counters {
+        if stated == Counters::default() { stated } else { Counters { calls: 1, ..stated } }
+    }
+}
+
+impl From<video::Refusal> for Refusal {
+    fn from(refusal: video::Refusal) -> Refusal {
+        Refusal { code: refusal.code, message: refusal.message, param: refusal.param, retry_after: None, reason: None }
+    }
+}

@@ -1,0 +1,133 @@
+//! Mistakes about videos in catalog and configuration are told with file, line, field and reason before anything is sold.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tollgate_gateway::settings::Source;
+
+const CONFIG: &str = r#"
+[provider.dashscope]
+kind = "dashscope"
+base_url = "http://127.0.0.1:9/"
+[provider.kling]
+kind = "kling"
+base_url = "http://127.0.0.1:9/"
+access_env = "KLING_ACCESS"
+secret_env = "KLING_SECRET"
+"#;
+
+/// What is wrong with this configuration and this catalog; the folder's name is left out.
+fn mistakes(config: &str, catalog: &str) -> Vec<String> {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(dir.path().join("catalog")).expect("a folder");
+    std::fs::write(dir.path().join("tollgate.toml"), config).expect("written");
+    std::fs::write(dir.path().join("catalog/video.toml"), catalog).expect("written");
+    let environment = [("KLING_ACCESS", "access"), ("KLING_SECRET", "secret")];
+    let environment: BTreeMap<_, _> = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let source = Source { file: dir.path().join("tollgate.toml"), environment: Arc::new(environment) };
+    let folder = format!("{}/", dir.path().display());
+    let all = source.load().err().unwrap_or_default();
+    all.iter().map(|mistake| mistake.to_string().replace(&folder, "")).collect()
+}
+
+fn model(provider: &str, more: &str) -> String {
+    format!(
+        "[model.m]\nbilling_unit = \"per_second\"\nprice = {{ video_second = 100 }}\n\
+         route = [{{ provider = \"{provider}\", upstream_model = \"u\" }}]\n{more}"
+    )
+}
+
+const OFFERED: &str = "supported_endpoint_types = [\"openai-video\"]\n";
+const TIER: &str = "tier = [{ name = \"t\", when = [{ dim = \"request_attr\", path = \"resolution\", equals = \"1080P\" }], multiplier = 2 }]\n";
+
+#[test]
+fn a_right_one_has_none() {
+    let good = model("dashscope", &format!("{OFFERED}{TIER}video = {{ variant = \"a-text-to-video\" }}\n"));
+    assert_eq!(mistakes(CONFIG, &good), Vec::<String>::new());
+    let same = "video = { variant = \"a-text-to-video\", one_price = [\"resolution\"] }\n";
+    assert_eq!(mistakes(CONFIG, &model("dashscope", &format!("{OFFERED}{same}"))), Vec::<String>::new());
+}
+
+#[test]
+fn each_mistake_names_file_line_and_field() {
+    for (says, provider, more, expected) in [
+        (
+            "no variant",
+            "dashscope",
+            OFFERED.to_owned(),
+            "catalog/video.toml:1: model.\"m\".video: is missing: a model that offers",
+        ),
+        (
+            "not offered",
+            "dashscope",
+            format!("{TIER}video = {{ variant = \"a-text-to-video\" }}\nsupported_endpoint_types = []\n"),
+            "catalog/video.toml:6: model.\"m\".video: is of no use without",
+        ),
+        (
+            "misspelt",
+            "dashscope",
+            format!("{OFFERED}video = {{ variant = \"a-text-to-vidoe\" }}\n"),
+            "catalog/video.toml:6: model.\"m\".video.variant: no variant is called \"a-text-to-vidoe\"; did you mean \"a-text-to-video\"?",
+        ),
+        (
+            "another maker",
+            "kling",
+            format!("{OFFERED}{TIER}video = {{ variant = \"a-text-to-video\" }}\n"),
+            "catalog/video.toml:4: route.provider: \"kling\" is of kind \"kling\", which does not make videos by the rules of \"a-text-to-video\"",
+        ),
+        (
+            "two values at the base price",
+            "dashscope",
+            format!("{OFFERED}video = {{ variant = \"a-text-to-video\" }}\n"),
+            "catalog/video.toml:6: model.\"m\".video: 720P, 1080P of `resolution` would all be sold at the base price",
+        ),
+        (
+            "a dear mode without a tier",
+            "kling",
+            format!("{OFFERED}video = {{ variant = \"c-multi-image\" }}\n"),
+            "catalog/video.toml:6: model.\"m\".video: std, pro, 4k of `mode` would all be sold",
+        ),
+        (
+            "a tier that never applies",
+            "dashscope",
+            format!("{OFFERED}{}video = {{ variant = \"a-text-to-video\" }}\n", TIER.replace("1080P", "1080p")),
+            "catalog/video.toml:7: model.\"m\".tier.when: `resolution` is never \"1080p\" here; what is sold: 720P, 1080P",
+        ),
+        (
+            "a tier by something that is no fact",
+            "dashscope",
+            format!("{OFFERED}{}video = {{ variant = \"a-text-to-video\" }}\n", TIER.replace("resolution", "quality")),
+            "catalog/video.toml:7: model.\"m\".tier.when: a price cannot depend on \"quality\"",
+        ),
+        (
+            "a parameter the variant does not have",
+            "dashscope",
+            format!("{OFFERED}{TIER}video = {{ variant = \"a-text-to-video\", sold = {{ mode = [\"pro\"] }} }}\n"),
+            "catalog/video.toml:7: model.\"m\".video: \"a-text-to-video\" has no parameter \"mode\"",
+        ),
+        (
+            "shown and not sold",
+            "dashscope",
+            format!("{OFFERED}{TIER}resolutions = [\"480P\"]\nvideo = {{ variant = \"a-text-to-video\" }}\n"),
+            "catalog/video.toml:8: model.\"m\".resolutions: \"480P\" is not sold; what is sold: 720P, 1080P",
+        ),
+    ] {
+        let found = mistakes(CONFIG, &model(provider, &more));
+        assert!(found.iter().any(|one| one.starts_with(expected)), "{says}: {found:#?}");
+    }
+}
+
+#[test]
+fn a_pair_of_keys_is_for_those_who_take_one() {
+    let single = CONFIG.replace("kind = \"dashscope\"", "kind = \"dashscope\"\naccess_env = \"KLING_ACCESS\"");
+    let found = mistakes(&single, "");
+    assert_eq!(
+        found,
+        ["tollgate.toml:4: provider.dashscope.access_env: this kind takes a single key, in secret_env or secret_file"]
+    );
+    let half = CONFIG.replace("secret_env = \"KLING_SECRET\"\n", "");
+    let found = mistakes(&half, "");
+    assert_eq!(
+        found,
+        ["tollgate.toml:8: provider.kling.access_env: needs the secret beside it, in secret_env or secret_file"]
+    );
+}

@@ -1,0 +1,4 @@
+//! Video tasks: the paths below /v1/videos and /v1/video/generations.
+
+mod catalog;
+mod quote;
