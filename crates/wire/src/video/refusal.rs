@@ -1,7 +1,7 @@
 //! What a caller is told before anything is sent: a refusal that names its field, or a warning beside an accepted task.
 
 use crate::error::Code;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The request is not served, and nothing is charged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Refusal {
 }
 
 /// Something that was sent and did not count. The task runs all the same.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     pub field: String,
     pub message: String,
