@@ -1,11 +1,14 @@
-//! Reading a chat request the way a strict provider does, and counting its words.
+//! Reading a chat request the way a strict provider does, and counting its words. [`Ask`] is what the readers of all
+//! dialects come to (`dialect/`); this file reads chat completions.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use crate::refusal::Refusal;
 
 /// What the simulator needs to know of a request.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Ask {
     pub model: String,
     pub stream: bool,
@@ -14,13 +17,31 @@ pub(crate) struct Ask {
     pub choices: u64,
     pub prompt_words: u64,
     pub last_user: String,
-    /// Functions the caller offers: name and schema of the parameters.
-    pub tools: Vec<(String, Value)>,
+    pub tools: Vec<Tool>,
     /// At most one call in the reply.
     pub one_call: bool,
     /// The last message is a tool's result, or tools are switched off.
     pub wants_text: bool,
-    fields: Vec<String>,
+    /// Calls in the history; new ones are numbered after them, because ids must not repeat.
+    pub earlier_calls: usize,
+    /// The reply has to be JSON of this schema.
+    pub schema: Option<Value>,
+    /// Texts that end the reply before they are said.
+    pub stop: Vec<String>,
+    /// Thoughts may be shown (Responses, Gemini: only when asked for).
+    pub shows_thoughts: bool,
+    /// Top-level fields, as chat completions had them.
+    pub fields: Vec<String>,
+}
+
+/// A function the caller offers.
+#[derive(Debug)]
+pub(crate) struct Tool {
+    pub name: String,
+    /// Of the parameters.
+    pub schema: Value,
+    /// Takes free text instead of JSON.
+    pub free: bool,
 }
 
 impl Ask {
@@ -37,6 +58,7 @@ impl Ask {
         for (place, message) in messages.iter().enumerate() {
             check_message(place, message)?;
         }
+        check_pairs(messages)?;
         let last_role = messages.last().and_then(|message| message["role"].as_str());
         let last_user = messages.iter().rev().find(|message| message["role"] == "user");
         let stream = flag(&body, "stream")?;
@@ -57,6 +79,10 @@ impl Ask {
             tools: offered(&body),
             one_call: body.get("parallel_tool_calls") == Some(&Value::Bool(false)),
             wants_text: last_role == Some("tool") || body.get("tool_choice").is_some_and(|choice| choice == "none"),
+            earlier_calls: messages.iter().flat_map(call_ids).count(),
+            schema: body.get("response_format").and_then(|format| format["json_schema"].get("schema")).cloned(),
+            stop: stops(body.get("stop")),
+            shows_thoughts: true,
             fields: body.keys().cloned().collect(),
         })
     }
@@ -85,6 +111,47 @@ fn check_message(place: usize, message: &Value) -> Result<(), Refusal> {
         None => Err(Refusal::missing(&param)),
         Some(role) if known.contains(&role) => Ok(()),
         Some(role) => Err(Refusal::bad(&param, &format!("Invalid value: '{role}'."))),
+    }
+}
+
+fn call_ids(message: &Value) -> impl Iterator<Item = &str> {
+    let calls = message["tool_calls"].as_array().into_iter().flatten();
+    calls.map(|call| call["id"].as_str().unwrap_or_default())
+}
+
+/// Every call is followed by its result, every result belongs to a call just before it.
+fn check_pairs(messages: &[Value]) -> Result<(), Refusal> {
+    let mut open: BTreeSet<&str> = BTreeSet::new();
+    for (place, message) in messages.iter().enumerate() {
+        let param = format!("messages[{place}]");
+        if message["role"] == "tool" {
+            let id =
+                message["tool_call_id"].as_str().ok_or_else(|| Refusal::missing(&format!("{param}.tool_call_id")))?;
+            if !open.remove(id) {
+                let text = "messages with role 'tool' must be a response to a preceding message with 'tool_calls'.";
+                return Err(Refusal::bad(&param, text));
+            }
+            continue;
+        }
+        unanswered(&open)?;
+        open = call_ids(message).collect();
+    }
+    unanswered(&open)
+}
+
+fn unanswered(open: &BTreeSet<&str>) -> Result<(), Refusal> {
+    let Some(id) = open.first() else { return Ok(()) };
+    let text = "An assistant message with 'tool_calls' must be followed by tool messages responding to each \
+                'tool_call_id'. The following tool_call_ids did not have response messages";
+    Err(Refusal::bad("messages", &format!("{text}: {id}")))
+}
+
+/// Nothing, one text or a list.
+pub(crate) fn stops(value: Option<&Value>) -> Vec<String> {
+    match value {
+        Some(Value::String(one)) => vec![one.clone()],
+        Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).map(str::to_string).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -117,11 +184,12 @@ fn whole(body: &Map<String, Value>, name: &str) -> Result<Option<u64>, Refusal> 
     }
 }
 
-fn offered(body: &Map<String, Value>) -> Vec<(String, Value)> {
+fn offered(body: &Map<String, Value>) -> Vec<Tool> {
     let tools = body.get("tools").and_then(Value::as_array).into_iter().flatten();
     let functions = tools.filter_map(|tool| {
-        let name = tool["function"]["name"].as_str()?;
-        Some((name.to_string(), tool["function"]["parameters"].clone()))
+        let (function, custom) = (&tool["function"], &tool["custom"]);
+        let name = function["name"].as_str().or(custom["name"].as_str())?;
+        Some(Tool { name: name.to_string(), schema: function["parameters"].clone(), free: custom.is_object() })
     });
     functions.collect()
 }

@@ -143,7 +143,8 @@ impl Chunks<'_> {
             let space = if place == 0 { "" } else { " " };
             deltas.push(json!({"reasoning_content": format!("{space}{word}")}));
         }
-        deltas.extend(speech.pieces.iter().map(|piece| json!({"content": piece})));
+        let said = if speech.refused { "refusal" } else { "content" };
+        deltas.extend(speech.pieces.iter().map(|piece| json!({said: piece})));
         for (place, call) in speech.calls.iter().enumerate() {
             deltas.extend(fragments(place, call));
         }
@@ -192,58 +193,69 @@ fn usages(choice: &Choice, speech: &Speech) -> Vec<Value> {
 
 /// The name first, then the arguments a few bytes at a time.
 fn fragments(place: usize, call: &Call) -> Vec<Value> {
-    let function = json!({"name": call.name, "arguments": ""});
-    let first = json!({"index": place, "id": call.id, "type": "function", "function": function});
-    let characters: Vec<char> = call.arguments.chars().collect();
-    let later = characters.chunks(5).map(|part| {
-        let text: String = part.iter().collect();
-        json!({"index": place, "function": {"arguments": text}})
-    });
+    let (kind, body) = call.kind();
+    let first = json!({"index": place, "id": call.id, "type": kind, kind: {"name": call.name, body: ""}});
+    let later = call.pieces().into_iter().map(|text| json!({"index": place, kind: {body: text}}));
     std::iter::once(first).chain(later).map(|call| json!({"tool_calls": [call]})).collect()
 }
 
 /// Collects steps, framing each event the way the scenario does.
-struct Out<'a> {
+pub(crate) struct Out<'a> {
     choice: &'a Choice,
-    steps: Vec<Step>,
+    pub steps: Vec<Step>,
     events: u64,
 }
 
 impl<'a> Out<'a> {
-    fn new(choice: &'a Choice) -> Self {
+    pub fn new(choice: &'a Choice) -> Self {
         Self { choice, steps: Vec::new(), events: 0 }
     }
 
     fn event(&mut self, chunk: &Value) {
+        self.named("", chunk);
+    }
+
+    /// An event with its `event:` line, where the dialect has one.
+    pub fn named(&mut self, name: &str, chunk: &Value) {
         if self.choice.is(S::Framing) && self.events % 2 == 1 {
             let lines = serde_json::to_string_pretty(chunk).unwrap_or_default();
             let data: String = lines.lines().map(|line| format!("data: {line}\n")).collect();
             self.events += 1;
-            self.steps.push(Step::Send(format!("{data}\n").into()));
+            self.steps.push(Step::Send(format!("{}{data}\n", event_line(name, "\n")).into()));
         } else {
-            self.line(&chunk.to_string());
+            self.frame(name, &chunk.to_string());
         }
     }
 
-    fn line(&mut self, data: &str) {
+    pub fn line(&mut self, data: &str) {
+        self.frame("", data);
+    }
+
+    fn frame(&mut self, name: &str, data: &str) {
         let first = self.events == 0;
         self.events += 1;
+        let head = event_line(name, "\n");
+        let odd = if name.is_empty() { "event: message\n" } else { &head };
         let text = match self.choice.scenario {
-            S::Crlf if self.choice.text("kind") == Some("cr") => format!("data: {data}\r\r"),
-            S::Crlf => format!("data: {data}\r\n\r\n"),
-            S::Comments if first => format!(": first\n\n: PROCESSING\ndata: {data}\n: inside\n\n"),
-            S::Comments => format!(":\n: PROCESSING\n\ndata: {data}\n\n"),
-            S::Framing if first => format!("\u{feff}retry: 1000\nevent: message\ndata:{data}\n\n"),
-            S::Framing => format!("id: {}\nevent: message\ndata:{data}\n\n", self.events),
+            S::Crlf if self.choice.text("kind") == Some("cr") => format!("{}data: {data}\r\r", event_line(name, "\r")),
+            S::Crlf => format!("{}data: {data}\r\n\r\n", event_line(name, "\r\n")),
+            S::Comments if first => format!(": first\n\n: PROCESSING\n{head}data: {data}\n: inside\n\n"),
+            S::Comments => format!(":\n: PROCESSING\n\n{head}data: {data}\n\n"),
+            S::Framing if first => format!("\u{feff}retry: 1000\n{odd}data:{data}\n\n"),
+            S::Framing => format!("id: {}\n{odd}data:{data}\n\n", self.events),
             S::SplitUtf8 => {
-                for step in split_characters(&format!("data: {data}\n\n")) {
+                for step in split_characters(&format!("{head}data: {data}\n\n")) {
                     self.steps.push(step);
                     self.steps.push(Step::Wait(Duration::from_millis(1)));
                 }
                 return;
             }
-            _ => format!("data: {data}\n\n"),
+            _ => format!("{head}data: {data}\n\n"),
         };
         self.steps.push(Step::Send(text.into()));
     }
+}
+
+fn event_line(name: &str, end: &str) -> String {
+    if name.is_empty() { String::new() } else { format!("event: {name}{end}") }
 }

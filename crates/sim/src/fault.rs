@@ -10,7 +10,14 @@ use crate::scenario::{Choice, Scenario as S};
 /// The HTTP error a scenario answers with, if that is what it does.
 pub(crate) fn of(choice: &Choice) -> Option<Response<Bytes>> {
     match choice.scenario {
-        S::Error(status) => Some(error(status, choice)),
+        S::Error(status) => {
+            let mut response = refuse(&refusal(status, choice));
+            if matches!(status, 429 | 503) {
+                let seconds = choice.number("retry_after").unwrap_or(7);
+                response.headers_mut().insert("retry-after", seconds.into());
+            }
+            Some(response)
+        }
         S::Html500 => {
             let page = "<html><head><title>500</title></head><body>sim-edge-7.internal</body></html>";
             Some(response(500, "text/html", Bytes::from_static(page.as_bytes())))
@@ -37,7 +44,8 @@ pub(crate) fn response(status: u16, content_type: &'static str, body: Bytes) -> 
     response
 }
 
-fn error(status: u16, choice: &Choice) -> Response<Bytes> {
+/// What a provider says with an error status.
+pub(crate) fn refusal(status: u16, choice: &Choice) -> Refusal {
     let text = match status {
         400 => "Unsupported value: 'model_options' does not support 7 with this model.",
         401 => "Incorrect API key provided: sk-sim-********wxyz. See https://platform.sim.internal/keys.",
@@ -54,14 +62,6 @@ fn error(status: u16, choice: &Choice) -> Response<Bytes> {
         }
         _ => "The engine is currently overloaded, please try again later.",
     };
-    let mut refusal = Refusal::new(status, text).with_code(choice.text("code"));
-    if status == 400 {
-        refusal = refusal.with_param("model_options");
-    }
-    let mut response = refuse(&refusal);
-    if matches!(status, 429 | 503) {
-        let seconds = choice.number("retry_after").unwrap_or(7);
-        response.headers_mut().insert("retry-after", seconds.into());
-    }
-    response
+    let refusal = Refusal::new(status, text).with_code(choice.text("code"));
+    if status == 400 { refusal.with_param("model_options") } else { refusal }
 }

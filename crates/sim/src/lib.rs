@@ -13,7 +13,8 @@
 //! `cut=reset|fin|eof` TCP reset, socket closed without the last HTTP chunk, or HTTP body ended as if complete ·
 //! `kind` flavour of `wrong_usage` and `garbage` · `cached`, `written`, `reasoning` token counts · `mib` length of
 //! `huge_line` (0 = endless) · `retry_after` seconds · `code` of an error · `calls` number of tool calls ·
-//! `reply_model` the model name in the reply.
+//! `tool` the name of the tool to call · `args` its arguments, as JSON without spaces · `reply_model` the model name
+//! in the reply.
 //!
 //! # What a call costs
 //! Everything is computable from the request, so a test can know the bill beforehand:
@@ -24,6 +25,10 @@
 //! - `max_completion_tokens` (else `max_tokens`) limits reasoning plus words per choice, and the reply then ends with
 //!   `finish_reason: "length"`, except in `ignore_max_tokens`.
 //!
+//! # Dialects
+//! The same scenarios are played at `/v1/messages` (Anthropic), `/v1/responses` and Gemini's `/v1beta/models/…:…`, each
+//! as strict about requests as its provider, and in its shapes: see the module `dialect`.
+//!
 //! Social data is played too, under `/api/v1` (and `/api`, as self-hosted sources do): see the module `social`.
 //! Video makers are played too, below `/video/…` and `/v1/videos`: see [`video`].
 //!
@@ -31,6 +36,7 @@
 
 mod ask;
 mod control;
+mod dialect;
 mod events;
 mod fast;
 mod fault;

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub status: u16,
-    kind: &'static str,
-    code: Option<String>,
-    param: Option<String>,
-    message: String,
+    pub kind: &'static str,
+    pub code: Option<String>,
+    pub param: Option<String>,
+    pub message: String,
 }
 
 impl Refusal {

@@ -13,7 +13,7 @@ use crate::scenario::{Choice, Scenario as S};
 use crate::script::{Ending, Script, Step};
 use crate::server::{Reset, World};
 use crate::speech::Speech;
-use crate::{control, events, fast, fault, social, video};
+use crate::{control, dialect, events, fast, fault, social, video};
 
 pub(crate) type Outgoing = Either<Full<Bytes>, Script>;
 
@@ -29,6 +29,10 @@ pub(crate) async fn answer(world: &World, reset: Reset, request: Request<Incomin
         (&Method::GET, "/v1/models") => control::models(),
         (&Method::POST, "/v1/chat/completions") => match body.collect().await {
             Ok(body) => return chat(world, reset, &parts, body.to_bytes()).await,
+            Err(_) => fault::refuse(&Refusal::new(400, "the body did not arrive")),
+        },
+        (&Method::POST, path) if dialect::is_ours(path) => match body.collect().await {
+            Ok(body) => return dialect::answer(world, reset, &parts, body.to_bytes()).await,
             Err(_) => fault::refuse(&Refusal::new(400, "the body did not arrive")),
         },
         (_, path) if path.starts_with("/api/") => match body.collect().await {
@@ -173,13 +177,16 @@ fn object(ask: &Ask, choice: &Choice, speech: &Speech, id: &str) -> Value {
     if silent {
         message["content"] = Value::Null;
     }
+    if speech.refused {
+        message["refusal"] = message["content"].take();
+    }
     if !speech.reasoning.is_empty() {
         message["reasoning_content"] = Value::from(speech.reasoning.join(" "));
     }
     if !speech.calls.is_empty() {
         let calls = speech.calls.iter().map(|call| {
-            let function = json!({"name": call.name, "arguments": call.arguments});
-            json!({"id": call.id, "type": "function", "function": function})
+            let (kind, body) = call.kind();
+            json!({"id": call.id, "type": kind, kind: {"name": call.name, body: call.arguments}})
         });
         message["tool_calls"] = calls.collect();
     }

@@ -12,6 +12,8 @@ pub(crate) enum Scenario {
     Plain,
     Tools,
     Reasoning,
+    ReasoningTools,
+    Refused,
     Cached,
     Slow,
     Error(u16),
@@ -53,6 +55,13 @@ const TABLE: &[(Scenario, &str, &str, &str)] = &[
     (S::Plain, "plain", "tokens", "a well-behaved reply"),
     (S::Tools, "tools", "calls", "tool calls with fragmented arguments; text once tool results are sent"),
     (S::Reasoning, "reasoning", "reasoning", "reasoning_content, and reasoning_tokens inside completion_tokens"),
+    (
+        S::ReasoningTools,
+        "reasoning_tools",
+        "calls",
+        "thinks and calls tools, thinks again and says text once tool results are sent",
+    ),
+    (S::Refused, "refused", "kind", "a refusal by the model (Gemini, kind=prompt: the prompt is blocked)"),
     (S::Cached, "cached", "cached", "cached_tokens and cache_write_tokens inside prompt_tokens"),
     (S::Slow, "slow", "think_ms", "thinks a second, then 100 ms between events"),
     (S::Error(400), "error400", "code", "400 that names the field model_options"),
@@ -121,7 +130,7 @@ pub fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// All option keys; anything else in a marker is a mistake in the test, and is refused.
 const KEYS: &str = "tokens chunks size prompt think_ms delay_ms after cut kind cached written reasoning mib \
-    retry_after code calls reply_model";
+    retry_after code calls tool args reply_model";
 
 /// A scenario with its options.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::ask::{Ask, words};
+use crate::ask::{Ask, Tool, words};
 use crate::scenario::{Choice, Scenario as S};
 
 const WORDS: &[&str] =
@@ -19,11 +19,15 @@ pub(crate) struct Speech {
     pub pieces: Vec<String>,
     pub calls: Vec<Call>,
     pub finish: &'static str,
+    /// The text is the model's refusal.
+    pub refused: bool,
+    /// The stop sequence that ended the text.
+    pub stopped_by: Option<String>,
     pub prompt_tokens: u64,
     pub completion_tokens: u64,
-    reasoning_tokens: u64,
-    cached_tokens: u64,
-    written_tokens: u64,
+    pub reasoning_tokens: u64,
+    pub cached_tokens: u64,
+    pub written_tokens: u64,
 }
 
 /// A tool call.
@@ -32,6 +36,20 @@ pub(crate) struct Call {
     pub id: String,
     pub name: String,
     pub arguments: String,
+    /// The arguments are free text.
+    pub free: bool,
+}
+
+impl Call {
+    /// How chat names the kind of call and the field of its arguments.
+    pub fn kind(&self) -> (&'static str, &'static str) {
+        if self.free { ("custom", "input") } else { ("function", "arguments") }
+    }
+
+    /// The arguments a few characters at a time.
+    pub fn pieces(&self) -> Vec<String> {
+        in_fives(&self.arguments)
+    }
 }
 
 impl Speech {
@@ -44,17 +62,14 @@ impl Speech {
         }
         let allowed = if choice.is(S::IgnoreMaxTokens) { None } else { ask.limit };
         let mut left = usize::try_from(allowed.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-        let thoughts = if choice.is(S::Reasoning) { choice.count("reasoning", 7) } else { 0 };
+        let thinks = matches!(choice.scenario, S::Reasoning | S::ReasoningTools);
+        let thoughts = if thinks { choice.count("reasoning", 7) } else { 0 };
         let thought = thoughts.min(left);
         left -= thought;
-        let calls = if choice.is(S::Tools) && !ask.wants_text { tool_calls(ask, choice) } else { Vec::new() };
-        let wanted = if choice.is(S::Empty) || !calls.is_empty() {
-            0
-        } else {
-            choice.count("tokens", choice.count("chunks", WORDS.len()))
-        };
-        let said = wanted.min(left);
-        let finish = match (said < wanted || thought < thoughts, calls.is_empty()) {
+        let calling = matches!(choice.scenario, S::Tools | S::ReasoningTools) && !ask.wants_text;
+        let calls = if calling { tool_calls(ask, choice) } else { Vec::new() };
+        let said = text(ask, choice, calls.is_empty(), left);
+        let finish = match (said.cut || thought < thoughts, calls.is_empty()) {
             (true, _) => "length",
             (false, true) => "stop",
             (false, false) => "tool_calls",
@@ -63,11 +78,13 @@ impl Speech {
         let reasoning_tokens = number(thought) * ask.choices;
         Self {
             reasoning: (0..thought).map(|place| word(WORDS, place, 0)).collect(),
-            pieces: pieces(choice, said),
+            completion_tokens: (said.tokens + spoken) * ask.choices + reasoning_tokens,
+            pieces: said.pieces,
             calls,
             finish,
+            refused: choice.is(S::Refused),
+            stopped_by: said.stopped_by,
             prompt_tokens,
-            completion_tokens: (number(said) + spoken) * ask.choices + reasoning_tokens,
             reasoning_tokens,
             cached_tokens,
             written_tokens,
@@ -125,6 +142,50 @@ impl Speech {
     }
 }
 
+/// The text of a reply before it is part of one.
+struct Words {
+    pieces: Vec<String>,
+    tokens: u64,
+    /// The limit came first.
+    cut: bool,
+    stopped_by: Option<String>,
+}
+
+fn text(ask: &Ask, choice: &Choice, speaks: bool, left: usize) -> Words {
+    let nothing = Words { pieces: Vec::new(), tokens: 0, cut: false, stopped_by: None };
+    if !speaks || choice.is(S::Empty) {
+        return nothing;
+    }
+    if choice.is(S::Faststream) {
+        // One piece, which is sent again and again.
+        return Words { pieces: vec![" coin".to_string()], tokens: choice.number("chunks").unwrap_or(100), ..nothing };
+    }
+    if let Some(schema) = &ask.schema {
+        let json = example(schema, true).to_string();
+        return Words { pieces: in_fives(&json), tokens: words(&json), ..nothing };
+    }
+    let wanted = choice.count("tokens", choice.count("chunks", WORDS.len()));
+    let said = wanted.min(left);
+    let mut pieces = pieces(choice, said);
+    let whole = pieces.concat();
+    let found = ask.stop.iter().filter_map(|stop| Some((whole.find(stop.as_str())?, stop)));
+    let Some((mut place, stop)) = found.min() else {
+        return Words { pieces, tokens: number(said), cut: said < wanted, stopped_by: None };
+    };
+    for piece in &mut pieces {
+        let kept = place.min(piece.len());
+        place -= kept;
+        piece.truncate(kept);
+    }
+    pieces.retain(|piece| !piece.is_empty());
+    Words { tokens: words(&pieces.concat()), pieces, cut: false, stopped_by: Some(stop.clone()) }
+}
+
+fn in_fives(text: &str) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    characters.chunks(5).map(|part| part.iter().collect()).collect()
+}
+
 fn pieces(choice: &Choice, said: usize) -> Vec<String> {
     let list = match choice.scenario {
         S::SplitUtf8 => WIDE,
@@ -151,12 +212,23 @@ fn word(list: &[&str], place: usize, size: usize) -> String {
 }
 
 fn tool_calls(ask: &Ask, choice: &Choice) -> Vec<Call> {
-    let some_tool = [("get_weather".to_string(), json!({"properties": {"city": {"type": "string"}}}))];
-    let tools = if ask.tools.is_empty() { &some_tool[..] } else { &ask.tools[..] };
+    let schema = json!({"properties": {"city": {"type": "string"}}});
+    let some_tool = Tool { name: "get_weather".to_string(), schema, free: false };
+    let wanted = |tool: &&Tool| choice.text("tool").is_none_or(|name| tool.name == name);
+    let mut tools: Vec<&Tool> = ask.tools.iter().filter(wanted).collect();
+    if tools.is_empty() {
+        tools.push(&some_tool);
+    }
     let count = if ask.one_call { 1 } else { choice.count("calls", 2) };
     let call = |place: usize| {
-        let (name, schema) = &tools[place % tools.len()];
-        Call { id: format!("call_sim_{place}"), name: name.clone(), arguments: example(schema, true).to_string() }
+        let tool = tools[place % tools.len()];
+        let arguments = match (choice.text("args"), tool.free) {
+            (Some(given), _) => given.to_string(),
+            (None, true) => "Paris, and some free text".to_string(),
+            (None, false) => example(&tool.schema, true).to_string(),
+        };
+        let id = format!("call_sim_{}", ask.earlier_calls + place);
+        Call { id, name: tool.name.clone(), arguments, free: tool.free }
     };
     (0..count).map(call).collect()
 }

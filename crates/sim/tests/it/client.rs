@@ -94,10 +94,15 @@ pub async fn get(sim: &Sim, path: &str) -> Answer {
 }
 
 pub async fn request(sim: &Sim, method: &str, path: &str, body: &str) -> TcpStream {
+    request_with(sim, method, path, "", body).await
+}
+
+/// With more headers, each ended by CRLF.
+pub async fn request_with(sim: &Sim, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
     let mut socket = TcpStream::connect(sim.addr()).await.expect("connect");
     let length = body.len();
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nhost: sim\r\nuser-agent: test/1\r\nauthorization: Bearer k\r\ncontent-length: {length}\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nhost: sim\r\nuser-agent: test/1\r\nauthorization: Bearer k\r\n{headers}content-length: {length}\r\n\r\n"
     );
     socket.write_all(format!("{head}{body}").as_bytes()).await.expect("write");
     socket

@@ -101,7 +101,7 @@ async fn tools_then_text() {
     assert_eq!(chunks[chunks.len() - 2]["choices"][0]["finish_reason"], "tool_calls");
     assert_eq!(chunks.last().unwrap()["usage"]["completion_tokens"], 4);
     body["messages"].as_array_mut().unwrap().extend([
-        json!({"role": "assistant", "content": null, "tool_calls": []}),
+        json!({"role": "assistant", "content": null, "tool_calls": [{"id": "call_sim_0"}]}),
         json!({"role": "tool", "tool_call_id": "call_sim_0", "content": "sunny"}),
     ]);
     assert!(post(&sim, &body).await.said().starts_with("the gate"));
@@ -152,6 +152,8 @@ async fn refuses_as_a_strict_provider() {
         (json!({"model": "m", "messages": [{"role": "user", "content": "x"}], "max_tokens": 0}), "max_tokens"),
         (json!({"model": "m", "messages": [{"role": "user", "content": "x"}], "stream_options": {}}), "stream_options"),
         (ask("sim-plain", "[[sim:nonsense]]"), "messages"),
+        (json!({"model": "m", "messages": [{"role": "tool", "tool_call_id": "a", "content": "x"}]}), "messages[0]"),
+        (json!({"model": "m", "messages": [{"role": "assistant", "tool_calls": [{"id": "a"}]}]}), "messages"),
     ] {
         let answer = post(&sim, &body).await;
         assert_eq!((answer.status(), answer.json()["error"]["param"].as_str()), (400, Some(param)));

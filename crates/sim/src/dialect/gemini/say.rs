@@ -1,0 +1,117 @@
+//! A reply as one generateContent answer, or as a stream of fragments of it.
+
+use serde_json::{Value, json};
+
+use super::super::stream::{Beat, Role};
+use super::super::{Dialect, Said, usage};
+use super::contents::made_for;
+use crate::scenario::Scenario as S;
+
+pub(in super::super) fn object(said: &Said<'_>) -> Value {
+    let mut parts: Vec<Value> = Vec::new();
+    let thoughts = said.thoughts();
+    if !thoughts.is_empty() && said.ask.shows_thoughts {
+        parts.push(json!({"text": thoughts, "thought": true}));
+    }
+    let text = said.speech.text();
+    if !(text.is_empty() || said.speech.refused) {
+        parts.push(text_part(said, &text, true));
+    }
+    parts.extend(calls(said));
+    let mut reply = answer(said, &parts, Some(finish(said)));
+    if let Some(usage) = usage::reported(Dialect::Gemini, said) {
+        reply["usageMetadata"] = usage;
+    }
+    reply
+}
+
+pub(in super::super) fn beats(said: &Said<'_>) -> Vec<Beat> {
+    let speech = said.speech;
+    let mut beats = Vec::new();
+    let piece = |said: &Said<'_>, part: Value, spoken: u64| {
+        let mut data = answer(said, &[part], None);
+        if !matches!(said.choice.scenario, S::NoUsage | S::WrongUsage) {
+            data["usageMetadata"] = usage::of(Dialect::Gemini, said, spoken.min(speech.completion_tokens));
+        }
+        Beat::new(Role::Piece, "", data)
+    };
+    if said.ask.shows_thoughts {
+        for (at, word) in speech.reasoning.iter().enumerate() {
+            let space = if at == 0 { "" } else { " " };
+            beats.push(piece(said, json!({"text": format!("{space}{word}"), "thought": true}), 1));
+        }
+    }
+    let mut spoken = speech.reasoning_tokens;
+    let last = speech.pieces.len();
+    for (at, text) in speech.pieces.iter().enumerate().filter(|_| !speech.refused) {
+        spoken += 1;
+        beats.push(piece(said, text_part(said, text, at + 1 == last), spoken));
+    }
+    for part in calls(said) {
+        spoken += 1;
+        beats.push(piece(said, part, spoken));
+    }
+    let reason = if said.choice.is(S::NoFinish) { None } else { Some(finish(said)) };
+    let mut end = answer(said, &[], reason);
+    if let Some(usage) = usage::reported(Dialect::Gemini, said) {
+        end["usageMetadata"] = usage;
+    }
+    // There is no mark of an end; the last fragment is it, and `no_done` changes nothing.
+    let role = if reason.is_some() { Role::Finish } else { Role::Frame };
+    beats.push(Beat::new(role, "", end));
+    beats
+}
+
+fn text_part(said: &Said<'_>, text: &str, last: bool) -> Value {
+    let mut part = json!({"text": text});
+    if last && !said.speech.reasoning.is_empty() {
+        part["thoughtSignature"] = json!(made_for(&part));
+    }
+    part
+}
+
+/// Calls have ids where the model thinks, as from Gemini 3 on; only the first of several is signed.
+fn calls(said: &Said<'_>) -> Vec<Value> {
+    let thinks = !said.speech.reasoning.is_empty() || said.ask.model.starts_with("gemini-3");
+    let part = |(place, call): (usize, &crate::speech::Call)| {
+        let args: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+        let mut part = json!({"functionCall": {"name": call.name, "args": args}});
+        if thinks && place == 0 {
+            part["thoughtSignature"] = json!(made_for(&part));
+        }
+        if thinks {
+            part["functionCall"]["id"] = json!(call.id);
+        }
+        part
+    };
+    said.speech.calls.iter().enumerate().map(part).collect()
+}
+
+fn finish(said: &Said<'_>) -> &'static str {
+    match said.speech.finish {
+        _ if said.speech.refused => "SAFETY",
+        "length" => "MAX_TOKENS",
+        _ => "STOP",
+    }
+}
+
+fn answer(said: &Said<'_>, parts: &[Value], finish: Option<&str>) -> Value {
+    let head = json!({"modelVersion": said.model(), "responseId": said.id("")});
+    let mut reply = head;
+    if said.choice.is(S::Refused) && said.choice.text("kind") == Some("prompt") {
+        reply["promptFeedback"] = json!({"blockReason": "PROHIBITED_CONTENT", "safetyRatings": []});
+        return reply;
+    }
+    let candidate = |index: u64| {
+        let mut candidate = json!({"index": index});
+        if !parts.is_empty() {
+            candidate["content"] = json!({"role": "model", "parts": parts});
+        }
+        if let Some(reason) = finish {
+            candidate["finishReason"] = json!(reason);
+        }
+        candidate
+    };
+    reply["candidates"] = (0..said.ask.choices).map(candidate).collect();
+    reply
+}
