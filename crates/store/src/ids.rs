@@ -95,6 +95,21 @@ id_type!(
     CallId,
     "call_"
 );
+id_type!(
+    /// One video task. A task is one call, so both ids are the same number under two names.
+    TaskId,
+    "task_"
+);
+
+impl TaskId {
+    pub fn of(call: CallId) -> Self {
+        Self(call.0)
+    }
+
+    pub fn call(self) -> CallId {
+        CallId(self.0)
+    }
+}
 
 fn encode(bytes: &[u8; 16]) -> [u8; TEXT_LEN] {
     // In words of 64 bits: ids are written several times per call.

@@ -68,6 +68,13 @@ pub(crate) fn settle(held: Pots, available: Pots, charge: i64, paid_only: bool) 
     Settlement { extend, release, take, write_off: charge - take.total() }
 }
 
+impl Settlement {
+    /// The customer gets all back; what it would have cost is the operator's loss.
+    pub fn forgiven(held: Pots, charge: i64) -> Self {
+        Self { release: held, write_off: charge.max(0), ..Self::default() }
+    }
+}
+
 /// How a refund goes back to the pots a charge came from: paid first, so that real money is returned as such.
 pub(crate) fn split_refund(taken: Pots, amount: i64) -> Option<Pots> {
     if amount <= 0 || amount > taken.total() {

@@ -26,6 +26,7 @@ mod report;
 mod social;
 mod sqlite;
 mod store;
+mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod used;
@@ -43,11 +44,14 @@ pub use call::{
 pub use entries::{Entry, EntryPage};
 pub use error::StoreError;
 pub use group::{Closing, Held};
-pub use ids::{AccountId, CallId, KeyId};
+pub use ids::{AccountId, CallId, KeyId, TaskId};
 pub use limits::{Change, LimitKind, LimitReached, Limits, NewLimits, Used, date, next_day, next_month};
 pub use report::{Breach, Gauges, Recovered, Report, Swept};
 pub use social::{SocialChange, SocialDay, SocialFull, SocialLimit, SocialTake};
 pub use store::{Opened, Receipted, Store};
+pub use task::{
+    BegunTask, Leased, NewTask, OpenTasks, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep, Told, Webhook,
+};
 pub use verify::INVARIANTS;
 pub use wish::CallEntry;
 pub use world::{FillRandom, NowMs, Options, Place, World};

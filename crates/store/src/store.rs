@@ -5,15 +5,16 @@ use std::sync::Arc;
 use crate::account::{
     Account, Charged, Credit, Credited, Event, EventPage, Expiring, Key, KeyAndAccount, NewAccount, NewKey,
 };
-use crate::call::{Close, Extend, Hold, HoldRefused, Mark, Page, UsageFacts, UsageRow};
+use crate::call::{Close, Closed, Extend, Hold, HoldRefused, Mark, Page, UsageFacts, UsageRow};
 use crate::entries::{Entry, EntryPage};
 use crate::error::StoreError;
 use crate::group::{Closing, Held};
-use crate::ids::{AccountId, CallId, KeyId};
+use crate::ids::{AccountId, CallId, KeyId, TaskId};
 use crate::limits::{Change, NewLimits};
 use crate::receipt::{self, PublicKeys, Signed};
 use crate::report::{Gauges, Recovered, Report, Swept};
 use crate::social::{SocialChange, SocialDay, SocialFull, SocialTake};
+use crate::task::{BegunTask, Leased, NewTask, OpenTasks, Task, TaskEnd, TaskPage, TaskStep, Told, Webhook};
 use crate::wish::CallEntry;
 use crate::world::{Options, Place, World};
 use crate::{postgres, sqlite};
@@ -258,6 +259,86 @@ impl Store {
     /// What was used of a day: all platforms together under an empty name, then each.
     pub async fn social_days(&self, day: i64) -> Result<Vec<SocialDay>, StoreError> {
         on_engine!(self, e => e.social_days(day).await)
+    }
+
+    // Video tasks. Times to come are given in milliseconds from now.
+
+    /// Holds the money of a task and writes it down, in one transaction; durable when this returns. Nothing was sent yet.
+    pub async fn begin_task(&self, hold: Hold, new: NewTask) -> Result<BegunTask, HoldRefused> {
+        on_engine!(self, e => e.begin_task(hold, new).await)
+    }
+
+    /// It is about to be sent to this provider: durable when this returns. `false`: others look after it by now, do not send.
+    pub async fn task_sending(
+        &self,
+        begun: BegunTask,
+        provider: String,
+        upstream_model: String,
+        lease_ms: i64,
+    ) -> Result<bool, StoreError> {
+        on_engine!(self, e => e.task_sending(begun, provider, upstream_model, lease_ms).await)
+    }
+
+    /// The provider has taken it: its creator knows, so no fence is asked for. Durable when this returns. `false`: it has ended,
+    /// or has an id already.
+    pub async fn task_accepted(&self, id: TaskId, upstream_id: String, after_ms: i64) -> Result<bool, StoreError> {
+        on_engine!(self, e => e.task_accepted(id, upstream_id, after_ms).await)
+    }
+
+    /// Open tasks that are due, the longest due first, each for one taker at a time.
+    pub async fn take_tasks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Leased>, StoreError> {
+        on_engine!(self, e => e.take_tasks(limit, lease_ms).await)
+    }
+
+    /// One open task before it is due; `None` when it has ended or somebody has it.
+    pub async fn take_task(&self, id: TaskId, lease_ms: i64) -> Result<Option<Leased>, StoreError> {
+        on_engine!(self, e => e.take_task(id, lease_ms).await)
+    }
+
+    /// Gives a task back that goes on. `false`: somebody else has it by now, nothing changed.
+    pub async fn put_back_task(&self, step: TaskStep) -> Result<bool, StoreError> {
+        on_engine!(self, e => e.put_back_task(step).await)
+    }
+
+    /// Ends a task: its terminal state, its money, its usage row and its webhook in one transaction, durable when this returns.
+    /// `None`: somebody else has it by now, or it has ended; nothing changed.
+    pub async fn finish_task(&self, end: TaskEnd) -> Result<Option<Closed>, StoreError> {
+        on_engine!(self, e => e.finish_task(end).await)
+    }
+
+    /// A task of an account, however it stands. Another account's, or one that was hidden, is not found.
+    pub async fn task(&self, account: AccountId, id: TaskId) -> Result<Option<Task>, StoreError> {
+        on_engine!(self, e => e.task(account, id).await)
+    }
+
+    /// A page of the tasks an account can see.
+    pub async fn tasks(&self, account: AccountId, page: TaskPage) -> Result<Vec<Task>, StoreError> {
+        on_engine!(self, e => e.tasks(account, page).await)
+    }
+
+    /// Hides a task from its account. Its money goes its way. `false`: there is no such task to be seen.
+    pub async fn hide_task(&self, account: AccountId, id: TaskId) -> Result<bool, StoreError> {
+        on_engine!(self, e => e.hide_task(account, id).await)
+    }
+
+    /// Another way to the finished file (a newer link, a copy).
+    pub async fn keep_result(&self, id: TaskId, result: String) -> Result<(), StoreError> {
+        on_engine!(self, e => e.keep_result(id, result).await)
+    }
+
+    /// Open tasks by state.
+    pub async fn open_tasks(&self) -> Result<Vec<OpenTasks>, StoreError> {
+        on_engine!(self, e => e.open_tasks().await)
+    }
+
+    /// Webhooks that are due, each for one taker at a time.
+    pub async fn take_webhooks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Webhook>, StoreError> {
+        on_engine!(self, e => e.take_webhooks(limit, lease_ms).await)
+    }
+
+    /// What became of one; nothing changes when somebody else has it by now.
+    pub async fn told(&self, webhook: &Webhook, told: Told) -> Result<(), StoreError> {
+        on_engine!(self, e => e.told(webhook, told).await)
     }
 
     /// The ledger entries of one call of an account, in their order.

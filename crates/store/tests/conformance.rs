@@ -19,7 +19,7 @@ macro_rules! suite {
         async fn on_postgres(server: &Server) {
             $(
                 eprintln!("case {}", stringify!($case));
-                cases::$case(House::open(&server.database(stringify!($case)).await).await).await;
+                Box::pin(async { cases::$case(House::open(&server.database(stringify!($case)).await).await).await }).await;
             )*
         }
     };
@@ -66,6 +66,17 @@ suite!(
     keys_of_receipts_are_made_once_and_rotate,
     the_entries_of_a_call_tell_all_its_movements,
     a_wish_is_answered_as_the_hold_would_be,
+    a_task_lives_and_is_paid_once,
+    a_failed_task_is_free_and_final,
+    a_stale_fence_changes_nothing,
+    whoever_looks_at_a_task_takes_it_early,
+    a_creation_without_an_answer_is_found_by_others,
+    a_task_given_up_costs_the_operator,
+    a_key_leads_to_the_same_task,
+    neither_a_restart_nor_a_sweep_ends_a_task,
+    tasks_are_paged_and_hidden,
+    a_webhook_is_written_with_the_end_and_told_by_one,
+    many_takers_share_what_is_due,
 );
 
 enum Server {

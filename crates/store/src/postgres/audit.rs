@@ -59,6 +59,7 @@ impl Engine {
         for (invariant, question) in QUESTIONS {
             ask(&snapshot, &mut auditor, invariant, question, &[]).await?;
         }
+        open_tasks(&snapshot, &mut auditor).await?;
         self.late_holds(&snapshot, &mut auditor).await?;
         let report = auditor.finish(strict);
         self.shared.breaches.store(report.breaches.len() as u64, Ordering::Relaxed);
@@ -101,6 +102,7 @@ impl Engine {
         for (call, expected) in &missing {
             auditor.touched_call(*call, expected, None);
         }
+        open_tasks(&snapshot, &mut auditor).await?;
         self.late_holds(&snapshot, &mut auditor).await?;
         let report = auditor.finish_online(&touched);
         // What was found broken stays so until a full audit says otherwise.
@@ -158,6 +160,14 @@ async fn ask(
     each(snapshot, question, params, |row| {
         let id: Option<Vec<u8>> = row.try_get(0)?;
         auditor.breach(invariant, show(id.as_deref(), row.try_get(1)?));
+        Ok(())
+    })
+    .await
+}
+
+async fn open_tasks(snapshot: &Transaction<'_>, auditor: &mut Auditor) -> Result<(), StoreError> {
+    each(snapshot, "SELECT call_id, account_id FROM task WHERE state < 5", &[], |r| {
+        auditor.open_task(CallId(id(&r, 0)?), AccountId(id(&r, 1)?));
         Ok(())
     })
     .await

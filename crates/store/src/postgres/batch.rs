@@ -12,6 +12,7 @@ use super::connect::{Connector, Link};
 use super::queue::{Answer, Pending};
 use super::{Shared, lock};
 use crate::call::{Closed, HoldRefused, StoredReply};
+use crate::error::StoreError;
 use crate::ids::CallId;
 use crate::limits::{LimitKind, LimitReached};
 
@@ -211,20 +212,33 @@ fn answer(shared: &Shared, answer: Answer, outcome: Option<Outcome>) {
             if let Some(known) = known {
                 let _ = known.send(outcome.as_ref().is_some_and(|o| o.name != "unknown"));
             }
-            let closed = match outcome {
-                Some(o) if applied => {
-                    shared.write_offs.fetch_add(o.y, Ordering::Relaxed);
-                    Closed { captured: Money::from_nano(o.x), write_off: Money::from_nano(o.y), applied }
-                }
+            let done = match outcome {
+                Some(o) if applied => closed(shared, &o),
                 _ => {
                     shared.late_closes.fetch_add(1, Ordering::Relaxed);
                     Closed::default()
                 }
             };
+            let _ = send.send(done);
+        }
+        Answer::Task(send) => {
+            let _ = send.send(outcome.map(|o| o.name == "done").ok_or_else(refused));
+        }
+        Answer::TaskEnd(send) => {
+            let closed = outcome.ok_or_else(refused).map(|o| (o.name == "closed").then(|| closed(shared, &o)));
             let _ = send.send(closed);
         }
         Answer::Nobody => {}
     }
+}
+
+fn refused() -> StoreError {
+    StoreError::broken("the database refused the operation")
+}
+
+fn closed(shared: &Shared, o: &Outcome) -> Closed {
+    shared.write_offs.fetch_add(o.y, Ordering::Relaxed);
+    Closed { captured: Money::from_nano(o.x), write_off: Money::from_nano(o.y), applied: true }
 }
 
 fn hold_verdict(o: Outcome) -> Result<(i64, i64), HoldRefused> {

@@ -20,6 +20,8 @@ const QUEUE_LIMIT: usize = 50_000;
 /// Above this many the usage rows of refusals are left out.
 const REFUSAL_LIMIT: usize = 10_000;
 
+type HoldVerdict = oneshot::Receiver<Result<(i64, i64), HoldRefused>>;
+
 /// Bytes as PostgreSQL reads them in text.
 pub(super) fn bytes(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -34,6 +36,21 @@ pub(super) fn bytes(bytes: &[u8]) -> String {
 
 impl Engine {
     pub async fn hold(self: &Arc<Self>, hold: Hold) -> Result<Held, HoldRefused> {
+        let receive = self.queue_hold(&hold, None)?;
+        // Dropped before the answer (a client that left, or the deadline): whatever was applied is undone.
+        let mut guard =
+            Undo { engine: self, hold: Some((hold.call, hold.account, hold.key, hold.model, hold.endpoint)) };
+        match tokio::time::timeout(self.options.hold_deadline, receive).await {
+            Ok(Ok(verdict)) => {
+                guard.hold = None;
+                verdict.map(|pots| held(hold.call, pots))
+            }
+            Ok(Err(_)) | Err(_) => Err(HoldRefused::Unavailable),
+        }
+    }
+
+    /// Asks for a hold, and for the task it is for.
+    pub(super) fn queue_hold(&self, hold: &Hold, task: Option<Value>) -> Result<HoldVerdict, HoldRefused> {
         let shared = &self.shared;
         self.takes_more()?;
         if hold.amount.is_negative() {
@@ -63,19 +80,13 @@ impl Engine {
             body["key_hash"] = bytes(&idem.key_hash).into();
             body["fingerprint"] = bytes(&idem.fingerprint).into();
         }
+        if let Some(task) = task {
+            body["task"] = task;
+        }
         let (send, receive) = oneshot::channel();
         lock(&shared.open).insert(hold.call, self.now());
         shared.queue.push(Pending { body: body.to_string(), answer: Answer::Hold(hold.call, price_id, send) });
-        // Dropped before the answer (a client that left, or the deadline): whatever was applied is undone.
-        let mut guard =
-            Undo { engine: self, hold: Some((hold.call, hold.account, hold.key, hold.model, hold.endpoint)) };
-        match tokio::time::timeout(self.options.hold_deadline, receive).await {
-            Ok(Ok(verdict)) => {
-                guard.hold = None;
-                verdict.map(|pots| held(hold.call, pots))
-            }
-            Ok(Err(_)) | Err(_) => Err(HoldRefused::Unavailable),
-        }
+        Ok(receive)
     }
 
     /// A wisher who leaves before the answer needs no undoing: the close ends the whole hold, however large.
@@ -134,7 +145,7 @@ impl Engine {
         (op, receive)
     }
 
-    fn close_body(&self, close: &Close, price_id: Option<[u8; 16]>) -> Value {
+    pub(super) fn close_body(&self, close: &Close, price_id: Option<[u8; 16]>) -> Value {
         let price_id = close.row.price.as_ref().map(|p| p.id()).or(price_id);
         let mut body = json!({
             "kind": "close",

@@ -18,10 +18,11 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/receipts.sql"),
     include_str!("migrations/social.sql"),
     include_str!("migrations/chain.sql"),
+    include_str!("migrations/tasks.sql"),
 ];
 /// The functions as this version has them. Once released, a change of them needs a migration (an empty one will do), so that
 /// a replica of the version before does not start again and put its own back.
-const FUNCTIONS: &str = concat!(include_str!("functions.sql"), include_str!("chain.sql"));
+const FUNCTIONS: &str = concat!(include_str!("functions.sql"), include_str!("chain.sql"), include_str!("tasks.sql"));
 /// "tollgate" as a number: nobody else uses this lock.
 pub(super) const MIGRATION_LOCK: i64 = 0x746f_6c6c_6761_7465;
 

@@ -215,10 +215,13 @@ BEGIN
   VALUES (v_call || '\x00'::bytea, 0, a.id, k.id, v_trial, v_paid, v_at, (op->>'price_id')::bytea, op->>'model',
     op->>'endpoint', (op->>'expires_at')::bigint, v_paid_only, (op->>'replica')::bytea, v_lots);
   INSERT INTO open_hold (call_id, account_id, key_id, trial, paid, paid_only, at, expires_at, price_id, model, endpoint,
-    key_hash, replica, due_at, lots, day, day_used, month, month_used)
+    key_hash, replica, due_at, lots, day, day_used, month, month_used, task)
   VALUES (v_call, a.id, k.id, v_trial, v_paid, v_paid_only, v_at, (op->>'expires_at')::bigint, (op->>'price_id')::bytea,
     op->>'model', op->>'endpoint', v_hash, (op->>'replica')::bytea, tollgate_now() + (op->>'life')::bigint, v_lots,
-    v_at / 86400000, v_amount, tollgate_month(v_at), v_amount);
+    v_at / 86400000, v_amount, tollgate_month(v_at), v_amount, op ? 'task');
+  IF op ? 'task' THEN
+    PERFORM tollgate_new_task(op, v_at);
+  END IF;
   IF v_hash IS NOT NULL THEN
     INSERT INTO idem (account_id, key_hash, fingerprint, call_id, at)
     VALUES (a.id, v_hash, (op->>'fingerprint')::bytea, v_call, v_at);
@@ -321,9 +324,20 @@ DECLARE
   -- Which terminal entry of the call this is: the second one when it was given up by another replica before.
   v_class bytea := '\x01';
   v_lots text;
+  v_ends text;
 BEGIN
+  IF op ? 'task' THEN
+    v_ends := tollgate_task_ends(op);
+    IF v_ends = 'stale' THEN
+      RETURN ROW('stale', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
+    END IF;
+  END IF;
   SELECT * INTO h FROM open_hold WHERE call_id = v_call;
-  IF NOT FOUND THEN
+  IF FOUND AND h.task AND NOT op ? 'task' THEN
+    -- The hold of a task ends with its task only.
+    RETURN ROW('late', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
+  END IF;
+  IF h.call_id IS NULL AND NOT op ? 'task' THEN
     SELECT r.held, r.barred INTO v_held, v_barred FROM tollgate_reopen(op) r;
     SELECT * INTO h FROM open_hold WHERE call_id = v_call;
     v_class := '\x04';
@@ -339,12 +353,15 @@ BEGIN
       NULL, NULL, NULL, NULL)::tollgate_outcome;
   END IF;
   SELECT * INTO a FROM account WHERE id = h.account_id;
+  v_barred := v_barred OR coalesce((op->'task'->>'forgiven')::boolean, false);
   v_extend_trial := CASE WHEN h.paid_only OR v_barred THEN 0
     ELSE least(greatest(v_charge - h.trial - h.paid, 0), a.trial_available) END;
   v_extend_paid := CASE WHEN v_barred THEN 0
     ELSE least(greatest(v_charge - h.trial - h.paid - v_extend_trial, 0), a.paid_available) END;
-  v_take_trial := least(v_charge, h.trial + v_extend_trial);
-  v_take_paid := least(v_charge - v_take_trial, h.paid + v_extend_paid);
+  -- What is forgiven is taken from nobody.
+  v_take_trial := CASE WHEN (op->'task'->>'forgiven')::boolean THEN 0 ELSE least(v_charge, h.trial + v_extend_trial) END;
+  v_take_paid := CASE WHEN (op->'task'->>'forgiven')::boolean THEN 0
+    ELSE least(v_charge - v_take_trial, h.paid + v_extend_paid) END;
   v_captured := v_take_trial + v_take_paid;
   v_write_off := v_charge - v_captured;
   v_kind := CASE WHEN v_charge > 0 THEN 1 WHEN (op->'row'->>'ending') = '4' THEN 3 ELSE 2 END;
@@ -371,7 +388,9 @@ BEGIN
   u.write_off := v_write_off;
   u.price_id := coalesce(u.price_id, h.price_id);
   INSERT INTO usage SELECT u.*;
-  IF h.replica <> (op->>'replica')::bytea THEN
+  IF op ? 'task' THEN
+    PERFORM tollgate_end_task(op, v_at);
+  ELSIF h.replica <> (op->>'replica')::bytea THEN
     INSERT INTO lost_hold (call_id, account_id, key_id, held, paid_only, at, expires_at, price_id, model, endpoint, key_hash,
       fingerprint, replica, lost_at)
     SELECT h.call_id, h.account_id, h.key_id, h.trial + h.paid, h.paid_only, h.at, h.expires_at, h.price_id, h.model,
@@ -425,6 +444,8 @@ BEGIN
       RETURN NEXT tollgate_extend(op);
     ELSIF op->>'kind' = 'close' THEN
       RETURN NEXT tollgate_close(op);
+    ELSIF op->>'kind' LIKE 'task%' THEN
+      RETURN NEXT ROW(tollgate_task(op), 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
     ELSE
       INSERT INTO usage SELECT r.* FROM jsonb_populate_record(NULL::usage, (op->'row') || jsonb_build_object(
         'hold', 0, 'charge', 0, 'refunded', 0, 'write_off', 0)) r ON CONFLICT DO NOTHING;

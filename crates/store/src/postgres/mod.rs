@@ -14,6 +14,7 @@ mod records;
 mod recover;
 mod rows;
 mod social;
+mod tasks;
 mod tls;
 mod trust;
 mod watch;
@@ -145,6 +146,7 @@ impl Engine {
         });
         engine.beat().await?;
         let recovered = engine.recover(records).await?;
+        engine.release_tasks().await?;
         Ok((engine, recovered))
     }
 

@@ -8,6 +8,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::lock;
 use crate::call::{Closed, HoldRefused};
+use crate::error::StoreError;
 use crate::ids::CallId;
 
 /// The most operations in one statement.
@@ -28,6 +29,10 @@ pub(super) enum Answer {
     Extend(oneshot::Sender<Result<(i64, i64), HoldRefused>>),
     /// The second is told whether there ever was such a hold.
     Close(CallId, oneshot::Sender<Closed>, Option<oneshot::Sender<bool>>),
+    /// Whether a change of a task was made.
+    Task(oneshot::Sender<Result<bool, StoreError>>),
+    /// What the end of a task did to the account; nothing when somebody else has it.
+    TaskEnd(oneshot::Sender<Result<Option<Closed>, StoreError>>),
     Nobody,
 }
 

@@ -46,7 +46,7 @@ impl Engine {
             recovered.dropped += u64::from(!known.await.unwrap_or(true));
         }
         let mine = self.shared.replica.as_slice();
-        let left = self.rows(&format!("{OPEN} WHERE replica = $1"), &[&mine]).await?;
+        let left = self.rows(&format!("{OPEN} WHERE replica = $1 AND NOT task"), &[&mine]).await?;
         let mut resolved = Vec::with_capacity(left.len() + marks.len());
         for row in &left {
             let (close, price_id) = match marks.remove(&CallId(id(row, 0)?)) {
@@ -69,12 +69,14 @@ impl Engine {
     /// Each replica resolves its own holds past their time, by its own clock, and those of replicas it has seen die.
     pub async fn sweep(self: &Arc<Self>, now: i64) -> Result<Swept, StoreError> {
         let mine = self.shared.replica.as_slice();
-        let due = format!("{OPEN} WHERE replica = $1 AND expires_at <= $2");
+        let due = format!("{OPEN} WHERE replica = $1 AND expires_at <= $2 AND NOT task");
         let expired = self.resolve(&due, &[&mine, &now], "expired").await?;
         let dead = self.dead(now).await?;
         let orphaned = match dead.is_empty() {
             true => 0,
-            false => self.resolve(&format!("{OPEN} WHERE replica = ANY($1)"), &[&dead], "replica_lost").await?,
+            false => {
+                self.resolve(&format!("{OPEN} WHERE replica = ANY($1) AND NOT task"), &[&dead], "replica_lost").await?
+            }
         };
         self.rows("DELETE FROM lost_hold WHERE lost_at < tollgate_now() - $1", &[&LOST_KEPT_MS]).await?;
         let retention = i64::try_from(self.options.idem_retention.as_millis()).unwrap_or(i64::MAX);
@@ -86,7 +88,7 @@ impl Engine {
 
     /// Replicas with open holds whose beats we have seen stand still for too long.
     async fn dead(&self, now: i64) -> Result<Vec<Vec<u8>>, StoreError> {
-        let sql = "SELECT o.replica, coalesce(r.beat_at, 0) FROM (SELECT DISTINCT replica FROM open_hold WHERE replica <> $1) o \
+        let sql = "SELECT o.replica, coalesce(r.beat_at, 0) FROM (SELECT DISTINCT replica FROM open_hold WHERE replica <> $1 AND NOT task) o \
                    LEFT JOIN replica r ON r.id = o.replica";
         let rows = self.rows(sql, &[&self.shared.replica.as_slice()]).await;
         let mut watch = lock(&self.shared.watch);

@@ -15,6 +15,7 @@ use crate::ledger::{self, Kind, Pots, op_id};
 use crate::limits::Used;
 use crate::lots::{self, CreditKey};
 use crate::price::KnownPrices;
+use crate::task::Webhook;
 
 const USAGE: &str = "INSERT INTO usage (account_id, call_id, key_id, at, ended_at, endpoint, model, provider, \
      upstream_model, ending, reason, status, input, cache_read, cache_write_5m, cache_write_1h, image_input, \
@@ -34,6 +35,7 @@ pub(super) enum Outcome {
     Done(Result<(), StoreError>),
     Credit(Result<CreditDone, StoreError>),
     Count(u64),
+    Webhooks(Vec<Webhook>),
 }
 
 #[derive(Default)]
@@ -133,6 +135,10 @@ impl<'a> Apply<'a> {
             Op::Refusal(refusal) => self.refusal(refusal)?,
             Op::Account(account, _) => return Ok(Outcome::Done(self.account(account)?)),
             Op::Social(social, _) => return Ok(Outcome::Done(self.social(social)?)),
+            Op::Task(task, _) => return self.task(task).map(|()| Outcome::Done(Ok(()))),
+            Op::TakeWebhooks { now, until, limit, .. } => {
+                return self.take_webhooks(*now, *until, *limit).map(Outcome::Webhooks);
+            }
             Op::Key(key, _) => return Ok(Outcome::Done(self.key(key)?)),
             Op::Revoke(id, at, _) => {
                 let sql = "UPDATE key SET revoked_at = ?2, changed_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
@@ -220,6 +226,9 @@ impl<'a> Apply<'a> {
                        VALUES (?1, ?2, ?3, ?4, ?5)";
             self.statement(sql)?.execute(params![h.account.0, idem.key_hash, idem.fingerprint, h.call.0, h.at])?;
         }
+        if let Some((task, due_at)) = &h.task {
+            self.new_task(h, task, *due_at)?;
+        }
         let account = self.accounts.entry(h.account).or_default();
         account.available = account.available.minus(h.pots);
         account.held = account.held.plus(h.pots);
@@ -262,6 +271,9 @@ impl<'a> Apply<'a> {
             write_off: s.write_off,
             price_id: Some(&c.price_id),
         })?;
+        if let Some(task) = &c.task {
+            self.end_task(c.call, c.account, task, c.at)?;
+        }
         if let Some(idem) = &c.idem {
             if idem.keep {
                 let sql = "UPDATE idem SET done = 1, status = ?3, content_type = ?4, reply = ?5 \

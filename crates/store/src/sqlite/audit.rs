@@ -56,8 +56,18 @@ pub(super) fn audit(conn: &Connection, now: i64, strict: bool) -> Result<(Report
             auditor.breach(invariant, show(id.as_deref(), &r.get::<_, String>(1)?));
         }
     }
+    open_tasks(&snapshot, &mut auditor)?;
     auditor.late_holds(now);
     Ok((auditor.finish(strict), auditor))
+}
+
+fn open_tasks(snapshot: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> {
+    let mut open = snapshot.prepare_cached("SELECT call_id, account_id FROM task WHERE state < 5")?;
+    let mut rows = open.query([])?;
+    while let Some(r) = rows.next()? {
+        auditor.open_task(CallId(r.get(0)?), AccountId(r.get(1)?));
+    }
+    Ok(())
 }
 
 /// What has happened since entry `after`.
@@ -100,6 +110,7 @@ pub(super) fn audit_changed(
         }
         auditor.touched_call(*call, expected, row.as_ref());
     }
+    open_tasks(&snapshot, &mut auditor)?;
     auditor.late_holds(now);
     Ok((auditor.finish_online(&touched), auditor))
 }

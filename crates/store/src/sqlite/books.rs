@@ -7,14 +7,17 @@ use std::time::Instant;
 
 use tollgate_catalog::Money;
 
+use super::leases::Leases;
 use super::ops::{CloseOp, HoldOp, IdemEnd, LotMove, Op, Open, Spent};
+use super::task_rows::TaskDone;
 use crate::account::{Account, Key};
 use crate::call::{Close, Closed, Ending, Hold, HoldRefused, Idem};
 use crate::group::Group;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
-use crate::ledger::{self, Pots};
+use crate::ledger::{self, Pots, Settlement};
 use crate::limits::{self, LimitKind, Limits, Used};
 use crate::lots::{Lots, Parts};
+use crate::task::NewTask;
 
 /// Above this many queued operations new holds are refused: the database does not keep up.
 pub(super) const QUEUE_LIMIT: usize = 200_000;
@@ -66,6 +69,7 @@ pub(super) struct Books {
     pub accounts: IdMap<AccountId, AccountBook>,
     pub keys: IdMap<KeyId, KeyBook>,
     pub open: IdMap<CallId, Open>,
+    pub leases: Leases,
     pub idem: HashMap<(AccountId, [u8; 32]), IdemBook>,
     /// Grows whenever finished idempotency keys are dropped from memory.
     pub idem_epoch: u64,
@@ -102,6 +106,7 @@ impl Books {
             accounts: IdMap::default(),
             keys: IdMap::default(),
             open: IdMap::default(),
+            leases: Leases::default(),
             idem: HashMap::new(),
             idem_epoch: 0,
             queue: Vec::new(),
@@ -121,6 +126,11 @@ impl Books {
         self.last_at
     }
 
+    /// Calls with a hold that the process that took it would end; a task's goes on without it.
+    pub fn open_calls(&self) -> Vec<CallId> {
+        self.open.keys().filter(|call| !self.leases.has(**call)).copied().collect()
+    }
+
     /// Queues an operation and says its number.
     pub fn push(&mut self, op: Op) -> u64 {
         if self.queue.is_empty() {
@@ -132,7 +142,7 @@ impl Books {
         number
     }
 
-    pub fn hold(&mut self, hold: &mut Hold, now: i64) -> Decision {
+    pub fn hold(&mut self, hold: &mut Hold, task: Option<&NewTask>, now: i64) -> Decision {
         if self.queue.len() >= QUEUE_LIMIT || self.stop || self.open.contains_key(&hold.call) {
             return Decision::Refused(HoldRefused::Unavailable);
         }
@@ -178,6 +188,11 @@ impl Books {
                 idem: hold.idem.map(|i| i.key_hash),
             },
         );
+        let task = task.map(|new| {
+            let due_at = now.saturating_add(new.lease_ms);
+            self.leases.begin(hold.call, due_at);
+            (new.clone(), due_at)
+        });
         let op = self.push(Op::Hold(Box::new(HoldOp {
             call: hold.call,
             account: hold.account,
@@ -192,6 +207,7 @@ impl Books {
             expires_at: hold.expires_at,
             at,
             idem: hold.idem,
+            task,
         })));
         if let Some(idem) = hold.idem {
             let known = IdemBook { fingerprint: idem.fingerprint, call: hold.call, state: IdemState::Running, op };
@@ -200,12 +216,29 @@ impl Books {
         Decision::Held { pots, op, group: self.group.clone() }
     }
 
-    /// Closes an open hold; `None` when it is not open (closed before, or never there).
+    /// Closes an open hold; `None` when it is not open (closed before, or never there). A task's hold ends with its task only.
     pub fn close(&mut self, close: Close, price_id: Option<[u8; 16]>, now: i64) -> Option<(Closed, u64)> {
+        if self.leases.has(close.call) {
+            return None;
+        }
+        self.close_with(close, price_id, now, None)
+    }
+
+    pub fn close_with(
+        &mut self,
+        close: Close,
+        price_id: Option<[u8; 16]>,
+        now: i64,
+        task: Option<TaskDone>,
+    ) -> Option<(Closed, u64)> {
         let open = self.open.remove(&close.call)?;
         let charge = close.charge.nano();
         let account = self.accounts.get_mut(&open.account)?;
-        let settlement = ledger::settle(open.held, account.available, charge, open.paid_only);
+        let settlement = if task.as_ref().is_some_and(|task| task.forgiven) {
+            Settlement::forgiven(open.held, charge)
+        } else {
+            ledger::settle(open.held, account.available, charge, open.paid_only)
+        };
         account.available = account.available.minus(settlement.extend).plus(settlement.release.minus(settlement.take));
         account.held = account.held.minus(open.held);
         let (extend_lots, lot_moves) =
@@ -219,7 +252,8 @@ impl Books {
             key.used.close(&open.counted, open.held.total(), captured);
             spent.key = key.used;
         }
-        let keep = captured > 0 || close.reply.is_some() || close.ending == Ending::Answered;
+        let shown = task.as_ref().is_some_and(TaskDone::is_shown);
+        let keep = captured > 0 || close.reply.is_some() || close.ending == Ending::Answered || shown;
         let at = self.tick(now);
         let op = self.push(Op::Close(Box::new(CloseOp {
             call: close.call,
@@ -236,6 +270,7 @@ impl Books {
             price_id: price_id.unwrap_or(open.price_id),
             row: close.row,
             idem: open.idem.map(|key_hash| IdemEnd { key_hash, keep, reply: close.reply }),
+            task,
         })));
         if let Some(known) = open.idem.and_then(|hash| self.idem.get_mut(&(open.account, hash))) {
             known.state = if keep { IdemState::Done } else { IdemState::Free };

@@ -13,12 +13,18 @@ use crate::call::{Close, Closed, Ending, Hold, HoldRefused, Mark, StoredReply, U
 use crate::group::{Closing, ClosingWait, Held, HeldWait};
 use crate::ids::{AccountId, CallId};
 use crate::journal::record;
+use crate::task::NewTask;
 
 /// Above this many queued operations the usage rows of refusals are left out.
 const REFUSAL_LIMIT: usize = 20_000;
 
 impl Engine {
-    pub async fn hold(&self, mut hold: Hold) -> Result<Held, HoldRefused> {
+    pub async fn hold(&self, hold: Hold) -> Result<Held, HoldRefused> {
+        self.hold_for(hold, None).await
+    }
+
+    /// A hold, and the task it is for.
+    pub(super) async fn hold_for(&self, mut hold: Hold, task: Option<NewTask>) -> Result<Held, HoldRefused> {
         let shared = &self.shared;
         if shared.down.load(Ordering::Acquire) || !shared.journal.accepts(shared.durable()) {
             return Err(HoldRefused::Unavailable);
@@ -29,11 +35,14 @@ impl Engine {
         let mut epoch = self.look_up_idem(&hold).await?;
         let mut begun = record::write_hold(&hold);
         for _ in 0..3 {
-            match self.decide(&mut hold, epoch) {
+            match self.decide(&mut hold, task.as_ref(), epoch) {
                 None => epoch = self.look_up_idem(&hold).await?,
                 Some(Decision::Held { pots, op, group }) => {
-                    // A process killed before the commit must not leave a request at a provider that nobody knows of.
-                    shared.journal.append_hold(op, &mut begun, shared.durable());
+                    // A process killed before the commit must not leave a request at a provider that nobody knows of. A
+                    // task is not sent before it is durable.
+                    if task.is_none() {
+                        shared.journal.append_hold(op, &mut begun, shared.durable());
+                    }
                     let until = Instant::now() + self.options.hold_deadline;
                     return Ok(Held {
                         call: hold.call,
@@ -55,13 +64,13 @@ impl Engine {
     }
 
     /// `None`: what was read about the idempotency key may be out of date.
-    fn decide(&self, hold: &mut Hold, epoch: u64) -> Option<Decision> {
+    fn decide(&self, hold: &mut Hold, task: Option<&NewTask>, epoch: u64) -> Option<Decision> {
         let now = self.now();
         let mut books = lock(&self.shared.books);
         if hold.idem.is_some() && books.idem_epoch != epoch {
             return None;
         }
-        let decision = books.hold(hold, now);
+        let decision = books.hold(hold, task, now);
         if matches!(decision, Decision::Held { .. }) {
             self.shared.ring(books);
         }
@@ -126,9 +135,7 @@ impl Engine {
         let (closed, op) = books.close(close, price_id, now)?;
         let group = books.group.clone();
         self.shared.nudge(books);
-        if !closed.write_off.is_zero() {
-            self.shared.write_offs.fetch_add(closed.write_off.nano(), Ordering::Relaxed);
-        }
+        self.shared.count_write_off(&closed);
         Some((closed, op, group))
     }
 

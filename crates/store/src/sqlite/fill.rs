@@ -84,6 +84,7 @@ fn one_call(calls: &Calls<'_>, n: u64, place: usize, used: &mut Used) -> [Op; 2]
         expires_at: at + 600_000,
         at,
         idem: None,
+        task: None,
     };
     used.close(&counted, hold, charge);
     let last = CloseOp {
@@ -101,6 +102,7 @@ fn one_call(calls: &Calls<'_>, n: u64, place: usize, used: &mut Used) -> [Op; 2]
         price_id: calls.price.id(),
         row: UsageFacts { key, ..calls.row.clone() },
         idem: None,
+        task: None,
     };
     [Op::Hold(Box::new(first)), Op::Close(Box::new(last))]
 }

@@ -11,6 +11,7 @@ mod events;
 mod extend;
 #[cfg(feature = "testing")]
 pub(crate) mod fill;
+mod leases;
 mod limiting;
 mod open;
 mod ops;
@@ -20,6 +21,8 @@ mod records;
 mod recover;
 mod refused;
 mod social;
+mod task_rows;
+mod tasks;
 mod trial;
 mod writer;
 
@@ -31,6 +34,7 @@ use std::thread::JoinHandle;
 use tollgate_catalog::Money;
 
 use crate::account::{CreditKind, Pot};
+use crate::call::Closed;
 use crate::group::Group;
 use crate::ids::Maker;
 use crate::journal::Journal;
@@ -99,6 +103,12 @@ impl Shared {
             refusals_dropped: AtomicU64::new(0),
             breaches: AtomicU64::new(0),
             audited: Mutex::default(),
+        }
+    }
+
+    fn count_write_off(&self, closed: &Closed) {
+        if !closed.write_off.is_zero() {
+            self.write_offs.fetch_add(closed.write_off.nano(), Ordering::Relaxed);
         }
     }
 

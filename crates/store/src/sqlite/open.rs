@@ -28,6 +28,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/receipts.sql"),
     include_str!("migrations/social.sql"),
     include_str!("migrations/chain.sql"),
+    include_str!("migrations/tasks.sql"),
 ];
 
 impl Engine {
@@ -170,6 +171,7 @@ fn load(conn: &Connection) -> Result<(Books, IdMap<CallId, i64>, i64), StoreErro
         }
     }
     load_owners(conn, &mut books)?;
+    load_tasks(conn, &mut books)?;
     load_running_idem(conn, &mut books)?;
     Ok((books, seqs, last_seq + 1))
 }
@@ -187,6 +189,17 @@ fn load_owners(conn: &Connection, books: &mut Books) -> Result<(), StoreError> {
         {
             books.keys.insert(open.key, KeyBook::of(&found));
         }
+    }
+    Ok(())
+}
+
+/// Open tasks. Those whose creator was at work are due at once: it is gone.
+fn load_tasks(conn: &Connection, books: &mut Books) -> Result<(), StoreError> {
+    let sql = "SELECT call_id, CASE WHEN state < 2 THEN 0 ELSE due_at END FROM task WHERE state < 5";
+    let mut open = conn.prepare(sql)?;
+    let mut rows = open.query([])?;
+    while let Some(r) = rows.next()? {
+        books.leases.load(CallId(r.get(0)?), r.get(1)?);
     }
     Ok(())
 }

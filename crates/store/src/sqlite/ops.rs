@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use tollgate_catalog::Price;
 
 use super::social::SocialOp;
+use super::task_rows::{TaskDone, TaskOp};
 use crate::account::{Account, Credit, Key};
 use crate::call::{Ending, Idem, StoredReply, UsageFacts};
 use crate::error::StoreError;
@@ -17,6 +18,7 @@ use crate::ledger::{Pots, Settlement};
 use crate::limits::{Limits, Used};
 use crate::lots::{CreditKey, Lapse, Lot, Parts};
 use crate::receipt::KeyRecord;
+use crate::task::{NewTask, Webhook};
 
 pub(super) enum Op {
     Hold(Box<HoldOp>),
@@ -34,6 +36,13 @@ pub(super) enum Op {
     Credit(Box<CreditOp>, Reply<CreditDone>),
     ReceiptKey(Box<KeyRecord>, Reply<()>),
     Social(Box<SocialOp>, Reply<()>),
+    Task(Box<TaskOp>, Reply<()>),
+    TakeWebhooks {
+        now: i64,
+        until: i64,
+        limit: u32,
+        reply: Reply<Vec<Webhook>>,
+    },
     ForgetIdem {
         before: i64,
         reply: Reply<u64>,
@@ -80,6 +89,8 @@ pub(super) struct HoldOp {
     pub expires_at: i64,
     pub at: i64,
     pub idem: Option<Idem>,
+    /// The task it is for, and when others look after it.
+    pub task: Option<(NewTask, i64)>,
 }
 
 pub(super) struct ExtendOp {
@@ -110,6 +121,8 @@ pub(super) struct CloseOp {
     pub price_id: [u8; 16],
     pub row: UsageFacts,
     pub idem: Option<IdemEnd>,
+    /// The task that ends with it.
+    pub task: Option<TaskDone>,
 }
 
 /// What becomes of the call's idempotency key.

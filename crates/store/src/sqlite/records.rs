@@ -229,7 +229,12 @@ impl Engine {
         let due: Vec<CallId> = {
             let mut books = lock(&self.shared.books);
             books.drop_finished_idem(self.shared.durable());
-            books.open.iter().filter(|(_, o)| o.expires_at <= now).map(|(call, _)| *call).collect()
+            books
+                .open
+                .iter()
+                .filter(|(call, o)| o.expires_at <= now && !books.leases.has(**call))
+                .map(|(call, _)| *call)
+                .collect()
         };
         let expired = due.into_iter().filter(|call| self.resolve(*call, "expired")).count() as u64;
         let retention = i64::try_from(self.options.idem_retention.as_millis()).unwrap_or(i64::MAX);

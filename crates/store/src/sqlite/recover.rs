@@ -42,7 +42,7 @@ impl Engine {
                 None => recovered.dropped += 1,
             }
         }
-        let left: Vec<CallId> = lock(&self.shared.books).open.keys().copied().collect();
+        let left = lock(&self.shared.books).open_calls();
         for call in left {
             let (close, price_id) = match marks.remove(&call) {
                 Some((mark, price_id)) => (Close::at_mark(*mark, "crashed"), price_id),

@@ -52,6 +52,7 @@ impl Books {
             Op::Hold(op) => {
                 let Some(open) = self.open.remove(&op.call) else { return };
                 refused.remove(&op.call);
+                self.leases.end(op.call);
                 if let Some(known) = open.idem.and_then(|hash| self.idem.get_mut(&(open.account, hash))) {
                     known.state = IdemState::Free;
                 }

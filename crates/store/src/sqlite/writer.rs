@@ -291,6 +291,7 @@ fn answer(op: Op, outcome: Outcome) {
             | Op::Revoke(_, _, reply)
             | Op::Limits(_, _, _, reply)
             | Op::Social(_, reply)
+            | Op::Task(_, reply)
             | Op::ReceiptKey(_, reply),
             outcome,
         ) => {
@@ -302,6 +303,8 @@ fn answer(op: Op, outcome: Outcome) {
         }
         (Op::Credit(_, reply), Outcome::Credit(value)) => send(reply, value),
         (Op::Credit(_, reply), _) => send(reply, Err(refused())),
+        (Op::TakeWebhooks { reply, .. }, Outcome::Webhooks(taken)) => send(reply, Ok(taken)),
+        (Op::TakeWebhooks { reply, .. }, _) => send(reply, Err(refused())),
         (Op::ForgetIdem { reply, .. }, Outcome::Count(count)) => send(reply, Ok(count)),
         (Op::ForgetIdem { reply, .. }, _) => send(reply, Err(refused())),
         (Op::Hold(_) | Op::Extend(_) | Op::Close(_) | Op::Refusal(_) | Op::Lapse(_) | Op::Recount(..), _) => {}

@@ -16,7 +16,7 @@ pub const INVARIANTS: [(&str, &str, bool); 20] = [
     ("I11", "each call has one usage row with the charge of the ledger", true),
     ("I12", "a refund is within its charge, once", true),
     ("I13", "an idempotency key has one call", true),
-    ("I14", "a task and its entry end together", false),
+    ("I14", "a task and its entry end together, and only a finished one costs", true),
     ("I15", "nobody reads what belongs to another", false),
     ("I16", "trial money never pays where only paid money may", true),
     ("I17", "write-offs stay below a ten-thousandth of what is captured, per day (strict)", true),

@@ -116,6 +116,13 @@ impl Auditor {
         }
     }
 
+    /// An open task has an open hold of its account.
+    pub fn open_task(&mut self, call: CallId, account: AccountId) {
+        if self.open.get(&call).is_none_or(|open| open.account != account) {
+            self.breach("I14", format!("{call}: its task is open, its hold is not"));
+        }
+    }
+
     /// The open holds as a table of them says, where there is one.
     pub fn open_holds(&mut self, rows: &[(CallId, Pots)]) {
         for (call, held) in rows {

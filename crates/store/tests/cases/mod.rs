@@ -2,6 +2,7 @@
 
 mod receipts;
 mod social;
+mod tasks;
 mod terms;
 mod wish;
 
@@ -15,6 +16,7 @@ use tollgate_store::{CreditKind, Ending, HoldRefused, Limits, NewAccount, Page, 
 use crate::common::{House, idem, reply};
 
 pub use receipts::*;
+pub use tasks::*;
 pub use terms::*;
 pub use wish::*;
 

@@ -1,0 +1,220 @@
+//! Video tasks on PostgreSQL. What changes a task goes through the queue, so that many changes are one commit; taking is a statement
+//! of its own that passes over what other replicas have in their hands. Times to come are by the clock of the database.
+
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio_postgres::Row;
+
+use super::calls::bytes;
+use super::queue::{Answer, Pending};
+use super::rows::id;
+use super::{Engine, lock};
+use crate::call::{Closed, Hold, HoldRefused, tidy_raw_usage};
+use crate::error::StoreError;
+use crate::ids::{AccountId, KeyId, TaskId};
+use crate::task::{
+    BegunTask, Leased, NewTask, OpenTasks, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep, Told, Webhook,
+};
+
+const TASK: &str = "t.call_id, t.account_id, t.key_id, t.endpoint, t.model, t.provider, t.upstream_model, t.upstream_id, \
+     t.state, t.progress, t.plan, t.result, t.failure_code, t.failure_message, t.webhook_url, t.created_at, t.checked_at, \
+     t.unknown_since, t.ended_at";
+const TASK_COLUMNS: usize = 19;
+
+impl Engine {
+    /// Not answered in time: whatever became of it is put right by whoever finds it past its lease.
+    pub async fn begin_task(&self, hold: Hold, new: NewTask) -> Result<BegunTask, HoldRefused> {
+        let id = TaskId::of(hold.call);
+        let task = json!({"plan": new.plan, "webhook_url": new.webhook_url, "lease": new.lease_ms});
+        let receive = self.queue_hold(&hold, Some(task))?;
+        let verdict = match tokio::time::timeout(self.options.hold_deadline, receive).await {
+            Ok(Ok(verdict)) => verdict.map(|_| BegunTask { id, fence: 1 }),
+            Ok(Err(_)) | Err(_) => Err(HoldRefused::Unavailable),
+        };
+        // Any replica may end it, so none counts it among its own.
+        lock(&self.shared.open).remove(&hold.call);
+        verdict
+    }
+
+    pub async fn task_sending(
+        &self,
+        begun: BegunTask,
+        provider: String,
+        upstream_model: String,
+        lease_ms: i64,
+    ) -> Result<bool, StoreError> {
+        self.change_task(json!({
+            "kind": "task_sending", "task": bytes(&begun.id.0), "fence": begun.fence, "provider": provider,
+            "upstream_model": upstream_model, "after": lease_ms,
+        }))
+        .await
+    }
+
+    pub async fn task_accepted(&self, id: TaskId, upstream_id: String, after_ms: i64) -> Result<bool, StoreError> {
+        self.change_task(json!({
+            "kind": "task_accepted", "task": bytes(&id.0), "upstream_id": upstream_id, "after": after_ms,
+            "at": self.now(),
+        }))
+        .await
+    }
+
+    pub async fn put_back_task(&self, step: TaskStep) -> Result<bool, StoreError> {
+        self.change_task(json!({
+            "kind": "task_step", "task": bytes(&step.id.0), "fence": step.fence, "state": step.state.code(),
+            "progress": step.progress, "upstream_id": step.upstream_id, "checked": step.checked,
+            "after": step.after_ms, "at": self.now(),
+        }))
+        .await
+    }
+
+    async fn change_task(&self, body: Value) -> Result<bool, StoreError> {
+        let (send, receive) = oneshot::channel();
+        self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::Task(send) });
+        receive.await.map_err(|_| StoreError::away("the store was shut"))?
+    }
+
+    /// No journal: what is not committed when the process dies is found out again at the provider.
+    pub async fn finish_task(&self, mut end: TaskEnd) -> Result<Option<Closed>, StoreError> {
+        end.close.row.raw_usage = tidy_raw_usage(end.close.row.raw_usage.take());
+        let mut body = self.close_body(&end.close, None);
+        let failure = end.failure.as_ref();
+        body["task"] = json!({
+            "fence": end.fence, "state": end.state.code(), "result": end.result, "forgiven": end.forgiven,
+            "failure_code": failure.map(|f| &f.code), "failure_message": failure.map(|f| &f.message),
+            "webhook_url": end.webhook_url, "at": self.now(),
+        });
+        if end.state != TaskState::Refused {
+            body["keep"] = true.into();
+        }
+        let (send, receive) = oneshot::channel();
+        self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::TaskEnd(send) });
+        receive.await.map_err(|_| StoreError::away("the store was shut"))?
+    }
+
+    pub async fn take_tasks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Leased>, StoreError> {
+        let sql = format!(
+            "WITH t AS (UPDATE task SET fence = fence + 1, leased = true, owner = $1, due_at = tollgate_now() + $2 \
+             WHERE call_id IN (SELECT call_id FROM task WHERE state < 5 AND due_at <= tollgate_now() ORDER BY due_at \
+             LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING *) \
+             SELECT {TASK}, t.fence, p.json FROM t JOIN price p ON p.id = t.price_id"
+        );
+        let owner = self.shared.replica.as_slice();
+        let rows = self.rows(&sql, &[&owner, &lease_ms, &i64::from(limit)]).await?;
+        rows.iter().map(leased).collect()
+    }
+
+    pub async fn take_task(&self, id: TaskId, lease_ms: i64) -> Result<Option<Leased>, StoreError> {
+        let sql = format!(
+            "WITH t AS (UPDATE task SET fence = fence + 1, leased = true, owner = $1, due_at = tollgate_now() + $2 \
+             WHERE call_id = $3 AND state < 5 AND (NOT leased OR due_at <= tollgate_now()) RETURNING *) \
+             SELECT {TASK}, t.fence, p.json FROM t JOIN price p ON p.id = t.price_id"
+        );
+        let owner = self.shared.replica.as_slice();
+        let rows = self.rows(&sql, &[&owner, &lease_ms, &id.0.as_slice()]).await?;
+        rows.first().map(leased).transpose()
+    }
+
+    /// What this replica had in its hands before it was started again is due at once.
+    pub(super) async fn release_tasks(&self) -> Result<(), StoreError> {
+        let sql = "UPDATE task SET due_at = least(due_at, tollgate_now()), leased = false, fence = fence + 1 \
+                   WHERE owner = $1 AND leased AND state < 5";
+        self.rows(sql, &[&self.shared.replica.as_slice()]).await.map(drop)
+    }
+
+    pub async fn task(&self, account: AccountId, id: TaskId) -> Result<Option<Task>, StoreError> {
+        let sql = format!("SELECT {TASK} FROM task t WHERE t.call_id = $1 AND t.account_id = $2 AND NOT t.hidden");
+        let rows = self.rows(&sql, &[&id.0.as_slice(), &account.0.as_slice()]).await?;
+        rows.first().map(task).transpose()
+    }
+
+    pub async fn tasks(&self, account: AccountId, page: TaskPage) -> Result<Vec<Task>, StoreError> {
+        let (than, order, start) = if page.oldest_first { (">", "ASC", [0; 16]) } else { ("<", "DESC", [0xff; 16]) };
+        let sql = format!(
+            "SELECT {TASK} FROM task t WHERE t.account_id = $1 AND t.call_id {than} $2 AND NOT t.hidden AND t.state <> 7 \
+             ORDER BY t.call_id {order} LIMIT $3"
+        );
+        let after = page.after.map_or(start, |id| id.0);
+        let rows = self.rows(&sql, &[&account.0.as_slice(), &after.as_slice(), &i64::from(page.limit)]).await?;
+        rows.iter().map(task).collect()
+    }
+
+    pub async fn hide_task(&self, account: AccountId, id: TaskId) -> Result<bool, StoreError> {
+        let sql = "UPDATE task SET hidden = true WHERE call_id = $1 AND account_id = $2 AND NOT hidden RETURNING 1";
+        Ok(!self.rows(sql, &[&id.0.as_slice(), &account.0.as_slice()]).await?.is_empty())
+    }
+
+    pub async fn keep_result(&self, id: TaskId, result: String) -> Result<(), StoreError> {
+        self.rows("UPDATE task SET result = $2 WHERE call_id = $1", &[&id.0.as_slice(), &result]).await.map(drop)
+    }
+
+    pub async fn open_tasks(&self) -> Result<Vec<OpenTasks>, StoreError> {
+        let sql = "SELECT state, count(*), min(created_at) FROM task WHERE state < 5 GROUP BY state ORDER BY state";
+        let read = |r: &Row| {
+            let count = r.try_get::<_, i64>(1)?.unsigned_abs();
+            Ok(OpenTasks { state: TaskState::from_code(r.try_get(0)?), count, oldest_at: r.try_get(2)? })
+        };
+        self.rows(sql, &[]).await?.iter().map(read).collect()
+    }
+
+    pub async fn take_webhooks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Webhook>, StoreError> {
+        let sql = "UPDATE webhook SET fence = fence + 1, due_at = tollgate_now() + $1 WHERE call_id IN \
+                   (SELECT call_id FROM webhook WHERE due_at <= tollgate_now() ORDER BY due_at LIMIT $2 \
+                   FOR UPDATE SKIP LOCKED) RETURNING call_id, account_id, url, attempts, created_at, fence";
+        let read = |r: &Row| {
+            Ok(Webhook {
+                task: TaskId(id(r, 0)?),
+                account: AccountId(id(r, 1)?),
+                url: r.try_get(2)?,
+                attempts: r.try_get::<_, i32>(3)?.unsigned_abs(),
+                created_at: r.try_get(4)?,
+                fence: r.try_get(5)?,
+            })
+        };
+        self.rows(sql, &[&lease_ms, &i64::from(limit)]).await?.iter().map(read).collect()
+    }
+
+    pub async fn told(&self, webhook: &Webhook, told: Told) -> Result<(), StoreError> {
+        let (call, fence) = (webhook.task.0, webhook.fence);
+        match told {
+            Told::Over => {
+                let sql = "DELETE FROM webhook WHERE call_id = $1 AND fence = $2";
+                self.rows(sql, &[&call.as_slice(), &fence]).await?;
+            }
+            Told::Again(after) => {
+                let sql = "UPDATE webhook SET due_at = tollgate_now() + $3, attempts = attempts + 1 \
+                           WHERE call_id = $1 AND fence = $2";
+                self.rows(sql, &[&call.as_slice(), &fence, &after]).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn leased(r: &Row) -> Result<Leased, StoreError> {
+    let price = serde_json::from_str(r.try_get(TASK_COLUMNS + 1)?).map_err(StoreError::broken)?;
+    Ok(Leased { task: task(r)?, fence: r.try_get(TASK_COLUMNS)?, price })
+}
+
+fn task(r: &Row) -> Result<Task, StoreError> {
+    let (code, message): (Option<String>, Option<String>) = (r.try_get(12)?, r.try_get(13)?);
+    Ok(Task {
+        id: TaskId(id(r, 0)?),
+        account: AccountId(id(r, 1)?),
+        key: KeyId(id(r, 2)?),
+        endpoint: r.try_get(3)?,
+        model: r.try_get(4)?,
+        provider: r.try_get(5)?,
+        upstream_model: r.try_get(6)?,
+        upstream_id: r.try_get(7)?,
+        state: TaskState::from_code(r.try_get(8)?),
+        progress: r.try_get::<_, Option<i16>>(9)?.and_then(|p| u8::try_from(p).ok()),
+        plan: r.try_get(10)?,
+        result: r.try_get(11)?,
+        failure: code.map(|code| TaskFailure { code, message: message.unwrap_or_default() }),
+        webhook_url: r.try_get(14)?,
+        created_at: r.try_get(15)?,
+        checked_at: r.try_get(16)?,
+        unknown_since: r.try_get(17)?,
+        ended_at: r.try_get(18)?,
+    })
+}

@@ -1,0 +1,73 @@
+-- The changes of a task. Whoever changes one shows the fence it was given; a number that is not the newest changes nothing.
+
+-- Writes down the task of a hold that was granted, in the hands of the replica that took it.
+CREATE OR REPLACE FUNCTION tollgate_new_task(op jsonb, v_at bigint) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO task (call_id, account_id, key_id, endpoint, model, state, plan, webhook_url, created_at, price_id, due_at, owner)
+  VALUES ((op->>'call')::bytea, (op->>'account')::bytea, (op->>'key')::bytea, op->>'endpoint', op->>'model', 0,
+    op->'task'->>'plan', op->'task'->>'webhook_url', v_at, (op->>'price_id')::bytea,
+    tollgate_now() + (op->'task'->>'lease')::bigint, (op->>'replica')::bytea)
+$$;
+
+-- A step of a task that goes on: done, or stale. The same step twice is done once.
+CREATE OR REPLACE FUNCTION tollgate_task(op jsonb) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  v_task bytea := (op->>'task')::bytea;
+  v_due bigint := tollgate_now() + (op->>'after')::bigint;
+  v_at bigint := (op->>'at')::bigint;
+BEGIN
+  IF op->>'kind' = 'task_sending' THEN
+    UPDATE task SET state = 1, provider = op->>'provider', upstream_model = op->>'upstream_model', due_at = v_due
+      WHERE call_id = v_task AND state < 2 AND fence = (op->>'fence')::bigint;
+  ELSIF op->>'kind' = 'task_accepted' THEN
+    -- Only one creation was ever sent, so what its sender knows is true whoever has the task by now.
+    UPDATE task SET state = 2, upstream_id = op->>'upstream_id', checked_at = v_at, unknown_since = NULL, due_at = v_due,
+      leased = false, fence = fence + 1
+      WHERE call_id = v_task AND state < 5 AND upstream_id IS NULL;
+    IF NOT FOUND AND (op->>'again')::boolean THEN
+      PERFORM 1 FROM task WHERE call_id = v_task AND upstream_id = op->>'upstream_id';
+    END IF;
+  ELSE
+    UPDATE task SET state = (op->>'state')::smallint, progress = coalesce((op->>'progress')::smallint, progress),
+      upstream_id = coalesce(op->>'upstream_id', upstream_id),
+      checked_at = CASE WHEN (op->>'checked')::boolean THEN v_at ELSE checked_at END,
+      unknown_since = CASE WHEN (op->>'state') = '4' THEN coalesce(unknown_since, v_at) END,
+      due_at = v_due, leased = false
+      WHERE call_id = v_task AND state < 5 AND leased AND fence = (op->>'fence')::bigint;
+    IF NOT FOUND AND (op->>'again')::boolean THEN
+      PERFORM 1 FROM task WHERE call_id = v_task AND NOT leased AND fence = (op->>'fence')::bigint;
+    END IF;
+  END IF;
+  RETURN CASE WHEN FOUND THEN 'done' ELSE 'stale' END;
+END $$;
+
+-- Whether a close may end its task: NULL, or what it answers instead.
+CREATE OR REPLACE FUNCTION tollgate_task_ends(op jsonb) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  t task%ROWTYPE;
+BEGIN
+  SELECT * INTO t FROM task WHERE call_id = (op->>'call')::bytea FOR UPDATE;
+  IF NOT FOUND OR t.fence <> (op->'task'->>'fence')::bigint THEN
+    RETURN 'stale';
+  ELSIF t.state >= 5 THEN
+    RETURN CASE WHEN (op->>'again')::boolean AND t.state = (op->'task'->>'state')::smallint THEN 'closed' ELSE 'stale' END;
+  ELSIF NOT t.leased THEN
+    RETURN 'stale';
+  END IF;
+  RETURN NULL;
+END $$;
+
+-- The end of a task, with its close.
+CREATE OR REPLACE FUNCTION tollgate_end_task(op jsonb, v_at bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  v_state smallint := (op->'task'->>'state')::smallint;
+BEGIN
+  UPDATE task SET state = v_state, result = op->'task'->>'result', failure_code = op->'task'->>'failure_code',
+    failure_message = op->'task'->>'failure_message', ended_at = v_at, leased = false,
+    progress = CASE WHEN v_state = 5 THEN 100 ELSE progress END
+    WHERE call_id = (op->>'call')::bytea;
+  IF op->'task'->>'webhook_url' IS NOT NULL THEN
+    INSERT INTO webhook (call_id, account_id, url, created_at, due_at)
+    VALUES ((op->>'call')::bytea, (op->>'account')::bytea, op->'task'->>'webhook_url', v_at, tollgate_now())
+    ON CONFLICT DO NOTHING;
+  END IF;
+END $$;

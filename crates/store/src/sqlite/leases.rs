@@ -1,0 +1,90 @@
+//! The open tasks of the embedded engine in memory: when each is due and who may write to it. One process owns the file, so leases
+//! need no row; after a restart everything is due as the file says, and nobody holds anything.
+
+use std::collections::BTreeSet;
+
+use crate::ids::{CallId, IdMap};
+
+struct Lease {
+    due_at: i64,
+    fence: i64,
+    /// Somebody has it, until it is due.
+    taken: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Leases {
+    open: IdMap<CallId, Lease>,
+    due: BTreeSet<(i64, CallId)>,
+}
+
+impl Leases {
+    /// A new task, in the hands of whoever began it.
+    pub fn begin(&mut self, call: CallId, due_at: i64) -> i64 {
+        self.put(call, Lease { due_at, fence: 1, taken: true });
+        1
+    }
+
+    /// A task as the file has it: the process that held it is gone.
+    pub fn load(&mut self, call: CallId, due_at: i64) {
+        self.put(call, Lease { due_at, fence: 0, taken: false });
+    }
+
+    fn put(&mut self, call: CallId, lease: Lease) {
+        self.end(call);
+        self.due.insert((lease.due_at, call));
+        self.open.insert(call, lease);
+    }
+
+    pub fn has(&self, call: CallId) -> bool {
+        self.open.contains_key(&call)
+    }
+
+    pub fn holds(&self, call: CallId, fence: i64) -> bool {
+        self.open.get(&call).is_some_and(|lease| lease.fence == fence)
+    }
+
+    /// Those that are due, the oldest first, each with its new fence.
+    pub fn take_due(&mut self, now: i64, until: i64, limit: usize) -> Vec<(CallId, i64)> {
+        let due: Vec<CallId> =
+            self.due.iter().take_while(|(at, _)| *at <= now).take(limit).map(|(_, call)| *call).collect();
+        due.into_iter().filter_map(|call| self.give(call, until).map(|fence| (call, fence))).collect()
+    }
+
+    /// One of them, unless somebody has it.
+    pub fn take(&mut self, call: CallId, now: i64, until: i64) -> Option<i64> {
+        let lease = self.open.get(&call)?;
+        if lease.taken && lease.due_at > now {
+            return None;
+        }
+        self.give(call, until)
+    }
+
+    fn give(&mut self, call: CallId, until: i64) -> Option<i64> {
+        let fence = self.open.get(&call)?.fence + 1;
+        self.put(call, Lease { due_at: until, fence, taken: true });
+        Some(fence)
+    }
+
+    /// Holds on to it for longer.
+    pub fn keep(&mut self, call: CallId, fence: i64, until: i64) -> bool {
+        let held = self.holds(call, fence);
+        if held {
+            self.put(call, Lease { due_at: until, fence, taken: true });
+        }
+        held
+    }
+
+    /// Nobody has it until it is due; the number of whoever had it is worth nothing any more.
+    pub fn release(&mut self, call: CallId, due_at: i64) {
+        if let Some(fence) = self.open.get(&call).map(|lease| lease.fence + 1) {
+            self.put(call, Lease { due_at, fence, taken: false });
+        }
+    }
+
+    pub fn end(&mut self, call: CallId) {
+        if let Some(lease) = self.open.remove(&call) {
+            self.due.remove(&(lease.due_at, call));
+        }
+    }
+}

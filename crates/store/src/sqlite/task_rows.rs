@@ -1,0 +1,196 @@
+//! The rows of tasks and webhooks in the file.
+
+use rusqlite::{Connection, Row, params};
+use tollgate_catalog::Price;
+
+use super::apply::Apply;
+use super::ops::HoldOp;
+use crate::error::StoreError;
+use crate::ids::{AccountId, CallId, KeyId, TaskId};
+use crate::task::{NewTask, Task, TaskEnd, TaskFailure, TaskState, TaskStep, Told, Webhook};
+
+pub(super) const TASK: &str = "t.call_id, t.account_id, t.key_id, t.endpoint, t.model, t.provider, t.upstream_model, \
+     t.upstream_id, t.state, t.progress, t.plan, t.result, t.failure_code, t.failure_message, t.webhook_url, \
+     t.created_at, t.checked_at, t.unknown_since, t.ended_at";
+pub(super) const TASK_COLUMNS: usize = 19;
+
+/// What the writer is asked to change of a task or a webhook. Who may was decided before.
+pub(super) enum TaskOp {
+    Sending { call: CallId, provider: String, upstream_model: String, due_at: i64 },
+    Accepted { call: CallId, upstream_id: String, at: i64, due_at: i64 },
+    Step { step: TaskStep, at: i64, due_at: i64 },
+    Hide { call: CallId },
+    Result { call: CallId, result: String },
+    Told { call: CallId, fence: i64, told: Told, now: i64 },
+}
+
+/// The end of a task, as its close carries it.
+pub(super) struct TaskDone {
+    pub state: TaskState,
+    pub result: Option<String>,
+    pub failure: Option<TaskFailure>,
+    pub forgiven: bool,
+    pub webhook_url: Option<String>,
+}
+
+impl TaskDone {
+    pub fn of(end: &mut TaskEnd) -> Self {
+        Self {
+            state: end.state,
+            result: end.result.take(),
+            failure: end.failure.take(),
+            forgiven: end.forgiven,
+            webhook_url: end.webhook_url.take(),
+        }
+    }
+
+    /// The caller has it, so an idempotency key leads to it.
+    pub fn is_shown(&self) -> bool {
+        self.state != TaskState::Refused
+    }
+}
+
+impl Apply<'_> {
+    pub(super) fn new_task(&mut self, h: &HoldOp, task: &NewTask, due_at: i64) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO task (call_id, account_id, key_id, endpoint, model, state, plan, webhook_url, created_at, \
+                   price_id, due_at) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9, ?10)";
+        self.statement(sql)?.execute(params![
+            h.call.0,
+            h.account.0,
+            h.key.0,
+            h.endpoint,
+            h.model,
+            task.plan,
+            task.webhook_url,
+            h.at,
+            h.price.id(),
+            due_at,
+        ])?;
+        Ok(())
+    }
+
+    pub(super) fn end_task(
+        &mut self,
+        call: CallId,
+        account: AccountId,
+        done: &TaskDone,
+        at: i64,
+    ) -> rusqlite::Result<()> {
+        let sql = "UPDATE task SET state = ?2, result = ?3, failure_code = ?4, failure_message = ?5, ended_at = ?6, \
+                   progress = CASE WHEN ?2 = 5 THEN 100 ELSE progress END WHERE call_id = ?1";
+        let failure = done.failure.as_ref();
+        self.statement(sql)?.execute(params![
+            call.0,
+            done.state.code(),
+            done.result,
+            failure.map(|f| f.code.as_str()),
+            failure.map(|f| f.message.as_str()),
+            at,
+        ])?;
+        if let Some(url) = &done.webhook_url {
+            let sql = "INSERT OR IGNORE INTO webhook (call_id, account_id, url, created_at, due_at) \
+                       VALUES (?1, ?2, ?3, ?4, ?4)";
+            self.statement(sql)?.execute(params![call.0, account.0, url, at])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn task(&mut self, op: &TaskOp) -> rusqlite::Result<()> {
+        match op {
+            TaskOp::Sending { call, provider, upstream_model, due_at } => {
+                let sql =
+                    "UPDATE task SET state = 1, provider = ?2, upstream_model = ?3, due_at = ?4 WHERE call_id = ?1";
+                self.statement(sql)?.execute(params![call.0, provider, upstream_model, due_at])?;
+            }
+            TaskOp::Accepted { call, upstream_id, at, due_at } => {
+                let sql = "UPDATE task SET state = 2, upstream_id = ?2, checked_at = ?3, unknown_since = NULL, \
+                           due_at = ?4 WHERE call_id = ?1";
+                self.statement(sql)?.execute(params![call.0, upstream_id, at, due_at])?;
+            }
+            TaskOp::Step { step, at, due_at } => {
+                let sql = "UPDATE task SET state = ?2, progress = coalesce(?3, progress), \
+                           upstream_id = coalesce(?4, upstream_id), checked_at = CASE WHEN ?5 THEN ?6 ELSE checked_at END, \
+                           unknown_since = CASE WHEN ?2 = 4 THEN coalesce(unknown_since, ?6) END, due_at = ?7 \
+                           WHERE call_id = ?1";
+                self.statement(sql)?.execute(params![
+                    step.id.0,
+                    step.state.code(),
+                    step.progress,
+                    step.upstream_id,
+                    step.checked,
+                    at,
+                    due_at,
+                ])?;
+            }
+            TaskOp::Hide { call } => {
+                self.statement("UPDATE task SET hidden = 1 WHERE call_id = ?1")?.execute(params![call.0])?;
+            }
+            TaskOp::Result { call, result } => {
+                let sql = "UPDATE task SET result = ?2 WHERE call_id = ?1";
+                self.statement(sql)?.execute(params![call.0, result])?;
+            }
+            TaskOp::Told { call, fence, told: Told::Over, .. } => {
+                let sql = "DELETE FROM webhook WHERE call_id = ?1 AND fence = ?2";
+                self.statement(sql)?.execute(params![call.0, fence])?;
+            }
+            TaskOp::Told { call, fence, told: Told::Again(after), now } => {
+                let sql = "UPDATE webhook SET due_at = ?3, attempts = attempts + 1 WHERE call_id = ?1 AND fence = ?2";
+                self.statement(sql)?.execute(params![call.0, fence, now + after])?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_webhooks(&mut self, now: i64, until: i64, limit: u32) -> rusqlite::Result<Vec<Webhook>> {
+        let sql = "UPDATE webhook SET due_at = ?2, fence = fence + 1 WHERE call_id IN \
+                   (SELECT call_id FROM webhook WHERE due_at <= ?1 ORDER BY due_at LIMIT ?3) \
+                   RETURNING call_id, account_id, url, attempts, created_at, fence";
+        let mut statement = self.statement(sql)?;
+        let taken = statement.query_map(params![now, until, limit], |r| {
+            Ok(Webhook {
+                task: TaskId(r.get(0)?),
+                account: AccountId(r.get(1)?),
+                url: r.get(2)?,
+                attempts: r.get(3)?,
+                created_at: r.get(4)?,
+                fence: r.get(5)?,
+            })
+        })?;
+        taken.collect()
+    }
+}
+
+pub(super) fn read_task(r: &Row<'_>) -> rusqlite::Result<Task> {
+    let code: Option<String> = r.get(12)?;
+    let message: Option<String> = r.get(13)?;
+    Ok(Task {
+        id: TaskId(r.get(0)?),
+        account: AccountId(r.get(1)?),
+        key: KeyId(r.get(2)?),
+        endpoint: r.get(3)?,
+        model: r.get(4)?,
+        provider: r.get(5)?,
+        upstream_model: r.get(6)?,
+        upstream_id: r.get(7)?,
+        state: TaskState::from_code(r.get(8)?),
+        progress: r.get(9)?,
+        plan: r.get(10)?,
+        result: r.get(11)?,
+        failure: code.map(|code| TaskFailure { code, message: message.unwrap_or_default() }),
+        webhook_url: r.get(14)?,
+        created_at: r.get(15)?,
+        checked_at: r.get(16)?,
+        unknown_since: r.get(17)?,
+        ended_at: r.get(18)?,
+    })
+}
+
+/// A task with its frozen price; `None` when it is gone.
+pub(super) fn with_price(conn: &Connection, call: CallId) -> Result<Option<(Task, Price)>, StoreError> {
+    let sql = format!("SELECT {TASK}, p.json FROM task t JOIN price p ON p.id = t.price_id WHERE t.call_id = ?1");
+    let mut found = conn.prepare_cached(&sql)?;
+    let mut rows = found.query(params![call.0])?;
+    let Some(r) = rows.next()? else { return Ok(None) };
+    let json: String = r.get(TASK_COLUMNS)?;
+    Ok(Some((read_task(r)?, serde_json::from_str(&json).map_err(StoreError::broken)?)))
+}

@@ -1,0 +1,188 @@
+//! Video tasks on the embedded engine: who may write is decided in memory (`leases`), like money; the file follows.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::ops::Op;
+use super::task_rows::{TASK, TaskDone, TaskOp, read_task, with_price};
+use super::{Engine, lock};
+use crate::call::{Closed, Hold, HoldRefused, tidy_raw_usage};
+use crate::error::StoreError;
+use crate::ids::{AccountId, CallId, TaskId};
+use crate::task::{BegunTask, Leased, NewTask, OpenTasks, Task, TaskEnd, TaskPage, TaskState, TaskStep, Told, Webhook};
+
+impl Engine {
+    /// Not durable in time: whatever became of it is put right by whoever finds it past its lease.
+    pub async fn begin_task(&self, hold: Hold, new: NewTask) -> Result<BegunTask, HoldRefused> {
+        let mut held = self.hold_for(hold, Some(new)).await?;
+        held.durable().await.map_err(|_| HoldRefused::Unavailable)?;
+        Ok(BegunTask { id: TaskId::of(held.call), fence: 1 })
+    }
+
+    pub async fn task_sending(
+        &self,
+        begun: BegunTask,
+        provider: String,
+        upstream_model: String,
+        lease_ms: i64,
+    ) -> Result<bool, StoreError> {
+        let (call, due_at) = (begun.id.call(), self.now().saturating_add(lease_ms));
+        if !lock(&self.shared.books).leases.keep(call, begun.fence, due_at) {
+            return Ok(false);
+        }
+        self.change(TaskOp::Sending { call, provider, upstream_model, due_at }).await?;
+        Ok(true)
+    }
+
+    pub async fn task_accepted(&self, id: TaskId, upstream_id: String, after_ms: i64) -> Result<bool, StoreError> {
+        let (call, at) = (id.call(), self.now());
+        let known = self.task_row(call).await?.is_some_and(|task| task.upstream_id.is_some());
+        let due_at = at.saturating_add(after_ms);
+        {
+            let mut books = lock(&self.shared.books);
+            if known || !books.leases.has(call) {
+                return Ok(false);
+            }
+            books.leases.release(call, due_at);
+        }
+        self.change(TaskOp::Accepted { call, upstream_id, at, due_at }).await?;
+        Ok(true)
+    }
+
+    pub async fn take_tasks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Leased>, StoreError> {
+        let now = self.now();
+        let taken = lock(&self.shared.books).leases.take_due(now, now.saturating_add(lease_ms), limit as usize);
+        self.leased(taken).await
+    }
+
+    pub async fn take_task(&self, id: TaskId, lease_ms: i64) -> Result<Option<Leased>, StoreError> {
+        let now = self.now();
+        let fence = lock(&self.shared.books).leases.take(id.call(), now, now.saturating_add(lease_ms));
+        let Some(fence) = fence else { return Ok(None) };
+        Ok(self.leased(vec![(id.call(), fence)]).await?.pop())
+    }
+
+    async fn leased(&self, taken: Vec<(CallId, i64)>) -> Result<Vec<Leased>, StoreError> {
+        if taken.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.catch_up().await;
+        let read = self.readers.read(move |c| {
+            let mut leased = Vec::with_capacity(taken.len());
+            for (call, fence) in taken {
+                if let Some((task, price)) = with_price(c, call)? {
+                    leased.push(Leased { task, fence, price });
+                }
+            }
+            Ok(leased)
+        });
+        read.await
+    }
+
+    #[expect(clippy::unused_async, reason = "the verb waits on the other engine")]
+    pub async fn put_back_task(&self, step: TaskStep) -> Result<bool, StoreError> {
+        let (call, at) = (step.id.call(), self.now());
+        let due_at = at.saturating_add(step.after_ms);
+        let mut books = lock(&self.shared.books);
+        if !books.leases.holds(call, step.fence) {
+            return Ok(false);
+        }
+        books.leases.release(call, due_at);
+        books.push(Op::Task(Box::new(TaskOp::Step { step, at, due_at }), None));
+        self.shared.nudge(books);
+        Ok(true)
+    }
+
+    /// No journal: what is not committed when the process dies is found out again at the provider.
+    pub async fn finish_task(&self, mut end: TaskEnd) -> Result<Option<Closed>, StoreError> {
+        end.close.row.raw_usage = tidy_raw_usage(end.close.row.raw_usage.take());
+        let (call, fence, now) = (end.close.call, end.fence, self.now());
+        let done = TaskDone::of(&mut end);
+        let price_id = end.close.row.price.as_ref().map(|p| p.id());
+        let (closed, op, group) = {
+            let mut books = lock(&self.shared.books);
+            if !books.leases.holds(call, fence) {
+                return Ok(None);
+            }
+            let group = books.group.clone();
+            let Some((closed, op)) = books.close_with(end.close, price_id, now, Some(done)) else { return Ok(None) };
+            books.leases.end(call);
+            self.shared.ring(books);
+            (closed, op, group)
+        };
+        self.shared.count_write_off(&closed);
+        group.wait(op, None).await?;
+        Ok(Some(closed))
+    }
+
+    async fn change(&self, op: TaskOp) -> Result<(), StoreError> {
+        self.ask(|reply| Op::Task(Box::new(op), reply)).await
+    }
+
+    async fn task_row(&self, call: CallId) -> Result<Option<Task>, StoreError> {
+        self.catch_up().await;
+        let sql = format!("SELECT {TASK} FROM task t WHERE t.call_id = ?1");
+        self.readers.read(move |c| Ok(c.prepare_cached(&sql)?.query_row(params![call.0], read_task).optional()?)).await
+    }
+
+    pub async fn task(&self, account: AccountId, id: TaskId) -> Result<Option<Task>, StoreError> {
+        self.catch_up().await;
+        let sql = format!("SELECT {TASK} FROM task t WHERE t.call_id = ?1 AND t.account_id = ?2 AND NOT t.hidden");
+        let find = move |c: &rusqlite::Connection| {
+            Ok(c.prepare_cached(&sql)?.query_row(params![id.0, account.0], read_task).optional()?)
+        };
+        self.readers.read(find).await
+    }
+
+    pub async fn tasks(&self, account: AccountId, page: TaskPage) -> Result<Vec<Task>, StoreError> {
+        self.catch_up().await;
+        let (than, order, start) = if page.oldest_first { (">", "ASC", [0; 16]) } else { ("<", "DESC", [0xff; 16]) };
+        let sql = format!(
+            "SELECT {TASK} FROM task t WHERE t.account_id = ?1 AND t.call_id {than} ?2 AND NOT t.hidden AND t.state <> 7 \
+             ORDER BY t.call_id {order} LIMIT ?3"
+        );
+        let after = page.after.map_or(start, |id| id.0);
+        self.readers
+            .read(move |c| {
+                let mut statement = c.prepare_cached(&sql)?;
+                let rows = statement.query_map(params![account.0, after, page.limit], read_task)?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
+    pub async fn hide_task(&self, account: AccountId, id: TaskId) -> Result<bool, StoreError> {
+        let found = self.task(account, id).await?.is_some();
+        if found {
+            self.change(TaskOp::Hide { call: id.call() }).await?;
+        }
+        Ok(found)
+    }
+
+    pub async fn keep_result(&self, id: TaskId, result: String) -> Result<(), StoreError> {
+        self.change(TaskOp::Result { call: id.call(), result }).await
+    }
+
+    pub async fn open_tasks(&self) -> Result<Vec<OpenTasks>, StoreError> {
+        let sql = "SELECT state, count(*), min(created_at) FROM task WHERE state < 5 GROUP BY state ORDER BY state";
+        let read = |r: &rusqlite::Row<'_>| {
+            let count: i64 = r.get(1)?;
+            Ok(OpenTasks { state: TaskState::from_code(r.get(0)?), count: count.unsigned_abs(), oldest_at: r.get(2)? })
+        };
+        self.readers.read(move |c| Ok(c.prepare_cached(sql)?.query_map([], read)?.collect::<Result<_, _>>()?)).await
+    }
+
+    pub async fn take_webhooks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Webhook>, StoreError> {
+        let now = self.now();
+        let sql = "SELECT EXISTS (SELECT 1 FROM webhook WHERE due_at <= ?1)";
+        // Nothing is written where nothing is due.
+        if !self.readers.read(move |c| Ok(c.prepare_cached(sql)?.query_row(params![now], |r| r.get(0))?)).await? {
+            return Ok(Vec::new());
+        }
+        self.ask(|reply| Op::TakeWebhooks { now, until: now.saturating_add(lease_ms), limit, reply }).await
+    }
+
+    pub async fn told(&self, webhook: &Webhook, told: Told) -> Result<(), StoreError> {
+        let (call, fence, now) = (webhook.task.call(), webhook.fence, self.now());
+        self.change(TaskOp::Told { call, fence, told, now }).await
+    }
+}

@@ -1,0 +1,197 @@
+//! A video task: the call that began it, kept until its video is made or cannot be. The hold of a task outlives the process that
+//! took it, so neither a sweep nor a restart ends it; only its terminal state does, in one transaction with the money.
+//!
+//! One worker at a time may write to a task: whoever takes it gets a lease and a fencing number, and a writer whose number is
+//! not the newest changes nothing.
+
+use serde::{Deserialize, Serialize};
+use tollgate_catalog::Price;
+
+use crate::call::Close;
+use crate::ids::{AccountId, KeyId, TaskId};
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    /// Its money is held; no byte of it has left.
+    Held,
+    /// It may be on its way to a provider.
+    Submitting,
+    /// The provider has it.
+    Queued,
+    Running,
+    /// Sent, and nobody knows what became of it.
+    Unknown,
+    Completed,
+    Failed,
+    /// It never became a task: the caller was told so at once.
+    Refused,
+}
+
+impl TaskState {
+    pub const ALL: [Self; 8] = [
+        Self::Held,
+        Self::Submitting,
+        Self::Queued,
+        Self::Running,
+        Self::Unknown,
+        Self::Completed,
+        Self::Failed,
+        Self::Refused,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Submitting => "submitting",
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Unknown => "unknown",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Refused => "refused",
+        }
+    }
+
+    pub fn is_final(self) -> bool {
+        self >= Self::Completed
+    }
+
+    pub(crate) fn code(self) -> i16 {
+        self as i16
+    }
+
+    pub(crate) fn from_code(code: i16) -> Self {
+        usize::try_from(code).ok().and_then(|i| Self::ALL.get(i).copied()).unwrap_or(Self::Unknown)
+    }
+}
+
+/// What is written down with the hold, before anything is sent. Account, key, model and price are those of the hold.
+#[derive(Clone, Debug)]
+pub struct NewTask {
+    /// What the gateway needs to go on with the task after a restart, in its own form.
+    pub plan: String,
+    pub webhook_url: Option<String>,
+    /// How long its creator has before others look after it.
+    pub lease_ms: i64,
+}
+
+/// A task that was begun, in the hands of its creator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BegunTask {
+    pub id: TaskId,
+    pub fence: i64,
+}
+
+/// Why it failed, in words for the caller.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskFailure {
+    pub code: String,
+    pub message: String,
+}
+
+/// What is known of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Task {
+    pub id: TaskId,
+    pub account: AccountId,
+    pub key: KeyId,
+    pub endpoint: String,
+    pub model: String,
+    /// The provider it was sent to, by its name in the configuration.
+    pub provider: Option<String>,
+    pub upstream_model: Option<String>,
+    /// The provider's name for it.
+    pub upstream_id: Option<String>,
+    pub state: TaskState,
+    /// Percent, where the provider tells.
+    pub progress: Option<u8>,
+    pub plan: String,
+    /// The finished file, in the gateway's own form.
+    pub result: Option<String>,
+    pub failure: Option<TaskFailure>,
+    pub webhook_url: Option<String>,
+    pub created_at: i64,
+    /// When the provider last said something about it.
+    pub checked_at: Option<i64>,
+    /// Since when nobody knows what became of it.
+    pub unknown_since: Option<i64>,
+    pub ended_at: Option<i64>,
+}
+
+/// A task somebody may write to for a while.
+#[derive(Clone, Debug)]
+pub struct Leased {
+    pub task: Task,
+    pub fence: i64,
+    /// The price of its hold.
+    pub price: Price,
+}
+
+/// What was found out about a task that goes on.
+#[derive(Clone, Debug)]
+pub struct TaskStep {
+    pub id: TaskId,
+    pub fence: i64,
+    pub state: TaskState,
+    /// `None` leaves what is known.
+    pub progress: Option<u8>,
+    pub upstream_id: Option<String>,
+    /// The provider has said something about it.
+    pub checked: bool,
+    /// When it is due again; until then nobody has it.
+    pub after_ms: i64,
+}
+
+/// The end of a task and of its money.
+#[derive(Clone)]
+pub struct TaskEnd {
+    pub fence: i64,
+    pub state: TaskState,
+    pub result: Option<String>,
+    pub failure: Option<TaskFailure>,
+    /// The customer pays nothing; what it would have cost is the operator's loss.
+    pub forgiven: bool,
+    /// Who is to be told.
+    pub webhook_url: Option<String>,
+    /// The call is the task.
+    pub close: Close,
+}
+
+/// Tasks of an account in the order of their creation, from the one after `after`.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskPage {
+    pub after: Option<TaskId>,
+    pub limit: u32,
+    pub oldest_first: bool,
+}
+
+/// How many tasks are in a state, and how old the oldest is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct OpenTasks {
+    pub state: TaskState,
+    pub count: u64,
+    pub oldest_at: i64,
+}
+
+/// Somebody is to be told that a task has ended; written with the end itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Webhook {
+    pub task: TaskId,
+    pub account: AccountId,
+    pub url: String,
+    /// Times it was tried before.
+    pub attempts: u32,
+    pub created_at: i64,
+    pub fence: i64,
+}
+
+/// What became of a try to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Taken, or given up: it is not tried again.
+    Over,
+    /// To be tried again after so many milliseconds.
+    Again(i64),
+}
