@@ -7,6 +7,7 @@ use crate::metrics::Metrics;
 use crate::pauses::Pauses;
 use crate::price_list::PriceList;
 use crate::published::Published;
+use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::social::Desk;
 use crate::video::Offers;
@@ -63,6 +64,9 @@ pub struct App {
     pub keys: KeyBook,
     pub published: Published,
     pub client: Client,
+    /// For addresses that providers and customers wrote down: public ones only.
+    pub outside: Client,
+    pub secrets: Secrets,
     pub serving: ArcSwap<Serving>,
     pub metrics: Metrics,
     /// Pairs of provider and model that do not report usage.

@@ -13,12 +13,14 @@ mod price_list;
 mod published;
 pub mod quotes;
 pub mod refusal;
+pub mod secrets;
 pub mod server;
 pub mod settings;
 pub mod social;
 pub mod start;
 pub mod timed;
 pub mod video;
+pub mod webhooks;
 pub mod workers;
 pub mod world;
 

@@ -37,6 +37,11 @@ struct RefusedLabels {
     code: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct WebhookLabels {
+    outcome: &'static str,
+}
+
 pub struct Metrics {
     registry: Registry,
     ended: Family<EndedLabels, Counter>,
@@ -45,6 +50,7 @@ pub struct Metrics {
     refused: Family<RefusedLabels, Counter>,
     paused: Family<PairLabels, Gauge>,
     pauses: Family<PairLabels, Counter>,
+    webhooks: Family<WebhookLabels, Counter>,
     seconds: Histogram,
     first_byte: Histogram,
     pub catalog_stale: Gauge,
@@ -62,6 +68,7 @@ impl Default for Metrics {
             refused: Family::default(),
             paused: Family::default(),
             pauses: Family::default(),
+            webhooks: Family::default(),
             seconds: Histogram::new(buckets()),
             first_byte: Histogram::new(buckets()),
             catalog_stale: Gauge::default(),
@@ -78,6 +85,7 @@ impl Default for Metrics {
             metrics.paused.clone(),
         );
         registry.register("route_pauses", "Pauses because usage was not reported", metrics.pauses.clone());
+        registry.register("webhooks", "Tries to tell customers of ended tasks, by outcome", metrics.webhooks.clone());
         registry.register("call_seconds", "Time from admission to the end of a call", metrics.seconds.clone());
         registry.register(
             "first_byte_seconds",
@@ -121,6 +129,10 @@ impl Metrics {
         if paused {
             self.pauses.get_or_create(&labels).inc();
         }
+    }
+
+    pub fn webhook(&self, outcome: &'static str) {
+        self.webhooks.get_or_create(&WebhookLabels { outcome }).inc();
     }
 
     pub fn refused(&self, code: &'static str) {

@@ -8,10 +8,11 @@ use crate::metrics::Metrics;
 use crate::pauses::Pauses;
 use crate::price_list::PriceList;
 use crate::published::Published;
+use crate::secrets::Secrets;
 use crate::server;
 use crate::settings::{Loaded, Settings, Source};
 use crate::social::Desk;
-use crate::workers::{reload, settler, upkeep};
+use crate::workers::{reload, settler, upkeep, webhooks};
 use crate::world::World;
 use arc_swap::ArcSwap;
 use std::io;
@@ -69,9 +70,11 @@ pub async fn start(loaded: Loaded, source: Option<Source>, world: World) -> Resu
         None => None,
     };
     let (abandoned, inbox) = mpsc::unbounded_channel();
-    let app = build(loaded.settings, loaded.serving, opened.store, world, abandoned);
+    let secrets = Secrets::open(&loaded.settings.secrets_file, |bytes| world.fill(bytes))?;
+    let app = build(loaded.settings, loaded.serving, opened.store, world, secrets, abandoned);
     let settling = keep(settler::run(app.clone(), inbox));
     upkeep(&app);
+    app.tracker.spawn(webhooks::run(app.clone()));
     if let Some(source) = source {
         app.tracker.spawn(reload::watch(app.clone(), source));
     }
@@ -99,15 +102,18 @@ pub(crate) fn build(
     serving: Serving,
     store: Store,
     world: World,
+    secrets: Secrets,
     abandoned: mpsc::UnboundedSender<settler::Abandoned>,
 ) -> Arc<App> {
-    let client =
-        Client::new(ClientSettings { connect_timeout: settings.limits.connect_time, ..ClientSettings::default() });
+    let connecting = ClientSettings { connect_timeout: settings.limits.connect_time, ..ClientSettings::default() };
+    let client = Client::new(connecting.clone());
     let maker = ids::Maker::new(world.for_store());
     Arc::new(App {
         keys: KeyBook::new(world.now_ms()),
         published: Published::default(),
         client,
+        outside: Client::public(connecting),
+        secrets,
         serving: ArcSwap::from_pointee(serving),
         metrics: Metrics::default(),
         pauses: Pauses::default(),

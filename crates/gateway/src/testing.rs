@@ -1,8 +1,10 @@
 //! What this crate's own unit tests share.
 
 use crate::app::{App, Serving};
+use crate::secrets::Secrets;
 use crate::settings::{Limits, Settings};
 use crate::social::SocialSettings;
+use crate::video::VideoSettings;
 use crate::world::World;
 use std::sync::Arc;
 use tollgate_store::{Options, Place, Store};
@@ -17,10 +19,13 @@ pub async fn bare_app() -> Arc<App> {
         listen: ([127, 0, 0, 1], 0).into(),
         metrics_listen: None,
         data_dir: dir.clone(),
-        catalog_dir: dir,
+        catalog_dir: dir.clone(),
         database: "sqlite".to_owned(),
         trusted_proxies: Vec::new(),
         social: SocialSettings::default(),
+        video: VideoSettings::default(),
+        public_url: None,
+        secrets_file: dir.join("secrets.key"),
         limits: Limits::default(),
     };
     let serving = Serving {
@@ -29,5 +34,6 @@ pub async fn bare_app() -> Arc<App> {
         offers: Default::default(),
     };
     let (abandoned, _) = tokio::sync::mpsc::unbounded_channel();
-    crate::start::build(settings, serving, opened.store, world, abandoned)
+    let secrets = Secrets::read("a-secret-for-tests-of-thirty-two-characters").expect("a secret");
+    crate::start::build(settings, serving, opened.store, world, secrets, abandoned)
 }

@@ -311,6 +311,11 @@ impl Store {
         on_engine!(self, e => e.task(account, id).await)
     }
 
+    /// A task by its id alone, for those who have a right to it by another way than its account: a signed link, a webhook.
+    pub async fn any_task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
+        on_engine!(self, e => e.any_task(id).await)
+    }
+
     /// A page of the tasks an account can see.
     pub async fn tasks(&self, account: AccountId, page: TaskPage) -> Result<Vec<Task>, StoreError> {
         on_engine!(self, e => e.tasks(account, page).await)

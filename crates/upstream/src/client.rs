@@ -1,5 +1,6 @@
 //! The HTTP client: one pool, bounded waits, no redirects, Nagle off.
 
+use crate::reach::{Resolver, is_public};
 use crate::{Body, Fault, Provider};
 use bytes::Bytes;
 use http::{Request, Response, Uri};
@@ -39,13 +40,14 @@ impl Default for ClientSettings {
     }
 }
 
-type Connector = Timed<HttpsConnector<HttpConnector>>;
+type Connector = Timed<HttpsConnector<HttpConnector<Resolver>>>;
 type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Cheap to clone; clones share the pool. Connections live on the runtime that made them.
 #[derive(Clone, Debug)]
 pub struct Client {
     inner: legacy::Client<Connector, Full<Bytes>>,
+    public_only: bool,
 }
 
 /// Longest error text read from a provider.
@@ -55,6 +57,15 @@ const ERROR_WAIT: Duration = Duration::from_secs(5);
 
 impl Client {
     pub fn new(settings: ClientSettings) -> Client {
+        Client::reaching(settings, false)
+    }
+
+    /// A client for addresses that others wrote down: it connects to the public internet only.
+    pub fn public(settings: ClientSettings) -> Client {
+        Client::reaching(settings, true)
+    }
+
+    fn reaching(settings: ClientSettings, public_only: bool) -> Client {
         let mut builder = legacy::Client::builder(TokioExecutor::new());
         builder
             .pool_timer(TokioTimer::new())
@@ -62,13 +73,21 @@ impl Client {
             .pool_idle_timeout(settings.pool_idle)
             .pool_max_idle_per_host(settings.pool_max_idle_per_host)
             .http1_max_buf_size(64 << 10);
-        Client { inner: builder.build(connector(&settings)) }
+        Client { inner: builder.build(connector(&settings, public_only)), public_only }
     }
 
     /// Sends a request and waits for the headers of the reply, whatever its status.
     pub async fn send(&self, provider: &Provider, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Fault> {
+        self.ask(request, provider.settings.first_byte).await
+    }
+
+    /// The same without a provider: nothing is added to the request, and the headers have to come within this time.
+    pub async fn ask(&self, request: Request<Full<Bytes>>, patience: Duration) -> Result<Response<Incoming>, Fault> {
+        if self.public_only && leads_inside(request.uri()) {
+            return Err(Fault::unreachable());
+        }
         let waiting = self.inner.request(request);
-        match tokio::time::timeout(provider.settings.first_byte, waiting).await {
+        match tokio::time::timeout(patience, waiting).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => Err(fault_of(&error)),
             Err(_) => Err(Fault::late()),
@@ -100,8 +119,14 @@ fn fault_of(error: &legacy::Error) -> Fault {
     Fault::unreachable()
 }
 
-fn connector(settings: &ClientSettings) -> Connector {
-    let mut tcp = HttpConnector::new();
+/// An address that is written out is never looked up, so it is judged here.
+fn leads_inside(uri: &Uri) -> bool {
+    let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    host.parse().is_ok_and(|address| !is_public(address))
+}
+
+fn connector(settings: &ClientSettings, public_only: bool) -> Connector {
+    let mut tcp = HttpConnector::new_with_resolver(Resolver::new(public_only));
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(Duration::from_secs(60)));
@@ -153,8 +178,22 @@ mod tests {
     async fn nagle_is_off() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let uri: Uri = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
-        let stream = connector(&ClientSettings::default()).call(uri).await.unwrap();
+        let stream = connector(&ClientSettings::default(), false).call(uri).await.unwrap();
         let MaybeHttpsStream::Http(tcp) = stream else { panic!("not TLS") };
         assert!(tcp.inner().nodelay().unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_client_for_strangers_addresses_does_not_go_inside() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let client = Client::public(ClientSettings::default());
+        for host in ["127.0.0.1", "localhost", "[::1]", "0x7f000001", "2130706433", "127.1", "169.254.169.254"] {
+            let request = Request::get(format!("http://{host}:{port}/")).body(Full::default()).unwrap();
+            let fault = client.ask(request, Duration::from_secs(5)).await.expect_err(host);
+            assert!(!fault.sent, "{host}");
+        }
+        let looked = tokio::time::timeout(Duration::from_millis(50), listener.accept()).await;
+        assert!(looked.is_err(), "somebody knocked");
     }
 }

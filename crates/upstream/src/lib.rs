@@ -12,6 +12,7 @@ mod fault;
 mod openai;
 mod pace;
 mod provider;
+mod reach;
 mod secret;
 mod social;
 pub mod video;
@@ -25,6 +26,7 @@ pub use fault::{Blame, Fault};
 pub use openai::OpenAi;
 pub use pace::{Busy, Pace};
 pub use provider::{BadProvider, BaseUrl, Provider, Settings};
+pub use reach::is_public;
 pub use secret::Secret;
 pub use social::{SocialAsk, SocialSource, TikHub};
 

@@ -100,6 +100,8 @@ pub struct Settings {
     pub pause_time: Duration,
     /// Requests that may begin on one route in any second; 0: no limit. Only kinds of social data look at it.
     pub per_second: usize,
+    /// Links to its files may lead to private addresses.
+    pub private_links: bool,
 }
 
 impl Default for Settings {
@@ -116,6 +118,7 @@ impl Default for Settings {
             estimated_rows: 10,
             pause_time: Duration::from_secs(10 * 60),
             per_second: 0,
+            private_links: false,
         }
     }
 }

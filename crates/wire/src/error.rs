@@ -72,6 +72,7 @@ table! {
     ModelRequiresTopup = 403 "model_requires_topup", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The model is open to accounts that have topped up.";
     ModelNotAllowed = 403 "model_not_allowed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The key may not use this model.";
     IpNotAllowed = 403 "ip_not_allowed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The key may not be used from this address.";
+    LinkInvalid = 403 "link_invalid", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "A signed link has ended, or was not signed by this gateway.";
     ModelNotFound = 404 "model_not_found", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "No such model, or none visible to this account.";
     TaskNotFound = 404 "task_not_found", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "No such task on this account.";
     NotFound = 404 "not_found", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "No such endpoint or object.";

@@ -13,5 +13,8 @@ mod reading;
 pub mod receipts;
 pub mod social;
 pub mod table;
+pub mod video_content;
+pub mod video_tasks;
+pub mod webhooks;
 
 pub use table::router;

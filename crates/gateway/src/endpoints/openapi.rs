@@ -103,6 +103,11 @@ fn summary(path: &str) -> &'static str {
         "/v1/usage/{call_id}/receipt" => "The signed receipt of a call that has ended",
         "/.well-known/tollgate-receipts" => "The public keys that verify receipts",
         "/v1/social/{platform}/{capability}" => "Public data of a social platform",
+        "/v1/videos" => "Video tasks of the account, newest first",
+        "/v1/videos/{id}" => "A video task in OpenAI's shape; DELETE removes one that has ended",
+        "/v1/videos/{id}/content" => "The finished file, whole or in ranges; a signed link opens it without a key",
+        "/v1/video/generations/{id}" => "A video task in the legacy shape",
+        "/v1/webhooks/secret" => "What the account verifies webhooks with",
         "/mcp" => "The social data as tools of the Model Context Protocol (streamable HTTP)",
         "/api/social/catalog" => "The social data on sale: parameters, prices, status, health",
         "/healthz" => "The process runs",
@@ -117,7 +122,17 @@ fn parameters(path: &str) -> Value {
         |name: &str| json!([{ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }]);
     match path {
         "/v1/social/{platform}/{capability}" => json!([in_path("platform")[0], in_path("capability")[0]]),
-        "/v1/models/{id}" => in_path("id"),
+        "/v1/models/{id}" | "/v1/videos/{id}" | "/v1/video/generations/{id}" => in_path("id"),
+        "/v1/videos/{id}/content" => json!([
+            in_path("id")[0],
+            { "name": "variant", "in": "query", "schema": { "enum": ["video", "thumbnail", "spritesheet"], "default": "video" } },
+            { "name": "Range", "in": "header", "schema": { "type": "string" } },
+        ]),
+        "/v1/videos" => json!([
+            { "name": "limit", "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 100, "default": 20 } },
+            { "name": "after", "in": "query", "description": "`last_id` of the page before", "schema": { "type": "string" } },
+            { "name": "order", "in": "query", "schema": { "enum": ["asc", "desc"], "default": "desc" } },
+        ]),
         "/v1/usage/{call_id}" | "/v1/usage/{call_id}/receipt" => in_path("call_id"),
         "/v1/usage" => json!([
             { "name": "limit", "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 500, "default": 50 } },

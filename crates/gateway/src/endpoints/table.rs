@@ -1,6 +1,8 @@
 //! Every path of the gateway, grouped by who calls it. The first file to open.
 
-use super::{account, chat, health, mcp, models, openapi, pricing, quote, receipts, social};
+use super::{
+    account, chat, health, mcp, models, openapi, pricing, quote, receipts, social, video_content, video_tasks, webhooks,
+};
 use crate::app::App;
 use crate::refusal::Refusal;
 use axum::extract::State;
@@ -30,6 +32,12 @@ pub const PATHS: &[(&str, &str, Access)] = &[
     // applications
     ("POST", "/v1/chat/completions", Access::Paid),
     ("GET", "/v1/social/{platform}/{capability}", Access::Paid),
+    ("GET", "/v1/videos", Access::Key),
+    ("GET", "/v1/videos/{id}", Access::Key),
+    ("DELETE", "/v1/videos/{id}", Access::Key),
+    ("GET", "/v1/videos/{id}/content", Access::Key),
+    ("GET", "/v1/video/generations/{id}", Access::Key),
+    ("GET", "/v1/webhooks/secret", Access::Key),
     ("POST", "/mcp", Access::Key),
     ("POST", "/v1/quote", Access::Key),
     ("GET", "/v1/models", Access::Key),
@@ -63,6 +71,11 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/.well-known/tollgate-receipts", get(receipts::keys))
         .route("/api/social/catalog", get(social::catalog))
         .route("/mcp", post(mcp::message))
+        .route("/v1/videos", get(video_tasks::list))
+        .route("/v1/videos/{id}", get(video_tasks::one).delete(video_tasks::delete))
+        .route("/v1/videos/{id}/content", get(video_content::content))
+        .route("/v1/video/generations/{id}", get(video_tasks::legacy))
+        .route("/v1/webhooks/secret", get(webhooks::secret))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/openapi.json", get(openapi::page))

@@ -6,6 +6,7 @@ mod read;
 pub use read::{Loaded, Source, catalog_files, catalog_paths};
 
 use crate::social::SocialSettings;
+use crate::video::VideoSettings;
 use ipnet::IpNet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,6 +28,11 @@ pub struct Settings {
     pub trusted_proxies: Vec<IpNet>,
     pub limits: Limits,
     pub social: SocialSettings,
+    pub video: VideoSettings,
+    /// Where clients reach us; left out, the host a request names.
+    pub public_url: Option<String>,
+    /// The secrets that sign links and webhooks.
+    pub secrets_file: PathBuf,
 }
 
 /// Longer than any provider's `first_byte_time` and `idle_time` should be.

@@ -6,7 +6,7 @@
 use super::{Limits, Settings};
 use crate::app::Serving;
 use crate::social::SocialSettings;
-use crate::video::offers;
+use crate::video::{VideoSettings, offers};
 use ipnet::IpNet;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -106,11 +106,18 @@ impl Source {
             trusted_proxies: form.parsed_list::<IpNet>("trusted_proxies"),
             limits: Limits::default(),
             social: SocialSettings::read(form),
+            video: VideoSettings::read(form),
+            public_url: public_url(form),
+            secrets_file: PathBuf::new(),
+        };
+        let secrets_file = match form.opt_text("secrets_file") {
+            Some(path) => self.beside(&path),
+            None => settings.data_dir.join("secrets.key"),
         };
         let mut table = form.table("limits");
         let limits = limits(&mut table);
         table.finish();
-        Settings { limits, ..settings }
+        Settings { limits, secrets_file, ..settings }
     }
 
     fn providers(&self, form: &mut Form<'_>) -> HashMap<String, Option<Provider>> {
@@ -253,6 +260,14 @@ fn right_kinds(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>
     }
 }
 
+fn public_url(form: &mut Form<'_>) -> Option<String> {
+    let text = form.opt_text("public_url")?;
+    if let Err(bad) = BaseUrl::parse(&text) {
+        form.mistake("public_url", bad.to_string().replace("base_url", "it"));
+    }
+    Some(text.trim_end_matches('/').to_owned())
+}
+
 fn limits(form: &mut Form<'_>) -> Limits {
     let default = Limits::default();
     let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
@@ -290,6 +305,7 @@ fn habits(form: &mut Form<'_>, social: bool) -> Habits {
         estimated_rows: form.int_or("estimated_rows", default.estimated_rows, 1..=1_000_000),
         pause_time: form.duration_or("pause_time", default.pause_time),
         per_second: form.int_or("requests_per_second", if social { SOCIAL_RATE } else { 0 }, 0..=100_000),
+        private_links: form.flag_or("private_links", default.private_links),
     }
 }
 

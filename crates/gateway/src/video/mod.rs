@@ -1,9 +1,14 @@
 //! Videos at the desk: which rules a model on sale goes by, and what a request costs before it is sent.
 
 mod ask;
+pub mod file;
 mod kept;
+pub mod links;
 pub mod offers;
+mod settings;
+pub mod show;
 
 pub use ask::{VideoAsk, most};
 pub use kept::{KeptPlan, KeptResult};
 pub use offers::Offers;
+pub use settings::{Delivery, VideoSettings, WebhookSettings};

@@ -3,5 +3,6 @@
 pub mod reload;
 pub mod settler;
 mod upkeep;
+pub mod webhooks;
 
 pub use upkeep::upkeep;

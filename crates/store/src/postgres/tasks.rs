@@ -127,6 +127,12 @@ impl Engine {
         rows.first().map(task).transpose()
     }
 
+    pub async fn any_task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
+        let sql = format!("SELECT {TASK} FROM task t WHERE t.call_id = $1 AND NOT t.hidden");
+        let rows = self.rows(&sql, &[&id.0.as_slice()]).await?;
+        rows.first().map(task).transpose()
+    }
+
     pub async fn tasks(&self, account: AccountId, page: TaskPage) -> Result<Vec<Task>, StoreError> {
         let (than, order, start) = if page.oldest_first { (">", "ASC", [0; 16]) } else { ("<", "DESC", [0xff; 16]) };
         let sql = format!(

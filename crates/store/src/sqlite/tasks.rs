@@ -133,6 +133,15 @@ impl Engine {
         self.readers.read(find).await
     }
 
+    pub async fn any_task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
+        self.catch_up().await;
+        let sql = format!("SELECT {TASK} FROM task t WHERE t.call_id = ?1 AND NOT t.hidden");
+        let find = move |c: &rusqlite::Connection| {
+            Ok(c.prepare_cached(&sql)?.query_row(params![id.0], read_task).optional()?)
+        };
+        self.readers.read(find).await
+    }
+
     pub async fn tasks(&self, account: AccountId, page: TaskPage) -> Result<Vec<Task>, StoreError> {
         self.catch_up().await;
         let (than, order, start) = if page.oldest_first { (">", "ASC", [0; 16]) } else { ("<", "DESC", [0xff; 16]) };

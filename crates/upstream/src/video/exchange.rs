@@ -94,9 +94,18 @@ pub struct Opened {
     pub body: Body,
 }
 
-/// Opens the finished file; `range` is the value of a `Range` header. One redirect is followed, without the key.
+/// Two clients: one for providers, one for links that only they have written.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach<'a> {
+    pub client: &'a Client,
+    /// Connects to public addresses only.
+    pub public: &'a Client,
+}
+
+/// Opens the finished file; `range` is the value of a `Range` header. One redirect is followed, without the key. A link that does
+/// not lead to the provider itself may only lead to a public address, unless the provider is configured otherwise.
 pub async fn fetch(
-    client: &Client,
+    reach: Reach<'_>,
     video: &dyn Video,
     asking: &Asking<'_>,
     task: &Handle<'_>,
@@ -108,6 +117,8 @@ pub async fn fetch(
         if let Some(range) = range {
             request.headers_mut().insert(RANGE, range.clone());
         }
+        let inside = asking.provider.settings.private_links || asking.is_own(&request.uri().to_string());
+        let client = if inside { reach.client } else { reach.public };
         let (head, body) = client.send(asking.provider, request).await?.into_parts();
         let status = head.status.as_u16();
         let elsewhere = head.headers.get(LOCATION).and_then(|value| value.to_str().ok());

@@ -20,7 +20,7 @@ mod veo;
 
 pub use ark::Ark;
 pub use dashscope::DashScope;
-pub use exchange::{Opened, cancel, create, fetch, file, find, poll, remix};
+pub use exchange::{Opened, Reach, cancel, create, fetch, file, find, poll, remix};
 pub use habits::Habits;
 pub use kling::Kling;
 pub use link::Link;

@@ -118,8 +118,11 @@ impl Video for Sora {
         asking.bearer(Method::POST, &path, Some(&json!({"prompt": prompt})))
     }
 
-    fn content(&self, asking: &Asking<'_>, task: &Handle<'_>, _link: &Link) -> Option<Outgoing> {
-        let mut request = asking.bearer(Method::GET, &format!("/videos/{}/content", path_part(task.id)?), None)?;
+    fn content(&self, asking: &Asking<'_>, task: &Handle<'_>, link: &Link) -> Option<Outgoing> {
+        // Pictures of the video are other variants of its content.
+        let variant = link.url.split_once("?variant=").map(|(_, name)| format!("?variant={name}")).unwrap_or_default();
+        let path = format!("/videos/{}/content{variant}", path_part(task.id)?);
+        let mut request = asking.bearer(Method::GET, &path, None)?;
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("*/*"));
         Some(request)
     }

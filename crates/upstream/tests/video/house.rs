@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::time::Duration;
 use tollgate_sim::{Received, Sim, SimSettings};
-use tollgate_upstream::video::{self, Asking, Found, Handle, Job, Link, Report, Sought, Standing, Video};
+use tollgate_upstream::video::{self, Asking, Found, Handle, Job, Link, Reach, Report, Sought, Standing, Video};
 use tollgate_upstream::{BaseUrl, Client, ClientSettings, Fault, Provider, Secret, Settings, kind};
 use tollgate_wire::video::{Api, Offer, Plan, Request, Variant, plan};
 
@@ -118,7 +118,8 @@ impl House {
     pub async fn fetch(&self, id: &str, link: &Link, range: Option<&str>) -> Result<(u16, Vec<u8>), Fault> {
         let range = range.map(|range| range.parse().expect("a header"));
         let handle = self.handle(self.call(), id);
-        let opened = video::fetch(&self.client, self.video(), &self.asking(), &handle, link, range.as_ref()).await?;
+        let reach = Reach { client: &self.client, public: &Client::public(ClientSettings::default()) };
+        let opened = video::fetch(reach, self.video(), &self.asking(), &handle, link, range.as_ref()).await?;
         let until = tokio::time::Instant::now() + Duration::from_secs(5);
         Ok((opened.status, opened.body.whole(1 << 20, until).await.expect("a body").to_vec()))
     }

@@ -31,6 +31,6 @@ mod wan;
 pub use plan::{Bound, FACTS, Plan, plan};
 pub use refusal::{Refusal, Warning};
 pub use request::{Reference, Request};
-pub use task::{Failure, State, Task, deleted, legacy, legacy_error, list, openai};
+pub use task::{Failure, State, Task, deleted, legacy, legacy_error, list, list_of, openai};
 pub use upload::Upload;
 pub use variant::{Api, Offer, Variant};

@@ -170,14 +170,18 @@ pub fn legacy_error(code: &str, message: &str) -> Bytes {
 
 /// A page of tasks in OpenAI's shape.
 pub fn list(tasks: &[Task<'_>], has_more: bool) -> Bytes {
-    let data: Vec<_> = tasks.iter().map(Task::object).collect();
-    bytes(&json!({
-        "object": "list",
-        "data": data,
-        "first_id": tasks.first().map(|task| task.id),
-        "last_id": tasks.last().map(|task| task.id),
-        "has_more": has_more,
-    }))
+    page(tasks.iter().map(Task::object).collect(), has_more)
+}
+
+/// The same of tasks that were written before.
+pub fn list_of(tasks: impl Iterator<Item = Bytes>, has_more: bool) -> Bytes {
+    page(tasks.filter_map(|task| serde_json::from_slice(&task).ok()).collect(), has_more)
+}
+
+fn page(data: Vec<Value>, has_more: bool) -> Bytes {
+    let id = |task: Option<&Value>| task.map_or(Value::Null, |task| task["id"].clone());
+    let (first, last) = (id(data.first()), id(data.last()));
+    bytes(&json!({"object": "list", "data": data, "first_id": first, "last_id": last, "has_more": has_more}))
 }
 
 /// The answer to a deletion.

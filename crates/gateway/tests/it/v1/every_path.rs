@@ -3,6 +3,8 @@
 use crate::house::{House, Plan, error_of};
 use tollgate_gateway::endpoints::table::{Access, PATHS};
 
+const LEGACY: &str = "/v1/video/generations/{id}";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn paths_with_a_key_refuse_a_missing_and_a_wrong_one() {
     let house = House::new().await;
@@ -19,7 +21,15 @@ async fn paths_with_a_key_refuse_a_missing_and_a_wrong_one() {
             if let Some(key) = key {
                 request = request.bearer_auth(key);
             }
-            let (status, error) = error_of(request.send().await.expect("a reply")).await;
+            let reply = request.send().await.expect("a reply");
+            if *path == LEGACY {
+                // The one path whose errors have a shape of their own.
+                assert_eq!(reply.status(), 401);
+                let body: serde_json::Value = reply.json().await.expect("JSON");
+                assert_eq!((&body["code"], &body["data"]), (&"invalid_api_key".into(), &serde_json::Value::Null));
+                continue;
+            }
+            let (status, error) = error_of(reply).await;
             assert_eq!((status, error["code"].as_str()), (401, Some("invalid_api_key")), "{method} {path} {key:?}");
             assert_eq!(error["type"], "authentication_error");
         }

@@ -1,0 +1,108 @@
+//! `GET /v1/videos/{id}/content`: the finished file, whole or in ranges. Opened with a key of the account, or with a link we have
+//! signed. The bytes pass through, or the client is sent to the provider's link, as the operator has set it.
+
+use super::reading;
+use super::video_tasks::{own, unknown};
+use crate::app::App;
+use crate::refusal::Refusal;
+use crate::video::file::{self, Origin, Passing, Variant};
+use crate::video::{Delivery, KeptPlan, KeptResult, links};
+use axum::body::Body;
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::response::Response;
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use std::sync::Arc;
+use tollgate_store::{Task, TaskId};
+use tollgate_upstream::video::Opened;
+use tollgate_wire::error::{Code, Dialect};
+
+/// What is passed on of the answer that brings the bytes.
+const PASSED: &[HeaderName] = &[
+    header::CONTENT_TYPE,
+    header::CONTENT_LENGTH,
+    header::CONTENT_RANGE,
+    header::ACCEPT_RANGES,
+    header::ETAG,
+    header::LAST_MODIFIED,
+];
+
+pub async fn content(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+    request: Request,
+) -> Response {
+    let (parts, _) = request.into_parts();
+    let query = query.unwrap_or_default();
+    match reading::guarded(deliver(&app, &id, &query, &parts)).await {
+        Ok(reply) => reply,
+        Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, ""),
+    }
+}
+
+async fn deliver(app: &App, id: &str, query: &str, parts: &Parts) -> Result<Response, Refusal> {
+    let variant = variant(query)?;
+    let task = opened_by(app, id, query, parts).await?;
+    let result = file::result(&task)?;
+    let now = app.world.now_ms().div_euclid(1000);
+    let lasts = result.expires_at.is_none_or(|ends| ends > now);
+    if app.settings.video.delivery == Delivery::Redirect && !result.needs_key && lasts && variant == Variant::Video {
+        return elsewhere(&result);
+    }
+    let plan = KeptPlan::read(&task.plan).ok_or_else(|| unknown(id))?;
+    let serving = app.serving.load_full();
+    let origin = Origin::of(app, &serving, &task, &plan)?;
+    // A range of something that may have changed could be put together wrongly: the whole is always right.
+    let range = parts.headers.get(header::RANGE).filter(|_| !parts.headers.contains_key(header::IF_RANGE));
+    Ok(pass(origin.open(result, variant, range).await?))
+}
+
+/// The task, if the request has a right to its file: a signature of ours, or a key of its account.
+async fn opened_by(app: &App, id: &str, query: &str, parts: &Parts) -> Result<Task, Refusal> {
+    let known: Result<TaskId, _> = id.parse();
+    if let Ok(known) = known
+        && links::check(&app.secrets, known, query, app.world.now_ms().div_euclid(1000))?
+    {
+        return app.store.any_task(known).await?.ok_or_else(|| unknown(id));
+    }
+    let caller = reading::caller(app, parts).await?;
+    own(app, &caller, id).await
+}
+
+fn variant(query: &str) -> Result<Variant, Refusal> {
+    let named = query.split('&').find_map(|pair| pair.strip_prefix("variant="));
+    let text = "`variant` is video, thumbnail or spritesheet.";
+    named.map_or(Ok(Variant::Video), |name| {
+        Variant::named(name).ok_or_else(|| Refusal::about(Code::InvalidParameter, "variant", text))
+    })
+}
+
+fn elsewhere(result: &KeptResult) -> Result<Response, Refusal> {
+    let location = HeaderValue::try_from(&result.url)
+        .map_err(|_| Refusal::new(Code::UpstreamInvalidReply, "The provider's link cannot be used."))?;
+    let mut reply = Response::new(Body::empty());
+    *reply.status_mut() = StatusCode::FOUND;
+    reply.headers_mut().insert(header::LOCATION, location);
+    reply.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(reply)
+}
+
+fn pass(opened: Opened) -> Response {
+    let length = opened.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let mut reply = Response::new(Body::new(Passing::new(opened.body, length)));
+    *reply.status_mut() = StatusCode::from_u16(opened.status).unwrap_or(StatusCode::OK);
+    for name in PASSED {
+        if let Some(value) = opened.headers.get(name) {
+            reply.headers_mut().insert(name, value.clone());
+        }
+    }
+    let headers = reply.headers_mut();
+    headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("video/mp4"));
+    headers.entry(header::ACCEPT_RANGES).or_insert(HeaderValue::from_static("bytes"));
+    // What a stranger's server calls its content must not run in our origin.
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=3600"));
+    reply
+}

@@ -1,0 +1,145 @@
+//! Reading, listing and deleting video tasks: `/v1/videos…` in OpenAI's shape, `/v1/video/generations/{id}` in the legacy one. A key sees
+//! all tasks of its account, whatever models it may use itself; another account's task does not exist.
+
+use super::reading;
+use crate::app::App;
+use crate::caller::Caller;
+use crate::refusal::Refusal;
+use crate::video::show::{self, Shown};
+use axum::body::Body;
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderValue, header};
+use std::sync::Arc;
+use tollgate_store::{Task, TaskId, TaskPage, TaskState};
+use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::video;
+
+const PAGE: u32 = 20;
+const LARGEST_PAGE: u32 = 100;
+
+pub async fn one(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let found = reading::guarded(async {
+        let caller = reading::caller(&app, &parts).await?;
+        let task = fresh(&app, &caller, &id).await?;
+        Ok(json_bytes(Shown::of(&app, &base(&app, &parts), &task).openai()))
+    });
+    found.await.unwrap_or_else(|refusal| reading::refused(&app, Dialect::OpenAi, refusal, ""))
+}
+
+pub async fn legacy(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let found = reading::guarded(async {
+        let caller = reading::caller(&app, &parts).await?;
+        let task = fresh(&app, &caller, &id).await?;
+        Ok(json_bytes(Shown::of(&app, &base(&app, &parts), &task).legacy()))
+    });
+    found.await.unwrap_or_else(|refusal| {
+        let body = video::legacy_error(refusal.code.code(), &refusal.message);
+        let mut reply = reading::refused(&app, Dialect::OpenAi, refusal, "");
+        *reply.body_mut() = Body::from(body);
+        reply
+    })
+}
+
+pub async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let found = reading::guarded(async {
+        let caller = reading::caller(&app, &parts).await?;
+        let page = page(query.as_deref().unwrap_or_default())?;
+        let mut tasks = app.store.tasks(caller.account.id, TaskPage { limit: page.limit + 1, ..page }).await?;
+        let more = tasks.len() > page.limit as usize;
+        tasks.truncate(page.limit as usize);
+        let base = base(&app, &parts);
+        let shown: Vec<Shown> = tasks.iter().map(|task| Shown::of(&app, &base, task)).collect();
+        Ok(json_bytes(show::page(&shown, more)))
+    });
+    found.await.unwrap_or_else(|refusal| reading::refused(&app, Dialect::OpenAi, refusal, ""))
+}
+
+pub async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let found = reading::guarded(async {
+        let caller = reading::caller(&app, &parts).await?;
+        let task = own(&app, &caller, &id).await?;
+        if !task.state.is_final() {
+            let text =
+                "The task has not ended yet, and its cost is not known; delete it when it is completed or failed.";
+            return Err(Refusal::about(Code::CallInProgress, "id", text).after(5));
+        }
+        if !app.store.hide_task(caller.account.id, task.id).await? {
+            return Err(unknown(&id));
+        }
+        Ok(json_bytes(video::deleted(&task.id.to_string())))
+    });
+    found.await.unwrap_or_else(|refusal| reading::refused(&app, Dialect::OpenAi, refusal, ""))
+}
+
+/// A task of the caller's account.
+pub async fn own(app: &App, caller: &Caller, id: &str) -> Result<Task, Refusal> {
+    let known: TaskId = id.parse().map_err(|_| unknown(id))?;
+    let found = app.store.task(caller.account.id, known).await?;
+    // What was refused when it was sent never became a task; its caller was told so.
+    found.filter(|task| task.state != TaskState::Refused).ok_or_else(|| unknown(id))
+}
+
+/// The same, asked of its provider first where what we know is old.
+async fn fresh(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Task, Refusal> {
+    own(app, caller, id).await
+}
+
+pub fn unknown(id: &str) -> Refusal {
+    let id: String = id.chars().take(64).collect();
+    Refusal::about(Code::TaskNotFound, "id", format!("There is no task `{id}` of this account."))
+}
+
+/// Where this client reaches us: what the operator says, else what the client itself says.
+pub fn base(app: &App, parts: &Parts) -> String {
+    if let Some(url) = &app.settings.public_url {
+        return url.clone();
+    }
+    let named = parts.headers.get(header::HOST).and_then(|value| value.to_str().ok());
+    let named = named.or_else(|| parts.uri.authority().map(|authority| authority.as_str()));
+    let plain = |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
+    match named.filter(plain) {
+        Some(host) => format!("http://{host}"),
+        None => format!("http://{}", app.settings.listen),
+    }
+}
+
+fn page(query: &str) -> Result<TaskPage, Refusal> {
+    let mut page = TaskPage { after: None, limit: PAGE, oldest_first: false };
+    for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+        match name {
+            "limit" => {
+                let number = value.parse().ok().filter(|number| (1..=LARGEST_PAGE).contains(number));
+                let text = format!("`limit` is a whole number from 1 to {LARGEST_PAGE}.");
+                page.limit = number.ok_or_else(|| Refusal::about(Code::InvalidParameter, "limit", text))?;
+            }
+            "order" => {
+                let text = "`order` is asc or desc, by creation.";
+                page.oldest_first = match value {
+                    "asc" => true,
+                    "desc" => false,
+                    _ => return Err(Refusal::about(Code::InvalidParameter, "order", text)),
+                };
+            }
+            "after" if !value.is_empty() => {
+                let text = "`after` is the id of the last task of the page before.";
+                let id = value.parse().map_err(|_| Refusal::about(Code::InvalidParameter, "after", text))?;
+                page.after = Some(id);
+            }
+            _ => {}
+        }
+    }
+    Ok(page)
+}
+
+pub fn json_bytes(body: Bytes) -> Response {
+    let mut reply = Response::new(Body::from(body));
+    reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    reply
+}

@@ -1,0 +1,19 @@
+//! `GET /v1/webhooks/secret`: what an account verifies our webhooks with.
+
+use super::account::answer;
+use super::reading;
+use crate::app::App;
+use crate::webhooks;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde_json::json;
+use std::sync::Arc;
+
+pub async fn secret(State(app): State<Arc<App>>, request: Request) -> Response {
+    answer(&app, request, async |caller| {
+        let all = webhooks::secrets(&app, caller.account.id);
+        // The first signs what is sent from now on; while an old one is being exchanged, both do.
+        Ok(reading::json(&json!({ "object": "webhook.secret", "secret": all.first(), "secrets": all })))
+    })
+    .await
+}

@@ -1,0 +1,145 @@
+//! The secrets that sign links and webhooks. They stand in a file, one per line: the first signs, all are believed, so that one is
+//! exchanged by writing the new one above the old one and taking the old one away when what it signed has ended.
+//!
+//! Without a file one is made at the first start, in the data folder. Replicas share one file, or each other's links do not open.
+
+use base64::Engine as _;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
+use ring::hmac;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A line shorter than this is no secret.
+const SHORTEST: usize = 32;
+
+/// Never empty. Neither printed nor sent.
+#[derive(Clone)]
+pub struct Secrets(Arc<[hmac::Key]>);
+
+impl Secrets {
+    /// Reads the file, or makes it.
+    pub fn open(path: &Path, fill: impl Fn(&mut [u8])) -> io::Result<Secrets> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => make(path, fill)?,
+            Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
+        };
+        Secrets::read(&text).ok_or_else(|| {
+            let why = format!("{}: each line must be a secret of at least {SHORTEST} characters", path.display());
+            io::Error::new(io::ErrorKind::InvalidData, why)
+        })
+    }
+
+    /// One secret per line; empty lines and lines with a `#` in front do not count.
+    pub fn read(text: &str) -> Option<Secrets> {
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let lines: Vec<&str> = lines.collect();
+        let good = !lines.is_empty() && lines.iter().all(|line| line.len() >= SHORTEST);
+        let key = |line: &&str| hmac::Key::new(hmac::HMAC_SHA256, line.as_bytes());
+        good.then(|| Secrets(lines.iter().map(key).collect()))
+    }
+
+    /// A signature that stands in an address. `purpose` keeps what is signed for one use from being used for another.
+    pub fn sign(&self, purpose: &str, text: &str) -> String {
+        BASE64_URL_SAFE_NO_PAD.encode(hmac::sign(&self.0[0], &labelled(purpose, text)))
+    }
+
+    /// Whether one of the secrets has signed this; takes the same time whatever is wrong with it.
+    pub fn has_signed(&self, purpose: &str, text: &str, signature: &str) -> bool {
+        let Ok(given) = BASE64_URL_SAFE_NO_PAD.decode(signature) else { return false };
+        self.0.iter().any(|key| hmac::verify(key, &labelled(purpose, text), &given).is_ok())
+    }
+
+    /// Secrets for one customer and one use, made of ours, newest first: they can be told without telling ours.
+    pub fn derived(&self, purpose: &str, whose: &str) -> Vec<Derived> {
+        let one = |key| hmac::sign(key, &labelled(purpose, whose)).as_ref().to_vec();
+        self.0.iter().map(|key| Derived(one(key))).collect()
+    }
+}
+
+/// Length first, so that no two pairs are one text.
+fn labelled(purpose: &str, text: &str) -> Vec<u8> {
+    format!("{}:{purpose}:{text}", purpose.len()).into_bytes()
+}
+
+/// A secret that a customer may see.
+pub struct Derived(Vec<u8>);
+
+impl Derived {
+    /// As verifiers of webhooks take it.
+    pub fn told(&self) -> String {
+        format!("whsec_{}", BASE64_STANDARD.encode(&self.0))
+    }
+
+    pub fn sign(&self, text: &[u8]) -> String {
+        BASE64_STANDARD.encode(hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &self.0), text))
+    }
+}
+
+/// Readable by its owner only; of processes that start together one makes it.
+fn make(path: &Path, fill: impl Fn(&mut [u8])) -> io::Result<String> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut random = [0; 32];
+    fill(&mut random);
+    let text = format!("{}\n", BASE64_URL_SAFE_NO_PAD.encode(random));
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir)?;
+    }
+    match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(mut file) => {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            Ok(text)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => std::fs::read_to_string(path),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = "an-old-secret-of-thirty-two-characters";
+    const NEW: &str = "a-new-secret-of-thirty-two-characters-";
+
+    #[test]
+    fn the_first_signs_and_all_are_believed() {
+        let old = Secrets::read(OLD).expect("secrets");
+        let both = Secrets::read(&format!("# since today\n{NEW}\n\n{OLD}\n")).expect("secrets");
+        let new = Secrets::read(NEW).expect("secrets");
+        let signature = old.sign("link", "text");
+        assert!(old.has_signed("link", "text", &signature));
+        assert!(both.has_signed("link", "text", &signature), "while both stand there");
+        assert!(!new.has_signed("link", "text", &signature), "the old one is gone");
+        assert!(new.has_signed("link", "text", &both.sign("link", "text")), "the new one signs");
+        for (purpose, text, given) in
+            [("other", "text", &*signature), ("link", "text2", &signature), ("link", "text", ""), ("link", "text", "%")]
+        {
+            assert!(!old.has_signed(purpose, text, given));
+        }
+        let told: Vec<String> = both.derived("webhook", "acct_1").iter().map(Derived::told).collect();
+        assert_eq!(told.len(), 2);
+        assert_eq!(told[1], old.derived("webhook", "acct_1")[0].told());
+        assert_ne!(told[1], old.derived("webhook", "acct_2")[0].told());
+    }
+
+    #[test]
+    fn a_weak_secret_is_refused() {
+        for text in ["", "\n# only a remark\n", "short", &format!("{NEW}\nshort")] {
+            assert!(Secrets::read(text).is_none(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_start_makes_one() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("data/secrets.key");
+        let made = Secrets::open(&path, |bytes| bytes.fill(7)).expect("made");
+        let again = Secrets::open(&path, |bytes| bytes.fill(8)).expect("read");
+        assert!(again.has_signed("a", "b", &made.sign("a", "b")));
+        assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,168 @@
+//! The finished file of a task: from the provider's link to bytes that pass to a client, piece by piece, whatever the file's size.
+
+use super::{KeptPlan, KeptResult};
+use crate::app::{App, Serving};
+use crate::refusal::Refusal;
+use bytes::Bytes;
+use http::HeaderValue;
+use http_body::{Frame, SizeHint};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tollgate_store::{Task, TaskState};
+use tollgate_upstream::video::{self, Asking, Handle, Opened, Reach, Video};
+use tollgate_upstream::{Body, Fault, Provider};
+use tollgate_wire::error::Code;
+use tollgate_wire::video::Api;
+
+/// Where the bytes of a task come from.
+pub struct Origin<'a> {
+    app: &'a App,
+    task: &'a Task,
+    provider: &'a Provider,
+    video: &'static dyn Video,
+    handle: Handle<'a>,
+}
+
+/// What of a video is wanted; most makers have the video only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    Video,
+    Thumbnail,
+    Spritesheet,
+}
+
+impl Variant {
+    pub fn named(name: &str) -> Option<Variant> {
+        match name {
+            "video" => Some(Variant::Video),
+            "thumbnail" => Some(Variant::Thumbnail),
+            "spritesheet" => Some(Variant::Spritesheet),
+            _ => None,
+        }
+    }
+}
+
+/// The result of a task that has one; otherwise why there is none.
+pub fn result(task: &Task) -> Result<KeptResult, Refusal> {
+    match task.state {
+        TaskState::Completed => task.result.as_deref().and_then(KeptResult::read).ok_or_else(gone),
+        TaskState::Failed | TaskState::Refused => {
+            Err(Refusal::about(Code::NotFound, "id", "The task has failed; there is no video."))
+        }
+        _ => Err(Refusal::about(Code::CallInProgress, "id", "The video is not finished yet.").after(5)),
+    }
+}
+
+fn gone() -> Refusal {
+    Refusal::about(Code::NotFound, "id", "The provider keeps this video no longer.")
+}
+
+impl<'a> Origin<'a> {
+    pub fn of(app: &'a App, serving: &'a Serving, task: &'a Task, plan: &'a KeptPlan) -> Result<Origin<'a>, Refusal> {
+        let away = || {
+            Refusal::new(Code::UpstreamError, "The provider of this video is not part of the configuration any more.")
+        };
+        let provider = task.provider.as_ref().and_then(|name| serving.providers.get(name)).ok_or_else(away)?;
+        let video = provider.kind.video().ok_or_else(away)?;
+        let handle = task.upstream_id.as_deref().and_then(|id| plan.handle(id)).ok_or_else(away)?;
+        if !video.speaks(handle.api) {
+            return Err(away());
+        }
+        Ok(Origin { app, task, provider, video, handle })
+    }
+
+    fn now(&self) -> i64 {
+        self.app.world.now_ms().div_euclid(1000)
+    }
+
+    fn asking(&self) -> Asking<'a> {
+        Asking { provider: self.provider, now: self.now() }
+    }
+
+    /// Opens the file. A link that has ended is asked for anew, once.
+    pub async fn open(
+        &self,
+        result: KeptResult,
+        variant: Variant,
+        range: Option<&HeaderValue>,
+    ) -> Result<Opened, Refusal> {
+        let pictures = match variant {
+            Variant::Video => None,
+            Variant::Thumbnail => Some("thumbnail"),
+            Variant::Spritesheet => Some("spritesheet"),
+        };
+        if pictures.is_some() && self.handle.api != Api::Sora {
+            return Err(Refusal::about(Code::UnsupportedValue, "variant", "This model's provider has the video only."));
+        }
+        let ended = result.expires_at.is_some_and(|ends| ends <= self.now());
+        let mut result = if ended { self.fresh().await? } else { result };
+        for again in [!ended, false] {
+            let mut link = result.link();
+            if let Some(pictures) = pictures {
+                link.url = format!("{}?variant={pictures}", link.url);
+            }
+            let reach = Reach { client: &self.app.client, public: &self.app.outside };
+            match video::fetch(reach, self.video, &self.asking(), &self.handle, &link, range).await {
+                Ok(opened) => return Ok(opened),
+                Err(fault) if again && link_is_dead(&fault) => result = self.fresh().await?,
+                Err(fault) if link_is_dead(&fault) => return Err(gone()),
+                Err(fault) => return Err(told(fault)),
+            }
+        }
+        Err(gone())
+    }
+
+    /// A new link from the provider, kept for those who come next.
+    async fn fresh(&self) -> Result<KeptResult, Refusal> {
+        let report = video::poll(&self.app.client, self.video, &self.asking(), &self.handle).await.map_err(told)?;
+        let result = KeptResult::of(&report).ok_or_else(gone)?;
+        self.app.store.keep_result(self.task.id, result.text()).await?;
+        Ok(result)
+    }
+}
+
+/// The provider answers, and says that this link opens no longer.
+fn link_is_dead(fault: &Fault) -> bool {
+    matches!(fault.upstream_status, Some(400 | 401 | 403 | 404 | 410))
+}
+
+/// Nothing is asked of a caller who fetches: whatever the provider says is between it and us.
+fn told(fault: Fault) -> Refusal {
+    let code = if fault.code.status() < 500 { Code::UpstreamError } else { fault.code };
+    Refusal::new(code, fault.message)
+}
+
+/// Bytes on their way through: the client's reading drives the provider's, one piece at a time.
+pub struct Passing {
+    body: Body,
+    length: Option<u64>,
+}
+
+impl Passing {
+    pub fn new(body: Body, length: Option<u64>) -> Passing {
+        Passing { body, length }
+    }
+}
+
+impl http_body::Body for Passing {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        self.body.poll_chunk(cx).map(|piece| match piece {
+            Ok(Some(bytes)) => Some(Ok(Frame::data(bytes))),
+            Ok(None) => None,
+            // A file that breaks off must not look whole: the connection is cut.
+            Err(fault) => Some(Err(io::Error::other(fault.message))),
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.length.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}

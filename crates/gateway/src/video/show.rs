@@ -1,0 +1,115 @@
+//! A task as its owner sees it. One place turns a row into either shape, so that both say the same, and decides which link is
+//! handed out: the provider's where it opens by itself and carries `Expires`, otherwise one of ours.
+
+use super::{KeptPlan, KeptResult, links};
+use crate::app::App;
+use bytes::Bytes;
+use tollgate_store::{Task, TaskState};
+use tollgate_wire::video::{self, Failure, State, Warning};
+
+/// A provider's link that ends sooner than this is of no use to somebody who reads about it now.
+const ABOUT_TO_END: i64 = 60;
+
+/// The parts of a task that are shown, read once.
+pub struct Shown {
+    id: String,
+    model: String,
+    state: State,
+    progress: Option<u8>,
+    created_at: i64,
+    completed_at: Option<i64>,
+    link: Option<(String, Option<i64>)>,
+    failure: Option<Failure>,
+    effective: Vec<(String, String)>,
+    remixed_from: Option<String>,
+    warnings: Vec<Warning>,
+}
+
+impl Shown {
+    /// `base` is where the reader reaches us.
+    pub fn of(app: &App, base: &str, task: &Task) -> Shown {
+        let plan = KeptPlan::read(&task.plan);
+        let (effective, remixed_from, warnings) =
+            plan.map(|plan| (plan.effective, plan.remixed_from, plan.warnings)).unwrap_or_default();
+        Shown {
+            id: task.id.to_string(),
+            model: task.model.clone(),
+            state: state(task.state),
+            progress: task.progress,
+            created_at: task.created_at.div_euclid(1000),
+            completed_at: task.ended_at.map(|at| at.div_euclid(1000)),
+            link: link(app, base, task),
+            failure: task
+                .failure
+                .as_ref()
+                .map(|failure| Failure { code: failure.code.clone(), message: failure.message.clone() }),
+            effective,
+            remixed_from,
+            warnings,
+        }
+    }
+
+    fn with<T>(&self, show: impl FnOnce(&video::Task<'_>) -> T) -> T {
+        let effective: Vec<(&str, &str)> =
+            self.effective.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        show(&video::Task {
+            id: &self.id,
+            model: &self.model,
+            state: self.state,
+            progress: self.progress,
+            created_at: self.created_at,
+            completed_at: self.completed_at,
+            expires_at: self.link.as_ref().and_then(|(_, ends)| *ends),
+            url: self.link.as_ref().map(|(url, _)| url.as_str()),
+            failure: self.failure.as_ref(),
+            effective: &effective,
+            remixed_from: self.remixed_from.as_deref(),
+            warnings: &self.warnings,
+        })
+    }
+
+    /// OpenAI's shape.
+    pub fn openai(&self) -> Bytes {
+        self.with(video::openai)
+    }
+
+    /// The legacy shape.
+    pub fn legacy(&self) -> Bytes {
+        self.with(video::legacy)
+    }
+}
+
+/// A page of tasks in OpenAI's shape.
+pub fn page(tasks: &[Shown], has_more: bool) -> Bytes {
+    video::list_of(tasks.iter().map(Shown::openai), has_more)
+}
+
+fn state(state: TaskState) -> State {
+    match state {
+        TaskState::Held => State::Accepted,
+        TaskState::Queued => State::Queued,
+        TaskState::Running => State::Running,
+        TaskState::Submitting | TaskState::Unknown => State::Unknown,
+        TaskState::Completed => State::Completed,
+        TaskState::Failed | TaskState::Refused => State::Failed,
+    }
+}
+
+/// The link that is handed out, and when it ends.
+fn link(app: &App, base: &str, task: &Task) -> Option<(String, Option<i64>)> {
+    if task.state != TaskState::Completed {
+        return None;
+    }
+    let result = task.result.as_deref().and_then(KeptResult::read)?;
+    let now = app.world.now_ms().div_euclid(1000);
+    let lasts = result.expires_at.is_none_or(|ends| ends > now + ABOUT_TO_END);
+    if result.public && lasts && result.copy.is_none() && !app.settings.video.own_links {
+        return Some((result.url, result.expires_at));
+    }
+    let mut ends = now + i64::try_from(app.settings.video.link_time.as_secs()).unwrap_or(i64::MAX);
+    if let (Some(theirs), None, true) = (result.expires_at, &result.copy, lasts) {
+        // Ours would lead to nothing once theirs has ended; where a fresh one can be had, a fresh link of ours can be too.
+        ends = ends.min(theirs);
+    }
+    Some((links::sign(&app.secrets, base, task.id, ends), Some(ends)))
+}

@@ -1,0 +1,138 @@
+//! Which addresses may be reached. Links and webhooks are written by others, so connections to them go to public addresses only:
+//! a name is looked up once, addresses inside are dropped, and the connection is made to one of those that are left.
+
+use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tower_service::Service;
+
+/// Whether an address belongs to the public internet.
+pub fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => is_public_v4(v4),
+        IpAddr::V6(v6) => is_public_v6(v6),
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    let inside = address.is_private()
+        || address.is_loopback()
+        || address.is_link_local()
+        || address.is_multicast()
+        || address.is_documentation();
+    // This network, carrier-grade NAT, protocol assignments, 6to4 relays, benchmarks, reserved and broadcast.
+    let special = a == 0
+        || (a == 100 && (64..128).contains(&b))
+        || (a == 192 && b == 0 && c == 0)
+        || (a == 192 && b == 88 && c == 99)
+        || (a == 198 && (b == 18 || b == 19))
+        || a >= 240;
+    !(inside || special)
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let parts = address.segments();
+    let inner = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    if let Some(v4) = address.to_ipv4_mapped() {
+        return is_public_v4(v4);
+    }
+    match parts {
+        // NAT64 and 6to4 lead to the address inside them.
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => is_public_v4(inner(high, low)),
+        [0x2002, high, low, ..] => is_public_v4(inner(high, low)),
+        // Teredo, benchmarks, documentation.
+        [0x2001, 0 | 2 | 0x0db8, ..] => false,
+        // Only what was given to the world: no loopback, private, link-local, multicast or unassigned.
+        [first, ..] => first & 0xe000 == 0x2000,
+    }
+}
+
+/// Looks names up, and keeps the public addresses where that is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Resolver {
+    inner: GaiResolver,
+    public_only: bool,
+}
+
+impl Resolver {
+    pub fn new(public_only: bool) -> Resolver {
+        Resolver { inner: GaiResolver::new(), public_only }
+    }
+}
+
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let looking = self.inner.call(name);
+        let public_only = self.public_only;
+        Box::pin(async move {
+            let found = looking.await?;
+            let kept: Vec<SocketAddr> = found.filter(|one| !public_only || is_public(one.ip())).collect();
+            if kept.is_empty() {
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, "no address that may be reached"));
+            }
+            Ok(kept.into_iter())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inside_and_outside() {
+        for (text, public) in [
+            ("8.8.8.8", true),
+            ("1.1.1.1", true),
+            ("2606:4700:4700::1111", true),
+            ("127.0.0.1", false),
+            ("127.8.9.1", false),
+            ("0.0.0.0", false),
+            ("10.0.0.1", false),
+            ("172.16.0.1", false),
+            ("172.32.0.1", true),
+            ("192.168.1.1", false),
+            ("169.254.169.254", false),
+            ("100.64.0.1", false),
+            ("100.128.0.1", true),
+            ("192.0.0.8", false),
+            ("192.0.2.1", false),
+            ("198.18.0.1", false),
+            ("224.0.0.1", false),
+            ("240.0.0.1", false),
+            ("255.255.255.255", false),
+            ("::", false),
+            ("::1", false),
+            ("::ffff:10.0.0.1", false),
+            ("::ffff:8.8.8.8", true),
+            ("64:ff9b::7f00:1", false),
+            ("2002:7f00:1::", false),
+            ("2001:db8::1", false),
+            ("fc00::1", false),
+            ("fd12::1", false),
+            ("fe80::1", false),
+            ("ff02::1", false),
+        ] {
+            assert_eq!(is_public(text.parse().expect("an address")), public, "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_leads_inside_has_no_address() {
+        let name = || "localhost".parse().expect("a name");
+        assert!(Resolver::new(false).call(name()).await.expect("addresses").count() > 0);
+        let refused = Resolver::new(true).call(name()).await.expect_err("nothing public");
+        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+    }
+}
