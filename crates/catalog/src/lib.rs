@@ -7,6 +7,7 @@
 
 mod book;
 mod bound;
+mod chat_rules;
 mod condition;
 mod decimal;
 mod diff;
@@ -33,6 +34,7 @@ mod zone;
 
 pub use book::{Book, Facts, NoPrice, Tier};
 pub use bound::{Bound, Unbounded};
+pub use chat_rules::ChatRules;
 pub use condition::Condition;
 pub use diff::{Change, What, diff};
 pub use endpoint_type::{ENDPOINT_TYPES, EndpointType};

@@ -9,6 +9,7 @@ use crate::social::Social;
 use crate::version::{fingerprint, pricing_version};
 use crate::{Fraction, Group, Mistake, Model, Snapshot};
 
+mod chat;
 mod conditions;
 mod groups;
 mod list;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::form::did_you_mean;
-use crate::{BillingUnit, Book, Facts, Mistake, NoPrice, Place, Price, VendorList, Video};
+use crate::{BillingUnit, Book, ChatRules, Facts, Mistake, NoPrice, Place, Price, VendorList, Video};
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
 #[derive(Clone, Debug)]
@@ -39,6 +39,8 @@ pub struct Model {
     pub accepted_upload_formats: Vec<String>,
     /// Paid credit only; refused before the first top-up.
     pub requires_topup: bool,
+    /// What it takes in a conversation and what it refuses.
+    pub chat: ChatRules,
     pub book: Book,
     /// The vendor's own prices, shown for comparison.
     pub list: Option<VendorList>,
@@ -117,6 +119,7 @@ impl Model {
             speech_input: None,
             accepted_upload_formats: Vec::new(),
             requires_topup: false,
+            chat: ChatRules::default(),
             book,
             list: None,
             routes: routes.enumerate().map(route).collect(),

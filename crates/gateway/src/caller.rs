@@ -7,7 +7,7 @@ use crate::keys::Found;
 use crate::refusal::Refusal;
 use crate::world::Millis;
 use http::request::Parts;
-use http::{HeaderMap, header};
+use http::{HeaderMap, Uri, header};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub fn network(text: &str) -> Option<IpNet> {
 
 /// Finds the caller of a request or says why not.
 pub async fn authenticate(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
-    let key = presented_key(&parts.headers)?;
+    let key = presented_key(&parts.headers, key_in_query(&parts.uri))?;
     let now = app.world.now_ms();
     let caller = match app.keys.find(&app.store, key, now).await {
         Found::Known(caller) => caller,
@@ -76,21 +76,29 @@ fn no_such_key() -> Refusal {
 }
 
 /// The key as the SDKs of the four dialects send it. Two different keys in one request are refused.
-fn presented_key(headers: &HeaderMap) -> Result<&str, Refusal> {
+fn presented_key<'p>(headers: &'p HeaderMap, in_query: Option<&'p str>) -> Result<&'p str, Refusal> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| {
         let (scheme, key) = value.to_str().ok()?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
     });
     let mut key = bearer;
-    for name in ["x-api-key", "x-goog-api-key"] {
-        if let Some(other) = headers.get(name).and_then(|value| value.to_str().ok()) {
-            if key.is_some_and(|key| key != other) {
-                return Err(Refusal::new(Code::InvalidApiKey, "Two different API keys were sent."));
-            }
-            key = Some(other);
+    let named = ["x-api-key", "x-goog-api-key"].map(|name| headers.get(name).and_then(|value| value.to_str().ok()));
+    for other in named.into_iter().chain([in_query]).flatten() {
+        if key.is_some_and(|key| key != other) {
+            return Err(Refusal::new(Code::InvalidApiKey, "Two different API keys were sent."));
         }
+        key = Some(other);
     }
     key.filter(|key| !key.is_empty() && key.len() <= 512).ok_or_else(no_such_key)
+}
+
+/// `?key=…`, which only clients of Gemini's paths send; elsewhere a query may end up in somebody's log.
+fn key_in_query(uri: &Uri) -> Option<&str> {
+    let path = uri.path();
+    if !path.starts_with("/v1beta/") && !path.starts_with("/v1/models") {
+        return None;
+    }
+    uri.query()?.split('&').find_map(|pair| pair.strip_prefix("key="))
 }
 
 /// The client's address: the peer, or what a trusted proxy in front of us says.
@@ -137,19 +145,33 @@ mod tests {
             [("x-api-key", "sk-a")],
             [("x-goog-api-key", "sk-a")],
         ] {
-            assert_eq!(presented_key(&headers(&list)).ok(), Some("sk-a"), "{list:?}");
+            assert_eq!(presented_key(&headers(&list), None).ok(), Some("sk-a"), "{list:?}");
         }
+    }
+
+    #[test]
+    fn a_key_in_the_query_is_read_on_geminis_paths_only() {
+        for (uri, key) in [
+            ("/v1beta/models/gemini-x:generateContent?alt=sse&key=sk-a", Some("sk-a")),
+            ("/v1/models?key=sk-a", Some("sk-a")),
+            ("/v1/usage?key=sk-a", None),
+        ] {
+            assert_eq!(key_in_query(&Uri::from_static(uri)), key, "{uri}");
+        }
+        let other = headers(&[("x-goog-api-key", "sk-b")]);
+        assert_eq!(presented_key(&other, Some("sk-a")).err().map(|r| r.code), Some(Code::InvalidApiKey));
+        assert_eq!(presented_key(&headers(&[]), Some("sk-a")).ok(), Some("sk-a"));
     }
 
     #[test]
     fn two_different_keys_or_none_are_refused() {
         let both = headers(&[("authorization", "Bearer sk-a"), ("x-api-key", "sk-b")]);
-        assert_eq!(presented_key(&both).err().map(|r| r.code), Some(Code::InvalidApiKey));
+        assert_eq!(presented_key(&both, None).err().map(|r| r.code), Some(Code::InvalidApiKey));
         let same = headers(&[("authorization", "Bearer sk-a"), ("x-api-key", "sk-a")]);
-        assert_eq!(presented_key(&same).ok(), Some("sk-a"));
+        assert_eq!(presented_key(&same, None).ok(), Some("sk-a"));
         for none in [headers(&[]), headers(&[("authorization", "Basic abc")]), headers(&[("authorization", "Bearer ")])]
         {
-            assert_eq!(presented_key(&none).err().map(|r| r.code), Some(Code::InvalidApiKey));
+            assert_eq!(presented_key(&none, None).err().map(|r| r.code), Some(Code::InvalidApiKey));
         }
     }
 

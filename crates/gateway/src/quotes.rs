@@ -4,19 +4,20 @@
 //! of a call, so the same facts give the same amount to the nano-dollar.
 
 use crate::app::Serving;
-use crate::call::{self, Priced, Quote, Terms};
+use crate::call::{self, Conversation, Priced, Quote, Terms};
 use crate::endpoints::social;
 use crate::refusal::Refusal;
 use crate::social::call::SocialCall;
 use crate::video::VideoAsk;
 use bytes::Bytes;
+use http::HeaderMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::{Face, Fraction, Line, Model, Price, Quantities, Uncharged};
 use tollgate_store::Counters;
-use tollgate_wire::chat;
 use tollgate_wire::error::Code;
+use tollgate_wire::{Dialect, Path, Request};
 
 /// Reads a call as far as its price depends on it: from the parts of its path that vary and its body, or for a GET its
 /// parameters as a JSON object.
@@ -24,7 +25,13 @@ pub type Reader = fn(&Serving, &[&str], Bytes) -> Result<Box<dyn Priced>, Refusa
 
 /// Every paid endpoint; a test holds it to the table of paths.
 pub const READERS: &[(&str, Reader)] = &[
-    ("/v1/chat/completions", |_, _, body| Ok(Box::new(chat::read_request(body)?))),
+    ("/v1/chat/completions", |_, _, body| said(Dialect::Chat, body, None)),
+    ("/v1/messages", |_, _, body| said(Dialect::Anthropic, body, None)),
+    ("/v1/responses", |_, _, body| said(Dialect::Responses, body, None)),
+    ("/v1beta/models/{model}:generateContent", whole),
+    ("/v1beta/models/{model}:streamGenerateContent", streamed),
+    ("/v1/models/{model}:generateContent", whole),
+    ("/v1/models/{model}:streamGenerateContent", streamed),
     ("/v1/social/{platform}/{capability}", social_call),
     ("/v1/videos", video),
     ("/v1/video/generations", video),
@@ -49,7 +56,10 @@ pub fn varying<'a>(path: &str, endpoint: &'a str) -> Option<Vec<&'a str>> {
     loop {
         match (own.next(), given.next()) {
             (None, None) => return Some(parts),
-            (Some(own), Some(given)) if own.starts_with('{') && !given.is_empty() => parts.push(given),
+            (Some(own), Some(given)) if own.starts_with('{') => {
+                let after = own.split_once('}').map_or("", |(_, after)| after);
+                parts.push(given.strip_suffix(after).filter(|varies| !varies.is_empty())?);
+            }
             (own, given) if own == given => {}
             _ => return None,
         }
@@ -58,6 +68,18 @@ pub fn varying<'a>(path: &str, endpoint: &'a str) -> Option<Vec<&'a str>> {
 
 fn video(serving: &Serving, _: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
     Ok(Box::new(VideoAsk::of(serving, &tollgate_wire::video::Request::from_json(&body)?)))
+}
+
+fn said(dialect: Dialect, body: Bytes, path: Option<Path<'_>>) -> Result<Box<dyn Priced>, Refusal> {
+    Ok(Box::new(Conversation::new(Request::read(dialect, body, path)?, &HeaderMap::new())))
+}
+
+fn whole(_: &Serving, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
+    said(Dialect::Gemini, body, Some(Path { model: parts.first().copied().unwrap_or_default(), stream: false }))
+}
+
+fn streamed(_: &Serving, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
+    said(Dialect::Gemini, body, Some(Path { model: parts.first().copied().unwrap_or_default(), stream: true }))
 }
 
 fn social_call(serving: &Serving, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {

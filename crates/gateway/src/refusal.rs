@@ -5,7 +5,6 @@
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderValue, header};
-use tollgate_wire::chat;
 use tollgate_wire::error::{self, Code, Dialect, Retry};
 
 /// Why a request was not served.
@@ -81,8 +80,8 @@ impl Refusal {
     }
 }
 
-impl From<chat::Problem> for Refusal {
-    fn from(problem: chat::Problem) -> Refusal {
+impl From<tollgate_wire::Problem> for Refusal {
+    fn from(problem: tollgate_wire::Problem) -> Refusal {
         Refusal { code: problem.code, message: problem.message, param: problem.param, retry_after: None, reason: None }
     }
 }

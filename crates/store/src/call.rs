@@ -160,6 +160,9 @@ pub struct UsageFacts {
     pub first_byte_ms: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
+    /// Fields of the request that the provider did not get, by commas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<String>,
     /// The price of the charge when it is not the price of the hold (a cheaper tier applied in the end).
     #[serde(skip)]
     pub price: Option<Arc<Price>>,
@@ -222,6 +225,9 @@ pub struct UsageRow {
     pub attempts: u32,
     pub first_byte_ms: Option<u32>,
     pub tier: Option<String>,
+    /// Fields of the request that the provider did not get, by commas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<String>,
     /// The frozen price, on request ([`crate::Store::usage_of`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<serde_json::Value>,
@@ -272,6 +278,7 @@ impl UsageFacts {
             attempts: 0,
             first_byte_ms: None,
             tier: None,
+            dropped: None,
             price: None,
         }
     }

@@ -5,20 +5,27 @@
 //! leave only inside a request; messages made here are safe to show to a client.
 
 mod alarm;
+mod anthropic;
+mod ask;
 mod body;
 mod clean;
 mod client;
 mod fault;
+mod gemini;
+mod judge;
 mod openai;
 mod pace;
 mod provider;
 mod reach;
+mod responses;
 mod secret;
 mod social;
 pub mod video;
 mod video_kinds;
 
 pub use alarm::Alarm;
+pub use anthropic::Anthropic;
+pub use ask::ChatAsk;
 pub use body::{Body, read_whole};
 pub use clean::safe_text;
 pub use client::{Client, ClientSettings};
@@ -27,12 +34,14 @@ pub use openai::OpenAi;
 pub use pace::{Busy, Pace};
 pub use provider::{BadProvider, BaseUrl, Provider, Settings};
 pub use reach::is_public;
+pub use responses::OpenAiResponses;
 pub use secret::Secret;
 pub use social::{SocialAsk, SocialSource, TikHub};
 
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body_util::Full;
+use tollgate_wire::Dialect;
 use tollgate_wire::chat::UpstreamError;
 
 /// One way to speak to providers.
@@ -55,11 +64,16 @@ pub trait Adaptor: Sync + std::fmt::Debug {
         None
     }
 
-    /// Path below the base address for chat, with its leading slash.
+    /// The dialect it takes conversations in, if it takes any.
+    fn dialect(&self) -> Option<Dialect> {
+        None
+    }
+
+    /// Path below the base address for conversations, with its leading slash.
     fn chat_path(&self) -> &'static str;
 
-    /// The request for a chat call; `body` is already in the provider's dialect.
-    fn chat(&self, provider: &Provider, body: Bytes, call_id: &str) -> http::Request<Full<Bytes>>;
+    /// The request for a conversation; its body is already in the provider's dialect.
+    fn chat(&self, provider: &Provider, ask: ChatAsk<'_>) -> http::Request<Full<Bytes>>;
 
     /// What an answer with an error status means.
     fn fault(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Fault;
@@ -69,8 +83,18 @@ pub trait Adaptor: Sync + std::fmt::Debug {
 }
 
 /// Every kind of provider there is.
-pub const KINDS: &[&'static dyn Adaptor] =
-    &[&OpenAi, &TikHub, &SocialSource, &video::DashScope, &video::Ark, &video::Kling, &video::MiniMax, &video::Gemini];
+pub const KINDS: &[&'static dyn Adaptor] = &[
+    &OpenAi,
+    &OpenAiResponses,
+    &Anthropic,
+    &video::Gemini,
+    &TikHub,
+    &SocialSource,
+    &video::DashScope,
+    &video::Ark,
+    &video::Kling,
+    &video::MiniMax,
+];
 
 /// The adaptor with this name.
 pub fn kind(name: &str) -> Option<&'static dyn Adaptor> {

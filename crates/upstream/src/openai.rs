@@ -1,20 +1,17 @@
 //! Any provider that speaks OpenAI's dialect.
 
+use crate::ask::post_with_bearer;
 use crate::video::{Sora, Video};
-use crate::{Adaptor, Blame, Fault, Provider, safe_text};
+use crate::{Adaptor, ChatAsk, Fault, Provider, judge};
 use bytes::Bytes;
-use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use http::{HeaderMap, Request};
 use http_body_util::Full;
+use tollgate_wire::Dialect;
 use tollgate_wire::chat::UpstreamError;
-use tollgate_wire::error::Code;
 
 /// Chat completions as OpenAI documents them.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenAi;
-
-const CALL_ID: HeaderName = HeaderName::from_static("x-client-request-id");
-const AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));
 
 impl Adaptor for OpenAi {
     fn kind(&self) -> &'static str {
@@ -25,174 +22,23 @@ impl Adaptor for OpenAi {
         Some(&Sora)
     }
 
+    fn dialect(&self) -> Option<Dialect> {
+        Some(Dialect::Chat)
+    }
+
     fn chat_path(&self) -> &'static str {
         "/chat/completions"
     }
 
-    fn chat(&self, provider: &Provider, body: Bytes, call_id: &str) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = provider.chat_uri();
-        let mut headers = HeaderMap::with_capacity(8);
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        // Compressed replies would have to be unpacked before they can be metered.
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-        if let Some(value) = provider.authorization() {
-            headers.insert(AUTHORIZATION, value);
-        }
-        if let Ok(value) = HeaderValue::try_from(call_id) {
-            headers.insert(CALL_ID, value);
-        }
-        *request.headers_mut() = headers;
-        request
+    fn chat(&self, provider: &Provider, ask: ChatAsk<'_>) -> Request<Full<Bytes>> {
+        post_with_bearer(provider, ask)
     }
 
     fn fault(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Fault {
-        let error = UpstreamError::read(body);
-        let fault = judge(status, error.as_ref());
-        Fault { upstream_status: Some(status), retry_after: retry_after(headers).or(fault.retry_after), ..fault }
+        judge::refused(status, headers, body)
     }
 
     fn error_inside(&self, error: &UpstreamError) -> Fault {
-        let fault = judge(error.status.unwrap_or_else(|| status_of(error)), Some(error));
-        Fault { upstream_status: error.status, ..fault }
+        judge::inside(error)
     }
-}
-
-/// Most text given to a client.
-const MOST_TEXT: usize = 1024;
-/// Most text kept of a provider's own failure.
-const MOST_FAILURE: usize = 300;
-
-/// Who is to blame for an error status, and what the client is told.
-fn judge(status: u16, error: Option<&UpstreamError>) -> Fault {
-    if error.is_some_and(operators_trouble) {
-        return operator(status);
-    }
-    match status {
-        400 | 413 | 422 => caller(error),
-        404 if error.is_some_and(|e| e.param.as_deref().is_some_and(|p| p != "model")) => caller(error),
-        // A model the provider does not know is one we should not have sent there.
-        404 | 401..=403 | 405 | 300..=399 => operator(status),
-        429 => Fault {
-            code: Code::RateLimitExceeded,
-            message: "The provider is limiting requests; try again in a moment.".to_owned(),
-            ..provider(status, None)
-        },
-        _ => provider(status, error),
-    }
-}
-
-fn caller(error: Option<&UpstreamError>) -> Fault {
-    let text = error.map(|e| safe_text(&e.message, MOST_TEXT)).filter(|text| !text.is_empty());
-    let too_long = error.is_some_and(|e| {
-        e.code.as_deref() == Some("context_length_exceeded") || e.message.contains("maximum context length")
-    });
-    Fault {
-        blame: Blame::Caller,
-        code: if too_long { Code::ContextLengthExceeded } else { Code::InvalidRequest },
-        message: text.unwrap_or_else(|| "The provider refused the request.".to_owned()),
-        param: error
-            .and_then(|e| e.param.as_deref())
-            .map(|param| safe_text(param, 64))
-            .filter(|param| !param.is_empty()),
-        try_other: false,
-        sent: true,
-        maybe_charged: false,
-        upstream_status: None,
-        retry_after: None,
-    }
-}
-
-/// Nothing of the provider's text: it may speak of our account.
-fn operator(status: u16) -> Fault {
-    Fault {
-        blame: Blame::Operator,
-        message: format!("The provider did not accept the gateway's request (HTTP {status})."),
-        ..provider(status, None)
-    }
-}
-
-fn provider(status: u16, error: Option<&UpstreamError>) -> Fault {
-    let mut message = format!("The provider failed (HTTP {status}");
-    if let Some(code) = error.and_then(|e| e.code.as_deref().or(e.kind.as_deref())) {
-        message.push_str(", ");
-        message.push_str(&safe_text(code, 64));
-    }
-    message.push(')');
-    match error.and_then(|e| plain_failure(&e.message)) {
-        Some(text) => {
-            message.push_str(": ");
-            message.push_str(&text);
-        }
-        None => message.push('.'),
-    }
-    Fault {
-        blame: Blame::Provider,
-        code: Code::UpstreamError,
-        message,
-        param: None,
-        try_other: true,
-        sent: true,
-        maybe_charged: false,
-        upstream_status: None,
-        retry_after: None,
-    }
-}
-
-/// The first line of a failure, unless it shows the inside of the provider's program.
-fn plain_failure(text: &str) -> Option<String> {
-    const INSIDES: &[&str] =
-        &["Traceback", "Exception", "panicked", "File \"", ".py", ".go:", ".java", ".rs:", ".js:", "0x"];
-    let line = text.lines().next()?.trim();
-    if line.is_empty() || INSIDES.iter().any(|mark| text.contains(mark)) {
-        return None;
-    }
-    Some(safe_text(line, MOST_FAILURE))
-}
-
-/// Money and access trouble of our own account, in whatever status it comes.
-fn operators_trouble(error: &UpstreamError) -> bool {
-    const WORDS: &[&str] = &[
-        "insufficient_quota",
-        "insufficient_balance",
-        "billing",
-        "arrearage",
-        "invalid_api_key",
-        "authentication",
-        "account_deactivated",
-        "access_terminated",
-        "permission_denied",
-        "api_key_invalid",
-    ];
-    let named = |text: &Option<String>| {
-        let text = text.as_deref().unwrap_or_default().to_ascii_lowercase();
-        WORDS.iter().any(|word| text.contains(word))
-    };
-    named(&error.code) || named(&error.kind) || error.message.contains("API key not valid")
-}
-
-/// The status an error object would have come with.
-fn status_of(error: &UpstreamError) -> u16 {
-    let code = error.code.as_deref().unwrap_or_default();
-    let kind = error.kind.as_deref().unwrap_or_default();
-    if code.contains("rate_limit") || kind.contains("rate_limit") {
-        429
-    } else if kind == "invalid_request_error" || code == "context_length_exceeded" {
-        400
-    } else {
-        500
-    }
-}
-
-/// Seconds to wait, between 1 and 60; a date is not read.
-fn retry_after(headers: &HeaderMap) -> Option<u32> {
-    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().split('.').next()?.parse::<u64>().ok();
-    let seconds = match number("retry-after-ms") {
-        Some(millis) => millis.div_ceil(1000),
-        None => number("retry-after")?,
-    };
-    u32::try_from(seconds.clamp(1, 60)).ok()
 }

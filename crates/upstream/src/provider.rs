@@ -1,6 +1,6 @@
 //! A configured provider, with everything a call needs computed beforehand.
 
-use crate::{Adaptor, Secret};
+use crate::{Adaptor, ChatAsk, Secret};
 use bytes::Bytes;
 use http::uri::{Authority, Scheme};
 use http::{HeaderValue, Uri};
@@ -152,9 +152,9 @@ impl Provider {
         Ok(Provider { name: name.into(), kind, base_url, settings, chat_uri, authorization, secret })
     }
 
-    /// The request for a chat call.
-    pub fn chat(&self, body: Bytes, call_id: &str) -> http::Request<Full<Bytes>> {
-        self.kind.chat(self, body, call_id)
+    /// The request for a conversation.
+    pub fn chat(&self, ask: ChatAsk<'_>) -> http::Request<Full<Bytes>> {
+        self.kind.chat(self, ask)
     }
 
     pub(crate) fn chat_uri(&self) -> Uri {
@@ -204,7 +204,8 @@ mod tests {
         let secret = Some(Secret::new("sk-hidden-value"));
         let provider = Provider::new("p", &OpenAi, base, secret, Settings::default()).unwrap();
         assert!(!format!("{provider:?}").contains("hidden"));
-        let request = provider.chat(Bytes::from_static(b"{}"), "call_1");
+        let body = Bytes::from_static(b"{}");
+        let request = provider.chat(ChatAsk { body, call_id: "call_1", model: "m", stream: false, passed: &[] });
         assert!(!format!("{request:?}").contains("hidden"));
     }
 }

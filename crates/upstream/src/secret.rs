@@ -22,6 +22,13 @@ impl Secret {
         &self.0
     }
 
+    /// The value alone, marked sensitive; `None` when it cannot stand in a header.
+    pub(crate) fn bare(&self) -> Option<HeaderValue> {
+        let mut value = HeaderValue::try_from(self.0.as_str()).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
     /// `Bearer …`, marked sensitive; `None` when the value cannot stand in a header.
     pub(crate) fn bearer(&self) -> Option<HeaderValue> {
         let mut value = HeaderValue::try_from(format!("Bearer {}", self.0)).ok()?;

@@ -4,7 +4,7 @@
 //! The supplier bills HTTP 200 and nothing else, so every error status is surely free, and a request that was sent and
 //! not answered may have been billed.
 
-use crate::{Adaptor, Blame, Fault, OpenAi, Provider, safe_text};
+use crate::{Adaptor, Blame, ChatAsk, Fault, OpenAi, Provider, safe_text};
 use bytes::Bytes;
 use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
@@ -79,8 +79,8 @@ impl Adaptor for TikHub {
     }
 
     /// Never asked: a model routed to this kind is a mistake of the configuration.
-    fn chat(&self, provider: &Provider, body: Bytes, call_id: &str) -> Request<Full<Bytes>> {
-        OpenAi.chat(provider, body, call_id)
+    fn chat(&self, provider: &Provider, ask: ChatAsk<'_>) -> Request<Full<Bytes>> {
+        OpenAi.chat(provider, ask)
     }
 
     fn fault(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Fault {
@@ -106,8 +106,8 @@ impl Adaptor for SocialSource {
         OpenAi.chat_path()
     }
 
-    fn chat(&self, provider: &Provider, body: Bytes, call_id: &str) -> Request<Full<Bytes>> {
-        OpenAi.chat(provider, body, call_id)
+    fn chat(&self, provider: &Provider, ask: ChatAsk<'_>) -> Request<Full<Bytes>> {
+        OpenAi.chat(provider, ask)
     }
 
     fn fault(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Fault {

@@ -1,15 +1,16 @@
 //! The providers of videos as kinds for the configuration. Most of them speak OpenAI's chat format too, below a path of their own.
 
-use crate::video::{Ark, DashScope, Gemini, Kling, MiniMax, Video};
-use crate::{Adaptor, Fault, OpenAi, Provider};
+use crate::video::{Ark, DashScope, Kling, MiniMax, Video};
+use crate::{Adaptor, ChatAsk, Fault, OpenAi, Provider};
 use bytes::Bytes;
 use http::{HeaderMap, Request};
 use http_body_util::Full;
+use tollgate_wire::Dialect;
 use tollgate_wire::chat::UpstreamError;
 
-/// One line per provider: the type, its kind in `tollgate.toml`, its path for chat.
+/// One line per provider: the type, its kind in `tollgate.toml`, its path for chat, and the dialect it takes there.
 macro_rules! kinds {
-    ($($adaptor:ident, $kind:literal, $chat:literal;)*) => {
+    ($($adaptor:ident, $kind:literal, $chat:literal, $dialect:expr;)*) => {
         $(impl Adaptor for $adaptor {
             fn kind(&self) -> &'static str {
                 $kind
@@ -27,8 +28,12 @@ macro_rules! kinds {
                 $chat
             }
 
-            fn chat(&self, provider: &Provider, body: Bytes, call_id: &str) -> Request<Full<Bytes>> {
-                OpenAi.chat(provider, body, call_id)
+            fn dialect(&self) -> Option<Dialect> {
+                $dialect
+            }
+
+            fn chat(&self, provider: &Provider, ask: ChatAsk<'_>) -> Request<Full<Bytes>> {
+                OpenAi.chat(provider, ask)
             }
 
             fn fault(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Fault {
@@ -43,10 +48,9 @@ macro_rules! kinds {
 }
 
 kinds! {
-    DashScope, "dashscope", "/compatible-mode/v1/chat/completions";
-    Ark, "ark", "/chat/completions";
-    // Makes videos only; a chat model routed there is refused by the provider.
-    Kling, "kling", "/v1/chat/completions";
-    MiniMax, "minimax", "/v1/chat/completions";
-    Gemini, "gemini", "/v1beta/openai/chat/completions";
+    DashScope, "dashscope", "/compatible-mode/v1/chat/completions", Some(Dialect::Chat);
+    Ark, "ark", "/chat/completions", Some(Dialect::Chat);
+    // Makes videos only.
+    Kling, "kling", "/v1/chat/completions", None;
+    MiniMax, "minimax", "/v1/chat/completions", Some(Dialect::Chat);
 }

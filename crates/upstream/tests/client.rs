@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tollgate_upstream::{
-    BaseUrl, Blame, Body, Client, ClientSettings, Fault, OpenAi, Provider, Secret, Settings, read_whole,
+    BaseUrl, Blame, Body, ChatAsk, Client, ClientSettings, Fault, OpenAi, Provider, Secret, Settings, read_whole,
 };
 use tollgate_wire::error::Code;
 
@@ -104,7 +104,9 @@ fn client() -> Client {
 }
 
 async fn ask(client: &Client, provider: &Provider) -> Result<http::Response<hyper::body::Incoming>, Fault> {
-    client.send(provider, provider.chat(Bytes::from_static(b"{\"model\":\"m\"}"), "call_77")).await
+    let body = Bytes::from_static(b"{\"model\":\"m\"}");
+    let ask = ChatAsk { body, call_id: "call_77", model: "m", stream: false, passed: &[] };
+    client.send(provider, provider.chat(ask)).await
 }
 
 fn harmless(fault: &Fault) {

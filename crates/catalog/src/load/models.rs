@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{list, prices, video};
+use super::{chat, list, prices, video};
 use crate::form::{Form, did_you_mean};
 use crate::{BillingUnit, EndpointType, Group, Model, Route};
 
@@ -16,7 +16,7 @@ pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Gro
     let billing_unit = form.choice_or("billing_unit", BillingUnit::Tokens, &BillingUnit::ALL);
     let input_modalities = form.words("input_modalities", MODALITIES);
     let output_modalities = form.words("output_modalities", MODALITIES);
-    let supported_endpoint_types = endpoint_types(&mut form, billing_unit);
+    let supported_endpoint_types = endpoint_types(name, &mut form, billing_unit);
     let needed = prices::needed(billing_unit, &supported_endpoint_types, &input_modalities, &output_modalities);
     let book = prices::read(&mut form, billing_unit, &needed);
     let sold = billing_unit.complete(&book.standard);
@@ -48,6 +48,7 @@ pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Gro
         speech_input: form.opt_text("speech_input"),
         accepted_upload_formats: form.texts("accepted_upload_formats"),
         requires_topup: form.flag_or("requires_topup", false),
+        chat: chat::read(&mut form),
         book,
         list: list::read(&mut form, billing_unit, &sold),
         routes: routes(&mut form),
@@ -81,11 +82,14 @@ pub(super) fn enabled_groups(form: &mut Form<'_>, groups: &BTreeMap<String, Grou
     names
 }
 
-fn endpoint_types(form: &mut Form<'_>, unit: BillingUnit) -> Vec<String> {
+fn endpoint_types(model: &str, form: &mut Form<'_>, unit: BillingUnit) -> Vec<String> {
     let given = form.has("supported_endpoint_types");
     let types = form.words("supported_endpoint_types", &EndpointType::names());
     if !given {
         return vec!["openai".to_owned()];
+    }
+    if types.iter().any(|name| name == "gemini") && !model.starts_with("gemini-") {
+        form.mistake("supported_endpoint_types", "\"gemini\" is for models whose name starts with gemini-");
     }
     for kind in types.iter().filter_map(|name| EndpointType::named(name)) {
         if !kind.units.contains(&unit) {

@@ -53,15 +53,11 @@ pub fn find<'a>(
             format!("This key may not use the model `{name}`."),
         ));
     }
-    if !model.supports(work.endpoint_type()) {
-        return Err(Refusal::about(
-            Code::UnsupportedValue,
-            "model",
-            format!(
-                "The model `{name}` does not accept this format; it accepts: {}.",
-                model.supported_endpoint_types.join(", ")
-            ),
-        ));
+    let wanted = work.endpoint_type();
+    if !model.supports(wanted) {
+        let accepted = model.supported_endpoint_types.join(", ");
+        let text = format!("The model `{name}` does not accept the format `{wanted}`; it accepts: {accepted}.");
+        return Err(Refusal::about(Code::UnsupportedValue, "model", text));
     }
     Ok((model.clone(), group))
 }

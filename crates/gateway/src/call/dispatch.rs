@@ -1,17 +1,19 @@
 //! Routes in order, until one begins to answer. A fault says whose it is and whether another route may be
 //! tried; once output has begun there is no second try. How one route is asked is the work's affair.
 
+use super::conversation::Keeper;
 use super::need::Work;
 use super::open::Call;
 use crate::app::Serving;
 use crate::refusal::Refusal;
 use bytes::Bytes;
 use http::HeaderValue;
+use std::sync::Arc;
 use tokio::time::Instant;
 use tollgate_catalog::Route;
 use tollgate_upstream::{Blame, Body, Fault, Provider};
-use tollgate_wire::chat;
 use tollgate_wire::error::Code;
+use tollgate_wire::{Stream, StreamFault};
 
 /// One call is sent to at most this many routes.
 const TRIES: u32 = 3;
@@ -32,9 +34,12 @@ pub struct Whole {
 pub struct Started {
     pub first: Bytes,
     /// A fault that came in one piece with the first events; it follows them.
-    pub fault: Option<chat::StreamFault>,
+    pub fault: Option<StreamFault>,
     pub body: Body,
-    pub reader: chat::Stream,
+    pub reader: Stream,
+    pub content_type: HeaderValue,
+    /// Keeps the answer before its last event goes out.
+    pub keeper: Option<Arc<dyn Keeper>>,
 }
 
 impl Serving {

@@ -5,6 +5,7 @@
 //! produced is paid), the client's leaving (client left), the end of the money (refused), the end of the server's
 //! patience at a stop.
 
+use super::conversation::{Keeper, Keeping};
 use super::cover::{Cover, Covered};
 use super::dispatch::Started;
 use super::open::Call;
@@ -14,6 +15,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame};
 use std::future::Future as _;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -21,8 +23,8 @@ use tokio::time::Instant;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use tollgate_store::Ending;
 use tollgate_upstream::{Alarm, Body as Upstream, Fault};
-use tollgate_wire::chat;
 use tollgate_wire::error::Code;
+use tollgate_wire::{Stream, StreamEnd, StreamFault};
 
 /// A mark is written at the first output, then no later than this after the one before, if there was more output (money.md,
 /// kill -9 after send). Clocks are looked at in rounds: half of the time passes for sure, the other half may.
@@ -37,14 +39,17 @@ const CLOCKS_EVERY: u32 = 64;
 pub struct Events {
     call: Call,
     body: Option<Upstream>,
-    reader: chat::Stream,
+    reader: Stream,
     first: Option<Bytes>,
-    fault: Option<chat::StreamFault>,
+    fault: Option<StreamFault>,
     phase: Phase,
     /// How far the hold reaches.
     cover: Cover,
     /// A piece that the hold does not cover yet.
     withheld: Option<Bytes>,
+    /// Who keeps the answer before its last event goes out, and the keeping once it has begun.
+    keeper: Option<Arc<dyn Keeper>>,
+    keeping: Option<Box<Keeping>>,
     /// Output as counted up to the last piece that went out.
     delivered: u64,
     /// One timer for heartbeat, longest stream and last word; set again only when it rings.
@@ -81,6 +86,8 @@ impl Events {
             cut: None,
             cover: Cover::new(&call.quote),
             withheld: None,
+            keeper: started.keeper,
+            keeping: None,
             delivered: 0,
             call,
             body: Some(started.body),
@@ -125,16 +132,7 @@ impl Events {
         }
         self.delivered = produced;
         if self.reader.saw_done() {
-            let last = self.upstream_ended();
-            if self.phase != Phase::Ended || self.body.is_some() {
-                self.phase = Phase::Closing;
-                self.timer.set(Instant::now() + LAST_WORD);
-            }
-            return match last {
-                Some(last) if out.is_empty() => Some(last),
-                Some(last) => Some([out, last].concat().into()),
-                None => (!out.is_empty()).then_some(out),
-            };
+            return self.upstream_ended(out);
         }
         self.since_clocks += 1;
         let first = self.marked_at.is_none() && self.reader.has_output();
@@ -143,7 +141,7 @@ impl Events {
             let now = Instant::now();
             self.mark_when_due(now);
             if let Some(last) = self.out_of_time(now) {
-                return Some(if out.is_empty() { last } else { [out, last].concat().into() });
+                return Some(joined(out, last));
             }
         }
         (!out.is_empty()).then_some(out)
@@ -179,16 +177,16 @@ impl Events {
             Ok(out) => self.passed(out),
             Err(broken) => {
                 let event = self.broke(&broken.fault);
-                Some(if broken.before.is_empty() { event } else { [broken.before, event].concat().into() })
+                Some(joined(broken.before, event))
             }
         }
     }
 
-    fn broke(&mut self, fault: &chat::StreamFault) -> Bytes {
+    fn broke(&mut self, fault: &StreamFault) -> Bytes {
         let reason = match fault {
-            chat::StreamFault::Upstream(_) => "upstream_error",
-            chat::StreamFault::TooLong => "event_too_long",
-            chat::StreamFault::Garbage => "garbage",
+            StreamFault::Upstream(_) => "upstream_error",
+            StreamFault::TooLong => "event_too_long",
+            StreamFault::Garbage => "garbage",
         };
         let fault = self.call.provider.as_ref().map(|one| Fault::of_stream(one.kind, fault));
         let fault = fault.unwrap_or_else(Fault::garbage);
@@ -205,25 +203,37 @@ impl Events {
         self.call.close(ending, 200, reason);
         self.phase = Phase::Ended;
         self.body = None;
-        chat::error_event(code, message)
+        self.reader.error_event(code, message)
     }
 
-    fn upstream_ended(&mut self) -> Option<Bytes> {
+    /// The provider has said all; `out` goes out before what is left to say. Nothing, where the answer must be kept first.
+    fn upstream_ended(&mut self, out: Bytes) -> Option<Bytes> {
         match self.reader.finish() {
-            chat::End::Complete { tail } => {
-                self.sync();
-                let reason = if self.call.meter.is_empty() { "empty_answer" } else { "" };
-                self.call.close(Ending::Answered, 200, reason);
-                self.phase = Phase::Ended;
-                (!tail.is_empty()).then_some(tail)
+            StreamEnd::Complete { tail } => {
+                let last = joined(out, tail);
+                if let (Some(keeper), Some(answer)) = (self.keeper.take(), self.reader.response_object()) {
+                    let answer = Bytes::copy_from_slice(answer.as_bytes());
+                    self.keeping = Some(Box::new(Keeping::new(&*keeper, answer, last)));
+                    return None;
+                }
+                self.answered(last)
             }
-            chat::End::Truncated { rest } => {
+            StreamEnd::Truncated { rest } => {
                 let fault = Fault::truncated();
                 let event = self.fail(fault.code, &fault.message, "truncated");
-                Some(if rest.is_empty() { event } else { [rest, event].concat().into() })
+                Some(joined(joined(out, rest), event))
             }
-            chat::End::Fault(fault) => Some(self.broke(&fault)),
+            StreamEnd::Fault(fault) => Some(joined(out, self.broke(&fault))),
         }
+    }
+
+    fn answered(&mut self, last: Bytes) -> Option<Bytes> {
+        self.sync();
+        let reason = if self.call.meter.is_empty() { "empty_answer" } else { "" };
+        self.call.close(Ending::Answered, 200, reason);
+        self.phase = Phase::Closing;
+        self.timer.set(Instant::now() + LAST_WORD);
+        (!last.is_empty()).then_some(last)
     }
 
     fn upstream_broke(&mut self, fault: &Fault) -> Bytes {
@@ -250,6 +260,15 @@ impl Events {
 
     fn poll_streaming(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
+            if let Some(keeping) = &mut self.keeping {
+                return Poll::Ready(match keeping.poll(cx) {
+                    Poll::Ready(last) => {
+                        self.keeping = None;
+                        self.answered(last)
+                    }
+                    Poll::Pending => Some(ready!(self.poll_clocks(cx))),
+                });
+            }
             if self.cover.is_asking() {
                 match self.poll_cover(cx) {
                     Poll::Ready(None) if self.phase == Phase::Streaming => continue,
@@ -268,7 +287,13 @@ impl Events {
                     None => return Poll::Ready(None),
                 },
                 Poll::Ready(Err(fault)) => self.upstream_broke(&fault),
-                Poll::Ready(Ok(None)) => return Poll::Ready(self.upstream_ended()),
+                Poll::Ready(Ok(None)) => {
+                    self.body = None;
+                    match self.upstream_ended(Bytes::new()) {
+                        None if self.keeping.is_some() => continue,
+                        out => return Poll::Ready(out),
+                    }
+                }
                 Poll::Pending => ready!(self.poll_clocks(cx)),
             };
             return Poll::Ready(Some(out));
@@ -299,7 +324,7 @@ impl Events {
                 self.silent_since = now;
             } else if now - self.silent_since >= self.call.app.settings.limits.heartbeat / 2 {
                 self.silent_since = now;
-                return Poll::Ready(Bytes::from_static(chat::HEARTBEAT));
+                return Poll::Ready(self.reader.heartbeat());
             }
         }
     }
@@ -359,13 +384,21 @@ impl Drop for Events {
         self.sync();
         let Some(body) = self.body.take() else { return };
         if self.call.provider.as_ref().is_some_and(|one| one.settings.bill_on_cancel) {
-            let spent = chat::StreamSetup { wants_usage: false, rename_to: None, max_event_bytes: 0 };
-            let reader = std::mem::replace(&mut self.reader, chat::Stream::new(spent));
+            let reader = std::mem::replace(&mut self.reader, Stream::spent());
             if let Some(call) = self.call.take() {
                 let to = call.app.abandoned.clone();
                 let _ = to.send(Abandoned::Stream { call, body: Box::new(body), reader: Box::new(reader) });
             }
         }
         // Otherwise the call's own guard reports it, and the upstream connection closes with `body`.
+    }
+}
+
+/// Two pieces as one write.
+fn joined(first: Bytes, second: Bytes) -> Bytes {
+    match (first.is_empty(), second.is_empty()) {
+        (true, _) => second,
+        (_, true) => first,
+        _ => [first, second].concat().into(),
     }
 }

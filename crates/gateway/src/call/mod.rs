@@ -8,7 +8,7 @@
 //! 4. A call that is dropped anywhere in between reports to the settler, which closes it.
 
 mod admit;
-mod chat;
+mod conversation;
 mod cover;
 mod dispatch;
 mod events;
@@ -21,6 +21,7 @@ mod reply;
 mod tokens;
 
 pub use admit::{find, needs_topup};
+pub use conversation::{Conversation, Keeper};
 pub use dispatch::{Begun, Whole};
 pub use events::Events;
 pub use meter::{Meter, context_len};
@@ -97,6 +98,7 @@ async fn begin<W: Work>(
         admitted => admitted,
     };
     let (model, group) = admitted?;
+    ask.work.fits(serving, &model)?;
     let terms = Terms { at: app.world.now_ms(), group, topped_up: caller.account.topped_up };
     let quote = quote(terms, &model, &ask.work)?;
     let call = Call::begin(app.clone(), caller.clone(), model, quote, ask);
@@ -153,8 +155,8 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
     Ok(match begun {
         Begun::Whole(whole) => reply::whole(call, whole),
         Begun::Stream(stream) => {
-            let id = call.id;
-            reply::stream(id, Events::new(call, *stream))
+            let head = reply::Head::of(&call, stream.content_type.clone());
+            reply::stream(head, Events::new(call, *stream))
         }
     })
 }

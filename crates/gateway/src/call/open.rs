@@ -39,6 +39,8 @@ pub struct OpenCall {
     pub attempts: u32,
     pub first_byte_at: Option<Millis>,
     pub idempotent: bool,
+    /// Fields of the request that the provider did not get.
+    pub dropped: Option<String>,
 }
 
 pub struct Call(Option<Box<OpenCall>>);
@@ -75,6 +77,7 @@ impl Call {
             attempts: 0,
             first_byte_at: None,
             idempotent: ask.idem.is_some(),
+            dropped: None,
             app,
         })))
     }
@@ -218,6 +221,7 @@ impl OpenCall {
             attempts: self.attempts,
             first_byte_ms: self.first_byte_at.map(|at| u32::try_from(at - self.began).unwrap_or(0)),
             tier: price.tier.clone(),
+            dropped: self.dropped.clone(),
             price: (price.id() != self.quote.price.id()).then_some(price),
         }
     }

@@ -6,12 +6,34 @@ use super::open::Call;
 use crate::refusal::Refusal;
 use axum::body::Body;
 use axum::response::Response;
-use http::{HeaderValue, header};
+use http::{HeaderMap, HeaderValue, header};
 use tollgate_store::{CallId, Ending, StoredReply};
 use tollgate_wire::error::Code;
 
+/// What the headers of an answer say about its call.
+pub struct Head {
+    id: CallId,
+    content_type: HeaderValue,
+    dropped: Option<HeaderValue>,
+}
+
+impl Head {
+    pub fn of(call: &Call, content_type: HeaderValue) -> Head {
+        let dropped = call.dropped.as_deref().and_then(|list| HeaderValue::from_str(list).ok());
+        Head { id: call.id, content_type, dropped }
+    }
+
+    fn write(self, headers: &mut HeaderMap) {
+        headers.insert(header::CONTENT_TYPE, self.content_type);
+        headers.insert("x-request-id", id_value(self.id));
+        if let Some(dropped) = self.dropped {
+            headers.insert("x-tollgate-dropped", dropped);
+        }
+    }
+}
+
 pub fn whole(mut call: Call, answer: Whole) -> Response {
-    let id = call.id;
+    let head = Head::of(&call, answer.content_type.clone());
     let stored = call.keeps_reply().then(|| StoredReply {
         status: 200,
         content_type: answer.content_type.to_str().unwrap_or("application/octet-stream").to_owned(),
@@ -21,21 +43,19 @@ pub fn whole(mut call: Call, answer: Whole) -> Response {
     let charge = call.close_with_reply(Ending::Answered, 200, reason, stored);
     let mut reply = Response::new(Body::from(answer.body));
     let headers = reply.headers_mut();
-    headers.insert(header::CONTENT_TYPE, answer.content_type);
-    headers.insert("x-request-id", id_value(id));
+    head.write(headers);
     if let Some(value) = charge.and_then(|charge| HeaderValue::try_from(charge.to_string()).ok()) {
         headers.insert("x-tollgate-charge-usd", value);
     }
     reply
 }
 
-pub fn stream(id: CallId, events: Events) -> Response {
+pub fn stream(head: Head, events: Events) -> Response {
     let mut reply = Response::new(Body::new(events));
     let headers = reply.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    head.write(headers);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    headers.insert("x-request-id", id_value(id));
     reply
 }
 

@@ -1,7 +1,7 @@
 //! Tokens of a language model: the provider's own report where there is a plausible one, our own count otherwise.
 
 use tollgate_catalog::Model;
-use tollgate_wire::chat;
+use tollgate_wire::Stream;
 use tollgate_wire::usage::Usage;
 
 #[derive(Default, Clone)]
@@ -32,7 +32,7 @@ impl Tokens {
     }
 
     /// Takes over what a stream has shown so far.
-    pub fn read(&mut self, reader: &chat::Stream) {
+    pub fn read(&mut self, reader: &Stream) {
         self.reported = reader.usage().copied();
         self.raw_usage = reader.raw_usage().map(str::to_owned);
         self.report_is_whole = reader.usage_is_current();

@@ -163,6 +163,7 @@ fn row_json(row: &UsageRow) -> Value {
         "usage": row.counters,
         "estimated": row.estimated,
         "tier": row.tier,
+        "dropped": row.dropped.as_deref().map_or_else(Vec::new, |list| list.split(',').collect()),
         "hold_nano_usd": row.hold.nano(),
         "charge_nano_usd": row.charge.nano(),
         "charge_usd": row.charge.to_string(),

@@ -3,6 +3,8 @@
 
 pub mod account;
 pub mod chat;
+pub mod count;
+pub mod gemini;
 pub mod health;
 pub mod mcp;
 pub mod models;
@@ -11,6 +13,7 @@ pub mod pricing;
 pub mod quote;
 mod reading;
 pub mod receipts;
+pub mod responses;
 pub mod social;
 pub mod table;
 pub mod video_content;

@@ -1,4 +1,5 @@
-//! `GET /v1/models` and `GET /v1/models/{id}`: what this key can use, in OpenAI's shape.
+//! `GET /v1/models`, `GET /v1/models/{id}` and the same under `/v1beta`: what this key can use, in the shape of the SDK that
+//! asks. Three SDKs ask for the same path, so the headers decide: Gemini's key, Anthropic's version, else OpenAI.
 
 use super::reading;
 use crate::app::{App, Serving};
@@ -6,74 +7,105 @@ use crate::caller::Caller;
 use crate::refusal::Refusal;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use serde::Serialize;
+use http::request::Parts;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::Model;
+use tollgate_wire::Dialect as Chat;
 use tollgate_wire::error::{Code, Dialect};
 
-#[derive(Serialize)]
-struct List {
-    object: &'static str,
-    data: Vec<Card>,
-}
-
-#[derive(Serialize)]
-struct Card {
-    id: String,
-    object: &'static str,
-    created: i64,
-    owned_by: String,
-    supported_endpoint_types: Vec<String>,
-}
-
-/// The specification gives models no date; clients want a number.
+/// The specification gives models no date; clients want one.
 const CREATED: i64 = 1_700_000_000;
+const CREATED_AT: &str = "2023-11-14T22:13:20Z";
 
-fn card(model: &Model) -> Card {
-    Card {
-        id: model.name.clone(),
-        object: "model",
-        created: CREATED,
-        owned_by: model.owner_by.clone().unwrap_or_else(|| "tollgate".to_owned()),
-        supported_endpoint_types: model.supported_endpoint_types.clone(),
+/// The limits Gemini's shape demands of a model for which the catalog gives none.
+const UNKNOWN_LIMIT: u64 = 0;
+
+/// Whose SDK asks.
+fn shape(parts: &Parts) -> Dialect {
+    let in_query = parts.uri.query().is_some_and(|query| query.split('&').any(|pair| pair.starts_with("key=")));
+    if parts.uri.path().starts_with("/v1beta/") || in_query || parts.headers.contains_key("x-goog-api-key") {
+        Dialect::Gemini
+    } else if parts.headers.contains_key("anthropic-version") {
+        Dialect::Anthropic
+    } else {
+        Dialect::OpenAi
+    }
+}
+
+fn card(shape: Dialect, model: &Model) -> Value {
+    match shape {
+        Dialect::OpenAi => json!({
+            "id": model.name, "object": "model", "created": CREATED,
+            "owned_by": model.owner_by.as_deref().unwrap_or("tollgate"),
+            "supported_endpoint_types": model.supported_endpoint_types,
+        }),
+        Dialect::Anthropic => {
+            json!({
+                "type": "model", "id": model.name, "display_name": model.name, "created_at": CREATED_AT,
+                "max_input_tokens": model.max_input_tokens.or(model.context_window),
+                "max_tokens": model.max_output_tokens,
+            })
+        }
+        Dialect::Gemini => json!({
+            "name": format!("models/{}", model.name), "baseModelId": model.name, "version": "001",
+            "displayName": model.name, "description": model.description,
+            "inputTokenLimit": model.max_input_tokens.or(model.context_window).unwrap_or(UNKNOWN_LIMIT),
+            "outputTokenLimit": model.max_output_tokens.unwrap_or(UNKNOWN_LIMIT),
+            "supportedGenerationMethods": ["generateContent", "streamGenerateContent", "countTokens"],
+        }),
+    }
+}
+
+fn list_of(shape: Dialect, cards: Vec<Value>) -> Value {
+    match shape {
+        Dialect::OpenAi => json!({ "object": "list", "data": cards }),
+        Dialect::Anthropic => json!({
+            "first_id": cards.first().map(|card| &card["id"]), "last_id": cards.last().map(|card| &card["id"]),
+            "has_more": false, "data": cards,
+        }),
+        Dialect::Gemini => json!({ "models": cards }),
     }
 }
 
 pub async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
+    let shape = shape(&parts);
     match reading::caller(&app, &parts).await {
         Ok(caller) => {
             let serving = app.serving.load();
-            let mut data: Vec<Card> = serving
-                .catalog
-                .models
-                .values()
-                .filter(|model| offered(&serving, &caller, model))
-                .map(|model| card(model))
-                .collect();
-            data.sort_by(|a, b| a.id.cmp(&b.id));
-            reading::json(&List { object: "list", data })
+            let mut models: Vec<&Arc<Model>> =
+                serving.catalog.models.values().filter(|model| offered(&serving, &caller, model, shape)).collect();
+            models.sort_by(|a, b| a.name.cmp(&b.name));
+            reading::json(&list_of(shape, models.into_iter().map(|model| card(shape, model)).collect()))
         }
-        Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, ""),
+        Err(refusal) => reading::refused(&app, shape, refusal, ""),
     }
 }
 
 pub async fn one(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
+    let shape = shape(&parts);
     let found = async {
         let caller = reading::caller(&app, &parts).await?;
         let serving = app.serving.load();
-        let model = serving.catalog.models.get(&id).filter(|model| offered(&serving, &caller, model));
-        model.map(|model| reading::json(&card(model))).ok_or_else(|| {
+        let model = serving.catalog.models.get(&id).filter(|model| offered(&serving, &caller, model, shape));
+        model.map(|model| reading::json(&card(shape, model))).ok_or_else(|| {
             Refusal::about(Code::ModelNotFound, "model", format!("The model `{id}` does not exist or is not offered."))
         })
     };
     match found.await {
         Ok(reply) => reply,
-        Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, ""),
+        Err(refusal) => reading::refused(&app, shape, refusal, ""),
     }
 }
 
-fn offered(serving: &Serving, caller: &Caller, model: &Model) -> bool {
-    caller.may_use(&model.name) && serving.group_of(caller, model).is_some()
+/// An SDK of one dialect is shown only what it can ask; OpenAI's shape has the whole list, with the formats of each.
+fn offered(serving: &Serving, caller: &Caller, model: &Model, shape: Dialect) -> bool {
+    let speaks = match shape {
+        Dialect::OpenAi => true,
+        Dialect::Anthropic => model.supports(Chat::Anthropic.word()),
+        Dialect::Gemini => model.supports(Chat::Gemini.word()),
+    };
+    speaks && caller.may_use(&model.name) && serving.group_of(caller, model).is_some()
 }

@@ -55,8 +55,11 @@ fn operation(method: &str, path: &str, access: Access) -> Value {
         if method == "POST" {
             // A quote takes the body of whichever call it is for.
             let schema = match path {
-                "/v1/quote" => json!({ "type": "object" }),
-                _ => json!({ "$ref": "#/components/schemas/ChatRequest" }),
+                "/v1/quote" | "/mcp" => json!({ "type": "object" }),
+                "/v1/messages" | "/v1/messages/count_tokens" => schema_named("MessagesRequest"),
+                "/v1/responses" => schema_named("ResponsesRequest"),
+                path if path.contains("{model}:") => schema_named("GeminiRequest"),
+                _ => schema_named("ChatRequest"),
             };
             object.insert(
                 "requestBody".to_owned(),
@@ -65,6 +68,10 @@ fn operation(method: &str, path: &str, access: Access) -> Value {
         }
     }
     operation
+}
+
+fn schema_named(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
 /// A cell as a path of its own, so that clients made from this description know its parameters.
@@ -93,6 +100,18 @@ fn social_operation(cell: &Cell) -> Value {
 fn summary(path: &str) -> &'static str {
     match path {
         "/v1/chat/completions" => "A chat reply, streamed or whole, in OpenAI's format",
+        "/v1/messages" => "A reply, streamed or whole, in Anthropic's format",
+        "/v1/messages/count_tokens" => "The tokens of a prompt in Anthropic's format, by the gateway's own count",
+        "/v1/responses" => "A response, streamed or whole, in OpenAI's Responses format",
+        "/v1beta/models" => "The models this key can use on Gemini's paths",
+        "/v1beta/models/{id}" => "One of them",
+        path if path.ends_with(":generateContent") => "A whole reply in Gemini's format, for models named gemini-…",
+        path if path.ends_with(":streamGenerateContent") => {
+            "A streamed reply in Gemini's format: events with `alt=sse`, else one JSON array"
+        }
+        path if path.ends_with(":countTokens") => {
+            "The tokens of a prompt in Gemini's format, by the gateway's own count"
+        }
         "/v1/quote" => "The price of a call before it is made; nothing is sent, held or charged",
         "/api/pricing" => "The price list; with a key, the account's own prices",
         "/v1/models" => "The models this key can use",
@@ -122,7 +141,7 @@ fn parameters(path: &str) -> Value {
         |name: &str| json!([{ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }]);
     match path {
         "/v1/social/{platform}/{capability}" => json!([in_path("platform")[0], in_path("capability")[0]]),
-        "/v1/models/{id}" | "/v1/videos/{id}" | "/v1/video/generations/{id}" => in_path("id"),
+        "/v1/models/{id}" | "/v1beta/models/{id}" | "/v1/videos/{id}" | "/v1/video/generations/{id}" => in_path("id"),
         "/v1/videos/{id}/content" => json!([
             in_path("id")[0],
             { "name": "variant", "in": "query", "schema": { "enum": ["video", "thumbnail", "spritesheet"], "default": "video" } },
@@ -133,17 +152,25 @@ fn parameters(path: &str) -> Value {
             { "name": "after", "in": "query", "description": "`last_id` of the page before", "schema": { "type": "string" } },
             { "name": "order", "in": "query", "schema": { "enum": ["asc", "desc"], "default": "desc" } },
         ]),
+        path if path.contains("{model}:") => in_path("model"),
         "/v1/usage/{call_id}" | "/v1/usage/{call_id}/receipt" => in_path("call_id"),
         "/v1/usage" => json!([
             { "name": "limit", "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 500, "default": 50 } },
             { "name": "before", "in": "query", "description": "`next_before` of the page before", "schema": { "type": "string" } },
         ]),
         "/v1/quote" => quote_parameters(),
-        "/v1/chat/completions" => json!([{
-            "name": "Idempotency-Key", "in": "header",
-            "description": "The same key and body within 24 hours is charged once",
-            "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
-        }]),
+        "/v1/chat/completions" | "/v1/messages" | "/v1/responses" => json!([
+            {
+                "name": "Idempotency-Key", "in": "header",
+                "description": "The same key and body within 24 hours is charged once",
+                "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
+            },
+            {
+                "name": "x-tollgate-strict", "in": "header",
+                "description": "`true`: refuse what the model's provider has nothing like, instead of leaving it out and naming it in `x-tollgate-dropped`",
+                "schema": { "type": "string" },
+            },
+        ]),
         _ => json!([]),
     }
 }
@@ -153,10 +180,12 @@ fn replies(path: &str, access: Access) -> Value {
         |name: &str| json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{name}") } } });
     let text = json!({ "text/plain": { "schema": { "type": "string" } } });
     let content = match path {
-        "/v1/chat/completions" => json!({
-            "application/json": { "schema": { "type": "object" } },
-            "text/event-stream": { "schema": { "type": "string" } },
-        }),
+        "/v1/chat/completions" | "/v1/messages" | "/v1/responses" => said(),
+        path if path.contains("enerateContent") => said(),
+        path if path.contains("ount") && path.contains("okens") => {
+            json!({ "application/json": { "schema": { "type": "object" } } })
+        }
+        "/v1beta/models" | "/v1beta/models/{id}" => json!({ "application/json": { "schema": { "type": "object" } } }),
         "/v1/social/{platform}/{capability}" => schema("SocialResult"),
         "/api/social/catalog" => schema("SocialCatalog"),
         "/mcp" => json!({ "application/json": { "schema": { "type": "object" } } }),
@@ -187,6 +216,14 @@ fn replies(path: &str, access: Access) -> Value {
         all.insert(status.to_string(), json!({ "description": "refused", "content": schema("Error") }));
     }
     Value::Object(all)
+}
+
+/// An answer in a conversation, whole or streamed.
+fn said() -> Value {
+    json!({
+        "application/json": { "schema": { "type": "object" } },
+        "text/event-stream": { "schema": { "type": "string" } },
+    })
 }
 
 /// The endpoint, and every counter of the usage log for an exact quote.
@@ -252,6 +289,17 @@ fn schemas() -> Value {
             "n": { "type": ["integer", "null"], "minimum": 1, "maximum": 128 },
             "stream_options": { "type": ["object", "null"], "properties": { "include_usage": { "type": ["boolean", "null"] } } },
         } },
+        "MessagesRequest": { "type": "object", "required": ["model", "messages", "max_tokens"], "additionalProperties": true, "properties": {
+            "model": { "type": "string", "minLength": 1 }, "messages": { "type": "array", "minItems": 1, "items": { "type": "object" } },
+            "max_tokens": { "type": "integer", "minimum": 0 }, "stream": { "type": ["boolean", "null"] },
+        } },
+        "ResponsesRequest": { "type": "object", "required": ["model", "input"], "additionalProperties": true, "properties": {
+            "model": { "type": "string", "minLength": 1 }, "input": { "type": ["string", "array"] },
+            "max_output_tokens": { "type": ["integer", "null"], "minimum": 1 }, "stream": { "type": ["boolean", "null"] },
+        } },
+        "GeminiRequest": { "type": "object", "required": ["contents"], "additionalProperties": true, "properties": {
+            "contents": { "type": ["array", "object"] }, "generationConfig": { "type": ["object", "null"] },
+        } },
         "Model": { "type": "object", "required": ["id", "object", "created", "owned_by"], "properties": {
             "id": text, "object": { "const": "model" }, "created": int, "owned_by": text,
             "supported_endpoint_types": { "type": "array", "items": text },
@@ -270,6 +318,7 @@ fn schemas() -> Value {
             "object": { "const": "usage" }, "call_id": text, "model": text,
             "ending": { "enum": tollgate_store::Ending::ALL.map(tollgate_store::Ending::name) },
             "status": int, "usage": { "type": "object" }, "estimated": { "type": "boolean" },
+            "dropped": { "type": "array", "items": text, "description": "Fields of the request that the provider has nothing like" },
             "hold_nano_usd": nano, "charge_nano_usd": nano, "charge_usd": text, "write_off_nano_usd": nano,
             "refunded_nano_usd": nano, "calculation": { "type": ["object", "null"] }, "entries": { "type": "array" },
         } },

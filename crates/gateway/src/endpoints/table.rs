@@ -1,7 +1,8 @@
 //! Every path of the gateway, grouped by who calls it. The first file to open.
 
 use super::{
-    account, chat, health, mcp, models, openapi, pricing, quote, receipts, social, video_content, video_tasks, webhooks,
+    account, chat, count, gemini, health, mcp, models, openapi, pricing, quote, receipts, responses, social,
+    video_content, video_tasks, webhooks,
 };
 use crate::app::App;
 use crate::refusal::Refusal;
@@ -31,6 +32,15 @@ pub enum Access {
 pub const PATHS: &[(&str, &str, Access)] = &[
     // applications
     ("POST", "/v1/chat/completions", Access::Paid),
+    ("POST", "/v1/messages", Access::Paid),
+    ("POST", "/v1/messages/count_tokens", Access::Key),
+    ("POST", "/v1/responses", Access::Paid),
+    ("POST", "/v1beta/models/{model}:generateContent", Access::Paid),
+    ("POST", "/v1beta/models/{model}:streamGenerateContent", Access::Paid),
+    ("POST", "/v1beta/models/{model}:countTokens", Access::Key),
+    ("POST", "/v1/models/{model}:generateContent", Access::Paid),
+    ("POST", "/v1/models/{model}:streamGenerateContent", Access::Paid),
+    ("POST", "/v1/models/{model}:countTokens", Access::Key),
     ("GET", "/v1/social/{platform}/{capability}", Access::Paid),
     ("GET", "/v1/videos", Access::Key),
     ("GET", "/v1/videos/{id}", Access::Key),
@@ -42,6 +52,8 @@ pub const PATHS: &[(&str, &str, Access)] = &[
     ("POST", "/v1/quote", Access::Key),
     ("GET", "/v1/models", Access::Key),
     ("GET", "/v1/models/{id}", Access::Key),
+    ("GET", "/v1beta/models", Access::Key),
+    ("GET", "/v1beta/models/{id}", Access::Key),
     ("GET", "/api/pricing", Access::Public),
     // account holders
     ("GET", "/v1/balance", Access::Key),
@@ -62,7 +74,10 @@ pub fn router(app: Arc<App>) -> Router {
     let free = Router::new()
         .route("/v1/quote", post(quote::quote))
         .route("/v1/models", get(models::list))
-        .route("/v1/models/{*id}", get(models::one))
+        .route("/v1/models/{*id}", get(models::one).post(gemini::ask))
+        .route("/v1beta/models", get(models::list))
+        .route("/v1beta/models/{*id}", get(models::one).post(gemini::ask))
+        .route("/v1/messages/count_tokens", post(count::of_messages))
         .route("/api/pricing", get(pricing::list))
         .route("/v1/balance", get(account::balance))
         .route("/v1/usage", get(account::usage))
@@ -85,6 +100,8 @@ pub fn router(app: Arc<App>) -> Router {
     // A paid call names itself.
     Router::new()
         .route("/v1/chat/completions", post(chat::completions))
+        .route("/v1/messages", post(chat::messages))
+        .route("/v1/responses", post(responses::create))
         .route("/v1/social/{platform}/{capability}", get(social::fetch))
         .merge(free)
         .method_not_allowed_fallback(no_such_method)

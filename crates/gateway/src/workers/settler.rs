@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tollgate_store::Ending;
 use tollgate_upstream::Body;
-use tollgate_wire::chat;
+use tollgate_wire::Stream as Reader;
 
 /// Status of a call whose client is gone; it is seen in the log only.
 const CLIENT_CLOSED: u16 = 499;
@@ -19,7 +19,7 @@ pub enum Abandoned {
     Stream {
         call: Box<OpenCall>,
         body: Box<Body>,
-        reader: Box<chat::Stream>,
+        reader: Box<Reader>,
     },
 }
 
@@ -37,7 +37,7 @@ pub async fn run(app: Arc<App>, mut inbox: mpsc::UnboundedReceiver<Abandoned>) {
     }
 }
 
-async fn read_on(mut call: Box<OpenCall>, mut body: Body, mut reader: chat::Stream) {
+async fn read_on(mut call: Box<OpenCall>, mut body: Body, mut reader: Reader) {
     let settings = call.provider.as_ref().map(|one| one.settings.clone()).unwrap_or_default();
     let until = Instant::now() + settings.drain_time;
     let mut left = settings.drain_bytes;

@@ -218,12 +218,16 @@ impl House {
             "listen = \"127.0.0.1:0\"\ndatabase = \"{}\"\n{}\n\
              [provider.sim]\nkind = \"openai\"\nbase_url = \"{url}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n{more}\n\
              [provider.stubborn]\nkind = \"openai\"\nbase_url = \"{url}\"\nbill_on_cancel = true\n\
+             [provider.sim-anthropic]\nkind = \"anthropic\"\nbase_url = \"{host}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n\
+             [provider.sim-responses]\nkind = \"openai-responses\"\nbase_url = \"{url}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n\
+             [provider.sim-gemini]\nkind = \"gemini\"\nbase_url = \"{host}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n\
              [provider.nobody]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
              [provider.tikhub]\nkind = \"tikhub\"\nbase_url = \"{social}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n\
              requests_per_second = 0\n{makers}",
             plan.database,
             plan.config,
             url = sim.base_url(),
+            host = sim.base_url().trim_end_matches("/v1"),
             social = sim.social_url(),
             patience = plan.patience,
             more = plan.sim,
@@ -367,7 +371,7 @@ impl House {
         let store = &self.running().app.store;
         let report = store.verify().await.expect("verified");
         assert_eq!(report.breaches, [], "the audit found breaches");
-        for seen in self.sim.received().iter().filter(|one| one.path.ends_with("/chat/completions")) {
+        for seen in self.sim.received().iter().filter(|one| is_conversation(&one.path)) {
             let call: CallId = seen.header("x-client-request-id").expect("a call id").parse().expect("our call id");
             let row = store.usage_of(self.account, call).await.expect("read");
             assert!(row.is_some(), "the provider saw {call}, the usage log did not");
@@ -406,6 +410,12 @@ impl Drop for House {
         });
         let _ = std::fs::remove_dir_all(&self.dir);
     }
+}
+
+/// A path of the simulator where each request is a paid call of ours.
+fn is_conversation(path: &str) -> bool {
+    ["/chat/completions", "/messages", "/responses"].iter().any(|end| path.ends_with(end))
+        || path.contains("enerateContent")
 }
 
 pub fn chat(text: &str) -> Value {

@@ -4,6 +4,7 @@
 mod engine;
 mod house;
 
+mod dialects;
 mod faults;
 mod gone;
 mod health;

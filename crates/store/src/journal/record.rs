@@ -46,6 +46,7 @@ pub(crate) fn write_mark(mark: &Mark, known: &KnownPrices) -> Vec<u8> {
     let mut pack = begin(MARK, mark.call, mark.account);
     pack.signed(mark.charge.nano());
     facts(&mut pack, &mark.row, known);
+    dropped(&mut pack, &mark.row);
     pack.0
 }
 
@@ -61,7 +62,15 @@ pub(crate) fn write_close(close: &Close, known: &KnownPrices) -> Vec<u8> {
         pack.text(&reply.content_type);
         pack.bytes(&reply.body);
     });
+    dropped(&mut pack, &close.row);
     pack.0
+}
+
+/// Behind everything else, and nothing where there is none: records without it are as they always were.
+fn dropped(pack: &mut Pack, row: &UsageFacts) {
+    if let Some(dropped) = &row.dropped {
+        pack.text(dropped);
+    }
 }
 
 fn begin(kind: u8, call: CallId, account: AccountId) -> Pack {
@@ -112,23 +121,29 @@ fn unpack(from: &mut Unpack<'_>) -> Option<Record> {
         }
         MARK => {
             let charge = Money::from_nano(from.signed()?);
-            let (row, price_id) = unpack_facts(from)?;
+            let (mut row, price_id) = unpack_facts(from)?;
+            row.dropped = unpack_dropped(from);
             Some(Record::Mark { mark: Box::new(Mark { call, account, charge, row }), price_id })
         }
         CLOSE => {
             let charge = Money::from_nano(from.signed()?);
-            let (row, price_id) = unpack_facts(from)?;
+            let (mut row, price_id) = unpack_facts(from)?;
             let ending = Ending::from_code(i64::try_from(from.number()?).ok()?);
             let reason = from.text()?;
             let reply = from.option(|from| {
                 let status = u16::try_from(from.number()?).ok()?;
                 Some(StoredReply { status, content_type: from.text()?, body: from.bytes()?.to_vec().into() })
             })?;
+            row.dropped = unpack_dropped(from);
             let close = Close { call, account, ending, reason, charge, row, reply };
             Some(Record::Close { close: Box::new(close), price_id })
         }
         _ => None,
     }
+}
+
+fn unpack_dropped(from: &mut Unpack<'_>) -> Option<String> {
+    if from.0.is_empty() { None } else { from.text() }
 }
 
 fn unpack_begun(from: &mut Unpack<'_>) -> Option<UsageFacts> {
@@ -152,6 +167,7 @@ fn unpack_facts(from: &mut Unpack<'_>) -> Option<(UsageFacts, Option<[u8; 16]>)>
         attempts: 0,
         first_byte_ms: None,
         tier: None,
+        dropped: None,
         price: None,
     };
     row.counters = from.counters()?;

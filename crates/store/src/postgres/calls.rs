@@ -230,6 +230,6 @@ fn usage_row(call: CallId, account: AccountId, ending: Ending, reason: &str, row
         "cache_write_1h": n[3], "image_input": n[4], "audio_input": n[5], "output": n[6], "reasoning": n[7],
         "image_output": n[8], "audio_output": n[9], "calls": n[10], "seconds": n[11],
         "estimated": row.estimated, "raw_usage": row.raw_usage, "attempts": row.attempts,
-        "first_byte_ms": row.first_byte_ms, "tier": row.tier,
+        "first_byte_ms": row.first_byte_ms, "tier": row.tier, "dropped": row.dropped,
     })
 }

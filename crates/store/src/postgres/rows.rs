@@ -19,8 +19,9 @@ const KEY_COLUMNS: usize = 20;
 pub(super) const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
      u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.input, u.cache_read, u.cache_write_5m, u.cache_write_1h, \
-     u.image_input, u.audio_input, u.output, u.reasoning, u.image_output, u.audio_output, u.calls, u.seconds";
-const USAGE_COLUMNS: usize = 33;
+     u.image_input, u.audio_input, u.output, u.reasoning, u.image_output, u.audio_output, u.calls, u.seconds, \
+     u.dropped";
+const USAGE_COLUMNS: usize = 34;
 
 pub(super) fn id(r: &Row, i: usize) -> Result<[u8; 16], StoreError> {
     r.try_get::<_, &[u8]>(i)?.try_into().map_err(|_| StoreError::broken("an id is not 16 bytes"))
@@ -129,6 +130,7 @@ pub(super) fn usage(r: &Row) -> Result<UsageRow, StoreError> {
         attempts: small(r.try_get(18)?, u32::MAX),
         first_byte_ms: r.try_get::<_, Option<i64>>(19)?.map(|n| small(n, u32::MAX)),
         tier: r.try_get(20)?,
+        dropped: r.try_get(33)?,
         price: price.and_then(|p| serde_json::from_str(p).ok()),
     })
 }

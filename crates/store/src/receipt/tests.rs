@@ -54,6 +54,7 @@ fn row() -> UsageRow {
         attempts: 1,
         first_byte_ms: Some(12),
         tier: Some("night".into()),
+        dropped: None,
         price: Some(price),
     }
 }

@@ -29,6 +29,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/social.sql"),
     include_str!("migrations/chain.sql"),
     include_str!("migrations/tasks.sql"),
+    include_str!("migrations/dropped.sql"),
 ];
 
 impl Engine {

@@ -241,8 +241,9 @@ const KEY_COLUMNS: usize = 20;
 const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
      u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.input, u.cache_read, u.cache_write_5m, u.cache_write_1h, \
-     u.image_input, u.audio_input, u.output, u.reasoning, u.image_output, u.audio_output, u.calls, u.seconds";
-const USAGE_COLUMNS: usize = 33;
+     u.image_input, u.audio_input, u.output, u.reasoning, u.image_output, u.audio_output, u.calls, u.seconds, \
+     u.dropped";
+const USAGE_COLUMNS: usize = 34;
 
 fn money(r: &Row<'_>, i: usize) -> rusqlite::Result<Money> {
     r.get(i).map(Money::from_nano)
@@ -332,6 +333,7 @@ fn read_usage(r: &Row<'_>) -> rusqlite::Result<UsageRow> {
         attempts: r.get(18)?,
         first_byte_ms: r.get(19)?,
         tier: r.get(20)?,
+        dropped: r.get(33)?,
         price: price.and_then(|p| serde_json::from_str(&p).ok()),
     })
 }

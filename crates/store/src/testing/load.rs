@@ -113,6 +113,7 @@ fn facts(key: KeyId, at: i64) -> UsageFacts {
         attempts: 1,
         first_byte_ms: Some(310),
         tier: None,
+        dropped: None,
         price: None,
     }
 }

@@ -221,6 +221,7 @@ impl House {
             attempts: 1,
             first_byte_ms: Some(12),
             tier: None,
+            dropped: Some("seed,top_k".into()),
             price: None,
         }
     }

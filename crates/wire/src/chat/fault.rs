@@ -71,6 +71,9 @@ impl UpstreamError {
                     self.status = Some(status);
                 } else if key == b"code" {
                     self.code = Some(text);
+                } else if key == b"status" && self.kind.is_none() {
+                    // Gemini's word for the kind of an error.
+                    self.kind = Some(text);
                 }
             }
             _ => {}
@@ -96,6 +99,8 @@ mod tests {
         assert_eq!(read(r#"{"error":"plain"}"#).unwrap().message, "plain");
         assert_eq!(read(r#"{"object":"error","message":"m","code":400}"#).unwrap().status, Some(400));
         assert_eq!(read(r#"{"detail":"Not Found"}"#).unwrap().message, "Not Found");
+        let gemini = read(r#"{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}"#).unwrap();
+        assert_eq!((gemini.status, gemini.kind.as_deref()), (Some(400), Some("INVALID_ARGUMENT")));
         assert_eq!(read(r#"{"error":null}"#), None);
         assert_eq!(read("<html>"), None);
         assert_eq!(read(r#"[1]"#), None);

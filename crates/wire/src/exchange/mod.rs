@@ -8,9 +8,11 @@ mod pass;
 mod reader;
 mod reply;
 mod request;
+mod rules;
 mod stream;
 mod writer;
 
 pub use reply::{Converted, convert};
 pub use request::{Path, Request, Sent};
+pub use rules::Rules;
 pub use stream::{Setup, Stream};

@@ -4,7 +4,7 @@ use super::facts::Facts;
 use crate::chat;
 use crate::dialect::Dialect;
 use crate::hub::{Ask, Dropped, Echo, Names, Target, ToolChoice};
-use crate::json::{self, Node};
+use crate::json::{self, Broken, Node, Scan};
 use crate::problem::Problem;
 use crate::{anthropic, gemini, responses};
 use bytes::Bytes;
@@ -101,6 +101,17 @@ impl Request {
         }
     }
 
+    /// Whether the request has this member, and not as null.
+    pub fn mentions(&self, member: &str) -> bool {
+        let mut found = false;
+        let read = Scan::new(self.body()).object(|key, scan| {
+            let raw = scan.value()?;
+            found |= key.is(member) && raw != b"null";
+            Ok::<(), Broken>(())
+        });
+        read.is_ok() && found
+    }
+
     /// A scalar of the request by dotted path; text without quotes, numbers and booleans as written.
     pub fn attr(&self, path: &str) -> Option<Cow<'_, str>> {
         chat::attr(self.body(), path)
@@ -117,7 +128,8 @@ impl Request {
     /// the request is translated; what has no counterpart is in [`Sent::dropped`] or refused with its name.
     pub fn upstream_body(&self, target: &Target) -> Result<Sent, Problem> {
         if target.dialect == self.dialect {
-            return Ok(Sent { body: self.same(target), dropped: Dropped::default(), names: Names::default() });
+            let body = self.own_body(&target.model);
+            return Ok(Sent { body, dropped: Dropped::default(), names: Names::default() });
         }
         self.translated(target)
     }
@@ -125,12 +137,7 @@ impl Request {
     fn translated(&self, target: &Target) -> Result<Sent, Problem> {
         let text = std::str::from_utf8(self.body()).map_err(|_| Problem::not_json("The body is not valid UTF-8."))?;
         let node = Node::read(text)?;
-        let ask = match self.dialect {
-            Dialect::Chat => chat::ask_in::read(&node),
-            Dialect::Anthropic => anthropic::ask_in::read(&node),
-            Dialect::Responses => responses::ask_in::read(&node),
-            Dialect::Gemini => gemini::ask_in::read(&node, self.stream),
-        }?;
+        let ask = self.ask(&node)?;
         few_tools(&ask)?;
         let (body, dropped, names) = match target.dialect {
             Dialect::Chat => chat::ask_out::write(ask, target),
@@ -141,11 +148,29 @@ impl Request {
         Ok(Sent { body: Bytes::from(body), dropped, names })
     }
 
-    fn same(&self, target: &Target) -> Bytes {
+    /// The request in the form in the middle.
+    pub(super) fn ask<'n>(&self, node: &'n Node<'n>) -> Result<Ask<'n>, Problem> {
+        match self.dialect {
+            Dialect::Chat => chat::ask_in::read(node),
+            Dialect::Anthropic => anthropic::ask_in::read(node),
+            Dialect::Responses => responses::ask_in::read(node),
+            Dialect::Gemini => gemini::ask_in::read(node, self.stream),
+        }
+    }
+
+    /// The same request with another body.
+    pub(super) fn again(&self, body: Bytes) -> Result<Request, Problem> {
+        let path = Path { model: &self.model, stream: self.stream };
+        Self::read(self.dialect, body, (self.dialect == Dialect::Gemini).then_some(path))
+    }
+
+    /// The body for a provider of the caller's own dialect: every byte is the client's but the model's name and, in chat, the
+    /// request for usage.
+    pub fn own_body(&self, model: &str) -> Bytes {
         match &self.form {
-            Form::Chat(request) => request.upstream_body(&target.model),
-            Form::Other { body, model: Some(place) } if self.model != target.model => {
-                let name = json::quoted(&target.model);
+            Form::Chat(request) => request.upstream_body(model),
+            Form::Other { body, model: Some(place) } if self.model != model => {
+                let name = json::quoted(model);
                 Bytes::from(json::splice(body, &[(place.clone(), &name)]))
             }
             Form::Other { body, .. } => body.clone(),

@@ -82,7 +82,7 @@ impl Stream {
         if from == Dialect::Chat && to == Dialect::Chat {
             let rename_to = rename.then_some(voice.model);
             let setup = chat::StreamSetup { wants_usage: voice.wants_usage, rename_to, max_event_bytes };
-            return Stream { form: Form::Chat(Box::new(chat::Stream::new(setup))), to };
+            return Stream::from(chat::Stream::new(setup));
         }
         let any = Any {
             from,
@@ -99,6 +99,12 @@ impl Stream {
             object: None,
         };
         Stream { form: Form::Any(Box::new(any)), to }
+    }
+
+    /// A stream that nothing is read from any more, to stand where one was taken out.
+    pub fn spent() -> Self {
+        let setup = chat::StreamSetup { wants_usage: false, rename_to: None, max_event_bytes: 0 };
+        Stream::from(chat::Stream::new(setup))
     }
 
     /// Takes a chunk from upstream and gives what the client gets now: whole events only, possibly nothing.
@@ -200,6 +206,13 @@ impl Stream {
             Form::Chat(stream) => stream.events(),
             Form::Any(any) => any.events,
         }
+    }
+}
+
+/// Chat to chat.
+impl From<chat::Stream> for Stream {
+    fn from(stream: chat::Stream) -> Stream {
+        Stream { form: Form::Chat(Box::new(stream)), to: Dialect::Chat }
     }
 }
 

@@ -13,7 +13,7 @@ const MOST_NAME: usize = 80;
 
 impl Dropped {
     /// Adds a field once. Names come from callers, so they are cut to what a header can carry.
-    pub(crate) fn add(&mut self, field: &str) {
+    pub fn add(&mut self, field: &str) {
         let mut name: String =
             field.chars().map(|c| if c.is_ascii_graphic() && c != ',' { c } else { '?' }).take(MOST_NAME).collect();
         if name.is_empty() {
@@ -24,6 +24,11 @@ impl Dropped {
             MOST => self.0.push("...".to_owned()),
             _ => {}
         }
+    }
+
+    /// Adds all of another list.
+    pub fn extend(&mut self, other: &Dropped) {
+        other.0.iter().for_each(|field| self.add(field));
     }
 
     pub fn is_empty(&self) -> bool {

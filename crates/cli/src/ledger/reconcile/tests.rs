@@ -39,6 +39,7 @@ fn call(minute: i64, input: u64, output: u64, nano: i64) -> UsageRow {
         attempts: 1,
         first_byte_ms: None,
         tier: None,
+        dropped: None,
         price: None,
     }
 }

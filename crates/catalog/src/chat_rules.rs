@@ -1,0 +1,60 @@
+//! What a model takes in a conversation and what it refuses, as data: the formats of providers have the fields, but not every
+//! model takes all of them. Whoever translates or admits a request asks here, never the model's name.
+
+/// The table `[model."NAME".chat]`. The defaults are those of a current model that refuses nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChatRules {
+    /// Takes `temperature`, `top_p` and `top_k`; else they are left out and told.
+    pub sampling: bool,
+    /// Takes adaptive thinking with an effort; else a budget of tokens.
+    pub adaptive_thinking: bool,
+    /// Takes system turns inside the conversation.
+    pub system_turns: bool,
+    /// Takes a schema for its output.
+    pub native_schema: bool,
+    /// Takes `max_completion_tokens` and the role `developer`; else `max_tokens` and `system`.
+    pub current_chat: bool,
+    /// Wants its reasoning back as text on turns with tool calls.
+    pub wants_reasoning_back: bool,
+    /// Thinks in levels, takes pictures in tool results, wants signatures on tool calls.
+    pub gemini3: bool,
+    /// Sent where the provider demands a limit of the output and the caller gives none.
+    pub default_max_output: Option<u64>,
+    /// Tools are taken in chat completions only with this `reasoning_effort`.
+    pub tools_need_effort: Option<String>,
+    /// Values of `tool_choice` that are refused: `auto`, `none`, `any`, `named`.
+    pub refused_tool_choice: Vec<String>,
+    /// Roles of messages that must come with a `name`.
+    pub named_roles: Vec<String>,
+    /// Takes `previous_response_id` and `conversation`; else the whole conversation is sent each time.
+    pub state: bool,
+}
+
+impl ChatRules {
+    /// What `refused_tool_choice` may contain.
+    pub const TOOL_CHOICES: [&'static str; 4] = ["auto", "none", "any", "named"];
+
+    /// Nothing is refused that could be looked for in a request.
+    pub fn refuses_nothing(&self) -> bool {
+        self.tools_need_effort.is_none() && self.refused_tool_choice.is_empty() && self.named_roles.is_empty()
+    }
+}
+
+impl Default for ChatRules {
+    fn default() -> ChatRules {
+        ChatRules {
+            sampling: true,
+            adaptive_thinking: true,
+            system_turns: false,
+            native_schema: true,
+            current_chat: true,
+            wants_reasoning_back: false,
+            gemini3: true,
+            default_max_output: None,
+            tools_need_effort: None,
+            refused_tool_choice: Vec::new(),
+            named_roles: Vec::new(),
+            state: true,
+        }
+    }
+}

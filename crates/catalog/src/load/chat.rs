@@ -1,0 +1,28 @@
+//! `[model."NAME".chat]`: what the model takes in a conversation and what it refuses.
+
+use crate::ChatRules;
+use crate::form::Form;
+
+/// Larger than any model's.
+const MAX_TOKENS: u64 = 1_000_000_000;
+
+pub(super) fn read(form: &mut Form<'_>) -> ChatRules {
+    let usual = ChatRules::default();
+    let mut table = form.table("chat");
+    let rules = ChatRules {
+        sampling: table.flag_or("sampling", usual.sampling),
+        adaptive_thinking: table.flag_or("adaptive_thinking", usual.adaptive_thinking),
+        system_turns: table.flag_or("system_turns", usual.system_turns),
+        native_schema: table.flag_or("native_schema", usual.native_schema),
+        current_chat: table.flag_or("current_chat", usual.current_chat),
+        wants_reasoning_back: table.flag_or("wants_reasoning_back", usual.wants_reasoning_back),
+        gemini3: table.flag_or("gemini3", usual.gemini3),
+        default_max_output: table.opt_int("default_max_output", 1..=MAX_TOKENS),
+        tools_need_effort: table.opt_text("tools_need_effort"),
+        refused_tool_choice: table.words("refused_tool_choice", &ChatRules::TOOL_CHOICES),
+        named_roles: table.texts("named_roles"),
+        state: table.flag_or("state", usual.state),
+    };
+    table.finish();
+    rules
+}

@@ -1,0 +1,199 @@
+//! How a conversation is sent along one route, until its answer begins.
+
+use super::{Conversation, meter};
+use crate::app::Serving;
+use crate::call::dispatch::{Begun, Started, Whole};
+use crate::call::meter::Meter;
+use crate::call::need::Work;
+use crate::call::open::Call;
+use crate::refusal::Refusal;
+use bytes::Bytes;
+use http::HeaderValue;
+use std::sync::Arc;
+use tokio::time::Instant;
+use tollgate_catalog::{Model, Route};
+use tollgate_upstream::{Blame, Body, ChatAsk, Fault, Provider};
+use tollgate_wire::{
+    Dialect, Names, Problem, Setup, Stream, StreamEnd, StreamFault, UpstreamError, Voice, chat, convert,
+};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+impl Work for Conversation {
+    fn meter(&self, model: &Model) -> Meter {
+        meter(&self.request, model)
+    }
+
+    fn fits(&self, serving: &Serving, model: &Model) -> Result<(), Refusal> {
+        self.check_routes(serving, model)
+    }
+
+    async fn attempt(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Begun, Fault> {
+        let Some(from) = provider.kind.dialect() else { return Err(no_conversations()) };
+        let (body, names) = self.body(call, provider, route, from)?;
+        let call_id = call.id.to_string();
+        let stream = self.request.stream;
+        let passed = if from == self.request.dialect { self.passed.as_slice() } else { &[] };
+        let ask = provider.chat(ChatAsk { body, call_id: &call_id, model: &route.upstream_model, stream, passed });
+        let reply = call.app.client.send(provider, ask).await?;
+        if !reply.status().is_success() {
+            return Err(call.app.client.fault(provider, reply).await);
+        }
+        let body = Body::new(reply.into_body(), provider.settings.idle);
+        let way = Way { conversation: self, provider, route, from, names };
+        if stream { way.stream(call, body).await } else { way.whole(call, body).await }
+    }
+}
+
+impl Conversation {
+    /// The body for this route, and the names of tools that were changed in it; what was left out is noted in the call.
+    fn body(
+        &self,
+        call: &mut Call,
+        provider: &Provider,
+        route: &Route,
+        from: Dialect,
+    ) -> Result<(Bytes, Names), Fault> {
+        if from == self.request.dialect && call.model.chat.sampling {
+            call.dropped = None;
+            return Ok((self.request.own_body(&route.upstream_model), Names::default()));
+        }
+        let sent = self.sent(&call.model, route, provider, from).map_err(cannot_translate)?;
+        call.dropped = (!sent.dropped.is_empty()).then(|| sent.dropped.to_string());
+        Ok((sent.body.clone(), sent.names.clone()))
+    }
+
+    fn voice(&self, call: &Call) -> Voice {
+        Voice {
+            id: call.id.to_string(),
+            model: call.model.name.clone(),
+            created: u64::try_from(call.began / 1_000).unwrap_or(0),
+            wants_usage: self.request.wants_usage,
+            array: self.array,
+            echo: self.echo.clone().unwrap_or_else(|| self.request.echo()),
+        }
+    }
+}
+
+/// One attempt after its request was sent.
+struct Way<'a> {
+    conversation: &'a Conversation,
+    provider: &'a Provider,
+    route: &'a Route,
+    /// The provider's dialect.
+    from: Dialect,
+    names: Names,
+}
+
+impl Way<'_> {
+    async fn whole(self, call: &mut Call, body: Body) -> Result<Begun, Fault> {
+        let bytes = body.whole(self.provider.settings.max_reply_bytes, call.deadline).await?;
+        call.first_byte_at = Some(call.app.world.now_ms());
+        let to = self.conversation.request.dialect;
+        let (body, facts) = if (self.from, to) == (Dialect::Chat, Dialect::Chat) {
+            let facts = chat::read_reply(&bytes).map_err(|_| Fault::garbage())?;
+            (facts.with_model(bytes, &call.model.name), facts)
+        } else {
+            let converted = convert(self.from, to, bytes, &self.names, &self.conversation.voice(call));
+            let converted = converted.map_err(|_| Fault::garbage())?;
+            (converted.body, converted.facts)
+        };
+        if let Some(error) = &facts.error {
+            return Err(self.error_inside(error));
+        }
+        let meter = call.meter.tokens();
+        meter.reported = facts.usage;
+        meter.report_is_whole = true;
+        meter.raw_usage = facts.raw_usage;
+        meter.has_output = facts.has_output;
+        meter.counted_output = facts.counted_output;
+        if let Some(keeper) = &self.conversation.keeper {
+            keeper.keep(body.clone()).await;
+        }
+        Ok(Begun::Whole(Whole { content_type: JSON, body }))
+    }
+
+    fn error_inside(&self, error: &UpstreamError) -> Fault {
+        self.provider.kind.error_inside(error)
+    }
+
+    /// Waits for the first event, so that an early failure keeps its status and another route can be tried.
+    async fn stream(self, call: &mut Call, mut body: Body) -> Result<Begun, Fault> {
+        let kind = self.provider.kind;
+        let mut reader = self.reader(call);
+        loop {
+            let Some(chunk) = body.chunk().await? else {
+                return match reader.finish() {
+                    // A provider may leave out the last blank line.
+                    StreamEnd::Complete { tail } if reader.saw_done() || !tail.is_empty() => {
+                        Ok(self.started(tail, None, body, reader))
+                    }
+                    StreamEnd::Fault(fault) => Err(Fault::of_stream(kind, &fault)),
+                    // Not one event: this was no stream at all.
+                    _ if reader.events() == 0 => Err(Fault::garbage()),
+                    _ => Err(Fault::truncated()),
+                };
+            };
+            if call.first_byte_at.is_none() {
+                call.first_byte_at = Some(call.app.world.now_ms());
+            }
+            // Comments alone can keep a reply alive for ever; the hold does not live that long.
+            if Instant::now() >= call.deadline {
+                return Err(Fault::late());
+            }
+            match reader.feed(chunk) {
+                Ok(first) if first.is_empty() && !reader.saw_done() => {}
+                Ok(first) => return Ok(self.started(first, None, body, reader)),
+                Err(broken) if reader.has_output() => {
+                    return Ok(self.started(broken.before, Some(broken.fault), body, reader));
+                }
+                Err(broken) => return Err(Fault::of_stream(kind, &broken.fault)),
+            }
+        }
+    }
+
+    fn reader(&self, call: &Call) -> Stream {
+        let request = &self.conversation.request;
+        let rename = self.route.upstream_model != call.model.name;
+        let max_event_bytes = self.provider.settings.max_event_bytes;
+        if (self.from, request.dialect) == (Dialect::Chat, Dialect::Chat) {
+            let rename_to = rename.then(|| call.model.name.clone());
+            let setup = chat::StreamSetup { wants_usage: request.wants_usage, rename_to, max_event_bytes };
+            return Stream::from(chat::Stream::new(setup));
+        }
+        Stream::new(Setup {
+            from: self.from,
+            to: request.dialect,
+            voice: self.conversation.voice(call),
+            names: self.names.clone(),
+            rename,
+            max_event_bytes,
+        })
+    }
+
+    fn started(&self, first: Bytes, fault: Option<StreamFault>, body: Body, reader: Stream) -> Begun {
+        let content_type = if self.conversation.array { JSON } else { EVENTS };
+        let keeper = self.conversation.keeper.clone();
+        Begun::Stream(Box::new(Started { first, fault, body, reader, content_type, keeper }))
+    }
+}
+
+/// This route cannot take the request; another one may.
+fn cannot_translate(problem: Problem) -> Fault {
+    Fault {
+        blame: Blame::Caller,
+        code: problem.code,
+        message: problem.message,
+        param: problem.param,
+        try_other: true,
+        sent: false,
+        maybe_charged: false,
+        upstream_status: None,
+        retry_after: None,
+    }
+}
+
+fn no_conversations() -> Fault {
+    Fault { blame: Blame::Operator, ..Fault::unreachable() }
+}

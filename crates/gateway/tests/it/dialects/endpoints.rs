@@ -1,0 +1,202 @@
+//! The endpoints of the four dialects: keys, formats a model accepts, rules of a model, counting.
+
+use super::CATALOG;
+use super::client::{Client, code_of};
+use crate::house::{House, Plan, call_id, error_of, events};
+use serde_json::{Value, json};
+use tollgate_store::Ending;
+use tollgate_wire::Dialect;
+
+async fn house() -> House {
+    House::with(Plan { catalog: CATALOG, ..Plan::default() }).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_client_is_served_by_a_provider_of_chat() {
+    let house = house().await;
+    for client in Client::all() {
+        let reply = client.ask(&house, "gemini-on-openai", "say [[sim:tokens=6]]", false).await;
+        assert_eq!(reply.status(), 200, "{client:?}: {}", reply.text().await.unwrap_or_default());
+        let call = call_id(&reply);
+        assert!(reply.headers().contains_key("x-tollgate-charge-usd"), "{client:?}");
+        let body: Value = reply.json().await.expect("JSON");
+        assert_eq!(client.text(&body).split_whitespace().count(), 6, "{client:?}: {body}");
+        assert_eq!(client.model(&body), "gemini-on-openai");
+        assert_eq!(client.usage(&[body]), (2, 6), "{client:?}");
+        let row = house.row(call).await;
+        assert_eq!((row.ending, row.counters.input, row.counters.output), (Ending::Answered, 2, 6));
+        assert_eq!(row.charge.nano(), 2 * 1_000 + 6 * 2_000);
+        assert!(row.endpoint.contains(client.path("{model}", false).as_str()), "{}", row.endpoint);
+
+        let reply = client.ask(&house, "gemini-on-openai", "say [[sim:tokens=6]]", true).await;
+        let call = call_id(&reply);
+        assert_eq!(reply.headers()["content-type"], "text/event-stream");
+        let text = reply.text().await.expect("text");
+        let events = events(&text);
+        assert_eq!(client.streamed_text(&events).split_whitespace().count(), 6, "{client:?}: {text}");
+        assert!(client.is_whole(&text, &events), "{client:?}: {text}");
+        assert_eq!(client.usage(&events), (2, 6), "{client:?}: {text}");
+        assert_eq!(house.row(call).await.charge.nano(), 2 * 1_000 + 6 * 2_000);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gemini_streams_are_an_array_unless_events_are_asked_for() {
+    let house = house().await;
+    let client = Client(Dialect::Gemini);
+    let body = client.body("", "say [[sim:tokens=3]]", true);
+    for version in ["v1", "v1beta"] {
+        let path = format!("/{version}/models/gemini-on-openai:streamGenerateContent?key={}", house.key);
+        let reply = house.http.post(house.url(&path)).json(&body).send().await.expect("a reply");
+        assert_eq!(
+            (reply.status().as_u16(), &reply.headers()["content-type"]),
+            (200, &"application/json".parse().expect("value"))
+        );
+        let chunks: Vec<Value> = reply.json().await.expect("one JSON array");
+        assert_eq!(client.streamed_text(&chunks).split_whitespace().count(), 3);
+        assert_eq!(client.usage(&chunks), (2, 3));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_format_the_model_does_not_accept_is_refused_with_those_it_does() {
+    let house = house().await;
+    for client in Client::all().into_iter().filter(|client| client.0 != Dialect::Chat) {
+        let (status, error) = error_of(client.ask(&house, "plain", "hello", false).await).await;
+        assert_eq!((status, code_of(&error)), (400, "unsupported_value"), "{client:?}");
+        let text = error["message"].as_str().expect("a message");
+        assert!(text.contains(client.0.word()) && text.contains("accepts: openai."), "{text}");
+    }
+    assert!(house.sim.received().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_provider_has_nothing_like_is_told_or_refused() {
+    let house = house().await;
+    let client = Client(Dialect::Anthropic);
+    let mut body = client.body("gemini-on-openai", "say [[sim:tokens=3]]", false);
+    body["top_k"] = json!(5);
+    for stream in [false, true] {
+        body["stream"] = json!(stream);
+        let reply = client.post(&house, "/v1/messages", &body).send().await.expect("a reply");
+        assert_eq!(
+            (reply.status().as_u16(), &reply.headers()["x-tollgate-dropped"]),
+            (200, &"top_k".parse().expect("value"))
+        );
+        let call = call_id(&reply);
+        let _ = reply.text().await;
+        assert_eq!(house.row(call).await.dropped.as_deref(), Some("top_k"));
+        let told: Value =
+            house.get(&format!("/v1/usage/{call}")).send().await.expect("a reply").json().await.expect("JSON");
+        assert_eq!(told["dropped"], json!(["top_k"]));
+    }
+    let sent = house.sim.received().len();
+    let strict = client.post(&house, "/v1/messages", &body).header("x-tollgate-strict", "true");
+    let reply: Value = strict.send().await.expect("a reply").json().await.expect("JSON");
+    assert_eq!(code_of(&reply["error"]), "unsupported_value", "{reply}");
+    assert_eq!(house.sim.received().len(), sent, "nothing is sent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rules_of_a_model_are_kept_before_anything_is_held() {
+    let house = house().await;
+    let tools = json!([{ "type": "function", "function": { "name": "f", "parameters": { "type": "object" } } }]);
+    let chat = |more: Value| {
+        let mut body = Client(Dialect::Chat).body("strict-one", "say [[sim:tokens=2]]", false);
+        for (name, value) in more.as_object().expect("an object") {
+            body[name] = value.clone();
+        }
+        body
+    };
+    for (more, param) in [
+        (json!({ "tools": tools }), "reasoning_effort"),
+        (json!({ "tools": tools, "reasoning_effort": "low" }), "reasoning_effort"),
+        (json!({ "tools": tools, "reasoning_effort": "none", "tool_choice": "required" }), "tool_choice"),
+        (json!({ "messages": [{ "role": "group", "content": "a" }] }), "messages[0].name"),
+    ] {
+        let (status, error) = error_of(house.post(&chat(more)).send().await.expect("a reply")).await;
+        assert_eq!((status, error["param"].as_str()), (400, Some(param)), "{error}");
+    }
+    for field in ["previous_response_id", "conversation"] {
+        let mut body = Client(Dialect::Responses).body("strict-one", "a", false);
+        body[field] = json!("resp_1");
+        let (status, error) =
+            error_of(Client(Dialect::Responses).post(&house, "/v1/responses", &body).send().await.expect("a reply"))
+                .await;
+        assert_eq!((status, error["param"].as_str()), (400, Some(field)), "{error}");
+    }
+    house.quiet().await;
+    assert!(house.sim.received().is_empty());
+    assert_eq!(house.available().await, 10_000_000_000);
+
+    let asked = chat(json!({ "tools": tools, "reasoning_effort": "none", "tool_choice": "auto", "temperature": 0.5 }));
+    let reply = house.post(&asked).send().await.expect("a reply");
+    assert_eq!(
+        (reply.status().as_u16(), &reply.headers()["x-tollgate-dropped"]),
+        (200, &"temperature".parse().expect("value"))
+    );
+    let sent: Value = serde_json::from_slice(&house.sim.received()[0].body).expect("JSON");
+    assert!(sent.get("temperature").is_none() && sent["tools"].is_array(), "{sent}");
+    assert_eq!(sent["model"], "sim-plain");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_are_counted_free_of_charge() {
+    let house = house().await;
+    let claude = Client(Dialect::Anthropic);
+    let mut body = claude.body("gemini-on-openai", "How many tokens are these?", false);
+    body.as_object_mut().expect("an object").remove("max_tokens");
+    let reply = claude.post(&house, "/v1/messages/count_tokens", &body).send().await.expect("a reply");
+    let counted: Value = reply.json().await.expect("JSON");
+    assert!(counted["input_tokens"].as_u64().is_some_and(|tokens| (6..40).contains(&tokens)), "{counted}");
+    let gemini = Client(Dialect::Gemini);
+    let body = gemini.body("", "How many tokens are these?", false);
+    for (version, body) in [("v1beta", body.clone()), ("v1", json!({ "generateContentRequest": body }))] {
+        let path = format!("/{version}/models/gemini-on-openai:countTokens");
+        let counted: Value =
+            gemini.post(&house, &path, &body).send().await.expect("a reply").json().await.expect("JSON");
+        assert!(counted["totalTokens"].as_u64().is_some_and(|tokens| (6..40).contains(&tokens)), "{counted}");
+    }
+    let (status, error) =
+        error_of(gemini.post(&house, "/v1beta/models/plain:countTokens", &body).send().await.expect("a reply")).await;
+    assert_eq!((status, code_of(&error)), (400, "unsupported_value"));
+    assert!(house.sim.received().is_empty());
+    assert_eq!(house.available().await, 10_000_000_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_of_models_has_the_shape_of_the_sdk_that_asks() {
+    let house = house().await;
+    let get = |path: &str| house.http.get(house.url(path));
+    let json = async |request: reqwest::RequestBuilder| -> Value {
+        request.send().await.expect("a reply").json().await.expect("JSON")
+    };
+    let openai = json(house.get("/v1/models")).await;
+    assert_eq!(openai["object"], "list");
+    let claude = json(get("/v1/models").bearer_auth(&house.key).header("anthropic-version", "2026-10-21")).await;
+    assert_eq!(claude["has_more"], false);
+    assert!(
+        claude["data"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .any(|one| one["id"] == "gemini-on-openai" && one["type"] == "model")
+    );
+    assert!(
+        !claude["data"].as_array().expect("a list").iter().any(|one| one["id"] == "plain"),
+        "it cannot be asked so"
+    );
+    for gemini in [
+        json(get("/v1/models").header("x-goog-api-key", &house.key)).await,
+        json(get(&format!("/v1beta/models?key={}", house.key))).await,
+        json(house.get("/v1beta/models")).await,
+    ] {
+        let names: Vec<&str> =
+            gemini["models"].as_array().expect("models").iter().filter_map(|one| one["name"].as_str()).collect();
+        assert!(names.contains(&"models/gemini-on-gemini") && !names.contains(&"models/plain"), "{names:?}");
+    }
+    let one = json(house.get("/v1beta/models/gemini-on-openai")).await;
+    assert_eq!((&one["name"], &one["inputTokenLimit"]), (&json!("models/gemini-on-openai"), &json!(100_000)));
+    let none = json(get("/v1beta/models/none").header("x-goog-api-key", &house.key)).await;
+    assert_eq!((&none["error"]["code"], &none["error"]["status"]), (&json!(404), &json!("NOT_FOUND")));
+}

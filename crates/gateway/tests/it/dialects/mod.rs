@@ -1,0 +1,46 @@
+//! Conversations in four dialects on either side: what a client of each gets, whatever its model's provider speaks.
+
+mod client;
+mod endpoints;
+
+/// A model for each dialect of providers, sold in every format, at 1,000 and 2,000 nano-USD per token.
+pub const CATALOG: &str = r#"
+[model."gemini-on-openai"]
+context_window = 100000
+max_output_tokens = 1000
+supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [{ provider = "sim", upstream_model = "sim-plain" }]
+
+[model."gemini-on-anthropic"]
+context_window = 100000
+max_output_tokens = 1000
+supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [{ provider = "sim-anthropic", upstream_model = "sim-plain" }]
+
+[model."gemini-on-openai-response"]
+context_window = 100000
+max_output_tokens = 1000
+supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [{ provider = "sim-responses", upstream_model = "sim-plain" }]
+
+[model."gemini-on-gemini"]
+context_window = 100000
+max_output_tokens = 1000
+supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [{ provider = "sim-gemini", upstream_model = "sim-plain" }]
+
+[model."strict-one"]
+supported_endpoint_types = ["openai", "openai-response"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [{ provider = "sim", upstream_model = "sim-plain" }]
+[model."strict-one".chat]
+sampling = false
+state = false
+tools_need_effort = "none"
+refused_tool_choice = ["any", "named"]
+named_roles = ["group"]
+"#;

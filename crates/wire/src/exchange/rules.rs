@@ -1,0 +1,217 @@
+//! What a model refuses although its dialect has it: looked for in a request of any dialect before anything is sent.
+
+use super::request::Request;
+use crate::dialect::Dialect;
+use crate::error::Code;
+use crate::hub::{Ask, Dropped, Effort, ToolChoice};
+use crate::json::{Node, Object};
+use crate::problem::Problem;
+use bytes::Bytes;
+
+/// The refusals of one model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules<'r> {
+    /// Tools are taken only with this effort of reasoning.
+    pub tools_need_effort: Option<&'r str>,
+    /// Values of the tool choice that are refused: `auto`, `none`, `any`, `named`.
+    pub refused_tool_choice: &'r [String],
+    /// Roles of messages that must come with a `name`.
+    pub named_roles: &'r [String],
+}
+
+impl Request {
+    /// Refuses what the model does not take, by the name that the field has in the caller's dialect.
+    pub fn obeys(&self, rules: &Rules<'_>) -> Result<(), Problem> {
+        let text = std::str::from_utf8(self.body()).map_err(|_| Problem::not_json("The body is not valid UTF-8."))?;
+        let node = Node::read(text)?;
+        if self.dialect == Dialect::Chat {
+            named(&node, rules.named_roles)?;
+        }
+        // Roles of the model's own make a conversation unreadable here; its provider then judges the tools itself.
+        let Ok(ask) = self.ask(&node) else { return Ok(()) };
+        tools(&ask, rules)?;
+        choice(&ask, rules)
+    }
+
+    /// The request without the parameters that steer the choice of words, for a model that refuses them, and what was
+    /// left out. `None` when it has none of them.
+    pub fn without_sampling(&self, strict: bool) -> Result<Option<(Request, Dropped)>, Problem> {
+        let text = std::str::from_utf8(self.body()).map_err(|_| Problem::not_json("The body is not valid UTF-8."))?;
+        let node = Node::read(text)?;
+        let mut dropped = Dropped::default();
+        let mut out = Vec::with_capacity(text.len());
+        let mut body = Object::begin(&mut out);
+        for (name, value) in node.members() {
+            let inner = self.dialect == Dialect::Gemini && matches!(&**name, "generationConfig" | "generation_config");
+            if inner && value.is_map() {
+                body.object(name, |config| {
+                    for (name, value) in value.members() {
+                        keep_or_drop(name, value, "generationConfig.", config, &mut dropped);
+                    }
+                });
+            } else if self.dialect == Dialect::Gemini {
+                body.raw(name, value.raw);
+            } else {
+                keep_or_drop(name, value, "", &mut body, &mut dropped);
+            }
+        }
+        body.end();
+        match dropped.fields().first() {
+            None => Ok(None),
+            Some(field) if strict => {
+                Err(Problem::unsupported(field, format!("`{field}`: this model does not take it.")))
+            }
+            Some(_) => Ok(Some((self.again(Bytes::from(out))?, dropped))),
+        }
+    }
+}
+
+const SAMPLING: &[&str] = &["temperature", "top_p", "top_k", "topP", "topK"];
+
+fn keep_or_drop(name: &str, value: &Node<'_>, before: &str, object: &mut Object<'_>, dropped: &mut Dropped) {
+    if !SAMPLING.contains(&name) {
+        object.raw(name, value.raw);
+    } else if !value.is_null() {
+        dropped.add(&format!("{before}{name}"));
+    }
+}
+
+/// Where a dialect's clients say how hard the model is to think.
+const fn effort_field(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Chat => "reasoning_effort",
+        Dialect::Anthropic => "thinking",
+        Dialect::Responses => "reasoning.effort",
+        Dialect::Gemini => "generationConfig.thinkingConfig",
+    }
+}
+
+fn tools(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
+    let Some(needed) = rules.tools_need_effort else { return Ok(()) };
+    let wanted = Effort::of(needed);
+    if ask.tools.is_empty() || (wanted.is_some() && ask.reasoning.effort == wanted) {
+        return Ok(());
+    }
+    let field = effort_field(ask.origin);
+    Err(Problem::unsupported(field, format!("This model takes tools only with `reasoning_effort` set to `{needed}`.")))
+}
+
+fn choice(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
+    let word = match &ask.choice {
+        None | Some(ToolChoice::Foreign(_)) => return Ok(()),
+        Some(ToolChoice::None) => "none",
+        Some(ToolChoice::Auto | ToolChoice::Allowed { required: false, .. }) => "auto",
+        Some(ToolChoice::Required | ToolChoice::Allowed { required: true, .. }) => "any",
+        Some(ToolChoice::Named(_)) => "named",
+    };
+    if !rules.refused_tool_choice.iter().any(|refused| refused == word) {
+        return Ok(());
+    }
+    let field = if ask.origin == Dialect::Gemini { "toolConfig" } else { "tool_choice" };
+    let what = match word {
+        "any" => "that some tool must be called",
+        "named" => "that a certain tool must be called",
+        "none" => "that no tool may be called",
+        _ => "that tools may be called",
+    };
+    Err(Problem::unsupported(field, format!("This model does not take a `{field}` that says {what}.")))
+}
+
+fn named(body: &Node<'_>, roles: &[String]) -> Result<(), Problem> {
+    let messages = body.get("messages").map_or(&[][..], Node::items);
+    for (at, message) in messages.iter().enumerate() {
+        let role = message.str_of("role");
+        if roles.iter().any(|named| named == role) && message.str_of("name").is_empty() {
+            let field = format!("messages[{at}].name");
+            let text = format!("`{field}` is required: this model wants a name on messages of the role `{role}`.");
+            return Err(Problem::new(Code::MissingParameter, &field, text));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(dialect: Dialect, body: &str) -> Request {
+        let path = crate::exchange::Path { model: "gemini-m", stream: false };
+        let path = (dialect == Dialect::Gemini).then_some(path);
+        Request::read(dialect, Bytes::copy_from_slice(body.as_bytes()), path).unwrap()
+    }
+
+    fn refused(dialect: Dialect, body: &str, rules: &Rules<'_>) -> Option<String> {
+        request(dialect, body).obeys(rules).err().and_then(|problem| problem.param)
+    }
+
+    #[test]
+    fn tools_may_need_an_effort() {
+        let rules = Rules { tools_need_effort: Some("none"), ..Rules::default() };
+        let tool = r#""tools":[{"type":"function","function":{"name":"f"}}]"#;
+        let chat = |more: &str| {
+            refused(
+                Dialect::Chat,
+                &format!(r#"{{"model":"m","messages":[{{"role":"user","content":"a"}}]{more}}}"#),
+                &rules,
+            )
+        };
+        assert_eq!(chat(""), None);
+        assert_eq!(chat(&format!(",{tool}")).as_deref(), Some("reasoning_effort"));
+        assert_eq!(chat(&format!(r#",{tool},"reasoning_effort":"low""#)).as_deref(), Some("reasoning_effort"));
+        assert_eq!(chat(&format!(r#",{tool},"reasoning_effort":"none""#)), None);
+        let claude = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"a"}],
+            "tools":[{"name":"f","input_schema":{"type":"object"}}]"#;
+        assert_eq!(refused(Dialect::Anthropic, &format!("{claude}}}"), &rules).as_deref(), Some("thinking"));
+        let off = format!(r#"{claude},"thinking":{{"type":"disabled"}}}}"#);
+        assert_eq!(refused(Dialect::Anthropic, &off, &rules), None);
+    }
+
+    #[test]
+    fn values_of_the_tool_choice_may_be_refused() {
+        let words = ["any".to_owned(), "named".to_owned()];
+        let rules = Rules { refused_tool_choice: &words, ..Rules::default() };
+        let ask = |choice: &str| {
+            let body = format!(
+                r#"{{"model":"m","messages":[{{"role":"user","content":"a"}}],
+                    "tools":[{{"type":"function","function":{{"name":"f"}}}}],"tool_choice":{choice}}}"#
+            );
+            refused(Dialect::Chat, &body, &rules)
+        };
+        assert_eq!((ask("\"auto\""), ask("\"none\"")), (None, None));
+        assert_eq!(ask("\"required\"").as_deref(), Some("tool_choice"));
+        assert_eq!(ask(r#"{"type":"function","function":{"name":"f"}}"#).as_deref(), Some("tool_choice"));
+        let gemini = r#"{"contents":[{"role":"user","parts":[{"text":"a"}]}],"tools":[{"functionDeclarations":[{"name":"f"}]}],
+            "toolConfig":{"functionCallingConfig":{"mode":"ANY"}}}"#;
+        assert_eq!(refused(Dialect::Gemini, gemini, &rules).as_deref(), Some("toolConfig"));
+    }
+
+    #[test]
+    fn extended_roles_may_need_a_name() {
+        let roles = ["group".to_owned()];
+        let rules = Rules { named_roles: &roles, ..Rules::default() };
+        let ask = |message: &str| {
+            let body = format!(r#"{{"model":"m","messages":[{{"role":"user","content":"a"}},{message}]}}"#);
+            refused(Dialect::Chat, &body, &rules)
+        };
+        assert_eq!(ask(r#"{"role":"user","content":"b"}"#), None);
+        assert_eq!(ask(r#"{"role":"group","name":"g","content":"b"}"#), None);
+        assert_eq!(ask(r#"{"role":"group","content":"b"}"#).as_deref(), Some("messages[1].name"));
+    }
+
+    #[test]
+    fn sampling_is_left_out_and_told() {
+        let body =
+            r#"{"model":"m","temperature":0.20,"messages":[{"role":"user","content":"a"}],"top_p":null,"seed":7}"#;
+        let (request, dropped) = request(Dialect::Chat, body).without_sampling(false).unwrap().unwrap();
+        assert_eq!(dropped.to_string(), "temperature");
+        assert_eq!(request.body(), r#"{"model":"m","messages":[{"role":"user","content":"a"}],"seed":7}"#);
+        let body = r#"{"contents":[{"parts":[{"text":"a"}]}],"generationConfig":{"topK":3,"maxOutputTokens":5}}"#;
+        let gemini = self::request(Dialect::Gemini, body);
+        let (without, dropped) = gemini.without_sampling(false).unwrap().unwrap();
+        assert_eq!(dropped.to_string(), "generationConfig.topK");
+        assert_eq!((without.model.as_str(), without.max_output), ("gemini-m", Some(5)));
+        assert_eq!(gemini.without_sampling(true).unwrap_err().param.as_deref(), Some("generationConfig.topK"));
+        let plain = self::request(Dialect::Chat, r#"{"model":"m","messages":[{"role":"user"}]}"#);
+        assert!(plain.without_sampling(true).unwrap().is_none());
+    }
+}
