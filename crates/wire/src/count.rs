@@ -94,7 +94,7 @@ const fn costs() -> [u8; 256] {
 }
 
 /// Counts a text that comes in pieces.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counter {
     cost: u64,
     last: u8,

@@ -196,6 +196,16 @@ impl Cutter {
         Cutter { held: Vec::new(), look: Look::default(), found: None, after_cr: false, fresh: true, max }
     }
 
+    /// An event begins here, and nothing of it was looked at.
+    pub fn at_start(&self) -> bool {
+        self.found.is_none() && self.look.at == 0 && !self.after_cr && !self.fresh && self.held.is_empty()
+    }
+
+    /// Longest event.
+    pub fn most(&self) -> usize {
+        self.max
+    }
+
     /// Takes a chunk; gives the bytes in which to look for events with [`Cutter::next`], the held start
     /// included. `None` when the chunk completes no held event. What is left goes to [`Cutter::hold`].
     pub fn take(&mut self, chunk: Bytes) -> Result<Option<Bytes>, TooLong> {

@@ -13,6 +13,7 @@ pub(crate) mod events_out;
 mod fault;
 mod out;
 mod part;
+mod pattern;
 mod prompt;
 mod reply;
 mod request;

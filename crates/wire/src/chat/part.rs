@@ -6,7 +6,7 @@ use crate::usage::{Report, Shape};
 use std::ops::Range;
 
 /// What was produced so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Any text, refusal, tool call, sound, picture or reasoning.
     pub output: bool,
@@ -15,9 +15,26 @@ pub(crate) struct Tally {
     pub finished: bool,
     /// Whether to count at all: a reply with usage needs no count.
     pub counting: bool,
+    /// The last string of text or thought in this chunk, as a place in it.
+    pub said: Option<SaidAt>,
     text: Counter,
     thought: Counter,
     call: Counter,
+}
+
+/// What a string of a chunk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    Text,
+    Thought,
+}
+
+/// Such a string and where it stands, between its quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SaidAt {
+    pub kind: Said,
+    pub from: usize,
+    pub to: usize,
 }
 
 impl Tally {
@@ -27,7 +44,37 @@ impl Tally {
 
     /// The same counts with no output seen yet.
     pub fn silent(self) -> Self {
-        Tally { output: false, ..self }
+        Tally { output: false, said: None, ..self }
+    }
+
+    /// Counts a string as it stands in JSON.
+    pub fn say(&mut self, kind: Said, raw: &[u8]) {
+        self.output |= !raw.is_empty();
+        match kind {
+            Said::Text => self.text.json(raw),
+            Said::Thought => self.thought.json(raw),
+        }
+    }
+
+    /// The same counts, wherever the strings stood.
+    pub fn same(&self, other: &Self) -> bool {
+        *self == Tally { said: self.said, ..*other }
+    }
+
+    /// Notes where a string stands that comes now.
+    fn note(
+        &mut self,
+        kind: Said,
+        scan: &mut Scan<'_>,
+        read: impl FnOnce(&mut Self, &mut Scan<'_>) -> Result<(), Broken>,
+    ) -> Result<(), Broken> {
+        let string = scan.peek() == Some(b'"');
+        let from = scan.at() + 1;
+        read(self, scan)?;
+        if string {
+            self.said = Some(SaidAt { kind, from, to: scan.at() - 1 });
+        }
+        Ok(())
     }
 
     pub fn tokens(&self) -> u64 {
@@ -57,8 +104,11 @@ impl Tally {
         }
         let counting = self.counting;
         scan.object(|key, scan| match key.raw() {
-            b"content" | b"refusal" => text(scan, &mut self.text, &mut self.output, counting),
-            b"reasoning_content" | b"reasoning" => text(scan, &mut self.thought, &mut self.output, counting),
+            b"content" | b"refusal" => {
+                self.note(Said::Text, scan, |tally, scan| text(scan, &mut tally.text, &mut tally.output, counting))
+            }
+            b"reasoning_content" | b"reasoning" => self
+                .note(Said::Thought, scan, |tally, scan| text(scan, &mut tally.thought, &mut tally.output, counting)),
             // Repeats what `reasoning` says, or carries it sealed: seen, not counted.
             b"reasoning_details" => text(scan, &mut Counter::default(), &mut self.output, false),
             b"tool_calls" if scan.peek() == Some(b'[') => scan.array(|scan| {

@@ -14,6 +14,8 @@ pub(crate) struct Seen {
     /// How many choices; `None` when the member is missing.
     pub choices: Option<usize>,
     pub usage: UsageSeen,
+    /// A string of noise that hides how long the text is.
+    pub padding: Option<Range<usize>>,
     error: Option<UpstreamError>,
     /// `"type":"error"` or `"object":"error"`: the whole object is an error.
     flat_error: bool,
@@ -37,6 +39,7 @@ impl Seen {
                 b"created" => self.created = Some(scan.span()?),
                 b"model" => self.model = Some(scan.span()?),
                 b"error" if matches!(scan.peek(), Some(b'{' | b'"')) => self.error = Some(UpstreamError::scan(scan)?),
+                b"obfuscation" if scan.peek() == Some(b'"') => self.padding = Some(scan.span()?),
                 b"type" | b"object" => self.flat_error |= scan.value()? == b"\"error\"",
                 _ => scan.skip()?,
             }

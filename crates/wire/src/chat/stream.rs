@@ -7,6 +7,7 @@
 use super::ending::{Broken, End, StreamFault};
 use super::out::Out;
 use super::part::{Tally, UsageSeen};
+use super::pattern::{Patterns, Read};
 use super::reply::MOST_RAW_USAGE;
 use super::seen::Seen;
 use super::{UpstreamError, separators};
@@ -48,6 +49,7 @@ pub struct Stream {
     envelope: Vec<u8>,
     state: State,
     events: u64,
+    patterns: Patterns,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +76,7 @@ impl Stream {
             envelope: Vec::new(),
             state: State::Open,
             events: 0,
+            patterns: Patterns::default(),
         }
     }
 
@@ -100,12 +103,38 @@ impl Stream {
 
     fn walk(&mut self, bytes: &Bytes, out: &mut Out<'_>) -> Result<(), StreamFault> {
         while self.state == State::Open {
+            if self.cutter.at_start() && self.follows(bytes, out) {
+                if out.at == bytes.len() {
+                    return Ok(());
+                }
+                continue;
+            }
             let Some(frame) = self.cutter.next(&bytes[out.at..]).map_err(|_| StreamFault::TooLong)? else {
                 return self.cutter.hold(&bytes[out.at..]).map_err(|_| StreamFault::TooLong);
             };
             self.event(&frame, out)?;
         }
         Ok(())
+    }
+
+    /// Takes the event at `out.at` when it is like those before.
+    fn follows(&mut self, bytes: &[u8], out: &mut Out<'_>) -> bool {
+        let mut tally = self.tally.silent();
+        let Some(found) = self.patterns.take(&bytes[out.at..], self.cutter.most(), &mut tally) else { return false };
+        self.events += 1;
+        self.produced(tally);
+        match (found.model, &self.rename_to) {
+            (Some(place), Some(name)) => out.edit(place, name, found.len),
+            _ => out.keep(found.len),
+        }
+        true
+    }
+
+    /// Takes over what a sound chunk produced.
+    fn produced(&mut self, mut tally: Tally) {
+        self.output_since |= tally.output;
+        tally.output |= self.tally.output;
+        self.tally = tally;
     }
 
     fn broken(&mut self, before: Bytes, fault: StreamFault) -> Broken {
@@ -150,7 +179,7 @@ impl Stream {
         }
         let place = place + line.len() - line.trim_ascii_start().len();
         let plain = matches!(frame.data, Data::One(_)) && !frame.control;
-        match self.chunk(data)? {
+        match self.chunk(data, (plain && lead == 0).then_some((raw, place)))? {
             Change::None if plain => out.keep(len),
             Change::Drop => out.drop(len),
             Change::Edit(edit, text) if plain => out.edit(place + edit.start..place + edit.end, text, len),
@@ -162,8 +191,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads one chunk's JSON, takes what it says, and tells what to do with it.
-    fn chunk(&mut self, data: &[u8]) -> Result<Change<'_>, StreamFault> {
+    /// Reads one chunk's JSON, takes what it says, and tells what to do with it. `whole` is the event and where its data begins.
+    fn chunk(&mut self, data: &[u8], whole: Option<(&[u8], usize)>) -> Result<Change<'_>, StreamFault> {
         let mut seen = Seen::default();
         // Taken over only when the chunk is sound: what the client does not get is not counted.
         let mut tally = self.tally.silent();
@@ -173,10 +202,9 @@ impl Stream {
         if let Some(error) = seen.error(data) {
             return Err(StreamFault::Upstream(Box::new(error)));
         }
-        self.output_since |= tally.output;
-        tally.output |= self.tally.output;
-        self.tally = tally;
         let has_usage = seen.usage.place.is_some();
+        let before = self.tally.silent();
+        self.produced(tally);
         self.take_usage(&seen.usage, data);
         if self.envelope.is_empty() && seen.choices.is_some() {
             self.keep_envelope(&seen, data);
@@ -193,8 +221,15 @@ impl Stream {
             }
             Some(_) => {}
         }
-        match (&self.rename_to, seen.model) {
-            (Some(name), Some(place)) if data[place.clone()] != **name => Ok(Change::Edit(place, name)),
+        let renamed =
+            seen.model.filter(|place| self.rename_to.as_deref().is_some_and(|name| data[place.clone()] != *name));
+        // An event may be the only one of its kind; of the second on there are many.
+        if let Some((raw, start)) = whole.filter(|_| self.events > 1 && !has_usage) {
+            let (data, model) = (start..start + data.len(), renamed.clone());
+            self.patterns.learn(&Read { raw, data, before: &before, after: &tally, padding: seen.padding, model });
+        }
+        match (&self.rename_to, renamed) {
+            (Some(name), Some(place)) => Ok(Change::Edit(place, name)),
             _ => Ok(Change::None),
         }
     }
