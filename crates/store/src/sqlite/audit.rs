@@ -79,15 +79,14 @@ pub(super) fn audit_changed(
 ) -> Result<(Report, Auditor), StoreError> {
     let snapshot = conn.unchecked_transaction()?;
     auditor.begin_online();
-    let mut changed = snapshot.prepare_cached("SELECT DISTINCT account_id FROM entry WHERE seq > ?1")?;
-    let changed: Vec<[u8; 16]> =
-        changed.query_map(params![after.saturating_sub(OVERLAP)], |r| r.get(0))?.collect::<Result<_, _>>()?;
-    let sql = format!("SELECT {ENTRY} FROM entry WHERE account_id = ?1 AND link > ?2 ORDER BY link");
-    let mut entries = snapshot.prepare_cached(&sql)?;
-    for id in changed {
-        let mut rows = entries.query(params![id, auditor.followed(AccountId(id))])?;
-        while let Some(r) = rows.next()? {
-            auditor.entry(&stored(r)?);
+    // One writer: what is new has larger numbers, and the entries of an account come in the order of its chain.
+    let mut entries = snapshot.prepare_cached(&format!("SELECT {ENTRY} FROM entry WHERE seq > ?1 ORDER BY seq"))?;
+    let mut rows = entries.query(params![after.saturating_sub(OVERLAP)])?;
+    while let Some(r) = rows.next()? {
+        let stored = stored(r)?;
+        let followed = AccountId::from_slice(stored.content.account).map_or(0, |account| auditor.followed(account));
+        if stored.link.is_some_and(|link| link > followed) {
+            auditor.entry(&stored);
         }
     }
     let touched = auditor.touched();

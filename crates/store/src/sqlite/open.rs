@@ -30,6 +30,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/chain.sql"),
     include_str!("migrations/tasks.sql"),
     include_str!("migrations/dropped.sql"),
+    include_str!("migrations/chain_order.sql"),
 ];
 
 impl Engine {
