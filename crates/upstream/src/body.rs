@@ -3,12 +3,10 @@
 //! A timer reset per chunk would cost more than the chunk, and so would the clock. So one timer rings every quarter of
 //! the idle limit; a reply that was silent for four rings in a row is idle.
 
+use crate::http1::Answer;
 use crate::{Alarm, Fault};
 use bytes::{Bytes, BytesMut};
-use http_body::Body as _;
-use hyper::body::Incoming;
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -19,7 +17,7 @@ const LONGEST: Duration = Duration::from_secs(30 * 60);
 /// The body of a reply.
 #[derive(Debug)]
 pub struct Body {
-    inner: Incoming,
+    inner: Answer,
     idle: Duration,
     timer: Option<Alarm>,
     /// Rings since the last chunk.
@@ -30,7 +28,7 @@ pub struct Body {
 const RINGS: u32 = 4;
 
 impl Body {
-    pub fn new(inner: Incoming, idle: Duration) -> Body {
+    pub fn new(inner: Answer, idle: Duration) -> Body {
         Body { inner, idle, timer: None, silent: 0 }
     }
 
@@ -41,20 +39,14 @@ impl Body {
 
     /// The poll under [`Body::chunk`].
     pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
-        loop {
-            match Pin::new(&mut self.inner).poll_frame(cx) {
-                Poll::Ready(Some(Ok(frame))) => {
-                    self.silent = 0;
-                    match frame.into_data() {
-                        Ok(data) if !data.is_empty() => return Poll::Ready(Ok(Some(data))),
-                        // Trailers and empty frames say nothing.
-                        _ => continue,
-                    }
-                }
-                Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(Fault::cut())),
-                Poll::Ready(None) => return Poll::Ready(Ok(None)),
-                Poll::Pending => return self.poll_idle(cx),
+        match self.inner.poll_data(cx) {
+            Poll::Ready(Some(Ok(data))) => {
+                self.silent = 0;
+                Poll::Ready(Ok(Some(data)))
             }
+            Poll::Ready(Some(Err(_))) => Poll::Ready(Err(Fault::cut())),
+            Poll::Ready(None) => Poll::Ready(Ok(None)),
+            Poll::Pending => self.poll_idle(cx),
         }
     }
 
@@ -73,7 +65,7 @@ impl Body {
 
     /// True when nothing more can come.
     pub fn is_end(&self) -> bool {
-        self.inner.is_end_stream()
+        self.inner.is_end()
     }
 
     /// The whole body, at most `limit` bytes and not after `until`; more or later is a fault. One chunk is returned as it
@@ -88,7 +80,7 @@ impl Body {
         let Some(second) = self.chunk().await? else {
             return Ok(first);
         };
-        let rest = usize::try_from(self.inner.size_hint().lower()).unwrap_or(usize::MAX);
+        let rest = usize::try_from(self.inner.expected()).unwrap_or(usize::MAX);
         let expected = first.len().saturating_add(second.len()).saturating_add(rest);
         if expected > limit {
             return Err(Fault::too_long());
@@ -123,6 +115,6 @@ impl Body {
 }
 
 /// Reads a whole reply.
-pub async fn read_whole(body: Incoming, limit: usize, idle: Duration) -> Result<Bytes, Fault> {
+pub async fn read_whole(body: Answer, limit: usize, idle: Duration) -> Result<Bytes, Fault> {
     Body::new(body, idle).whole(limit, Instant::now() + LONGEST).await
 }

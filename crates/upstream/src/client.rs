@@ -1,17 +1,16 @@
 //! The HTTP client: one pool, bounded waits, no redirects, Nagle off.
 
+use crate::http1::{Answer, Connection, Pool, Written};
 use crate::reach::{Resolver, is_public};
 use crate::{Body, Fault, Provider};
 use bytes::Bytes;
 use http::{Request, Response, Uri};
-use http_body_util::Full;
-use hyper::body::Incoming;
+use http_body_util::{BodyExt as _, Full};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use std::error::Error;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tower_service::Service;
@@ -24,9 +23,6 @@ pub struct ClientSettings {
     /// How long an unused connection is kept.
     pub pool_idle: Duration,
     pub pool_max_idle_per_host: usize,
-    /// Offer HTTP/2 to https providers. One connection then carries all calls to a host,
-    /// about a hundred at a time; HTTP/1.1 has no such limit.
-    pub http2: bool,
 }
 
 impl Default for ClientSettings {
@@ -35,7 +31,6 @@ impl Default for ClientSettings {
             connect_timeout: Duration::from_secs(5),
             pool_idle: Duration::from_secs(60),
             pool_max_idle_per_host: 1024,
-            http2: false,
         }
     }
 }
@@ -46,7 +41,8 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// Cheap to clone; clones share the pool. Connections live on the runtime that made them.
 #[derive(Clone, Debug)]
 pub struct Client {
-    inner: legacy::Client<Connector, Full<Bytes>>,
+    connector: Connector,
+    pool: Arc<Pool>,
     public_only: bool,
 }
 
@@ -66,36 +62,52 @@ impl Client {
     }
 
     fn reaching(settings: ClientSettings, public_only: bool) -> Client {
-        let mut builder = legacy::Client::builder(TokioExecutor::new());
-        builder
-            .pool_timer(TokioTimer::new())
-            .timer(TokioTimer::new())
-            .pool_idle_timeout(settings.pool_idle)
-            .pool_max_idle_per_host(settings.pool_max_idle_per_host)
-            .http1_max_buf_size(64 << 10);
-        Client { inner: builder.build(connector(&settings, public_only)), public_only }
+        let pool = Pool::new(settings.pool_max_idle_per_host, settings.pool_idle);
+        Client { connector: connector(&settings, public_only), pool: Arc::new(pool), public_only }
     }
 
     /// Sends a request and waits for the headers of the reply, whatever its status.
-    pub async fn send(&self, provider: &Provider, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Fault> {
+    pub async fn send(&self, provider: &Provider, request: Request<Full<Bytes>>) -> Result<Response<Answer>, Fault> {
         self.ask(request, provider.settings.first_byte).await
     }
 
     /// The same without a provider: nothing is added to the request, and the headers have to come within this time.
-    pub async fn ask(&self, request: Request<Full<Bytes>>, patience: Duration) -> Result<Response<Incoming>, Fault> {
+    pub async fn ask(&self, request: Request<Full<Bytes>>, patience: Duration) -> Result<Response<Answer>, Fault> {
         if self.public_only && leads_inside(request.uri()) {
             return Err(Fault::unreachable());
         }
-        let waiting = self.inner.request(request);
-        match tokio::time::timeout(patience, waiting).await {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(fault_of(&error)),
+        match tokio::time::timeout(patience, self.exchange(request)).await {
+            Ok(outcome) => outcome,
             Err(_) => Err(Fault::late()),
         }
     }
 
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Response<Answer>, Fault> {
+        let (parts, body) = request.into_parts();
+        let Ok(body) = body.collect().await.map(|body| body.to_bytes());
+        let (idle, place) = self.pool.take(&parts.uri);
+        let mut connection = match idle {
+            Some(connection) => connection,
+            None => {
+                let made = self.connector.clone().call(parts.uri.clone()).await;
+                Box::new(Connection::new(made.map_err(|error| unconnected(error.as_ref()))?))
+            }
+        };
+        let asked = connection.ask(Written::new(&parts, body)).await;
+        let (head, first) = asked.map_err(|_| Fault::reset())?;
+        let mut reply = Response::new(Answer::new(head.framing, first, connection, place.filter(|_| head.stays)));
+        *reply.status_mut() = head.status;
+        *reply.headers_mut() = head.headers;
+        Ok(reply)
+    }
+
+    /// Closes connections that nobody has used for a while. To be called now and then.
+    pub fn tidy(&self) {
+        self.pool.tidy();
+    }
+
     /// Reads the error text of a reply that is not 2xx and says what it means.
-    pub async fn fault(&self, provider: &Provider, response: Response<Incoming>) -> Fault {
+    pub async fn fault(&self, provider: &Provider, response: Response<Answer>) -> Fault {
         let (head, body) = response.into_parts();
         let idle = provider.settings.idle.min(ERROR_WAIT);
         let reading = Body::new(body, idle).start(ERROR_BYTES);
@@ -104,12 +116,9 @@ impl Client {
     }
 }
 
-/// Says where a failed exchange broke. The error's own text names hosts, so it is not used.
-fn fault_of(error: &legacy::Error) -> Fault {
-    if !error.is_connect() {
-        return Fault::reset();
-    }
-    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+/// Why there is no connection. The error's own text names hosts, so it is not used.
+fn unconnected(error: &(dyn Error + 'static)) -> Fault {
+    let mut cause = Some(error);
     while let Some(one) = cause {
         if one.is::<tokio::time::error::Elapsed>() {
             return Fault::connect_timeout();
@@ -135,11 +144,7 @@ fn connector(settings: &ClientSettings, public_only: bool) -> Connector {
         .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())
         .expect("ring offers the default TLS versions")
         .https_or_http();
-    let inner = if settings.http2 {
-        tls.enable_all_versions().wrap_connector(tcp)
-    } else {
-        tls.enable_http1().wrap_connector(tcp)
-    };
+    let inner = tls.enable_http1().wrap_connector(tcp);
     Timed { inner, limit: settings.connect_timeout }
 }
 

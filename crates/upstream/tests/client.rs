@@ -8,7 +8,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tollgate_upstream::{
-    BaseUrl, Blame, Body, ChatAsk, Client, ClientSettings, Fault, OpenAi, Provider, Secret, Settings, read_whole,
+    Answer, BaseUrl, Blame, Body, ChatAsk, Client, ClientSettings, Fault, OpenAi, Provider, Secret, Settings,
+    read_whole,
 };
 use tollgate_wire::error::Code;
 
@@ -103,7 +104,7 @@ fn client() -> Client {
     Client::new(ClientSettings { connect_timeout: Duration::from_millis(500), ..ClientSettings::default() })
 }
 
-async fn ask(client: &Client, provider: &Provider) -> Result<http::Response<hyper::body::Incoming>, Fault> {
+async fn ask(client: &Client, provider: &Provider) -> Result<http::Response<Answer>, Fault> {
     let body = Bytes::from_static(b"{\"model\":\"m\"}");
     let ask = ChatAsk { body, call_id: "call_77", model: "m", stream: false, passed: &[] };
     client.send(provider, provider.chat(ask)).await
@@ -311,4 +312,125 @@ async fn dropping_the_body_cancels_upstream() {
     body.chunk().await.unwrap();
     drop(body);
     timeout(Duration::from_secs(1), server.closed.recv()).await.expect("closed within a second");
+}
+
+/// Asks twice; says what came and whether the second request found the connection of the first.
+async fn twice(reply: &'static str) -> (Result<Bytes, Fault>, bool) {
+    let mut server = server(vec![Step::Send(reply)]).await;
+    let (provider, client) = (provider(server.address, quick()), client());
+    let mut outcome = Ok(Bytes::new());
+    for _ in 0..2 {
+        outcome = match ask(&client, &provider).await {
+            Ok(response) => read_whole(response.into_body(), 1_000, provider.settings.idle).await,
+            Err(fault) => Err(fault),
+        };
+    }
+    (outcome, timeout(Duration::from_millis(50), server.closed.recv()).await.is_err())
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_only_where_the_next_reply_is_certain_to_be_the_next() {
+    let chunked = "transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+    let table = [
+        ("200 OK\r\ncontent-length: 5\r\n\r\nhello".to_owned(), true),
+        (format!("200 OK\r\n{chunked}"), true),
+        (format!("100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n{chunked}"), true),
+        ("200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello".to_owned(), false),
+        // Something that nobody asked for.
+        ("200 OK\r\ncontent-length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\n\r\n".to_owned(), false),
+        (format!("200 OK\r\n{chunked}more"), false),
+        (format!("200 OK\r\ncontent-length: 3\r\n{chunked}"), false),
+    ];
+    for (reply, again) in table {
+        let text: &'static str = Box::leak(format!("HTTP/1.1 {reply}").into_boxed_str());
+        let (body, used_again) = twice(text).await;
+        assert_eq!(body.as_deref().ok(), Some(&b"hello"[..]), "{reply}");
+        assert_eq!(used_again, again, "{reply}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_without_a_length_ends_with_its_connection() {
+    let server =
+        server(vec![Step::Send("HTTP/1.1 200 OK\r\n\r\nhel"), Step::Wait(30), Step::Send("lo"), Step::Reset]).await;
+    let provider = provider(server.address, quick());
+    let response = ask(&client(), &provider).await.unwrap();
+    assert_eq!(read_whole(response.into_body(), 100, provider.settings.idle).await.unwrap(), "hello");
+}
+
+#[tokio::test]
+async fn nonsense_is_a_reset_before_the_head_and_a_cut_after_it() {
+    for head in [
+        "nonsense\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n",
+        "HTTP/1.1 101 Odd\r\n\r\n",
+    ] {
+        let (outcome, again) = twice(head).await;
+        let fault = outcome.unwrap_err();
+        assert!(fault.maybe_charged && !again, "{head} {fault:?}");
+    }
+    let (outcome, again) = twice("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n").await;
+    assert!(outcome.unwrap_err().maybe_charged && !again);
+}
+
+#[tokio::test]
+async fn a_connection_the_provider_has_closed_is_not_used() {
+    let mut server = server(vec![Step::Send(OK), Step::Reset]).await;
+    let (provider, client) = (provider(server.address, quick()), client());
+    for _ in 0..5 {
+        let response = ask(&client, &provider).await.unwrap();
+        assert_eq!(read_whole(response.into_body(), 100, provider.settings.idle).await.unwrap(), "hello");
+        server.closed.recv().await.unwrap();
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_unused_connection_is_closed_in_time() {
+    let mut server = server(vec![Step::Send(OK)]).await;
+    let pool_idle = Duration::from_millis(80);
+    let client = Client::new(ClientSettings { pool_idle, ..ClientSettings::default() });
+    let provider = provider(server.address, quick());
+    let response = ask(&client, &provider).await.unwrap();
+    read_whole(response.into_body(), 100, provider.settings.idle).await.unwrap();
+    client.tidy();
+    assert!(timeout(Duration::from_millis(20), server.closed.recv()).await.is_err(), "too young");
+    sleep(pool_idle).await;
+    client.tidy();
+    timeout(Duration::from_secs(2), server.closed.recv()).await.unwrap().unwrap();
+}
+
+fn large(body: Bytes) -> ChatAsk<'static> {
+    ChatAsk { body, call_id: "call_1", model: "m", stream: false, passed: &[] }
+}
+
+/// A provider that refuses a large body before it has read it.
+#[tokio::test]
+async fn an_answer_may_come_before_the_request_is_sent() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let provider = provider(listener.local_addr().unwrap(), Settings::default());
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.read_exact(&mut [0; 100]).await.unwrap();
+        stream.write_all(b"HTTP/1.1 413 No\r\ncontent-length: 3\r\n\r\nbig").await.unwrap();
+        // Reads no more, and does not close either.
+        sleep(Duration::from_secs(20)).await;
+    });
+    let client = client();
+    let asked = client.send(&provider, provider.chat(large(Bytes::from(vec![b'x'; 8 << 20]))));
+    let response = timeout(Duration::from_secs(5), asked).await.unwrap().unwrap();
+    assert_eq!(response.status(), 413);
+    assert_eq!(read_whole(response.into_body(), 100, provider.settings.idle).await.unwrap(), "big");
+}
+
+#[tokio::test]
+async fn a_large_body_arrives_whole() {
+    let mut server = server(vec![Step::Send(OK)]).await;
+    let provider = provider(server.address, Settings::default());
+    let body = Bytes::from("0123456789".repeat(100_000));
+    let response = client().send(&provider, provider.chat(large(body.clone()))).await.unwrap();
+    assert_eq!(response.status(), 200);
+    let request = server.requests.recv().await.unwrap();
+    assert!(request.contains("content-length: 1000000\r\n") && request.as_bytes().ends_with(&body));
 }

@@ -65,6 +65,8 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
         Round::Social => app.refresh_social().await,
         Round::Beat => app.store.beat().await,
         Round::Sweep => {
+            app.client.tidy();
+            app.outside.tidy();
             let swept = app.store.sweep(app.world.steady_ms()).await?;
             if swept.expired + swept.orphaned > 0 {
                 tracing::warn!(expired = swept.expired, orphaned = swept.orphaned, "holds resolved by the sweeper");

@@ -1,0 +1,170 @@
+//! The head of a reply: its status and headers, and where its body ends. What could be read in two ways is refused.
+
+use super::chunks::Chunks;
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
+
+/// Most headers of a reply.
+const MOST_HEADERS: usize = 100;
+/// Longest head.
+pub(crate) const LONGEST: usize = 64 << 10;
+
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub framing: Framing,
+    /// The connection can carry another request after this reply.
+    pub stays: bool,
+}
+
+/// Where a body ends.
+#[derive(Debug)]
+pub(crate) enum Framing {
+    /// So many bytes from here.
+    Length(u64),
+    Chunked(Chunks),
+    /// With the connection.
+    UntilClosed,
+}
+
+/// Not the head of an HTTP/1 reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BadHead;
+
+/// Reads the head at the start of `bytes` and says how long it is; `None` when there is more to come. A head of 1xx says only
+/// that the reply will follow; its `Head` is `None`.
+pub(crate) fn read(bytes: &Bytes, asked: &Method) -> Result<Option<(usize, Option<Head>)>, BadHead> {
+    let mut space = [const { std::mem::MaybeUninit::uninit() }; MOST_HEADERS];
+    let mut parsed = httparse::Response::new(&mut []);
+    let config = httparse::ParserConfig::default();
+    let length = match config.parse_response_with_uninit_headers(&mut parsed, bytes, &mut space) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) if bytes.len() < LONGEST => return Ok(None),
+        _ => return Err(BadHead),
+    };
+    let status = StatusCode::from_u16(parsed.code.unwrap_or(0)).map_err(|_| BadHead)?;
+    if status.is_informational() {
+        // We asked for no other protocol.
+        return if status == StatusCode::SWITCHING_PROTOCOLS { Err(BadHead) } else { Ok(Some((length, None))) };
+    }
+    let version = if parsed.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
+    let mut headers = HeaderMap::with_capacity(parsed.headers.len());
+    for header in parsed.headers.iter() {
+        let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| BadHead)?;
+        let value = HeaderValue::from_maybe_shared(bytes.slice_ref(header.value)).map_err(|_| BadHead)?;
+        headers.append(name, value);
+    }
+    let without_body = *asked == Method::HEAD || matches!(status.as_u16(), 204 | 304);
+    let (framing, certain) = if without_body { (Framing::Length(0), true) } else { framing(&headers, version)? };
+    let stays = certain && version == Version::HTTP_11 && !says(&headers, &CONNECTION, "close");
+    Ok(Some((length, Some(Head { status, headers, framing, stays }))))
+}
+
+/// Where the body ends, and whether everybody would agree.
+fn framing(headers: &HeaderMap, version: Version) -> Result<(Framing, bool), BadHead> {
+    let length = content_length(headers)?;
+    if headers.contains_key(TRANSFER_ENCODING) {
+        let last = headers.get_all(TRANSFER_ENCODING).iter().next_back().and_then(|value| value.to_str().ok());
+        let coding = last.and_then(|list| list.rsplit(',').next()).map_or("", str::trim);
+        // Of a length beside it nothing is believed, least of all where the next reply begins.
+        return match coding.eq_ignore_ascii_case("chunked") && version == Version::HTTP_11 {
+            true => Ok((Framing::Chunked(Chunks::new()), length.is_none())),
+            false => Ok((Framing::UntilClosed, false)),
+        };
+    }
+    Ok(match length {
+        Some(length) => (Framing::Length(length), true),
+        None => (Framing::UntilClosed, false),
+    })
+}
+
+fn content_length(headers: &HeaderMap) -> Result<Option<u64>, BadHead> {
+    let mut length = None;
+    for value in headers.get_all(CONTENT_LENGTH) {
+        for text in value.to_str().map_err(|_| BadHead)?.split(',').map(str::trim) {
+            let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            let one: u64 = text.parse().ok().filter(|_| digits).ok_or(BadHead)?;
+            if length.replace(one).is_some_and(|other| other != one) {
+                return Err(BadHead);
+            }
+        }
+    }
+    Ok(length)
+}
+
+fn says(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
+    let mut lists = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    lists.any(|list| list.split(',').any(|one| one.trim().eq_ignore_ascii_case(word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(head: &str) -> String {
+        told_to(head, &Method::POST)
+    }
+
+    fn told_to(head: &str, asked: &Method) -> String {
+        match read(&Bytes::from(head.to_owned()), asked) {
+            Err(BadHead) => "bad".into(),
+            Ok(None) => "more".into(),
+            Ok(Some((length, None))) => format!("wait, {length}"),
+            Ok(Some((length, Some(head)))) => {
+                assert!(length > 0);
+                let framing = match head.framing {
+                    Framing::Length(length) => length.to_string(),
+                    Framing::Chunked(_) => "chunked".into(),
+                    Framing::UntilClosed => "until closed".into(),
+                };
+                format!("{} {framing}{}", head.status.as_u16(), if head.stays { ", stays" } else { "" })
+            }
+        }
+    }
+
+    #[test]
+    fn where_a_body_ends() {
+        let table = [
+            ("200 OK\r\nContent-Length: 5", "200 5, stays"),
+            ("200 OK\r\ncontent-length: 5\r\nContent-Length: 5", "200 5, stays"),
+            ("200 OK\r\nContent-Length: 5, 5", "200 5, stays"),
+            ("200 OK\r\nContent-Length: 5\r\nContent-Length: 6", "bad"),
+            ("200 OK\r\nContent-Length: +5", "bad"),
+            ("200 OK\r\nContent-Length: ", "bad"),
+            ("200 OK\r\nContent-Length: 99999999999999999999", "bad"),
+            ("200 OK\r\nTransfer-Encoding: chunked", "200 chunked, stays"),
+            ("200 OK\r\nTransfer-Encoding: gzip, Chunked", "200 chunked, stays"),
+            ("200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5", "200 chunked"),
+            ("200 OK\r\nTransfer-Encoding: chunked, gzip", "200 until closed"),
+            ("200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 5", "200 until closed"),
+            ("200 OK", "200 until closed"),
+            ("204 No Content", "204 0, stays"),
+            ("304 Not Modified\r\nContent-Length: 9", "304 0, stays"),
+            ("200 OK\r\nContent-Length: 5\r\nConnection: Close", "200 5"),
+            ("200 OK\r\nContent-Length: 5\r\nConnection: a, close", "200 5"),
+            ("101 Switching Protocols", "bad"),
+            ("200 OK\r\nBad Header: x", "bad"),
+            ("200 OK\r\nA: b\r\n c", "bad"),
+            ("099 Odd", "bad"),
+        ];
+        for (head, expected) in table {
+            assert_eq!(told(&format!("HTTP/1.1 {head}\r\n\r\n")), expected, "{head:?}");
+        }
+        assert_eq!(told("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n"), "200 5");
+        assert_eq!(told("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), "200 until closed");
+        assert_eq!(told("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK"), "wait, 25");
+        assert_eq!(told("HTTP/1.1 200 OK\r\nContent-Le"), "more");
+        assert_eq!(told("garbage\r\n\r\n"), "bad");
+        assert_eq!(told_to("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", &Method::HEAD), "200 0, stays");
+    }
+
+    #[test]
+    fn a_head_has_an_end() {
+        let long = format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(LONGEST));
+        assert_eq!(told(&long), "bad");
+        let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(MOST_HEADERS + 1));
+        assert_eq!(told(&many), "bad");
+    }
+}

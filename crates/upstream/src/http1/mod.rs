@@ -1,0 +1,13 @@
+//! HTTP/1.1 to providers, driven by whoever waits for the reply: no task per connection, no queue between them, and no
+//! buffer while a reply is silent. What an open stream costs is mostly what its two connections hold, so the one to the
+//! provider holds next to nothing (docs/decisions/0014).
+
+mod answer;
+mod chunks;
+mod connection;
+mod head;
+mod pool;
+
+pub use answer::Answer;
+pub(crate) use connection::{Connection, Written};
+pub(crate) use pool::Pool;
