@@ -1,7 +1,9 @@
 //! What can be typed. The doc comments are the help texts.
 
+mod admin;
 mod social;
 
+pub use admin::{AdminKey, Done};
 pub use social::{Mcp, Social, SocialCall, SocialChange, SocialExport};
 
 use clap::{Args, Parser, Subcommand};
@@ -56,6 +58,11 @@ pub enum Command {
     Key {
         #[command(subcommand)]
         command: Key,
+    },
+    /// Admin keys: what operators present to /api/admin.
+    AdminKey {
+        #[command(subcommand)]
+        command: AdminKey,
     },
     /// The same as `account topup`.
     #[command(hide = true)]

@@ -15,7 +15,7 @@ use tollgate_gateway::settings::Source;
 use tollgate_gateway::start::start;
 use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
 use tollgate_sim::{Sim, SimSettings};
-use tollgate_store::{AccountId, Credit, CreditKind, Limits, NewAccount, NewKey, Pot, Store};
+use tollgate_store::{AccountId, Credit, CreditKind, Done, Limits, NewAccount, NewAdminKey, NewKey, Pot, Store};
 
 /// The catalog of the demo is the commented example of the format.
 const CATALOG: &str = include_str!("../../../catalog/demo.toml");
@@ -104,10 +104,11 @@ pub async fn demo(demo: args::Demo, out: &Output) -> anyhow::Result<()> {
     let loaded = source.load().map_err(|mistakes| anyhow::anyhow!(listed(&mistakes)))?;
     let running = start(loaded, Some(source), real::world()).await?;
     let secret = funded_key(&running.app.store).await?;
+    let admin = admin_key(&running.app.store).await?;
     let base_url = format!("http://{}", running.address);
     let line =
-        json!({ "base_url": base_url, "dash_url": base_url, "key": secret, "admin_key": null, "sim_url": sim_url });
-    out.say(&line, || welcome(&base_url, &secret));
+        json!({ "base_url": base_url, "dash_url": base_url, "key": secret, "admin_key": admin, "sim_url": sim_url });
+    out.say(&line, || welcome(&base_url, &secret, &admin));
     until_told_to_stop().await?;
     stop(running).await;
     sim.stop().await;
@@ -193,15 +194,29 @@ async fn funded_key(store: &Store) -> anyhow::Result<String> {
     Ok(secret)
 }
 
+/// The same for the operator's API: a new one at each start, and the old ones stop.
+async fn admin_key(store: &Store) -> anyhow::Result<String> {
+    let done = Done { actor: "demo".to_owned(), reason: "a start of the demo".to_owned() };
+    let mut old = store.admin_keys().await?;
+    old.retain(|key| key.name == ACCOUNT && key.revoked_at.is_none());
+    for key in old {
+        store.revoke_admin_key(key.id, done.clone()).await?;
+    }
+    let secret = real::new_admin_secret();
+    store.create_admin_key(NewAdminKey { name: ACCOUNT.to_owned(), expires_at: None, done }, &secret).await?;
+    Ok(secret)
+}
+
 async fn find_account(store: &Store) -> anyhow::Result<Option<AccountId>> {
     let accounts = store.accounts(None, 100).await?;
     Ok(accounts.into_iter().find(|account| account.name == ACCOUNT).map(|account| account.id))
 }
 
-fn welcome(base_url: &str, secret: &str) -> String {
+fn welcome(base_url: &str, secret: &str, admin: &str) -> String {
     format!(
         "Tollgate is ready at {base_url} with simulated providers and 100 USD of demo credit.\n\n\
-         Key: {secret}\n\n\
+         Key: {secret}\n\
+         Admin key: {admin}\n\n\
          Try it:\n\n  \
          curl {base_url}/v1/chat/completions \\\n    \
          -H 'Authorization: Bearer {secret}' -H 'Content-Type: application/json' \\\n    \

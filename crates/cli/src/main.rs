@@ -1,6 +1,7 @@
 //! The executable. Reads the command line and the environment once, and hands values to the rooms below.
 
 mod accounts;
+mod admin_keys;
 mod amounts;
 mod args;
 mod books;
@@ -51,6 +52,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Quote(asked) => quote::quote(&cli.config, &asked, &out),
         Command::Account { command } => accounts::account(&cli.config, command, &out).await,
         Command::Key { command } => books::key(&cli.config, command, &out).await,
+        Command::AdminKey { command } => admin_keys::admin_key(&cli.config, command, &out).await,
         Command::Refund(refund) => accounts::refund(&cli.config, refund, &out).await,
         Command::Topup(topup) => accounts::account(&cli.config, args::Account::Topup(topup), &out).await,
         Command::Usage(usage) => books::usage(&cli.config, usage, &out).await,

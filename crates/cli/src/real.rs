@@ -26,9 +26,18 @@ pub fn world() -> World {
 
 /// A new key: `sk-` and 48 random letters and digits (285 bits).
 pub fn new_secret() -> String {
+    secret("sk-")
+}
+
+/// The secret of an admin key.
+pub fn new_admin_secret() -> String {
+    secret(tollgate_gateway::operator::PREFIX)
+}
+
+fn secret(prefix: &str) -> String {
     const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    let mut secret = String::from("sk-");
-    while secret.len() < 51 {
+    let mut secret = String::from(prefix);
+    while secret.len() < prefix.len() + 48 {
         let mut byte = [0];
         fill(&mut byte);
         // 248 is the largest multiple of 62 in a byte: above it the draw would favour the first letters.

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tollgate_catalog::social::{Cell, Social};
+use tollgate_gateway::social::AUTO;
 use tollgate_store::SocialChange;
 use tollgate_store::admin::Command;
 
@@ -57,6 +58,9 @@ pub async fn social(config: &Path, command: args::Social, out: &Output) -> anyho
 }
 
 async fn put(config: &Path, change: args::SocialChange, paused: bool, out: &Output) -> anyhow::Result<()> {
+    if change.actor == AUTO || change.reason.trim().is_empty() {
+        bail!("--actor says who and --reason why; {AUTO:?} is the name of the gateway itself");
+    }
     let social = cells(config)?;
     let mut chosen: Vec<Arc<Cell>> = Vec::new();
     for name in &change.cells {
@@ -85,18 +89,8 @@ fn cells(config: &Path) -> anyhow::Result<Social> {
     Ok(loaded.serving.catalog.social)
 }
 
-/// `douyin/search`, `social-douyin-search`, or `douyin` for all of it.
-pub fn named(social: &Social, name: &str) -> anyhow::Result<Vec<Arc<Cell>>> {
-    if let Some(cell) = social.by_model(name) {
-        return Ok(vec![cell.clone()]);
-    }
-    let found: Vec<Arc<Cell>> = match name.split_once('/') {
-        Some((platform, capability)) => social.cell(platform, capability).cloned().into_iter().collect(),
-        None => {
-            let own = social.platforms().iter().filter(|one| one.key == name || one.aliases.iter().any(|a| a == name));
-            own.flat_map(|platform| platform.cells.clone()).collect()
-        }
-    };
+fn named(social: &Social, name: &str) -> anyhow::Result<Vec<Arc<Cell>>> {
+    let found = social.named(name);
     if found.is_empty() {
         bail!("no cell is called {name:?}: name one as douyin/search, or a platform for all of its cells");
     }

@@ -76,7 +76,7 @@ fn no_such_key() -> Refusal {
 }
 
 /// The key as the SDKs of the four dialects send it. Two different keys in one request are refused.
-fn presented_key<'p>(headers: &'p HeaderMap, in_query: Option<&'p str>) -> Result<&'p str, Refusal> {
+pub(crate) fn presented_key<'p>(headers: &'p HeaderMap, in_query: Option<&'p str>) -> Result<&'p str, Refusal> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| {
         let (scheme, key) = value.to_str().ok()?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())

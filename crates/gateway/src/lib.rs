@@ -8,6 +8,7 @@ pub mod endpoints;
 pub mod keys;
 mod leash;
 pub mod metrics;
+pub mod operator;
 mod pauses;
 mod price_list;
 mod published;

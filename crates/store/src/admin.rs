@@ -18,8 +18,9 @@ use crate::account::{Credit, CreditKind, Credited, EventPage, NewAccount, NewKey
 use crate::call::Page;
 use crate::entries::EntryPage;
 use crate::error::StoreError;
-use crate::ids::{AccountId, CallId, KeyId};
+use crate::ids::{AccountId, AdminKeyId, CallId, KeyId};
 use crate::limits::NewLimits;
+use crate::operator::{Done, NewAdminKey};
 use crate::social::SocialChange;
 use crate::store::{Receipted, Store};
 
@@ -42,6 +43,10 @@ pub enum Command {
     KeyList { account: AccountId },
     KeyRevoke { key: KeyId },
     KeyLimits { key: KeyId, limits: NewLimits },
+    AdminKeyCreate { key: NewAdminKey, secret: String },
+    AdminKeyList,
+    AdminKeyRevoke { key: AdminKeyId, done: Done },
+    OperatorEvents { limit: u32 },
     UsageList { account: Option<AccountId>, page: Page },
     UsageShow { account: AccountId, call: CallId },
     LedgerVerify { how: Audit },
@@ -120,6 +125,12 @@ impl Store {
             Command::KeyLimits { key, limits } => {
                 value(self.limit_key(key, limits).await?.ok_or_else(|| missing(key.to_string()))?)
             }
+            Command::AdminKeyCreate { key, secret } => value(self.create_admin_key(key, &secret).await?),
+            Command::AdminKeyList => value(self.admin_keys().await?),
+            Command::AdminKeyRevoke { key, done } => {
+                value(self.revoke_admin_key(key, done).await?.ok_or_else(|| missing(key.to_string()))?)
+            }
+            Command::OperatorEvents { limit } => value(self.operator_events(limit).await?),
             Command::UsageList { account, page } => value(self.usage(account, page).await?),
             Command::UsageShow { account, call } => {
                 value(self.usage_of(account, call).await?.ok_or_else(|| missing(call.to_string()))?)

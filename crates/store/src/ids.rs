@@ -111,6 +111,12 @@ impl TaskId {
     }
 }
 
+id_type!(
+    /// One key of the operator's API.
+    AdminKeyId,
+    "adm_"
+);
+
 fn encode(bytes: &[u8; 16]) -> [u8; TEXT_LEN] {
     // In words of 64 bits: ids are written several times per call.
     let value = u128::from_be_bytes(*bytes);
@@ -180,6 +186,10 @@ impl Maker {
 
     pub fn key(&self) -> KeyId {
         KeyId(self.next())
+    }
+
+    pub fn admin_key(&self) -> AdminKeyId {
+        AdminKeyId(self.next())
     }
 
     pub fn call(&self) -> CallId {

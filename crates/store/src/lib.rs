@@ -18,6 +18,7 @@ mod journal;
 mod ledger;
 mod limits;
 mod lots;
+mod operator;
 mod owner;
 mod postgres;
 mod price;
@@ -44,10 +45,11 @@ pub use call::{
 pub use entries::{Entry, EntryPage};
 pub use error::StoreError;
 pub use group::{Closing, Held};
-pub use ids::{AccountId, CallId, KeyId, TaskId};
+pub use ids::{AccountId, AdminKeyId, CallId, KeyId, TaskId};
 pub use limits::{Change, LimitKind, LimitReached, Limits, NewLimits, Used, date, next_day, next_month};
+pub use operator::{AdminKey, Done, NewAdminKey, OperatorEvent};
 pub use report::{Breach, Gauges, Recovered, Report, Swept};
-pub use social::{SocialChange, SocialDay, SocialFull, SocialLimit, SocialTake};
+pub use social::{SocialChange, SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain};
 pub use store::{Opened, Receipted, Store};
 pub use task::{
     BegunTask, Leased, NewTask, OpenTasks, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep, Told, Webhook,

@@ -1,7 +1,9 @@
-//! What the social data endpoints must remember together, over restarts and replicas: which cells are paused and why, and how
-//! much of a day's capacity is used. Days are counted apart, so a clock that jumps only moves between counters.
+//! What the social data endpoints must remember together, over restarts and replicas: which cells are paused and why, how
+//! much of a day's capacity is used, what was asked in vain, and the pace of a route. Days are counted apart, so a clock that jumps only moves between counters.
 
 use serde::{Deserialize, Serialize};
+
+use crate::ids::{AccountId, CallId};
 
 /// A cell was paused or resumed. Rows are added, never changed; the newest of a cell says how it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +55,31 @@ pub struct SocialDay {
     /// Micro-USD.
     pub cost: i64,
 }
+
+/// A call that found nothing and cost the operator something. The question is not sent again before `until`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SocialVain {
+    pub call: CallId,
+    /// A hash of cell and parameters.
+    pub question: [u8; 32],
+    pub account: AccountId,
+    pub at: i64,
+    pub until: i64,
+}
+
+/// When a request may begin on a route of which so many may begin in a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocialTurn {
+    /// This process is alone: it keeps the pace by itself.
+    Own,
+    /// After so many milliseconds.
+    After(u64),
+    /// Not before so many milliseconds, which is longer than the caller would wait. No turn was taken.
+    Busy(u64),
+}
+
+/// How long a vain call counts against its account.
+pub(crate) const VAIN_COUNTS: i64 = 3_600_000;
 
 impl SocialFull {
     /// As the database function numbers them; 0 is none.

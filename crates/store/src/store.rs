@@ -9,12 +9,13 @@ use crate::call::{Close, Closed, Extend, Hold, HoldRefused, Mark, Page, UsageFac
 use crate::entries::{Entry, EntryPage};
 use crate::error::StoreError;
 use crate::group::{Closing, Held};
-use crate::ids::{AccountId, CallId, KeyId, TaskId};
+use crate::ids::{AccountId, AdminKeyId, CallId, KeyId, TaskId};
 use crate::limits::{Change, NewLimits};
+use crate::operator::{AdminKey, Done, NewAdminKey, OperatorEvent};
 use crate::receipt::{self, PublicKeys, Signed};
 use crate::report::{Gauges, Recovered, Report, Swept};
-use crate::social::{SocialChange, SocialDay, SocialFull, SocialTake};
 use crate::task::{BegunTask, Leased, NewTask, OpenTasks, Task, TaskEnd, TaskPage, TaskStep, Told, Webhook};
+use crate::social::{SocialChange, SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain};
 use crate::wish::CallEntry;
 use crate::world::{Options, Place, World};
 use crate::{postgres, sqlite};
@@ -138,6 +139,31 @@ impl Store {
     /// Keys whose own record, or whose account's, changed at `since` or later: what a cache of keys must forget.
     pub async fn keys_changed_since(&self, since: i64) -> Result<Vec<KeyAndAccount>, StoreError> {
         on_engine!(self, e => e.keys_changed_since(since).await)
+    }
+
+    // Operators.
+
+    /// The caller made the secret and shows it once. Who asked for it, and why, is a row.
+    pub async fn create_admin_key(&self, new: NewAdminKey, secret: &str) -> Result<AdminKey, StoreError> {
+        on_engine!(self, e => e.create_admin_key(new, secret).await)
+    }
+
+    pub async fn admin_key_by_hash(&self, hash: [u8; 32]) -> Result<Option<AdminKey>, StoreError> {
+        on_engine!(self, e => e.admin_key_by_hash(hash).await)
+    }
+
+    pub async fn admin_keys(&self) -> Result<Vec<AdminKey>, StoreError> {
+        on_engine!(self, e => e.admin_keys().await)
+    }
+
+    /// `None`: no such key. Revoking twice keeps the first time, and the first row.
+    pub async fn revoke_admin_key(&self, id: AdminKeyId, done: Done) -> Result<Option<AdminKey>, StoreError> {
+        on_engine!(self, e => e.revoke_admin_key(id, done).await)
+    }
+
+    /// What operators did to admin keys, newest first.
+    pub async fn operator_events(&self, limit: u32) -> Result<Vec<OperatorEvent>, StoreError> {
+        on_engine!(self, e => e.operator_events(limit).await)
     }
 
     // The ledger.
@@ -344,6 +370,21 @@ impl Store {
     /// What became of one; nothing changes when somebody else has it by now.
     pub async fn told(&self, webhook: &Webhook, told: Told) -> Result<(), StoreError> {
         on_engine!(self, e => e.told(webhook, told).await)
+    }
+
+    /// Remembers that a call found nothing.
+    pub async fn social_vain(&self, vain: SocialVain) -> Result<(), StoreError> {
+        on_engine!(self, e => e.social_vain(vain).await)
+    }
+
+    /// Calls that found nothing at `since` or later, newest first, as far as that still means something.
+    pub async fn social_vains(&self, since: i64) -> Result<Vec<SocialVain>, StoreError> {
+        on_engine!(self, e => e.social_vains(since).await)
+    }
+
+    /// A turn on a route that takes so many requests a second, over all replicas.
+    pub async fn social_turn(&self, route: &str, per_second: u32, patience_ms: u64) -> Result<SocialTurn, StoreError> {
+        on_engine!(self, e => e.social_turn(route, per_second, patience_ms).await)
     }
 
     /// The ledger entries of one call of an account, in their order.

@@ -60,6 +60,17 @@ impl Social {
         self.cells().find(|cell| cell.model.name == model)
     }
 
+    /// The cells an operator means: `douyin/search`, `social-douyin-search`, or `douyin` for all of it.
+    pub fn named(&self, name: &str) -> Vec<Arc<Cell>> {
+        if let Some(cell) = self.by_model(name) {
+            return vec![cell.clone()];
+        }
+        match name.split_once('/') {
+            Some((platform, capability)) => self.cell(platform, capability).cloned().into_iter().collect(),
+            None => self.by_key.get(name).map(|at| self.platforms[*at].cells.clone()).unwrap_or_default(),
+        }
+    }
+
     /// Every cell, platforms in their order.
     pub fn cells(&self) -> impl Iterator<Item = &Arc<Cell>> {
         self.platforms.iter().flat_map(|platform| &platform.cells)

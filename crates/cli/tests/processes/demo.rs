@@ -41,6 +41,13 @@ async fn stop(mut process: Process, line: &Value) {
     }
 }
 
+/// What a key gets from the operator's API.
+async fn operate(line: &Value, key: &Value) -> u16 {
+    let url = format!("{}/api/admin/social/cells", text(&line["dash_url"]));
+    let reply = reqwest::Client::new().get(url).bearer_auth(text(key)).send().await.expect("a reply");
+    reply.status().as_u16()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_demo_serves_at_once_and_leaves_nothing_running() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -51,6 +58,8 @@ async fn a_demo_serves_at_once_and_leaves_nothing_running() {
     let reply = ask(&line).await;
     assert_eq!(reply.status(), 200);
     assert!(reply.headers().contains_key("x-tollgate-charge-usd"));
+    assert_eq!(operate(&line, &line["admin_key"]).await, 200);
+    assert_eq!(operate(&line, &line["key"]).await, 401, "a customer does not operate");
     let left = balance(&line).await;
     assert!((99_000_000_000..100_000_000_000).contains(&left), "{left}");
     stop(process, &line).await;
@@ -58,6 +67,7 @@ async fn a_demo_serves_at_once_and_leaves_nothing_running() {
     // The same folder again: the books are as they were, not funded a second time; the key is a new one.
     let (process, again) = start(dir.path(), &["--data", "demo"]);
     assert_ne!(again["key"], line["key"]);
+    assert_eq!((operate(&again, &again["admin_key"]).await, operate(&again, &line["admin_key"]).await), (200, 401));
     assert_eq!(balance(&again).await, left);
     assert_eq!(ask(&again).await.status(), 200);
     stop(process, &again).await;

@@ -2,6 +2,7 @@
 //! verb of `call` or `store`.
 
 pub mod account;
+pub mod admin;
 pub mod chat;
 pub mod count;
 pub mod gemini;

@@ -35,8 +35,11 @@ pub fn document(cells: &Social) -> Value {
         },
         "paths": paths,
         "components": {
-            "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } },
-            "schemas": schemas(),
+            "securitySchemes": {
+                "key": { "type": "http", "scheme": "bearer" },
+                "admin_key": { "type": "http", "scheme": "bearer", "description": "made with `tollgate admin-key create`" },
+            },
+            "schemas": all_schemas(),
         },
     })
 }
@@ -52,6 +55,9 @@ fn operation(method: &str, path: &str, access: Access) -> Value {
         if matches!(access, Access::Key | Access::Paid) {
             object.insert("security".to_owned(), json!([{ "key": [] }]));
         }
+        if access == Access::Admin {
+            object.insert("security".to_owned(), json!([{ "admin_key": [] }]));
+        }
         if method == "POST" {
             // A quote takes the body of whichever call it is for.
             let schema = match path {
@@ -59,6 +65,7 @@ fn operation(method: &str, path: &str, access: Access) -> Value {
                 "/v1/messages" | "/v1/messages/count_tokens" => schema_named("MessagesRequest"),
                 "/v1/responses" => schema_named("ResponsesRequest"),
                 path if path.contains("{model}:") => schema_named("GeminiRequest"),
+                _ if access == Access::Admin => schema_named("SocialChangeRequest"),
                 _ => schema_named("ChatRequest"),
             };
             object.insert(
@@ -129,6 +136,11 @@ fn summary(path: &str) -> &'static str {
         "/v1/webhooks/secret" => "What the account verifies webhooks with",
         "/mcp" => "The social data as tools of the Model Context Protocol (streamable HTTP)",
         "/api/social/catalog" => "The social data on sale: parameters, prices, status, health",
+        "/api/admin/social/cells" => "The cells of social data with cost, status, who paused them and health",
+        "/api/admin/social/pause" => "Pause cells, with a reason",
+        "/api/admin/social/resume" => "Sell paused cells again, with a reason",
+        "/api/admin/social/changes" => "Who paused and resumed what, when and why, newest first",
+        "/api/admin/social/days" => "What was used of a day's capacity for social data",
         "/healthz" => "The process runs",
         "/readyz" => "Paid calls can be taken",
         "/metrics" => "Prometheus text, for the operator",
@@ -141,6 +153,16 @@ fn parameters(path: &str) -> Value {
         |name: &str| json!([{ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }]);
     match path {
         "/v1/social/{platform}/{capability}" => json!([in_path("platform")[0], in_path("capability")[0]]),
+        "/api/admin/social/cells" => json!([
+            { "name": "platform", "in": "query", "schema": { "type": "string" } },
+            { "name": "paused", "in": "query", "schema": { "type": "boolean" } },
+        ]),
+        "/api/admin/social/changes" => json!([
+            { "name": "limit", "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 1000, "default": 50 } },
+        ]),
+        "/api/admin/social/days" => json!([
+            { "name": "back", "in": "query", "description": "so many days ago", "schema": { "type": "integer", "minimum": 0, "maximum": 3650, "default": 0 } },
+        ]),
         "/v1/models/{id}" | "/v1beta/models/{id}" | "/v1/videos/{id}" | "/v1/video/generations/{id}" => in_path("id"),
         "/v1/videos/{id}/content" => json!([
             in_path("id")[0],
@@ -199,6 +221,7 @@ fn replies(path: &str, access: Access) -> Value {
         "/v1/usage/{call_id}/receipt" => schema("Receipt"),
         "/.well-known/tollgate-receipts" => schema("ReceiptKeys"),
         "/openapi.json" => json!({ "application/json": { "schema": { "type": "object" } } }),
+        _ if access == Access::Admin => schema("List"),
         _ => text,
     };
     let mut all = Map::new();
@@ -207,6 +230,7 @@ fn replies(path: &str, access: Access) -> Value {
         Access::Public if path == "/api/pricing" => vec![401, 403, 500, 503],
         Access::Public => vec![503],
         Access::Operator => vec![404],
+        Access::Admin => vec![400, 401, 404, 408, 413, 415, 500, 503],
         Access::Key if path.ends_with("/receipt") => vec![401, 403, 404, 409, 500, 503],
         Access::Key if path == "/v1/quote" => vec![400, 401, 403, 404, 408, 413, 415, 500, 503],
         Access::Key => vec![400, 401, 403, 404, 503],
@@ -242,6 +266,30 @@ fn quote_parameters() -> Value {
         }));
     }
     Value::Array(all)
+}
+
+fn all_schemas() -> Value {
+    let mut all = schemas();
+    if let (Some(all), Value::Object(more)) = (all.as_object_mut(), operator_schemas()) {
+        all.extend(more);
+    }
+    all
+}
+
+/// What operators send and get.
+fn operator_schemas() -> Value {
+    json!({
+        "SocialChangeRequest": { "type": "object", "required": ["cells", "reason"], "additionalProperties": false, "properties": {
+            "cells": {
+                "type": "array", "minItems": 1, "items": { "type": "string" },
+                "description": "`douyin/search`, or a platform for all of its cells",
+            },
+            "reason": { "type": "string", "minLength": 1, "maxLength": 1000 },
+        } },
+        "List": { "type": "object", "required": ["object", "data"], "properties": {
+            "object": { "const": "list" }, "data": { "type": "array", "items": { "type": "object" } },
+        } },
+    })
 }
 
 fn schemas() -> Value {

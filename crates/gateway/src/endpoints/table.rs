@@ -1,7 +1,7 @@
 //! Every path of the gateway, grouped by who calls it. The first file to open.
 
 use super::{
-    account, chat, count, gemini, health, mcp, models, openapi, pricing, quote, receipts, responses, social,
+    account, admin, chat, count, gemini, health, mcp, models, openapi, pricing, quote, receipts, responses, social,
     video_content, video_tasks, webhooks,
 };
 use crate::app::App;
@@ -23,6 +23,8 @@ pub enum Access {
     Public,
     /// Loopback peers only, unless an own port is set.
     Operator,
+    /// An admin key.
+    Admin,
     /// A key; free of charge.
     Key,
     /// A key; held and charged.
@@ -63,6 +65,12 @@ pub const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/.well-known/tollgate-receipts", Access::Public),
     // anybody
     ("GET", "/api/social/catalog", Access::Public),
+    // operators
+    ("GET", "/api/admin/social/cells", Access::Admin),
+    ("POST", "/api/admin/social/pause", Access::Admin),
+    ("POST", "/api/admin/social/resume", Access::Admin),
+    ("GET", "/api/admin/social/changes", Access::Admin),
+    ("GET", "/api/admin/social/days", Access::Admin),
     // machines around us
     ("GET", "/healthz", Access::Public),
     ("GET", "/readyz", Access::Public),
@@ -91,6 +99,11 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/videos/{id}/content", get(video_content::content))
         .route("/v1/video/generations/{id}", get(video_tasks::legacy))
         .route("/v1/webhooks/secret", get(webhooks::secret))
+        .route("/api/admin/social/cells", get(admin::social::cells))
+        .route("/api/admin/social/pause", post(admin::social::pause))
+        .route("/api/admin/social/resume", post(admin::social::resume))
+        .route("/api/admin/social/changes", get(admin::social::changes))
+        .route("/api/admin/social/days", get(admin::social::days))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/openapi.json", get(openapi::page))

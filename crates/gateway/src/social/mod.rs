@@ -39,13 +39,20 @@ impl App {
     /// Takes over what other replicas and operators did to cells.
     pub async fn refresh_social(&self) -> Result<(), StoreError> {
         if !self.serving.load().catalog.social.is_empty() {
-            self.social.pauses.replace(self.store.social_states().await?);
+            let before = self.social.pauses.before_reading();
+            self.social.pauses.replace(self.store.social_states().await?, before);
         }
         Ok(())
     }
 
-    /// Writes a change of a cell down and acts on it at once.
-    pub async fn change_social(&self, model: &str, paused: bool, actor: &str, reason: &str) -> Result<(), StoreError> {
+    /// Writes a change of a cell down and acts on it. An automatic one is acted on even where it cannot be written.
+    pub async fn change_social(
+        &self,
+        model: &str,
+        paused: bool,
+        actor: &str,
+        reason: &str,
+    ) -> Result<SocialChange, StoreError> {
         let change = SocialChange {
             model: model.to_owned(),
             paused,
@@ -53,9 +60,12 @@ impl App {
             actor: actor.to_owned(),
             reason: reason.to_owned(),
         };
-        tracing::warn!(model, paused, actor, reason, "social cell changed");
-        self.social.pauses.put(change.clone());
-        self.store.social_change(change).await
+        let written = self.store.social_change(change.clone()).await;
+        if written.is_ok() || actor == AUTO {
+            tracing::warn!(model, paused, actor, reason, "social cell changed");
+            self.social.pauses.put(change.clone(), written.is_ok());
+        }
+        written.map(|()| change)
     }
 
     /// Learns from how a call ended: health, and pausing or resuming where that is due.

@@ -3,6 +3,7 @@
 use crate::social::AUTO;
 use crate::world::Millis;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tollgate_store::SocialChange;
@@ -10,10 +11,16 @@ use tollgate_store::SocialChange;
 #[derive(Default)]
 pub struct Pauses {
     states: Mutex<HashMap<String, State>>,
+    /// Counts our own changes.
+    own: AtomicU64,
 }
 
 struct State {
     change: SocialChange,
+    /// Which of our own changes it was; 0 for what was read.
+    own: u64,
+    /// It could not be written down yet.
+    unwritten: bool,
     /// When a call was let through to see whether the cell works again.
     probed_at: Option<Millis>,
 }
@@ -39,9 +46,9 @@ impl Pauses {
         self.states().get(model).is_some_and(|state| state.change.paused)
     }
 
-    /// Why a cell is paused.
-    pub fn why(&self, model: &str) -> Option<SocialChange> {
-        self.states().get(model).filter(|state| state.change.paused).map(|state| state.change.clone())
+    /// The newest change of a cell.
+    pub fn last(&self, model: &str) -> Option<SocialChange> {
+        self.states().get(model).map(|state| state.change.clone())
     }
 
     /// May a call pass? An automatic pause lets one through after a while.
@@ -57,18 +64,30 @@ impl Pauses {
         Door::Probe
     }
 
-    /// One change of our own.
-    pub fn put(&self, change: SocialChange) {
-        self.states().insert(change.model.clone(), State { change, probed_at: None });
+    /// One change of our own, and whether it is written down.
+    pub fn put(&self, change: SocialChange, written: bool) {
+        let mut states = self.states();
+        let own = self.own.fetch_add(1, Ordering::Relaxed) + 1;
+        states.insert(change.model.clone(), State { change, own, unwritten: !written, probed_at: None });
     }
 
-    /// What the store says; a change of our own that is not there yet is newer and stays.
-    pub fn replace(&self, list: Vec<SocialChange>) {
+    /// To be asked before the store is read.
+    pub fn before_reading(&self) -> u64 {
+        self.own.load(Ordering::Relaxed)
+    }
+
+    /// What the store said. Its order counts and not the clocks of those who wrote; only a change of our own that was made
+    /// while it was being read, or is not written down yet, is newer.
+    pub fn replace(&self, list: Vec<SocialChange>, before: u64) {
         let mut states = self.states();
         for change in list {
             match states.get(&change.model) {
-                Some(known) if known.change.at > change.at || known.change == change => {}
-                _ => drop(states.insert(change.model.clone(), State { change, probed_at: None })),
+                Some(known) if known.own > before || known.change == change => {}
+                Some(known) if known.unwritten && known.change.at > change.at => {}
+                _ => {
+                    let state = State { change, own: 0, unwritten: false, probed_at: None };
+                    states.insert(state.change.model.clone(), state);
+                }
             }
         }
     }
@@ -88,16 +107,34 @@ mod tests {
         let wait = Duration::from_secs(900);
         let door = |now| pauses.door("m", now, wait);
         assert_eq!(door(0), Door::Open);
-        pauses.put(change(true, 1_000, AUTO));
+        pauses.put(change(true, 1_000, AUTO), true);
         assert_eq!((door(2_000), door(900_999)), (Door::Paused, Door::Paused));
         assert_eq!((door(901_000), door(901_001)), (Door::Probe, Door::Paused), "one at a time");
         assert_eq!(door(901_000 + PROBE_TIME), Door::Probe, "the first never came back");
-        pauses.replace(vec![change(true, 2_000_000, "ada")]);
+        pauses.replace(vec![change(true, 2_000_000, "ada")], pauses.before_reading());
         assert_eq!(door(9_000_000), Door::Paused);
-        pauses.replace(vec![change(false, 3_000_000, "ada")]);
+        pauses.replace(vec![change(false, 3_000_000, "ada")], pauses.before_reading());
         assert_eq!(door(9_000_000), Door::Open);
-        pauses.put(change(true, 4_000_000, "ada"));
-        pauses.replace(vec![change(false, 3_000_000, "ada")]);
-        assert_eq!(door(9_000_000), Door::Paused, "our own change is newer than what was read");
+    }
+
+    #[test]
+    fn the_order_of_the_store_counts_and_not_the_clocks() {
+        let pauses = Pauses::default();
+        let paused = || pauses.is_paused("m");
+        // Our clock is ahead of that of the replica where somebody resumes the cell later.
+        pauses.put(change(true, 9_000, AUTO), true);
+        pauses.replace(vec![change(false, 5_000, "ada")], pauses.before_reading());
+        assert!(!paused());
+        // While the store was being read a change of our own was made: what was read is older.
+        let before = pauses.before_reading();
+        pauses.put(change(true, 6_000, "bob"), true);
+        pauses.replace(vec![change(false, 5_000, "ada")], before);
+        assert!(paused());
+        // What could not be written down is kept for as long as nobody did anything after it.
+        pauses.put(change(false, 7_000, AUTO), false);
+        pauses.replace(vec![change(true, 6_000, "bob")], pauses.before_reading());
+        assert!(!paused());
+        pauses.replace(vec![change(true, 8_000, "bob")], pauses.before_reading());
+        assert!(paused());
     }
 }

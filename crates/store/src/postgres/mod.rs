@@ -8,6 +8,7 @@ mod batch;
 mod calls;
 mod connect;
 mod events;
+mod operator;
 mod queue;
 mod receipts;
 mod records;

@@ -27,7 +27,12 @@ impl Engine {
     }
 
     /// A server that stands still keeps its connections and says nothing: nobody waits for it for ever.
-    async fn rows_within(&self, time: Duration, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, StoreError> {
+    pub(super) async fn rows_within(
+        &self,
+        time: Duration,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
         let asked = async {
             let link = self.connector.reader().await?;
             Ok(link.client.query(sql, params).await?)

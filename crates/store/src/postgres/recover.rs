@@ -82,6 +82,7 @@ impl Engine {
         let retention = i64::try_from(self.options.idem_retention.as_millis()).unwrap_or(i64::MAX);
         let before = now.saturating_sub(retention);
         let forgotten = self.rows("DELETE FROM idem WHERE at < $1 AND done = 1 RETURNING 1", &[&before]).await?;
+        self.forget_vain(now).await?;
         let lapsed = self.lapse_due().await?;
         Ok(Swept { expired, orphaned, forgotten: forgotten.len() as u64, lapsed })
     }

@@ -14,6 +14,7 @@ pub(crate) mod fill;
 mod leases;
 mod limiting;
 mod open;
+mod operator;
 mod ops;
 mod read;
 mod receipts;

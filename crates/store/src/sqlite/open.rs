@@ -31,6 +31,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/tasks.sql"),
     include_str!("migrations/dropped.sql"),
     include_str!("migrations/chain_order.sql"),
+    include_str!("migrations/operators.sql"),
+    include_str!("migrations/vain.sql"),
 ];
 
 impl Engine {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tollgate_catalog::Price;
 
+use super::operator::OperatorOp;
 use super::social::SocialOp;
 use super::task_rows::{TaskDone, TaskOp};
 use crate::account::{Account, Credit, Key};
@@ -43,6 +44,7 @@ pub(super) enum Op {
         limit: u32,
         reply: Reply<Vec<Webhook>>,
     },
+    Operator(Box<OperatorOp>, Reply<()>),
     ForgetIdem {
         before: i64,
         reply: Reply<u64>,

@@ -240,6 +240,7 @@ impl Engine {
         let retention = i64::try_from(self.options.idem_retention.as_millis()).unwrap_or(i64::MAX);
         let before = now.saturating_sub(retention);
         let forgotten = self.ask(|reply| Op::ForgetIdem { before, reply }).await?;
+        self.forget_vain(now);
         let lapsed = self.lapse_due().await?;
         Ok(Swept { expired, orphaned: 0, forgotten, lapsed })
     }

@@ -11,11 +11,15 @@ use super::apply::Apply;
 use super::ops::Op;
 use super::{Engine, lock};
 use crate::error::StoreError;
-use crate::social::{SocialChange, SocialDay, SocialFull, SocialTake};
+use crate::ids::{AccountId, CallId};
+use crate::social::{SocialChange, SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain, VAIN_COUNTS};
 
 /// What the writer is asked to write.
 pub(super) enum SocialOp {
     Change(SocialChange),
+    Vain(SocialVain),
+    /// What nobody asks for any more at this time.
+    ForgetVain(i64),
     /// The counters as they are now.
     Day(SocialDay),
 }
@@ -26,6 +30,8 @@ pub(super) struct Days(Mutex<HashMap<(i64, String), SocialDay>>);
 
 /// Days kept in memory: a clock that jumps back finds its counters in the file.
 const KEPT: usize = 256;
+/// The most vain calls read at once.
+const VAINS_READ: i64 = 100_000;
 
 impl Engine {
     pub async fn social_change(&self, change: SocialChange) -> Result<(), StoreError> {
@@ -129,9 +135,46 @@ impl Engine {
         Ok(())
     }
 
+    /// Nobody waits for it: what a crash forgets is asked once more.
+    #[expect(clippy::unused_async, reason = "the verb waits on the other engine")]
+    pub async fn social_vain(&self, vain: SocialVain) -> Result<(), StoreError> {
+        self.write_social(SocialOp::Vain(vain));
+        Ok(())
+    }
+
+    pub async fn social_vains(&self, since: i64) -> Result<Vec<SocialVain>, StoreError> {
+        let sql =
+            "SELECT call_id, question, account_id, at, until FROM social_vain WHERE at >= ?1 ORDER BY at DESC LIMIT ?2";
+        let vain = |r: &rusqlite::Row<'_>| {
+            let (call, account) = (CallId(r.get(0)?), AccountId(r.get(2)?));
+            Ok(SocialVain { call, question: r.get(1)?, account, at: r.get(3)?, until: r.get(4)? })
+        };
+        self.readers
+            .read(move |c| {
+                let mut statement = c.prepare_cached(sql)?;
+                let rows = statement.query_map(params![since, VAINS_READ], vain)?;
+                Ok(rows.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+
+    pub(super) fn forget_vain(&self, now: i64) {
+        self.write_social(SocialOp::ForgetVain(now));
+    }
+
+    /// One process owns the file, so its own pace is everybody's.
+    #[expect(clippy::unused_async, reason = "the verb waits on the other engine")]
+    pub async fn social_turn(&self, _: &str, _: u32, _: u64) -> Result<SocialTurn, StoreError> {
+        Ok(SocialTurn::Own)
+    }
+
     fn write_day(&self, day: SocialDay) {
+        self.write_social(SocialOp::Day(day));
+    }
+
+    fn write_social(&self, op: SocialOp) {
         let mut books = lock(&self.shared.books);
-        books.push(Op::Social(Box::new(SocialOp::Day(day)), None));
+        books.push(Op::Social(Box::new(op), None));
         self.shared.ring(books);
     }
 }
@@ -146,6 +189,15 @@ impl Apply<'_> {
             SocialOp::Change(c) => {
                 let sql = "INSERT INTO social_change (model, paused, at, actor, reason) VALUES (?1, ?2, ?3, ?4, ?5)";
                 self.statement(sql)?.execute(params![c.model, c.paused, c.at, c.actor, c.reason])?;
+            }
+            SocialOp::Vain(v) => {
+                let sql = "INSERT OR IGNORE INTO social_vain (call_id, question, account_id, at, until) \
+                           VALUES (?1, ?2, ?3, ?4, ?5)";
+                self.statement(sql)?.execute(params![v.call.0, v.question, v.account.0, v.at, v.until])?;
+            }
+            SocialOp::ForgetVain(now) => {
+                let sql = "DELETE FROM social_vain WHERE until <= ?1 AND at < ?1 - ?2";
+                self.statement(sql)?.execute(params![now, VAIN_COUNTS])?;
             }
             SocialOp::Day(d) => {
                 let sql = "INSERT INTO social_day (day, platform, calls, cost) VALUES (?1, ?2, ?3, ?4) \

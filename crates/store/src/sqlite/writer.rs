@@ -292,6 +292,7 @@ fn answer(op: Op, outcome: Outcome) {
             | Op::Limits(_, _, _, reply)
             | Op::Social(_, reply)
             | Op::Task(_, reply)
+            | Op::Operator(_, reply)
             | Op::ReceiptKey(_, reply),
             outcome,
         ) => {

@@ -1,12 +1,17 @@
 //! The suite that every engine passes. Each case gets an empty house and leaves one in which all money adds up.
 
+mod operator;
 mod receipts;
 mod social;
 mod tasks;
 mod terms;
 mod wish;
 
-pub use social::{a_social_day_is_exact, social_pauses_are_rows};
+pub use operator::admin_keys_are_hashes_with_a_log;
+pub use social::{
+    a_social_day_is_exact, social_pauses_are_rows, turns_on_a_route_are_shared,
+    vain_calls_are_remembered_while_they_matter,
+};
 
 use std::sync::Arc;
 

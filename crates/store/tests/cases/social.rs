@@ -1,6 +1,8 @@
 //! Pauses and the day's capacity of social data.
 
-use tollgate_store::{SocialChange, SocialDay, SocialFull, SocialLimit, SocialTake};
+use tollgate_store::{
+    AccountId, CallId, SocialChange, SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain,
+};
 
 use crate::common::House;
 
@@ -67,5 +69,66 @@ pub async fn a_social_day_is_exact(h: House) {
     h.store.social_give_back(take(8, "x", (0, 0), (0, 0))).await.expect("given back");
     assert_eq!(h.store.social_days(8).await.expect("reading")[..2], [day("", 50, 490), day("x", 25, 240)]);
     assert!(h.store.social_days(10).await.expect("reading").is_empty());
+    h.close().await;
+}
+
+pub async fn vain_calls_are_remembered_while_they_matter(h: House) {
+    let hour = 3_600_000;
+    let vain = |n: u8, at, until| SocialVain {
+        call: CallId([n; 16]),
+        question: [n; 32],
+        account: AccountId([7; 16]),
+        at,
+        until,
+    };
+    let rows = [vain(1, 1_000, 5_000), vain(2, 2_000, 3 * hour), vain(3, hour, hour + 1)];
+    for row in &rows {
+        h.store.social_vain(row.clone()).await.expect("written");
+        h.store.social_vain(row.clone()).await.expect("once");
+    }
+    // The embedded engine writes behind; a change that waits for its commit comes after.
+    h.store.social_change(change("a", true, 1, "ada")).await.expect("written");
+    let read = async |since| {
+        let found = h.store.social_vains(since).await.expect("read");
+        found.iter().map(|one| one.call.0[0]).collect::<Vec<_>>()
+    };
+    assert_eq!(h.store.social_vains(2_000).await.expect("read"), [rows[2].clone(), rows[1].clone()], "newest first");
+    assert_eq!(read(0).await, [3, 2, 1]);
+    h.store.sweep(hour + 500).await.expect("swept");
+    h.store.social_change(change("a", false, 2, "ada")).await.expect("written");
+    assert_eq!(read(0).await, [3, 2, 1], "the first counts until its hour is over");
+    h.store.sweep(hour + 1_001).await.expect("swept");
+    h.store.social_change(change("a", true, 3, "ada")).await.expect("written");
+    assert_eq!(read(0).await, [3, 2], "the second is believed for longer");
+    h.close().await;
+}
+
+/// One process keeps its pace by itself; several ask the database.
+pub async fn turns_on_a_route_are_shared(h: House) {
+    let began = tokio::time::Instant::now();
+    let mut turns = Vec::new();
+    for _ in 0..40 {
+        let earliest = began.elapsed();
+        match h.store.social_turn("p/route", 10, 30_000).await.expect("asked") {
+            SocialTurn::Own => return h.close().await,
+            SocialTurn::Busy(ms) => panic!("a line of {ms} ms"),
+            SocialTurn::After(ms) => {
+                let wait = std::time::Duration::from_millis(ms);
+                turns.push((earliest + wait, began.elapsed() + wait));
+            }
+        }
+    }
+    // Each began somewhere between the two; the eleventh of any eleven can only have begun a second after the first. The database
+    // counts in milliseconds.
+    let second = std::time::Duration::from_millis(998);
+    assert!(turns.windows(11).all(|window| window[10].1 - window[0].0 >= second), "{turns:?}");
+    let mut busy = None;
+    for _ in 0..20 {
+        if let SocialTurn::Busy(ms) = h.store.social_turn("p/other", 1, 0).await.expect("asked") {
+            busy = Some(ms);
+            break;
+        }
+    }
+    assert!(busy.is_some_and(|ms| (1..=1_000).contains(&ms)), "the second of two at once: {busy:?}");
     h.close().await;
 }

@@ -1,0 +1,58 @@
+//! `admin-key create|list|revoke|log`: who may use the operator's API.
+
+use crate::amounts::moment;
+use crate::args;
+use crate::books::ask;
+use crate::real;
+use crate::show::Output;
+use anyhow::Context as _;
+use serde_json::json;
+use std::path::Path;
+use std::process::ExitCode;
+use tollgate_store::admin::Command;
+use tollgate_store::{AdminKeyId, Done, NewAdminKey};
+
+const KEYS: &[(&str, &str)] = &[
+    ("admin key", "id"),
+    ("begins with", "prefix"),
+    ("name", "name"),
+    ("created", "created_at@"),
+    ("expires", "expires_at@"),
+    ("revoked", "revoked_at@"),
+];
+const LOG: &[(&str, &str)] =
+    &[("at", "at@"), ("what", "action"), ("key", "subject"), ("by", "actor"), ("why", "reason")];
+
+pub async fn admin_key(config: &Path, command: args::AdminKey, out: &Output) -> anyhow::Result<ExitCode> {
+    match command {
+        args::AdminKey::Create { name, expires, done } => {
+            let expires_at = expires.as_deref().map(moment).transpose()?;
+            let secret = real::new_admin_secret();
+            let key = NewAdminKey { name, expires_at, done: who(done) };
+            let mut made = ask(config, Command::AdminKeyCreate { key, secret: secret.clone() }).await?;
+            made["secret"] = json!(secret);
+            out.say(&made, || secret.clone());
+            if !out.json {
+                eprintln!("(shown once; only its hash is kept)");
+            }
+        }
+        args::AdminKey::List => {
+            let keys = ask(config, Command::AdminKeyList).await?;
+            out.table(&keys, keys.as_array().map_or(&[], Vec::as_slice), KEYS);
+        }
+        args::AdminKey::Revoke { key, done } => {
+            let id: AdminKeyId = key.parse().context("key (`tollgate admin-key list` shows them)")?;
+            let revoked = ask(config, Command::AdminKeyRevoke { key: id, done: who(done) }).await?;
+            out.say(&revoked, || format!("{id} is revoked"));
+        }
+        args::AdminKey::Log { limit } => {
+            let rows = ask(config, Command::OperatorEvents { limit }).await?;
+            out.table(&rows, rows.as_array().map_or(&[], Vec::as_slice), LOG);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn who(done: args::Done) -> Done {
+    Done { actor: done.actor, reason: done.reason }
+}

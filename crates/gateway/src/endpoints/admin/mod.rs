@@ -1,0 +1,134 @@
+//! `/api/admin/*`: what operators do over HTTP, with an admin key. Whatever is changed here is a row that says when, by whom
+//! and why; so every change has a `reason`.
+
+pub mod social;
+
+use super::reading;
+use crate::app::App;
+use crate::operator::{self, Operator};
+use crate::refusal::Refusal;
+use axum::extract::Request;
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::social::pairs;
+
+/// Longest reason that is kept.
+const REASON: usize = 1_000;
+
+/// Finds the operator, runs, and turns a refusal into a reply.
+async fn look(app: &Arc<App>, request: Request, work: impl AsyncFnOnce(Query) -> Result<Value, Refusal>) -> Response {
+    let (parts, _) = request.into_parts();
+    let outcome = async {
+        operator::authenticate(app, &parts).await?;
+        work(Query::read(parts.uri.query().unwrap_or(""))?).await
+    };
+    reply(app, reading::guarded(outcome).await)
+}
+
+/// The same for a change, whose body is a JSON object.
+async fn change(
+    app: &Arc<App>,
+    request: Request,
+    work: impl AsyncFnOnce(Operator, Form) -> Result<Value, Refusal>,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let outcome = async {
+        let operator = operator::authenticate(app, &parts).await?;
+        let body = reading::json_body(app, &parts, body).await?;
+        match serde_json::from_slice(&body) {
+            Ok(Value::Object(fields)) => work(operator, Form(fields)).await,
+            _ => Err(Refusal::new(Code::InvalidJson, "The body is not a JSON object.")),
+        }
+    };
+    reply(app, reading::guarded(outcome).await)
+}
+
+fn reply(app: &App, outcome: Result<Value, Refusal>) -> Response {
+    match outcome {
+        Ok(value) => reading::json(&value),
+        Err(refusal) => reading::refused(app, Dialect::OpenAi, refusal, ""),
+    }
+}
+
+fn list(data: Vec<Value>) -> Value {
+    json!({ "object": "list", "data": data })
+}
+
+fn unknown(name: &str) -> Refusal {
+    let name: String = name.chars().take(64).collect();
+    Refusal::about(Code::UnknownParameter, &name, format!("`{name}` is not a parameter of this endpoint."))
+}
+
+fn wrong(name: &str, message: &str) -> Refusal {
+    Refusal::about(Code::InvalidParameter, name, format!("`{name}` is {message}."))
+}
+
+/// The fields of a body; what is not taken is unknown.
+struct Form(Map<String, Value>);
+
+impl Form {
+    /// Why something is done: it is kept with what was done.
+    fn reason(&mut self) -> Result<String, Refusal> {
+        let missing =
+            || Refusal::about(Code::MissingParameter, "reason", "`reason` says why; it is kept with the change.");
+        match self.0.remove("reason") {
+            None | Some(Value::Null) => Err(missing()),
+            Some(Value::String(text)) if text.trim().is_empty() => Err(missing()),
+            Some(Value::String(text)) if text.chars().count() <= REASON => Ok(text),
+            Some(_) => Err(wrong("reason", &format!("a text of at most {REASON} characters"))),
+        }
+    }
+
+    /// A list of names that is not empty.
+    fn names(&mut self, field: &str) -> Result<Vec<String>, Refusal> {
+        let bad = || wrong(field, "a list of names");
+        let list = match self.0.remove(field) {
+            None | Some(Value::Null) => {
+                return Err(Refusal::about(Code::MissingParameter, field, format!("`{field}` is a list of names.")));
+            }
+            Some(Value::Array(list)) if !list.is_empty() => list,
+            Some(_) => return Err(bad()),
+        };
+        list.iter().map(|one| one.as_str().map(str::to_owned).ok_or_else(bad)).collect()
+    }
+
+    fn finish(self) -> Result<(), Refusal> {
+        self.0.keys().next().map_or(Ok(()), |name| Err(unknown(name)))
+    }
+}
+
+/// The query string; what is not taken is unknown.
+struct Query(Vec<(String, String)>);
+
+impl Query {
+    fn read(text: &str) -> Result<Query, Refusal> {
+        let all = pairs(text).map_err(|_| Refusal::new(Code::InvalidRequest, "The query string cannot be read."))?;
+        Ok(Query(all.into_iter().map(|(name, value)| (name.into_owned(), value.into_owned())).collect()))
+    }
+
+    fn take(&mut self, name: &str) -> Option<String> {
+        let at = self.0.iter().position(|(own, _)| own == name)?;
+        Some(self.0.swap_remove(at).1)
+    }
+
+    fn flag(&mut self, name: &str) -> Result<Option<bool>, Refusal> {
+        match self.take(name).as_deref() {
+            None => Ok(None),
+            Some("true" | "1") => Ok(Some(true)),
+            Some("false" | "0") => Ok(Some(false)),
+            Some(_) => Err(wrong(name, "`true` or `false`")),
+        }
+    }
+
+    fn number(&mut self, name: &str, default: i64, range: std::ops::RangeInclusive<i64>) -> Result<i64, Refusal> {
+        let Some(text) = self.take(name) else { return Ok(default) };
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| wrong(name, &format!("a number from {} to {}", range.start(), range.end())))
+    }
+
+    fn finish(self) -> Result<(), Refusal> {
+        self.0.first().map_or(Ok(()), |(name, _)| Err(unknown(name)))
+    }
+}

@@ -1,0 +1,125 @@
+//! `/api/admin/social/*`: the cells as operators see them, pausing and resuming, who did it, and the day's capacity.
+
+use super::{Form, list};
+use crate::app::App;
+use crate::operator::Operator;
+use crate::refusal::Refusal;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tollgate_catalog::social::Cell;
+use tollgate_store::{SocialChange, SocialDay};
+use tollgate_wire::error::Code;
+
+/// `GET /api/admin/social/cells?platform=weibo&paused=true`
+pub async fn cells(State(app): State<Arc<App>>, request: Request) -> Response {
+    super::look(&app, request, async |mut query| {
+        let (platform, paused) = (query.take("platform"), query.flag("paused")?);
+        query.finish()?;
+        app.refresh_social().await?;
+        let (now, serving) = (app.world.now_ms(), app.serving.load());
+        let wanted = |cell: &&Arc<Cell>| {
+            platform.as_ref().is_none_or(|own| *own == cell.platform)
+                && paused.is_none_or(|own| own == app.social.pauses.is_paused(&cell.model.name))
+        };
+        let record = |cell: &Arc<Cell>| {
+            let why = app.social.pauses.last(&cell.model.name);
+            let public = cell.record(app.social.pauses.is_paused(&cell.model.name));
+            json!({
+                "platform": cell.platform,
+                "capability": cell.capability.name(),
+                "model": cell.model.name,
+                "price_usd": public["price_usd"],
+                "cost_micro_usd": cell.cost(),
+                "status": public["status"],
+                "changed": why.as_ref().map(change_json),
+                "health": app.social.health.record(&cell.model.name, now),
+            })
+        };
+        Ok(list(serving.catalog.social.cells().filter(wanted).map(record).collect()))
+    })
+    .await
+}
+
+/// `POST /api/admin/social/pause` with `{"cells": ["weibo/search", "douyin"], "reason": "…"}`
+pub async fn pause(State(app): State<Arc<App>>, request: Request) -> Response {
+    super::change(&app, request, async |operator, form| put(&app, &operator, form, true).await).await
+}
+
+/// `POST /api/admin/social/resume`, the same.
+pub async fn resume(State(app): State<Arc<App>>, request: Request) -> Response {
+    super::change(&app, request, async |operator, form| put(&app, &operator, form, false).await).await
+}
+
+/// All cells that are named, or none: an unknown name changes nothing.
+async fn put(app: &App, operator: &Operator, mut form: Form, paused: bool) -> Result<Value, Refusal> {
+    let (names, reason) = (form.names("cells")?, form.reason()?);
+    form.finish()?;
+    let serving = app.serving.load_full();
+    let mut chosen: Vec<Arc<Cell>> = Vec::new();
+    for name in &names {
+        let found = serving.catalog.social.named(name);
+        if found.is_empty() {
+            let name: String = name.chars().take(64).collect();
+            let message =
+                format!("There is no cell `{name}`: name one as douyin/search, or a platform for all of its cells.");
+            return Err(Refusal::about(Code::SocialEndpointNotFound, "cells", message));
+        }
+        for cell in found {
+            if !chosen.iter().any(|one| Arc::ptr_eq(one, &cell)) {
+                chosen.push(cell);
+            }
+        }
+    }
+    let mut done = Vec::new();
+    for cell in chosen {
+        done.push(change_json(&app.change_social(&cell.model.name, paused, &operator.actor(), &reason).await?));
+    }
+    Ok(list(done))
+}
+
+/// `GET /api/admin/social/changes?limit=50`, newest first.
+pub async fn changes(State(app): State<Arc<App>>, request: Request) -> Response {
+    super::look(&app, request, async |mut query| {
+        let limit = query.number("limit", 50, 1..=1_000)?;
+        query.finish()?;
+        let rows = app.store.social_changes(u32::try_from(limit).unwrap_or(50)).await?;
+        Ok(list(rows.iter().map(change_json).collect()))
+    })
+    .await
+}
+
+/// `GET /api/admin/social/days?back=0`: what was used of a UTC day, of all platforms together (an empty name) and of each.
+pub async fn days(State(app): State<Arc<App>>, request: Request) -> Response {
+    super::look(&app, request, async |mut query| {
+        let back = query.number("back", 0, 0..=3_650)?;
+        query.finish()?;
+        let day = app.world.now_ms().div_euclid(crate::social::DAY) - back;
+        let rows = app.store.social_days(day).await?;
+        let row = |one: &SocialDay| {
+            let (all, own) = app.settings.social.limits(&one.platform);
+            let limit = if one.platform.is_empty() { all } else { own };
+            json!({
+                "day": tollgate_store::date(one.day * crate::social::DAY),
+                "platform": one.platform,
+                "calls": one.calls,
+                "cost_micro_usd": one.cost,
+                "daily_calls": limit.calls,
+                "daily_cost_micro_usd": limit.cost,
+            })
+        };
+        Ok(list(rows.iter().map(row).collect()))
+    })
+    .await
+}
+
+fn change_json(change: &SocialChange) -> Value {
+    json!({
+        "model": change.model,
+        "paused": change.paused,
+        "at_ms": change.at,
+        "actor": change.actor,
+        "reason": change.reason,
+    })
+}

@@ -1,0 +1,3 @@
+//! Paths below /api that operators use.
+
+mod admin_social;

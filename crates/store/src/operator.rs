@@ -1,0 +1,75 @@
+//! Operators and what they did: the keys of the operator's API, and one row for each thing that was done to them. Money has
+//! its own rows in the ledger, pauses theirs in `social_change`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+use crate::ids::AdminKeyId;
+
+/// A key of the operator's API. It belongs to no account and pays for nothing; its name is what stands in the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdminKey {
+    pub id: AdminKeyId,
+    #[serde(skip)]
+    pub hash: [u8; 32],
+    /// The first seven characters of the secret, for people to recognise it.
+    pub prefix: String,
+    pub name: String,
+    pub created_at: i64,
+    pub expires_at: Option<i64>,
+    pub revoked_at: Option<i64>,
+}
+
+/// Wish for a new admin key.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NewAdminKey {
+    pub name: String,
+    #[serde(default)]
+    pub expires_at: Option<i64>,
+    pub done: Done,
+}
+
+/// Who does something, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    pub actor: String,
+    pub reason: String,
+}
+
+/// Something an operator did. Rows are added, never changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperatorEvent {
+    pub seq: i64,
+    pub at: i64,
+    pub actor: String,
+    /// `admin_key.create` or `admin_key.revoke`.
+    pub action: String,
+    /// What it was done to.
+    pub subject: String,
+    pub reason: String,
+}
+
+pub(crate) const CREATED: &str = "admin_key.create";
+pub(crate) const REVOKED: &str = "admin_key.revoke";
+
+impl AdminKey {
+    pub fn works_at(&self, now: i64) -> bool {
+        self.revoked_at.is_none_or(|at| at > now) && self.expires_at.is_none_or(|at| at > now)
+    }
+
+    /// How it signs what is done with it.
+    pub fn actor(&self) -> String {
+        format!("{} ({})", self.name, self.id)
+    }
+}
+
+impl NewAdminKey {
+    /// What stands in a log must say somebody.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        let length = self.name.trim().chars().count();
+        if length == 0 || length > 100 {
+            return Err(StoreError::Conflict("an admin key has a name of 1 to 100 characters".into()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! Admin keys on the embedded engine.
+
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::Engine;
+use super::apply::Apply;
+use super::ops::Op;
+use crate::account::hash_secret;
+use crate::error::StoreError;
+use crate::ids::AdminKeyId;
+use crate::operator::{AdminKey, CREATED, Done, NewAdminKey, OperatorEvent, REVOKED};
+
+/// What the writer is asked to write, with the row that says who and why.
+pub(super) enum OperatorOp {
+    Create(AdminKey, Done),
+    Revoke(AdminKeyId, i64, Done),
+}
+
+const KEY: &str = "id, hash, prefix, name, created_at, expires_at, revoked_at";
+
+impl Engine {
+    pub async fn create_admin_key(&self, new: NewAdminKey, secret: &str) -> Result<AdminKey, StoreError> {
+        new.check()?;
+        let key = AdminKey {
+            id: self.ids.admin_key(),
+            hash: hash_secret(secret),
+            prefix: secret.chars().take(7).collect(),
+            name: new.name,
+            created_at: self.now(),
+            expires_at: new.expires_at,
+            revoked_at: None,
+        };
+        let made = key.clone();
+        self.ask(|reply| Op::Operator(Box::new(OperatorOp::Create(key, new.done)), reply)).await?;
+        Ok(made)
+    }
+
+    pub async fn admin_key_by_hash(&self, hash: [u8; 32]) -> Result<Option<AdminKey>, StoreError> {
+        let sql = format!("SELECT {KEY} FROM admin_key WHERE hash = ?1");
+        self.readers.read(move |c| Ok(c.prepare_cached(&sql)?.query_row(params![hash], key).optional()?)).await
+    }
+
+    pub async fn admin_keys(&self) -> Result<Vec<AdminKey>, StoreError> {
+        let sql = format!("SELECT {KEY} FROM admin_key ORDER BY id");
+        self.readers.read(move |c| Ok(c.prepare_cached(&sql)?.query_map([], key)?.collect::<Result<_, _>>()?)).await
+    }
+
+    pub async fn revoke_admin_key(&self, id: AdminKeyId, done: Done) -> Result<Option<AdminKey>, StoreError> {
+        let now = self.now();
+        self.ask(|reply| Op::Operator(Box::new(OperatorOp::Revoke(id, now, done)), reply)).await?;
+        let sql = format!("SELECT {KEY} FROM admin_key WHERE id = ?1");
+        self.readers.read(move |c| Ok(c.prepare_cached(&sql)?.query_row(params![id.0], key).optional()?)).await
+    }
+
+    pub async fn operator_events(&self, limit: u32) -> Result<Vec<OperatorEvent>, StoreError> {
+        let sql = "SELECT seq, at, actor, action, subject, reason FROM operator_event ORDER BY seq DESC LIMIT ?1";
+        let event = |r: &Row<'_>| {
+            Ok(OperatorEvent {
+                seq: r.get(0)?,
+                at: r.get(1)?,
+                actor: r.get(2)?,
+                action: r.get(3)?,
+                subject: r.get(4)?,
+                reason: r.get(5)?,
+            })
+        };
+        self.readers
+            .read(move |c| Ok(c.prepare_cached(sql)?.query_map(params![limit], event)?.collect::<Result<_, _>>()?))
+            .await
+    }
+}
+
+fn key(r: &Row<'_>) -> rusqlite::Result<AdminKey> {
+    Ok(AdminKey {
+        id: AdminKeyId(r.get(0)?),
+        hash: r.get(1)?,
+        prefix: r.get(2)?,
+        name: r.get(3)?,
+        created_at: r.get(4)?,
+        expires_at: r.get(5)?,
+        revoked_at: r.get(6)?,
+    })
+}
+
+impl Apply<'_> {
+    pub(super) fn operator(&mut self, op: &OperatorOp) -> rusqlite::Result<Result<(), StoreError>> {
+        let (changed, at, action, id, done) = match op {
+            OperatorOp::Create(k, done) => {
+                let sql = "INSERT OR IGNORE INTO admin_key (id, hash, prefix, name, created_at, expires_at) \
+                           VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+                let row = params![k.id.0, k.hash, k.prefix, k.name, k.created_at, k.expires_at];
+                if self.statement(sql)?.execute(row)? == 0 {
+                    return Ok(Err(StoreError::Conflict("this secret is in use already".into())));
+                }
+                (1, k.created_at, CREATED, k.id, done)
+            }
+            OperatorOp::Revoke(id, at, done) => {
+                let sql = "UPDATE admin_key SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
+                (self.statement(sql)?.execute(params![id.0, at])?, *at, REVOKED, *id, done)
+            }
+        };
+        if changed == 1 {
+            let sql = "INSERT INTO operator_event (at, actor, action, subject, reason) VALUES (?1, ?2, ?3, ?4, ?5)";
+            self.statement(sql)?.execute(params![at, done.actor, action, id.to_string(), done.reason])?;
+        }
+        Ok(Ok(()))
+    }
+}
