@@ -63,6 +63,11 @@ impl Body {
         Poll::Pending
     }
 
+    /// At least so many bytes are still to come, as the provider says.
+    pub fn expected(&self) -> u64 {
+        self.inner.expected()
+    }
+
     /// True when nothing more can come.
     pub fn is_end(&self) -> bool {
         self.inner.is_end()

@@ -179,10 +179,24 @@ fn shape_message(said: &Refused) -> String {
     }
 }
 
-/// Seconds to wait, between 1 and 60, as `Retry-After` says. A date, also that of `X-RateLimit-Reset`, would need a clock.
+/// Seconds to wait, between 1 and 60, as `Retry-After` or `X-RateLimit-Reset` says. Both may name a moment; how far away it is,
+/// the reply's own `Date` tells.
 fn retry_after(headers: &HeaderMap) -> Option<u32> {
-    let seconds = headers.get("retry-after")?.to_str().ok()?.trim().parse::<u64>().ok()?;
-    u32::try_from(seconds.clamp(1, 60)).ok()
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let moment = |text: &str| {
+        let since = httpdate::parse_http_date(text).ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+        Some(since.as_secs())
+    };
+    let now = text("date").and_then(moment);
+    let seconds = |text: &str| match text.parse::<u64>() {
+        // More than thirty years are a moment, in seconds or in milliseconds since 1970.
+        Ok(at) if at > 1_000_000_000_000 => Some((at / 1_000).saturating_sub(now?)),
+        Ok(at) if at > 1_000_000_000 => Some(at.saturating_sub(now?)),
+        Ok(seconds) => Some(seconds),
+        Err(_) => Some(moment(text)?.saturating_sub(now?)),
+    };
+    let wait = text("retry-after").and_then(seconds).or_else(|| text("x-ratelimit-reset").and_then(seconds))?;
+    u32::try_from(wait.clamp(1, 60)).ok()
 }
 
 #[cfg(test)]
@@ -229,6 +243,26 @@ mod tests {
         assert_eq!(TikHub.fault(429, &headers, b"").retry_after, Some(3));
         headers.insert("retry-after", HeaderValue::from_static("900"));
         assert_eq!(SocialSource.fault(429, &headers, b"").retry_after, Some(60));
+        let date = ("date", "Sun, 15 Nov 2026 09:00:00 GMT");
+        let cases: &[(&[(&str, &str)], u32)] = &[
+            (&[("x-ratelimit-reset", "7")], 7),
+            (&[date, ("x-ratelimit-reset", "1794733212")], 12),
+            (&[date, ("x-ratelimit-reset", "1794733212500")], 12),
+            (&[date, ("x-ratelimit-reset", "1794733100")], 1),
+            (&[("x-ratelimit-reset", "1794733212")], BUSY),
+            (&[date, ("retry-after", "Sun, 15 Nov 2026 09:00:20 GMT")], 20),
+            (&[("retry-after", "Sun, 15 Nov 2026 09:00:20 GMT")], BUSY),
+            (&[("retry-after", "4"), ("x-ratelimit-reset", "7")], 4),
+            (&[("retry-after", "soon"), ("x-ratelimit-reset", "7")], 7),
+            (&[("x-ratelimit-reset", "-3")], BUSY),
+        ];
+        for (list, seconds) in cases {
+            let mut headers = HeaderMap::new();
+            for (name, value) in *list {
+                headers.insert(*name, HeaderValue::from_static(value));
+            }
+            assert_eq!(TikHub.fault(429, &headers, b"").retry_after, Some(*seconds), "{list:?}");
+        }
     }
 
     #[test]

@@ -6,10 +6,12 @@
 //! lone surrogate escapes or numbers beyond a double: those are the provider's to judge.
 
 mod build;
+mod push;
 mod tree;
 mod write;
 
 pub(crate) use build::{Array, Object};
+pub(crate) use push::{Push, Step, Steps};
 pub(crate) use tree::{Kind, Node};
 pub(crate) use write::{Edit, quoted, splice, write_raw, write_str};
 

@@ -43,11 +43,22 @@ pub struct Plan<'a> {
     /// How long the first byte of the simulator may take, and the next one.
     pub patience: [&'a str; 2],
     pub log: &'a str,
+    /// Lines of `[social]`; with any, the cells of social data are on sale.
+    pub social: &'a str,
 }
 
 impl Default for Plan<'_> {
     fn default() -> Self {
-        Plan { database: "sqlite", gates: 1, usd: "10", top: "", limits: "", patience: ["2s", "400ms"], log: "info" }
+        Plan {
+            database: "sqlite",
+            gates: 1,
+            usd: "10",
+            top: "",
+            limits: "",
+            patience: ["2s", "400ms"],
+            log: "info",
+            social: "",
+        }
     }
 }
 
@@ -81,6 +92,10 @@ impl House {
         let sim_url = sim.first_line()["sim_url"].as_str().expect("an address").to_owned();
         std::fs::create_dir(dir.path().join("catalog")).expect("a folder");
         std::fs::write(dir.path().join("catalog/models.toml"), CATALOG).expect("written");
+        if !plan.social.is_empty() {
+            let cells = tollgate_catalog::social::SHIPPED.map(|(_, text)| text).join("\n");
+            std::fs::write(dir.path().join("catalog/social.toml"), cells).expect("written");
+        }
         let gates = (0..plan.gates).map(|number| Gate::new(&dir, number, &plan, &sim_url)).collect();
         let http = reqwest::Client::builder().timeout(Duration::from_secs(20)).build().expect("a client");
         let (account, key, key_id) = (String::new(), String::new(), String::new());
@@ -148,6 +163,12 @@ impl House {
         }
     }
 
+    /// A call for social data, such as `weibo/user?uid=7`.
+    pub async fn social(&self, gate: usize, path: &str) -> Response {
+        let url = format!("{}/v1/social/{path}", self.gates[gate].url());
+        self.http.get(url).bearer_auth(&self.key).send().await.expect("a reply")
+    }
+
     /// `ledger verify` must say that every number adds up.
     pub async fn verified(&self) -> Value {
         let report = self.cli(&["ledger", "verify"]).await;
@@ -166,8 +187,15 @@ impl Gate {
             "listen = \"127.0.0.1:{port}\"\ndatabase = \"{}\"\ncatalog_dir = \"../catalog\"\n{}\n\n[limits]\n{}\n\n\
              [provider.sim]\nkind = \"openai\"\nbase_url = \"{sim_url}\"\nsecret_env = \"SIM_SECRET\"\n\
              first_byte_time = \"{}\"\nidle_time = \"{}\"\n\n\
-             [provider.stubborn]\nkind = \"openai\"\nbase_url = \"{sim_url}\"\nbill_on_cancel = true\n",
-            plan.database, plan.top, plan.limits, plan.patience[0], plan.patience[1],
+             [provider.stubborn]\nkind = \"openai\"\nbase_url = \"{sim_url}\"\nbill_on_cancel = true\n\n\
+             [provider.tikhub]\nkind = \"tikhub\"\nbase_url = \"{}\"\n{}\n",
+            plan.database,
+            plan.top,
+            plan.limits,
+            plan.patience[0],
+            plan.patience[1],
+            sim_url.replace("/v1", "/api/v1"),
+            plan.social,
         );
         std::fs::write(&config, text).expect("written");
         let log = dir.path().join(format!("gate{number}.log"));

@@ -21,5 +21,6 @@ mod quote;
 mod receipts;
 mod revoked;
 mod secrets;
+mod social;
 mod stop;
 mod tampering;

@@ -4,6 +4,7 @@
 use super::conversation::Keeper;
 use super::need::Work;
 use super::open::Call;
+use super::pass::Passed;
 use crate::app::Serving;
 use crate::refusal::Refusal;
 use bytes::Bytes;
@@ -21,6 +22,7 @@ const TRIES: u32 = 3;
 /// The answer has begun.
 pub enum Begun {
     Whole(Whole),
+    Passing(Box<Passed>),
     Stream(Box<Started>),
 }
 

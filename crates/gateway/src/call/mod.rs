@@ -16,6 +16,7 @@ mod limited;
 mod meter;
 mod need;
 mod open;
+mod pass;
 mod quote;
 mod reply;
 mod tokens;
@@ -27,6 +28,7 @@ pub use events::Events;
 pub use meter::{Meter, context_len};
 pub use need::{Need, Priced, Work};
 pub use open::{Call, OpenCall};
+pub use pass::{Passed, Rewrite};
 pub use quote::{Quote, Terms, quote};
 
 use crate::app::{App, Serving};
@@ -154,6 +156,7 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
     }
     Ok(match begun {
         Begun::Whole(whole) => reply::whole(call, whole),
+        Begun::Passing(passed) => reply::passing(call, *passed),
         Begun::Stream(stream) => {
             let head = reply::Head::of(&call, stream.content_type.clone());
             reply::stream(head, Events::new(call, *stream))

@@ -190,6 +190,11 @@ impl OpenCall {
         self.app.store.mark(Mark { call: self.id, account: self.caller.account.id, charge, row: self.row(0, bill) });
     }
 
+    /// What is charged if the call ends with what its meter shows.
+    pub fn due(&self) -> Money {
+        self.bill().charge
+    }
+
     /// What the meter comes to at the frozen price.
     fn bill(&self) -> Bill {
         if self.meter.is_empty() {

@@ -3,6 +3,7 @@
 use super::dispatch::Whole;
 use super::events::Events;
 use super::open::Call;
+use super::pass::{Passed, Passing};
 use crate::refusal::Refusal;
 use axum::body::Body;
 use axum::response::Response;
@@ -46,6 +47,19 @@ pub fn whole(mut call: Call, answer: Whole) -> Response {
     head.write(headers);
     if let Some(value) = charge.and_then(|charge| HeaderValue::try_from(charge.to_string()).ok()) {
         headers.insert("x-tollgate-charge-usd", value);
+    }
+    reply
+}
+
+/// The charge is known, as it is for an answer that is whole; it is made when the answer has passed.
+pub fn passing(call: Call, passed: Passed) -> Response {
+    let head = Head::of(&call, passed.content_type.clone());
+    let charge = HeaderValue::try_from(call.due().to_string());
+    let mut reply = Response::new(Body::new(Passing::new(call, passed)));
+    let headers = reply.headers_mut();
+    head.write(headers);
+    if let Ok(charge) = charge {
+        headers.insert("x-tollgate-charge-usd", charge);
     }
     reply
 }

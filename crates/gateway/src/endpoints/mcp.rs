@@ -106,7 +106,10 @@ async fn call(app: &Arc<App>, caller: Arc<Caller>, filter: &Filter, params: &Val
     let read = |cell: &Cell| arguments(cell, &params["arguments"]);
     let work = social::run(app, id, caller, &cell.platform, cell.capability.name(), read);
     let (text, failed) = match reading::guarded(work).await {
-        Ok(reply) => (whole(reply).await, false),
+        Ok(reply) => match reply.into_body().collect().await {
+            Ok(body) => (String::from_utf8_lossy(&body.to_bytes()).into_owned(), false),
+            Err(_) => (format!("{}: The answer broke off.", Code::SocialDataUpstreamError.code()), true),
+        },
         Err(refusal) => {
             app.metrics.refused(refusal.code.code());
             (format!("{}: {}", refusal.code.code(), refusal.message), true)
@@ -115,11 +118,6 @@ async fn call(app: &Arc<App>, caller: Arc<Caller>, filter: &Filter, params: &Val
     Ok(
         json!({ "content": [{ "type": "text", "text": text }], "isError": failed, "_meta": { "call_id": id.to_string() } }),
     )
-}
-
-async fn whole(reply: Response) -> String {
-    let bytes = reply.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// JSON values as the texts that a query string would carry.

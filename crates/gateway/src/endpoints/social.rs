@@ -75,8 +75,16 @@ pub async fn run(
     {
         tracing::warn!(%error, "the cost of a free call stays counted");
     }
+    if let Some(vain) = traces.vain
+        && let Err(error) = app.store.social_vain(vain).await
+    {
+        tracing::warn!(%error, "other replicas do not learn that a question is vain");
+    }
     if let Some(seen) = traces.seen {
         app.learn_social(cell, seen, door == Door::Probe).await;
+    }
+    if let Some((provider, refused)) = traces.asked {
+        app.learn_key(&provider, refused).await;
     }
     outcome
 }

@@ -1,7 +1,9 @@
 //! A social call as work: what may stand in its way once the money is held, and how it is fetched along a route.
 
-use super::{Judged, Seen, judge, next_page};
-use crate::call::{Begun, Call, Meter, Need, Priced, Whole, Work};
+use super::fetch::{Errand, Fetched, fetch};
+use super::{Judged, Seen, judge, judge_begun, next_page, wanted};
+use crate::app::App;
+use crate::call::{Begun, Call, Meter, Need, Passed, Priced, Rewrite, Whole, Work};
 use crate::refusal::Refusal;
 use bytes::Bytes;
 use http::HeaderValue;
@@ -11,10 +13,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tollgate_catalog::social::{Cell, Checked, Method, SocialRoute, Value};
 use tollgate_catalog::{Model, Route};
-use tollgate_store::{Counters, SocialTake};
+use tollgate_store::{Counters, SocialTake, SocialTurn, SocialVain};
 use tollgate_upstream::{Blame, Body, Fault, Provider, SocialAsk};
 use tollgate_wire::error::Code;
-use tollgate_wire::social::{encode, read_envelope, write_result};
+use tollgate_wire::social::{Flow, encode, read_envelope, write_result};
 
 /// The call and what was seen of it. The money is the till's affair; the desk looks at `Track` when the call is over.
 pub struct SocialCall {
@@ -34,11 +36,19 @@ pub struct Traces {
     /// The source may bill the operator for it.
     pub billed: bool,
     pub seen: Option<Seen>,
+    /// Who was asked last, and whether our key was refused there.
+    pub asked: Option<(String, bool)>,
+    /// It found nothing.
+    pub vain: Option<SocialVain>,
 }
 
 impl Track {
     pub fn traces(&self) -> Traces {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn bills(&self) {
+        self.note(|traces| traces.billed = true);
     }
 
     fn note(&self, change: impl FnOnce(&mut Traces)) {
@@ -66,36 +76,64 @@ impl SocialCall {
     }
 
     async fn fetch(&self, call: &mut Call, provider: &Arc<Provider>, route: &SocialRoute) -> Result<Begun, Fault> {
-        let settings = call.app.settings.social.clone();
-        let turn = format!("{}{}", provider.name, route.path);
-        call.app.social.pace.turn(&turn, provider.settings.per_second, settings.patience).await.map_err(|busy| {
-            let seconds = u32::try_from(busy.0.as_secs() + 1).unwrap_or(60);
-            Fault {
-                retry_after: Some(seconds.min(60)),
-                ..fault(Code::SocialDataCapacityReached, "The platform is busy; try again in a few seconds.")
-            }
-        })?;
+        let question = (call.caller.account.id, self.fingerprint());
+        let kept = call.app.social.kept.take(&question, || call.app.world.now_ms()).await;
+        if let Some(bytes) = kept {
+            return self.read(call, &bytes);
+        }
+        self.turn(call, provider, route).await?;
         let query = self.query(route);
         let ask = match route.method {
             Method::Get => SocialAsk::Get { path: &route.path, query: &query },
             Method::Post => SocialAsk::Post { path: &route.path, body: self.body(route) },
         };
         let request = provider.social(&ask).ok_or_else(no_data)?;
-        let reply = call.app.client.send(provider, request).await?;
-        if !reply.status().is_success() {
-            return Err(call.app.client.fault(provider, reply).await);
-        }
-        // From here on the source bills.
-        self.track.note(|traces| traces.billed = true);
-        let body = Body::new(reply.into_body(), provider.settings.idle);
-        let bytes = body.whole(provider.settings.max_reply_bytes, call.deadline).await?;
+        let errand = Errand {
+            app: call.app.clone(),
+            provider: provider.clone(),
+            request,
+            until: call.deadline,
+            question,
+            track: self.track.clone(),
+        };
+        let fetched = fetch(errand).await?;
         call.first_byte_at = Some(call.app.world.now_ms());
-        self.read(call, &bytes)
+        match fetched {
+            Fetched::Whole(bytes) => self.read(call, &bytes),
+            Fetched::Large { held, body } => self.pass(call, provider, &held, body),
+        }
+    }
+
+    /// Waits for a turn on the route: as many begin in a second as the source allows, over all replicas.
+    async fn turn(&self, call: &Call, provider: &Provider, route: &SocialRoute) -> Result<(), Fault> {
+        let (most, patience) = (provider.settings.per_second, call.app.settings.social.patience);
+        if most == 0 {
+            return Ok(());
+        }
+        let busy = |wait: Duration| {
+            let seconds = u32::try_from(wait.as_secs() + 1).unwrap_or(60);
+            Fault {
+                retry_after: Some(seconds.min(60)),
+                ..fault(Code::SocialDataCapacityReached, "The platform is busy; try again in a few seconds.")
+            }
+        };
+        let line = format!("{}{}", provider.name, route.path);
+        let (per_second, wait) = (u32::try_from(most).unwrap_or(u32::MAX), patience.as_millis());
+        let turn = call.app.store.social_turn(&line, per_second, u64::try_from(wait).unwrap_or(u64::MAX)).await;
+        match turn {
+            Ok(SocialTurn::After(ms)) => tokio::time::sleep(Duration::from_millis(ms)).await,
+            Ok(SocialTurn::Busy(ms)) => return Err(busy(Duration::from_millis(ms))),
+            // Alone, or out of reach of the others.
+            Ok(SocialTurn::Own) | Err(_) => {
+                call.app.social.pace.turn(&line, most, patience).await.map_err(|full| busy(full.0))?;
+            }
+        }
+        Ok(())
     }
 
     fn read(&self, call: &mut Call, bytes: &Bytes) -> Result<Begun, Fault> {
         let envelope = read_envelope(bytes).map_err(|_| no_data())?;
-        if envelope.code.is_some_and(|code| code != 200 && code != 0) {
+        if is_bad(envelope.code) {
             return Err(no_data());
         }
         let Some(data) = envelope.data else { return Err(self.nothing(call)) };
@@ -103,12 +141,7 @@ impl SocialCall {
             Judged::NoResult => Err(self.nothing(call)),
             Judged::Failed => Err(no_data()),
             Judged::Result => {
-                self.track.note(|traces| traces.seen = Some(Seen::Data));
-                call.meter = Meter::Known {
-                    used: Counters { calls: 1, ..Counters::default() },
-                    estimated: false,
-                    raw_usage: None,
-                };
+                self.found(call);
                 let next = next_page(&self.cell, &self.checked, &data);
                 let cell = &self.cell;
                 let body = write_result(&cell.platform, cell.capability.name(), &data, &cell.drop, &next);
@@ -117,13 +150,46 @@ impl SocialCall {
         }
     }
 
+    /// An answer that is too large to be held passes, if its beginning does not speak against it; its end decides.
+    fn pass(&self, call: &mut Call, provider: &Provider, held: &Bytes, body: Body) -> Result<Begun, Fault> {
+        let cell = &self.cell;
+        let mut flow = Flow::new(&cell.platform, cell.capability.name(), &cell.drop, wanted(cell));
+        let first = flow.feed(held).map_err(|_| no_data())?;
+        match judge_begun(cell, flow.picked()) {
+            Judged::Result if !is_bad(flow.code()) => {}
+            Judged::NoResult => return Err(self.nothing(call)),
+            _ => return Err(no_data()),
+        }
+        self.found(call);
+        let rewrite = Large { app: call.app.clone(), cell: cell.clone(), checked: self.checked.clone(), flow };
+        Ok(Begun::Passing(Box::new(Passed {
+            content_type: HeaderValue::from_static("application/json"),
+            first,
+            body,
+            rewrite: Box::new(rewrite),
+            left: provider.settings.max_reply_bytes.saturating_sub(held.len()),
+        })))
+    }
+
+    fn found(&self, call: &mut Call) {
+        self.track.note(|traces| traces.seen = Some(Seen::Data));
+        let used = Counters { calls: 1, ..Counters::default() };
+        call.meter = Meter::Known { used, estimated: false, raw_usage: None };
+    }
+
     /// Found nothing, for which the operator pays: remembered, so that it is not asked again at once.
     fn nothing(&self, call: &Call) -> Fault {
         let now = call.app.world.now_ms();
-        let memory = &call.app.social.memory;
         let time = i64::try_from(self.believed_for(call).as_millis()).unwrap_or(0);
-        memory.note_vain(self.fingerprint(), now.saturating_add(time), now);
-        memory.count(call.caller.account.id, now);
+        let vain = SocialVain {
+            call: call.id,
+            question: self.fingerprint(),
+            account: call.caller.account.id,
+            at: now,
+            until: now.saturating_add(time),
+        };
+        call.app.social.memory.note(&vain, now);
+        self.track.note(|traces| traces.vain = Some(vain));
         Fault { blame: Blame::Caller, maybe_charged: true, ..fault(Code::SocialDataNoResult, NOTHING) }
     }
 
@@ -148,6 +214,38 @@ impl SocialCall {
         let object: serde_json::Map<String, serde_json::Value> = given.chain(fixed).collect();
         Bytes::from(serde_json::Value::Object(object).to_string())
     }
+}
+
+/// A large answer on its way.
+struct Large {
+    app: Arc<App>,
+    cell: Arc<Cell>,
+    checked: Checked,
+    flow: Flow,
+}
+
+impl Rewrite for Large {
+    fn feed(&mut self, piece: &[u8]) -> Result<Bytes, Fault> {
+        self.flow.feed(piece).map_err(|_| no_data())
+    }
+
+    fn end(&mut self) -> Result<Bytes, Fault> {
+        self.flow.finish().map_err(|_| no_data())?;
+        let seen = self.flow.picked();
+        if is_bad(self.flow.code()) || judge(&self.cell, seen) != Judged::Result {
+            return Err(no_data());
+        }
+        Ok(Flow::end(&next_page(&self.cell, &self.checked, seen)))
+    }
+
+    fn broke(&mut self) {
+        self.app.social.health.add(&self.cell.model.name, Seen::Fault, self.app.world.now_ms());
+    }
+}
+
+/// The supplier's own status says that there is no answer; without one there may be.
+fn is_bad(code: Option<i64>) -> bool {
+    code.is_some_and(|code| code != 200 && code != 0)
 }
 
 const NOTHING: &str = "The platform found nothing for these parameters.";
@@ -238,6 +336,8 @@ impl Work for SocialCall {
             tokio::time::sleep(pause).await;
             outcome = self.fetch(call, provider, social).await;
         }
+        let refused = outcome.as_ref().is_err_and(|fault| fault.upstream_status == Some(401));
+        self.track.note(|traces| traces.asked = Some((provider.name.clone(), refused)));
         outcome.map_err(|fault| {
             let fault = as_social(fault);
             let seen = match (fault.code, fault.blame) {

@@ -25,6 +25,8 @@ impl Seen {
 #[derive(Default)]
 pub struct Health {
     cells: Mutex<HashMap<String, Cell>>,
+    /// How often in a row each provider refused our key, over all cells.
+    refusals: Mutex<HashMap<String, u32>>,
 }
 
 #[derive(Default)]
@@ -72,6 +74,22 @@ impl Health {
         while cell.recent.len() > KEPT || cell.recent.front().is_some_and(|(at, _)| now - at > RECENT) {
             cell.recent.pop_front();
         }
+    }
+
+    /// A provider was asked and refused our key, or did not. Is it time to stop asking it?
+    pub fn asked(&self, provider: &str, refused: bool) -> bool {
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        if !refused {
+            refusals.remove(provider);
+            return false;
+        }
+        let count = refusals.entry(provider.to_owned()).or_default();
+        *count += 1;
+        let enough = *count >= IN_A_ROW;
+        if enough {
+            refusals.remove(provider);
+        }
+        enough
     }
 
     /// Why a cell should be paused, if it should.
@@ -142,6 +160,14 @@ mod tests {
         }
         assert_eq!(health.trouble("n", 20).as_deref(), Some("18 of 20 calls failed within ten minutes"));
         assert!(health.trouble("n", RECENT + 30).is_none(), "that was long ago");
+    }
+
+    #[test]
+    fn a_key_that_is_refused_five_times_in_a_row_is_wrong() {
+        let health = Health::default();
+        let refused = [true, true, true, true, false, true, true, true, true, true, true];
+        let told: Vec<usize> = (0..refused.len()).filter(|at| health.asked("p", refused[*at])).collect();
+        assert_eq!(told, [9], "the row began anew after the answer, and after the telling");
     }
 
     #[test]

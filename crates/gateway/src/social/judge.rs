@@ -1,7 +1,7 @@
 //! Data, nothing, or a failure in disguise? The rule of the cell applied to an answer; and the parameters of the next page.
 
-use tollgate_catalog::social::{Cell, Checked, Paging, Step, Value};
-use tollgate_wire::social::{Data, pairs};
+use tollgate_catalog::social::{Cell, Checked, Paging, Status, Step, Value};
+use tollgate_wire::social::{Picked, Places, pairs};
 
 /// What an answer of status 200 is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,16 +12,15 @@ pub enum Judged {
     Failed,
 }
 
-pub fn judge(cell: &Cell, data: &Data) -> Judged {
+pub fn judge(cell: &Cell, data: &impl Places) -> Judged {
     let rule = &cell.answer;
-    if data.whole().is_nothing() {
+    if data.find("").is_none_or(|whole| whole.is_nothing()) {
         return Judged::NoResult;
     }
     for status in &rule.ok {
-        match data.find(&status.at).and_then(|found| found.plain()) {
-            Some(value) if status.is.iter().any(|good| *good == value) => {}
-            Some(value) if status.not_found.iter().any(|none| *none == value) => return Judged::NoResult,
-            Some(_) => return Judged::Failed,
+        match judge_status(status, data) {
+            Some(Judged::Result) => {}
+            Some(judged) => return judged,
             None if rule.evidence.is_strict() && !status.optional => return Judged::Failed,
             None => {}
         }
@@ -40,8 +39,47 @@ pub fn judge(cell: &Cell, data: &Data) -> Judged {
     if found.any(|found| !found.is_nothing()) { Judged::Result } else { Judged::NoResult }
 }
 
+/// What an answer of which only the beginning was seen is so far: a result, unless something seen speaks against it.
+pub fn judge_begun(cell: &Cell, seen: &impl Places) -> Judged {
+    let statuses = cell.answer.ok.iter().map(|status| judge_status(status, seen).unwrap_or(Judged::Result));
+    if let Some(bad) = statuses.into_iter().find(|judged| *judged != Judged::Result) {
+        return bad;
+    }
+    let empty = |at: &String| seen.find(at).is_some_and(|found| found.is_true());
+    if cell.answer.marks_empty.iter().any(empty) { Judged::NoResult } else { Judged::Result }
+}
+
+/// What one status field says; `None` where it is absent.
+fn judge_status(status: &Status, data: &impl Places) -> Option<Judged> {
+    let value = data.find(&status.at).and_then(|found| found.plain())?;
+    Some(match () {
+        () if status.is.iter().any(|good| *good == value) => Judged::Result,
+        () if status.not_found.iter().any(|none| *none == value) => Judged::NoResult,
+        () => Judged::Failed,
+    })
+}
+
+/// All that `judge` and `next_page` will want to know of an answer of this cell.
+pub fn wanted(cell: &Cell) -> Picked {
+    let rule = &cell.answer;
+    let mut places: Vec<&str> = rule.ok.iter().map(|status| status.at.as_str()).collect();
+    places.extend(rule.marks_empty.iter().chain(&rule.items).map(String::as_str));
+    let mut names = Vec::new();
+    if let Some(paging) = &cell.paging {
+        places.extend(paging.more.iter().map(|more| more.at.as_str()));
+        for (param, step) in &paging.next {
+            match step {
+                Step::From(at) | Step::FromLink { at, .. } => places.push(at),
+                Step::Anywhere => names.push(cell.params[*param].name.as_str()),
+                Step::PlusOne | Step::PlusCount => {}
+            }
+        }
+    }
+    Picked::new(places, names)
+}
+
 /// The parameters of the next page, ready to be sent; empty when there is none or nobody can tell.
-pub fn next_page<'c>(cell: &'c Cell, checked: &Checked, data: &Data) -> Vec<(&'c str, String)> {
+pub fn next_page<'c>(cell: &'c Cell, checked: &Checked, data: &impl Places) -> Vec<(&'c str, String)> {
     let Some(paging) = &cell.paging else { return Vec::new() };
     if let Some(more) = &paging.more
         && let Some(found) = data.find(&more.at)
@@ -72,7 +110,14 @@ pub fn next_page<'c>(cell: &'c Cell, checked: &Checked, data: &Data) -> Vec<(&'c
 }
 
 /// The next value of one parameter; `None` at the end of the list.
-fn step_to(cell: &Cell, at: usize, step: &Step, paging: &Paging, given: Option<&Value>, data: &Data) -> Option<String> {
+fn step_to(
+    cell: &Cell,
+    at: usize,
+    step: &Step,
+    paging: &Paging,
+    given: Option<&Value>,
+    data: &impl Places,
+) -> Option<String> {
     let param = &cell.params[at];
     let found = |place: &str| data.find(place).and_then(|found| found.plain()).map(|text| text.into_owned());
     let start = || given.or(param.default.as_ref()).or(param.upstream_default.as_ref()).map(Value::to_string);

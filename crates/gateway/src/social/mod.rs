@@ -2,20 +2,23 @@
 //! asked. The checks and the money of a call are elsewhere (`catalog::social`, `call`); this is what the desk remembers.
 
 pub mod call;
+mod fetch;
 mod health;
 mod judge;
+mod kept;
 mod memory;
 mod pauses;
 mod settings;
 
 pub use health::Seen;
-pub use judge::{Judged, judge, next_page};
+pub use judge::{Judged, judge, judge_begun, next_page, wanted};
 pub use pauses::Door;
 pub use settings::SocialSettings;
 
 use crate::app::App;
 use crate::world::Millis;
 use health::Health;
+use kept::Kept;
 use memory::Memory;
 use pauses::Pauses;
 use std::sync::Arc;
@@ -33,6 +36,7 @@ pub struct Desk {
     pub pauses: Pauses,
     pub health: Health,
     pub memory: Memory,
+    pub kept: Kept,
 }
 
 impl App {
@@ -41,6 +45,13 @@ impl App {
         if !self.serving.load().catalog.social.is_empty() {
             let before = self.social.pauses.before_reading();
             self.social.pauses.replace(self.store.social_states().await?, before);
+            let now = self.world.now_ms();
+            self.social.kept.forget(now);
+            let settings = &self.settings.social;
+            let believed = settings.no_result_lists.max(settings.no_result_things).as_millis();
+            let matters = Millis::try_from(believed).unwrap_or(Millis::MAX).max(memory::HOUR);
+            let rows = self.store.social_vains(self.social.memory.since(now, matters)).await?;
+            self.social.memory.read(&rows, now);
         }
         Ok(())
     }
@@ -86,6 +97,27 @@ impl App {
         self.social.health.start_over(model);
         if let Err(error) = self.change_social(model, paused, AUTO, &reason).await {
             tracing::error!(%error, model, "a pause could not be written down");
+        }
+    }
+
+    /// Our key is wrong where five calls in a row, of whatever cells, were refused for it: nothing can be had from that provider.
+    pub async fn learn_key(&self, provider: &str, refused: bool) {
+        if !self.social.health.asked(provider, refused) || !self.settings.social.auto_pause {
+            return;
+        }
+        tracing::error!(provider, "the source refuses our key; its cells are paused");
+        let reason = format!("the source {provider} refused the gateway's key five times in a row");
+        let serving = self.serving.load_full();
+        let only = |cell: &&Arc<Cell>| cell.routes.iter().all(|route| route.provider == provider);
+        for cell in serving.catalog.social.cells().filter(only) {
+            let model = &cell.model.name;
+            if self.social.pauses.is_paused(model) {
+                continue;
+            }
+            self.social.health.start_over(model);
+            if let Err(error) = self.change_social(model, true, AUTO, &reason).await {
+                tracing::error!(%error, model, "a pause could not be written down");
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 //!
 //! A call picks a scenario by a marker in any of its parameters, `[[sim:empty]]` or `[[sim:huge mib=5]]`, or by an order
 //! for its path ([`crate::Sim::social_order`]). [`scenarios`] lists what there is. Lists have three pages unless the
-//! marker says `pages=N`. Only status 200 is billed (`accepted` in the records).
+//! marker says `pages=N`; `mib=N` makes any answer so large. Only status 200 is billed (`accepted` in the records).
 
 mod ask;
 mod page;

@@ -91,8 +91,9 @@ fn data(ask: &Ask, choice: &Choice, page: u64, pages: u64, empty: bool) -> Value
     if !empty && !route.single {
         paging(ask, &mut data, page, pages);
     }
-    if choice.play == Play::Huge {
-        let bytes = choice.number("mib").unwrap_or(5) << 20;
+    // Before most status fields and behind others, as members come in the order of their names.
+    let mib = choice.number("mib").or((choice.play == Play::Huge).then_some(5));
+    if let Some(bytes) = mib.map(|mib| mib << 20) {
         data["filler"] = "搜索 result ".repeat(usize::try_from(bytes).unwrap_or(0) / 14).into();
     }
     data

@@ -1,7 +1,7 @@
 //! The `data` of an answer as text, with places found in it by JSON pointer. The members of the top level are found
 //! once; a pointer then descends only where it leads.
 
-use super::NotJson;
+use super::{NotJson, Places};
 use crate::json::{Broken, Scan};
 use bytes::Bytes;
 use std::borrow::Cow;
@@ -55,26 +55,6 @@ impl Data {
         Found(&self.raw)
     }
 
-    /// The value at a pointer such as `/data/0/id`; `-1` is the last entry of a list, the empty pointer the whole.
-    pub fn find(&self, pointer: &str) -> Option<Found<'_>> {
-        let Some(path) = pointer.strip_prefix('/') else { return Some(self.whole()) };
-        let (first, rest) = path.split_once('/').map_or((path, None), |(first, rest)| (first, Some(rest)));
-        if self.members.is_empty() {
-            return path.split('/').try_fold(self.whole(), |at, piece| at.child(piece));
-        }
-        let found = self.members.iter().find(|member| member.name == first)?;
-        let start = Found(&self.raw[found.value.clone()]);
-        rest.into_iter().flat_map(|rest| rest.split('/')).try_fold(start, |at, piece| at.child(piece))
-    }
-
-    /// The first text, number or flag that is the value of a member with this name, at any depth.
-    pub fn find_anywhere(&self, name: &str) -> Option<Found<'_>> {
-        let mut found = None;
-        // Broken text cannot be met: it was checked when it was read.
-        let _ = search(&mut Scan::new(&self.raw), name, &mut found);
-        found
-    }
-
     /// Writes the value without some members of its top level; an array is put into an object.
     pub(super) fn write_without(&self, out: &mut Vec<u8>, drop: &[String]) {
         if self.whole().first() == Some(b'[') {
@@ -102,6 +82,26 @@ impl Data {
     }
 }
 
+impl Places for Data {
+    fn find(&self, pointer: &str) -> Option<Found<'_>> {
+        let Some(path) = pointer.strip_prefix('/') else { return Some(self.whole()) };
+        let (first, rest) = path.split_once('/').map_or((path, None), |(first, rest)| (first, Some(rest)));
+        if self.members.is_empty() {
+            return path.split('/').try_fold(self.whole(), |at, piece| at.child(piece));
+        }
+        let found = self.members.iter().find(|member| member.name == first)?;
+        let start = Found(&self.raw[found.value.clone()]);
+        rest.into_iter().flat_map(|rest| rest.split('/')).try_fold(start, |at, piece| at.child(piece))
+    }
+
+    fn find_anywhere(&self, name: &str) -> Option<Found<'_>> {
+        let mut found = None;
+        // Broken text cannot be met: it was checked when it was read.
+        let _ = search(&mut Scan::new(&self.raw), name, &mut found);
+        found
+    }
+}
+
 fn search<'a>(scan: &mut Scan<'a>, name: &str, found: &mut Option<Found<'a>>) -> Result<(), Broken> {
     match scan.peek() {
         _ if found.is_some() => scan.skip(),
@@ -122,6 +122,10 @@ fn search<'a>(scan: &mut Scan<'a>, name: &str, found: &mut Option<Found<'a>>) ->
 }
 
 impl<'a> Found<'a> {
+    pub(super) fn new(text: &'a [u8]) -> Found<'a> {
+        Found(text)
+    }
+
     fn first(&self) -> Option<u8> {
         self.0.trim_ascii_start().first().copied()
     }

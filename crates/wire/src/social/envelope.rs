@@ -1,7 +1,7 @@
 //! The supplier's envelope: `{"code": 200, …, "data": …}` around an answer, `{"detail": …}` around an error. Only `code`, `data` and
 //! the error's text are looked at; links, parameters and other supplier fields stay behind.
 
-use super::{Data, NotJson};
+use super::{Data, NotJson, Places as _};
 use crate::json::Scan;
 use bytes::Bytes;
 use std::borrow::Cow;
@@ -21,9 +21,10 @@ pub fn read_envelope(bytes: &Bytes) -> Result<Envelope, NotJson> {
     let (mut code, mut data) = (None, None);
     scan.object(|key, scan| -> Result<(), NotJson> {
         let span = scan.span()?;
-        if key.is("code") {
+        // Of two members with one name the first counts.
+        if key.is("code") && code.is_none() {
             code = std::str::from_utf8(&bytes[span]).ok().and_then(|text| text.parse().ok());
-        } else if key.is("data") {
+        } else if key.is("data") && data.is_none() {
             data = Some(bytes.slice(span));
         }
         Ok(())

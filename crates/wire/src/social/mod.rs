@@ -3,10 +3,14 @@
 
 mod data;
 mod envelope;
+mod flow;
+mod places;
 mod query;
 
 pub use data::{Data, Found};
 pub use envelope::{Envelope, Refused, read_envelope, read_refused};
+pub use flow::Flow;
+pub use places::{Picked, Places};
 pub use query::{BadQuery, Pair, encode, pairs};
 
 use crate::json::{Broken, Object};

@@ -112,11 +112,7 @@ async fn a_change_that_cannot_be_understood_changes_nothing() {
     for (body, status, code, param) in cases {
         let reply = send(&house, "POST", "/api/admin/social/pause", SECRET, Some(body.clone())).await;
         let (got, error) = error_of(reply).await;
-        assert_eq!(
-            (got, error["code"].as_str(), error["param"].as_str()),
-            (status, Some(code), Some(param)),
-            "{body}"
-        );
+        assert_eq!((got, error["code"].as_str(), error["param"].as_str()), (status, Some(code), Some(param)), "{body}");
     }
     for (path, code) in [
         ("cells?paused=maybe", "invalid_parameter"),
@@ -150,7 +146,15 @@ async fn the_day_shows_what_is_used_of_its_capacity() {
     let rows = get(&house, "/api/admin/social/days?back=0").await;
     let told: Vec<Value> = rows
         .iter()
-        .map(|row| json!([row["platform"], row["calls"], row["cost_micro_usd"], row["daily_calls"], row["daily_cost_micro_usd"]]))
+        .map(|row| {
+            json!([
+                row["platform"],
+                row["calls"],
+                row["cost_micro_usd"],
+                row["daily_calls"],
+                row["daily_cost_micro_usd"]
+            ])
+        })
         .collect();
     assert_eq!(told, [json!(["", 1, 1_000, 30, null]), json!(["weibo", 1, 1_000, null, 9_000])]);
     assert_eq!(rows[0]["day"].as_str().map(str::len), Some(10));

@@ -36,18 +36,90 @@ async fn a_list_becomes_an_object() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_megabytes_pass_and_too_much_does_not() {
+async fn a_large_answer_passes_byte_for_byte_and_is_charged_at_its_end() {
     let house = house("").await;
-    let cell = cell(&house, "weibo", "post");
+    let cell = cell(&house, "douyin", "comments");
     house.sim.social_order("", "huge mib=5");
     let reply = ask(&house, &cell, &plain(&cell)).await;
-    assert_eq!(reply.status(), 200);
-    let body = reply.bytes().await.expect("all of it");
-    assert!(body.len() > 5 << 20 && body.ends_with(b"}"));
-    house.sim.social_order("", "huge mib=40");
-    let reply = ask(&house, &cell, &plain(&cell)).await;
-    let (status, error, _) = super::free(&house, reply).await;
+    assert_eq!((reply.status().as_u16(), reply.headers()["x-tollgate-charge-usd"].to_str().ok()), (200, Some("0.002")));
+    let id = call_id(&reply);
+    let body = reply.text().await.expect("all of it");
+    let post = &plain(&cell)[0].1;
+    let source = from_source(&house, &format!("/douyin/app/v3/fetch_video_comments?aweme_id={post}")).await;
+    let data = &source[..source.rfind(",\"docs\":").expect("the envelope goes on")];
+    let data = data.replace("\"cookie\":\"sim-session=secret\",", "").replace("\"debug_id\":\"sim-debug\",", "");
+    assert!(data.len() > 5 << 20 && data.contains("7411193113223371043"));
+    let expected = format!(
+        "{{\"object\":\"social.result\",\"platform\":\"douyin\",\"capability\":\"comments\",\"data\":{data},\"next\":{{\"aweme_id\":\"{post}\",\"cursor\":\"20\"}}}}"
+    );
+    // Not `assert_eq`: nobody wants to read five megabytes.
+    assert!(body == expected, "{} bytes, expected {}", body.len(), expected.len());
+    let row = house.row(id).await;
+    assert_eq!((row.charge.nano(), row.ending), (2_000_000, Ending::Answered));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_answer_that_turns_out_to_be_none_is_broken_off_and_free() {
+    let house = house("").await;
+    // The status stands behind the bulk; the list is empty; the source breaks off; the answer is too large without saying so.
+    for (platform, capability, order) in
+        [("douyin", "comments", "error_inside mib=5"), ("weibo", "post", "empty mib=5"), ("weibo", "post", "cut mib=5")]
+    {
+        let cell = cell(&house, platform, capability);
+        house.sim.social_order("", order);
+        let reply = ask(&house, &cell, &plain(&cell)).await;
+        assert_eq!(reply.status(), 200, "{order}");
+        let id = call_id(&reply);
+        assert!(reply.bytes().await.is_err(), "{order}: no client takes it for a whole answer");
+        let row = house.row(id).await;
+        assert_eq!(
+            (row.charge.nano(), row.ending, row.reason.as_str()),
+            (0, Ending::UpstreamFault, "broken_off"),
+            "{order}"
+        );
+    }
+    // What is known before the bulk needs no beginning.
+    let cell = cell(&house, "bilibili", "comments");
+    house.sim.social_order("", "error_inside mib=5");
+    let (status, error, _) = super::free(&house, ask(&house, &cell, &plain(&cell)).await).await;
     assert_eq!((status, error["code"].as_str()), (502, Some("social_data_upstream_error")));
+    house.sim.social_order("", "huge mib=40");
+    let (status, error, _) = super::free(&house, ask(&house, &cell, &plain(&cell)).await).await;
+    assert_eq!((status, error["code"].as_str()), (502, Some("social_data_upstream_error")), "more than is read");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_in_the_middle_of_a_large_answer_pays() {
+    let house = house("").await;
+    let cell = cell(&house, "weibo", "post");
+    house.sim.social_order("", "huge mib=30");
+    let reply = ask(&house, &cell, &plain(&cell)).await;
+    let id = call_id(&reply);
+    drop(reply);
+    let row = house.row(id).await;
+    assert_eq!((row.charge.nano(), row.ending), (2_000_000, Ending::ClientLeft));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_after_its_client_has_left_answers_the_same_question() {
+    let house = house("").await;
+    let cell = cell(&house, "weibo", "post");
+    house.sim.social_order("", "slow think_ms=1500");
+    let url = house.url(&address(&cell, &plain(&cell)));
+    let left = house.http.get(url).bearer_auth(&house.key).timeout(Duration::from_millis(400)).send().await;
+    assert!(left.is_err_and(|error| error.is_timeout()));
+    house.sim.social_order("", "");
+    // At once, while it is still on its way.
+    let reply = ask(&house, &cell, &plain(&cell)).await;
+    assert_eq!((reply.status().as_u16(), house.sim.received().len()), (200, 1), "it was asked for once");
+    let row = house.row(call_id(&reply)).await;
+    assert_eq!((row.charge.nano(), row.ending), (2_000_000, Ending::Answered), "and is paid now");
+    let again = ask(&house, &cell, &plain(&cell)).await;
+    assert_eq!((again.status().as_u16(), house.sim.received().len()), (200, 2), "once");
+    let rows =
+        house.running().app.store.usage(None, tollgate_store::Page { before: None, limit: 5 }).await.expect("read");
+    let told: Vec<(Ending, i64)> = rows.iter().map(|row| (row.ending, row.charge.nano())).collect();
+    assert_eq!(told[1..], [(Ending::Answered, 2_000_000), (Ending::ClientLeft, 0)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -82,6 +82,24 @@ async fn a_vain_question_is_not_sent_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_vain_question_is_remembered_over_a_restart() {
+    let mut house = house("[social]\nno_results_per_hour = 2\n").await;
+    let cell = cell(&house, "weibo", "user");
+    let asked = |id: &str| vec![("uid".to_owned(), id.to_owned())];
+    for id in ["[[sim:empty]]", "[[sim:empty]]2"] {
+        assert_eq!(ask(&house, &cell, &asked(id)).await.status(), 404);
+    }
+    house.quiet().await;
+    house.restart().await;
+    house.running().app.refresh_social().await.expect("refreshed");
+    let (status, error, _) = free(&house, ask(&house, &cell, &asked("[[sim:empty]]")).await).await;
+    assert_eq!((status, error["reason"].as_str()), (404, Some("known")));
+    let (status, error, _) = free(&house, ask(&house, &cell, &asked("7")).await).await;
+    assert_eq!((status, error["reason"].as_str()), (429, Some("no_result_limit")));
+    assert_eq!(house.sim.received().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn requests_to_one_route_wait_for_their_turn() {
     let plan = crate::house::Plan {
         usd: "10",

@@ -81,3 +81,20 @@ async fn nine_failures_in_ten_pause_a_cell() {
     }
     assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 503);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_refused_pauses_all_cells_of_its_provider() {
+    let house = house("[social]\nretry_pause = \"0\"\n").await;
+    house.sim.social_order("", "error401");
+    let asked = [("weibo", "user"), ("zhihu", "post"), ("reddit", "user"), ("tiktok", "user"), ("douyin", "post")];
+    for (platform, capability) in asked {
+        let cell = cell(&house, platform, capability);
+        assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 502, "{platform}");
+    }
+    let log = house.running().app.store.social_changes(999).await.expect("read");
+    assert_eq!(log.len(), 101, "every cell has a row of its own");
+    let reason = "the source tikhub refused the gateway's key five times in a row";
+    assert!(log.iter().all(|one| one.paused && one.actor == "auto" && one.reason == reason));
+    let other = cell(&house, "threads", "post");
+    assert_eq!(ask(&house, &other, &plain(&other)).await.status(), 503);
+}

@@ -1,0 +1,119 @@
+//! An answer that passes while it is rewritten, because it is too large to be held. The client's reading drives the
+//! provider's, as with streams; what makes it an answer is certain at its end only, so the call is settled there, before the
+//! last bytes go out. When it turns out to be none, the call costs nothing and the transfer is broken off: a client must not take
+//! half an answer for a whole one.
+
+use super::open::Call;
+use bytes::Bytes;
+use http::HeaderValue;
+use http_body::{Body, Frame};
+use std::future::Future as _;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::time::Instant;
+use tokio_util::sync::WaitForCancellationFutureOwned;
+use tollgate_store::Ending;
+use tollgate_upstream::{Body as Upstream, Fault};
+use tollgate_wire::error::Code;
+
+/// What happens to an answer on its way.
+pub trait Rewrite: Send {
+    /// The next piece of the provider's; what goes to the client for it.
+    fn feed(&mut self, piece: &[u8]) -> Result<Bytes, Fault>;
+    /// The provider is at its end: the rest, if it was an answer.
+    fn end(&mut self) -> Result<Bytes, Fault>;
+    /// It was none after all.
+    fn broke(&mut self) {}
+}
+
+/// An answer that has begun to pass, metered as if it were whole.
+pub struct Passed {
+    pub content_type: HeaderValue,
+    /// What may go out already.
+    pub first: Bytes,
+    pub body: Upstream,
+    pub rewrite: Box<dyn Rewrite>,
+    /// The most bytes that may still come.
+    pub left: usize,
+}
+
+/// The body of such a reply.
+pub struct Passing {
+    call: Call,
+    first: Option<Bytes>,
+    body: Upstream,
+    rewrite: Box<dyn Rewrite>,
+    left: usize,
+    cut: Pin<Box<WaitForCancellationFutureOwned>>,
+    ended: bool,
+}
+
+/// The transfer is broken off.
+#[derive(Debug, thiserror::Error)]
+#[error("the provider's answer broke off")]
+pub struct BrokenOff;
+
+impl Passing {
+    pub fn new(call: Call, passed: Passed) -> Passing {
+        let cut = Box::pin(call.app.cut.clone().cancelled_owned());
+        let Passed { first, body, rewrite, left, .. } = passed;
+        Passing { call, first: Some(first), body, rewrite, left, cut, ended: false }
+    }
+
+    /// The next bytes for the client; `None` when the piece gave none.
+    fn pass(&mut self, piece: Option<&Bytes>) -> Result<Option<Bytes>, Fault> {
+        let Some(piece) = piece else {
+            let last = self.rewrite.end()?;
+            self.call.close(Ending::Answered, 200, "");
+            self.ended = true;
+            return Ok(Some(last));
+        };
+        self.left = self.left.checked_sub(piece.len()).ok_or_else(Fault::too_long)?;
+        if Instant::now() > self.call.deadline {
+            return Err(Fault::idle());
+        }
+        let out = self.rewrite.feed(piece)?;
+        Ok((!out.is_empty()).then_some(out))
+    }
+
+    fn poll_pass(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Fault>> {
+        loop {
+            if self.cut.as_mut().poll(cx).is_ready() {
+                let message = "The server is stopping; send the request again.".to_owned();
+                return Poll::Ready(Err(Fault { code: Code::ServerDraining, message, ..Fault::cut() }));
+            }
+            let piece = match ready!(self.body.poll_chunk(cx)) {
+                Ok(piece) => piece,
+                Err(fault) => return Poll::Ready(Err(fault)),
+            };
+            if let Some(out) = self.pass(piece.as_ref()).transpose() {
+                return Poll::Ready(out);
+            }
+        }
+    }
+}
+
+impl Body for Passing {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let this = self.get_mut();
+        if this.ended {
+            return Poll::Ready(None);
+        }
+        if let Some(first) = this.first.take().filter(|first| !first.is_empty()) {
+            return Poll::Ready(Some(Ok(Frame::data(first))));
+        }
+        Poll::Ready(Some(match ready!(this.poll_pass(cx)) {
+            Ok(out) => Ok(Frame::data(out)),
+            Err(fault) => {
+                tracing::info!(call = %this.call.id, code = fault.code.code(), "an answer broke off on its way");
+                this.rewrite.broke();
+                this.call.close_free(Ending::UpstreamFault, 200, "broken_off");
+                this.ended = true;
+                Err(BrokenOff)
+            }
+        }))
+    }
+}
