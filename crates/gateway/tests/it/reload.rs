@@ -88,7 +88,8 @@ async fn sighup_reads_everything_again() {
     let house = House::new().await;
     let loads = || house.running().app.metrics.catalog_loads.get();
     assert_eq!(loads(), 0);
-    let kill = std::process::Command::new("kill").args(["-HUP", &std::process::id().to_string()]).status();
+    // The shell's own word: a Debian that has just been unpacked has no program of that name.
+    let kill = std::process::Command::new("sh").args(["-c", &format!("kill -HUP {}", std::process::id())]).status();
     assert!(kill.expect("kill").success());
     until("the reload", async || loads() == 1).await;
 }
