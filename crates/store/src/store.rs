@@ -55,6 +55,8 @@ macro_rules! on_engine {
     };
 }
 
+mod responses;
+
 impl Store {
     /// Opens the place, brings the schema up to date, replays the journal and resolves what a crash left open.
     pub async fn open(place: Place, options: Options, world: World) -> Result<Opened, StoreError> {

@@ -13,6 +13,7 @@ mod queue;
 mod receipts;
 mod records;
 mod recover;
+mod responses;
 mod rows;
 mod social;
 mod tasks;

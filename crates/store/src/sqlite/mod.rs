@@ -21,6 +21,7 @@ mod receipts;
 mod records;
 mod recover;
 mod refused;
+mod responses;
 mod social;
 mod task_rows;
 mod tasks;

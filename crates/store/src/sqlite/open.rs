@@ -33,6 +33,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/chain_order.sql"),
     include_str!("migrations/operators.sql"),
     include_str!("migrations/vain.sql"),
+    include_str!("migrations/responses.sql"),
 ];
 
 impl Engine {

@@ -2,6 +2,7 @@
 
 mod operator;
 mod receipts;
+mod responses;
 mod social;
 mod tasks;
 mod terms;
@@ -21,6 +22,7 @@ use tollgate_store::{CreditKind, Ending, HoldRefused, Limits, NewAccount, Page, 
 use crate::common::{House, idem, reply};
 
 pub use receipts::*;
+pub use responses::*;
 pub use tasks::*;
 pub use terms::*;
 pub use wish::*;

@@ -1,0 +1,99 @@
+//! The verbs of kept responses and conversations.
+
+use super::{Engine, Store};
+use crate::error::StoreError;
+use crate::ids::AccountId;
+use crate::response::{Chain, Conversation, Item, ItemPage, NewResponse, StoredResponse};
+
+impl Store {
+    /// Keeps a response; durable when this returns. Everything it continues lives at least as long. Keeping it twice
+    /// changes nothing.
+    pub async fn keep_response(&self, new: NewResponse) -> Result<(), StoreError> {
+        on_engine!(self, e => e.keep_response(new).await)
+    }
+
+    pub async fn response(&self, account: AccountId, id: &str) -> Result<Option<StoredResponse>, StoreError> {
+        on_engine!(self, e => e.response(account, id).await)
+    }
+
+    /// A response and all that it continues.
+    pub async fn response_chain(&self, account: AccountId, id: &str) -> Result<Chain, StoreError> {
+        let back = on_engine!(self, e => e.response_chain(account, id).await)?;
+        let exists = match back.last().and_then(|last| last.previous.clone()) {
+            Some(previous) => self.response(account, &previous).await?.is_some(),
+            None => false,
+        };
+        Ok(Chain::of(id, back, exists))
+    }
+
+    /// For each of these output items that is known: its id, and the object of the response it is in.
+    pub async fn responses_with_items(
+        &self,
+        account: AccountId,
+        items: Vec<String>,
+    ) -> Result<Vec<(String, String)>, StoreError> {
+        on_engine!(self, e => e.responses_with_items(account, items).await)
+    }
+
+    /// Erases a response. `false`: it was not there.
+    pub async fn delete_response(&self, account: AccountId, id: &str) -> Result<bool, StoreError> {
+        on_engine!(self, e => e.delete_response(account, id).await)
+    }
+
+    pub async fn create_conversation(
+        &self,
+        account: AccountId,
+        new: Conversation,
+        items: Vec<Item>,
+    ) -> Result<(), StoreError> {
+        on_engine!(self, e => e.create_conversation(account, new, items).await)
+    }
+
+    pub async fn conversation(&self, account: AccountId, id: &str) -> Result<Option<Conversation>, StoreError> {
+        on_engine!(self, e => e.conversation(account, id).await)
+    }
+
+    /// New metadata. `false`: no such conversation.
+    pub async fn change_conversation(&self, account: AccountId, new: Conversation) -> Result<bool, StoreError> {
+        on_engine!(self, e => e.change_conversation(account, new).await)
+    }
+
+    /// Erases a conversation with its items. `false`: it was not there.
+    pub async fn delete_conversation(&self, account: AccountId, id: &str) -> Result<bool, StoreError> {
+        on_engine!(self, e => e.delete_conversation(account, id).await)
+    }
+
+    /// Adds items at the end of a conversation, which lives until then at least. `false`: no such conversation.
+    pub async fn add_items(
+        &self,
+        account: AccountId,
+        conversation: &str,
+        items: Vec<Item>,
+        expires_at: i64,
+    ) -> Result<bool, StoreError> {
+        on_engine!(self, e => e.add_items(account, conversation, items, expires_at).await)
+    }
+
+    pub async fn items(&self, account: AccountId, conversation: &str, page: ItemPage) -> Result<Vec<Item>, StoreError> {
+        on_engine!(self, e => e.items(account, conversation, page).await)
+    }
+
+    pub async fn item(&self, account: AccountId, conversation: &str, id: &str) -> Result<Option<Item>, StoreError> {
+        on_engine!(self, e => e.item(account, conversation, id).await)
+    }
+
+    /// Erases one item of a conversation. `false`: it was not there.
+    pub async fn delete_item(&self, account: AccountId, conversation: &str, id: &str) -> Result<bool, StoreError> {
+        on_engine!(self, e => e.delete_item(account, conversation, id).await)
+    }
+
+    /// How many bytes of items a conversation has.
+    pub async fn conversation_bytes(&self, account: AccountId, conversation: &str) -> Result<u64, StoreError> {
+        on_engine!(self, e => e.conversation_bytes(account, conversation).await)
+    }
+
+    /// Erases responses and conversations past their time, some at a time; how many.
+    pub async fn forget_responses(&self, now: i64) -> Result<u64, StoreError> {
+        on_engine!(self, e => e.forget_responses(now).await)
+    }
+}

@@ -1,0 +1,158 @@
+//! Kept responses and conversations: found by their account, continued, erased, forgotten.
+
+use tollgate_store::{Chain, Conversation, Item, ItemPage, NewResponse, StoredResponse};
+
+use crate::common::{Customer, House};
+
+const DAY: i64 = 86_400_000;
+
+fn kept(h: &House, id: &str, previous: Option<&str>) -> StoredResponse {
+    let now = h.clock.now();
+    StoredResponse {
+        id: id.to_owned(),
+        previous: previous.map(str::to_owned),
+        conversation: None,
+        created_at: now,
+        expires_at: now + 30 * DAY,
+        input: format!("[{{\"asked\":\"{id}\"}}]"),
+        object: format!("{{\"id\":\"{id}\",\"opaque\":\"\u{2028}é\"}}"),
+    }
+}
+
+async fn keep(h: &House, c: &Customer, response: StoredResponse, items: &[&str]) {
+    let items = items.iter().map(|item| (*item).to_owned()).collect();
+    let new = NewResponse { account: c.account, response, items, said: Vec::new() };
+    h.store.keep_response(new).await.expect("kept");
+}
+
+async fn chain(h: &House, c: &Customer, id: &str) -> Chain {
+    h.store.response_chain(c.account, id).await.expect("read")
+}
+
+fn ids(chain: Chain) -> Vec<String> {
+    match chain {
+        Chain::Whole(list) => list.into_iter().map(|one| one.id).collect(),
+        other => vec![format!("{other:?}")],
+    }
+}
+
+pub async fn a_response_is_kept_once_for_one_account(h: House) {
+    let (c, other) = (h.customer(0, 0).await, h.customer(0, 0).await);
+    let one = kept(&h, "resp_1", None);
+    keep(&h, &c, one.clone(), &["msg_1", "rs_1"]).await;
+    keep(&h, &c, StoredResponse { object: "{}".to_owned(), ..one.clone() }, &[]).await;
+    assert_eq!(h.store.response(c.account, "resp_1").await.expect("read"), Some(one.clone()), "the first stays");
+    assert_eq!(h.store.response(other.account, "resp_1").await.expect("read"), None, "another's is not found");
+    keep(&h, &other, kept(&h, "resp_1", None), &["msg_1"]).await;
+    let found = h.store.responses_with_items(c.account, vec!["rs_1".to_owned(), "nobody".to_owned()]).await;
+    assert_eq!(found.expect("read"), [("rs_1".to_owned(), one.object.clone())]);
+    assert!(h.store.responses_with_items(other.account, vec!["rs_1".to_owned()]).await.expect("read").is_empty());
+    assert!(!h.store.delete_response(other.account, "resp_9").await.expect("asked"));
+    assert!(h.store.delete_response(c.account, "resp_1").await.expect("asked"));
+    assert!(!h.store.delete_response(c.account, "resp_1").await.expect("asked"), "erased once");
+    assert!(h.store.responses_with_items(c.account, vec!["rs_1".to_owned()]).await.expect("read").is_empty());
+    assert!(h.store.response(other.account, "resp_1").await.expect("read").is_some(), "the other keeps its own");
+    let h = h.reopen().await;
+    assert!(h.store.response(other.account, "resp_1").await.expect("read").is_some(), "over a restart");
+    h.close().await;
+}
+
+pub async fn responses_form_a_tree(h: House) {
+    let c = h.customer(0, 0).await;
+    for (id, previous) in [("a", None), ("b", Some("a")), ("c", Some("b")), ("d", Some("b")), ("lost", Some("gone"))] {
+        keep(&h, &c, kept(&h, id, previous), &[]).await;
+    }
+    assert_eq!(ids(chain(&h, &c, "c").await), ["a", "b", "c"]);
+    assert_eq!(ids(chain(&h, &c, "d").await), ["a", "b", "d"], "a branch has its own parents only");
+    assert_eq!(chain(&h, &c, "x").await, Chain::Missing("x".to_owned()));
+    assert_eq!(chain(&h, &c, "lost").await, Chain::Missing("gone".to_owned()));
+    h.store.delete_response(c.account, "b").await.expect("erased");
+    assert_eq!(chain(&h, &c, "c").await, Chain::Missing("b".to_owned()), "what was erased is in no history");
+    keep(&h, &c, kept(&h, "me", Some("me")), &[]).await;
+    assert_eq!(chain(&h, &c, "me").await, Chain::TooLong, "a provider that repeats ids does not hang us");
+    let long = "x".repeat(33 << 20);
+    keep(&h, &c, StoredResponse { object: long.clone(), ..kept(&h, "big", None) }, &[]).await;
+    keep(&h, &c, StoredResponse { object: long, ..kept(&h, "bigger", Some("big")) }, &[]).await;
+    assert_eq!(ids(chain(&h, &c, "big").await), ["big"]);
+    assert_eq!(chain(&h, &c, "bigger").await, Chain::TooLong);
+    h.close().await;
+}
+
+pub async fn responses_are_forgotten_in_time(h: House) {
+    let c = h.customer(0, 0).await;
+    keep(&h, &c, kept(&h, "old", None), &["msg_old"]).await;
+    keep(&h, &c, kept(&h, "continued", None), &[]).await;
+    h.clock.advance(20 * DAY);
+    keep(&h, &c, kept(&h, "new", Some("continued")), &[]).await;
+    h.clock.advance(11 * DAY);
+    assert!(h.store.response(c.account, "old").await.expect("read").is_none(), "not shown before it is swept");
+    assert!(h.store.responses_with_items(c.account, vec!["msg_old".to_owned()]).await.expect("read").is_empty());
+    assert_eq!(ids(chain(&h, &c, "new").await), ["continued", "new"], "lives with what continues it");
+    assert_eq!(h.store.forget_responses(h.clock.now()).await.expect("swept"), 1);
+    assert_eq!(h.store.forget_responses(h.clock.now()).await.expect("swept"), 0);
+    h.clock.advance(20 * DAY);
+    assert_eq!(chain(&h, &c, "new").await, Chain::Missing("new".to_owned()));
+    assert_eq!(h.store.forget_responses(h.clock.now()).await.expect("swept"), 2);
+    h.close().await;
+}
+
+fn items(ids: &[&str]) -> Vec<Item> {
+    ids.iter().map(|id| Item { id: (*id).to_owned(), json: format!("{{\"id\":\"{id}\"}}") }).collect()
+}
+
+pub async fn a_conversation_grows_in_order(h: House) {
+    let (c, other) = (h.customer(0, 0).await, h.customer(0, 0).await);
+    let now = h.clock.now();
+    let new = Conversation { id: "conv_1".into(), created_at: now, expires_at: now + 30 * DAY, metadata: "{}".into() };
+    h.store.create_conversation(c.account, new.clone(), items(&["i1", "i2"])).await.expect("made");
+    assert_eq!(h.store.conversation(c.account, "conv_1").await.expect("read"), Some(new.clone()));
+    assert_eq!(h.store.conversation(other.account, "conv_1").await.expect("read"), None);
+    h.clock.advance(DAY);
+    let response = StoredResponse { conversation: Some("conv_1".into()), ..kept(&h, "resp_1", None) };
+    let said = items(&["i3", "i4", "i5"]);
+    h.store
+        .keep_response(NewResponse {
+            account: c.account,
+            response: response.clone(),
+            items: vec![],
+            said: said.clone(),
+        })
+        .await
+        .expect("kept");
+    // A second time adds nothing.
+    h.store
+        .keep_response(NewResponse { account: c.account, response, items: vec![], said: items(&["i6"]) })
+        .await
+        .expect("kept");
+    let read = async |after: Option<&str>, limit, newest_first| {
+        let page = ItemPage { after: after.map(str::to_owned), limit, newest_first };
+        let items = h.store.items(c.account, "conv_1", page).await.expect("read");
+        items.into_iter().map(|item| item.id).collect::<Vec<_>>()
+    };
+    assert_eq!(read(None, 10, false).await, ["i1", "i2", "i3", "i4", "i5"]);
+    assert_eq!(read(None, 2, true).await, ["i5", "i4"]);
+    assert_eq!(read(Some("i4"), 2, true).await, ["i3", "i2"]);
+    assert_eq!(read(Some("i4"), 9, false).await, ["i5"]);
+    assert_eq!(read(Some("nobody"), 9, false).await, [""; 0], "an item that is not there has nothing after it");
+    assert_eq!(h.store.conversation_bytes(c.account, "conv_1").await.expect("read"), 5 * 11);
+    assert!(h.store.add_items(c.account, "conv_1", items(&["i7"]), now).await.expect("added"));
+    assert!(!h.store.add_items(other.account, "conv_1", items(&["i8"]), now).await.expect("asked"));
+    assert_eq!(h.store.item(c.account, "conv_1", "i2").await.expect("read"), items(&["i2"]).pop());
+    assert_eq!(h.store.item(other.account, "conv_1", "i2").await.expect("read"), None);
+    assert!(h.store.delete_item(c.account, "conv_1", "i2").await.expect("asked"));
+    assert!(!h.store.delete_item(c.account, "conv_1", "i2").await.expect("asked"));
+    assert_eq!(read(None, 10, false).await, ["i1", "i3", "i4", "i5", "i7"]);
+    let changed = Conversation { metadata: "{\"a\":\"b\"}".into(), ..new.clone() };
+    assert!(h.store.change_conversation(c.account, changed).await.expect("asked"));
+    let found = h.store.conversation(c.account, "conv_1").await.expect("read").expect("there");
+    assert_eq!((found.metadata.as_str(), found.expires_at), ("{\"a\":\"b\"}", now + 31 * DAY), "used, so it lives on");
+    h.clock.advance(30 * DAY);
+    assert_eq!(h.store.conversation(c.account, "conv_1").await.expect("read"), None);
+    assert_eq!(h.store.forget_responses(h.clock.now()).await.expect("swept"), 2, "with its response");
+    assert_eq!(h.store.conversation_bytes(c.account, "conv_1").await.expect("read"), 0);
+    let again = Conversation { expires_at: h.clock.now() + DAY, ..new };
+    h.store.create_conversation(c.account, again, items(&["x"])).await.expect("made");
+    assert!(h.store.delete_conversation(c.account, "conv_1").await.expect("asked"));
+    assert!(!h.store.delete_conversation(c.account, "conv_1").await.expect("asked"));
+    h.close().await;
+}
