@@ -2,7 +2,7 @@
 # The work is in scripts/, so that it can be read, and run, one step at a time.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench chaos fmt lint clean
+.PHONY: help run test bench chaos fuzz fmt lint clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -18,6 +18,9 @@ bench: ## measure against a bare pass-through proxy (needs two quiet cores)
 
 chaos: ## the till under fire: kills, races, storms, full disks, for MINUTES=5 each; one line of counts per experiment
 	@scripts/chaos $(or $(MINUTES),5)
+
+fuzz: ## the readers of requests, replies and events against mutated input, for SECONDS=60 each
+	@scripts/fuzz $(or $(SECONDS),60)
 
 fmt: ## format the Rust code
 	cargo fmt --all

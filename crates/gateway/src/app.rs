@@ -17,7 +17,7 @@ use arc_swap::ArcSwap;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tollgate_catalog::{Group, Model, Snapshot};
@@ -85,6 +85,8 @@ pub struct App {
     /// Cancelled when the last call is closed: the regular rounds may end.
     pub ended: CancellationToken,
     pub running: AtomicUsize,
+    /// Places for connections that have become WebSockets.
+    pub sockets: Arc<Semaphore>,
     /// Where a call that was dropped in the middle reports: see `workers::settler`.
     pub abandoned: mpsc::UnboundedSender<Abandoned>,
 }

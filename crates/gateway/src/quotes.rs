@@ -28,6 +28,7 @@ pub const READERS: &[(&str, Reader)] = &[
     ("/v1/chat/completions", |_, _, body| said(Dialect::Chat, body, None)),
     ("/v1/messages", |_, _, body| said(Dialect::Anthropic, body, None)),
     ("/v1/responses", |_, _, body| said(Dialect::Responses, body, None)),
+    ("/v1/responses/compact", |_, _, body| said(Dialect::Responses, body, None)),
     ("/v1beta/models/{model}:generateContent", whole),
     ("/v1beta/models/{model}:streamGenerateContent", streamed),
     ("/v1/models/{model}:generateContent", whole),

@@ -65,7 +65,7 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, router: Router) {
                 }
             }
         });
-        let connection = graceful.watch(builder.serve_connection(io, service).into_owned());
+        let connection = graceful.watch(builder.serve_connection_with_upgrades(io, service).into_owned());
         connections.spawn(async move {
             let _place = place;
             if let Err(error) = connection.await {

@@ -126,6 +126,7 @@ pub(crate) fn build(
         stopping: CancellationToken::new(),
         ended: CancellationToken::new(),
         running: AtomicUsize::new(0),
+        sockets: Arc::new(tokio::sync::Semaphore::new(settings.limits.connections)),
         abandoned,
         settings,
         world,

@@ -66,7 +66,11 @@ impl Speech {
         let thoughts = if thinks { choice.count("reasoning", 7) } else { 0 };
         let thought = thoughts.min(left);
         left -= thought;
-        let calling = matches!(choice.scenario, S::Tools | S::ReasoningTools) && !ask.wants_text;
+        let calling = match choice.scenario {
+            S::Tools | S::ReasoningTools => !ask.wants_text,
+            S::Agent => !ask.wants_text && !ask.tools.is_empty(),
+            _ => false,
+        };
         let calls = if calling { tool_calls(ask, choice) } else { Vec::new() };
         let said = text(ask, choice, calls.is_empty(), left);
         let finish = match (said.cut || thought < thoughts, calls.is_empty()) {
@@ -219,7 +223,7 @@ fn tool_calls(ask: &Ask, choice: &Choice) -> Vec<Call> {
     if tools.is_empty() {
         tools.push(&some_tool);
     }
-    let count = if ask.one_call { 1 } else { choice.count("calls", 2) };
+    let count = if ask.one_call { 1 } else { choice.count("calls", if choice.is(S::Agent) { 1 } else { 2 }) };
     let call = |place: usize| {
         let tool = tools[place % tools.len()];
         let arguments = match (choice.text("args"), tool.free) {

@@ -65,6 +65,7 @@ table! {
     ContextLengthExceeded = 400 "context_length_exceeded", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "Prompt and requested output do not fit the model's context window.";
     UnsupportedValue = 400 "unsupported_value", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The value exists but this model does not support it.";
     TaskTypeConstraint = 400 "InvalidParameter.TaskTypeConstraint", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "A video request mixes what the model takes only apart; the code is the provider's own.";
+    PreviousResponseNotFound = 400 "previous_response_not_found", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::After(10), "The response that the request continues is not stored here: it never was, was deleted or has expired.";
     InvalidApiKey = 401 "invalid_api_key", "authentication_error", "authentication_error", "UNAUTHENTICATED", Retry::Never, "The key is missing, unknown, revoked or expired.";
     InsufficientBalance = 402 "insufficient_balance", "insufficient_quota", "billing_error", "FAILED_PRECONDITION", Retry::Never, "The account's balance does not cover the call; nothing was sent.";
     KeySpendCapReached = 402 "key_spend_cap_reached", "insufficient_quota", "billing_error", "FAILED_PRECONDITION", Retry::Never, "A spending limit of the key does not cover the call; nothing was sent.";

@@ -12,7 +12,7 @@
 //! | to a provider | [`Request::upstream_body`] with a [`Target`]: the body, what was [`Dropped`], the [`Names`] of tools |
 //! | a whole reply | [`convert`]: the body for the client and the [`Reply`] facts for the meter |
 //! | a stream | [`Stream::new`] with a [`Setup`], then `feed`, `finish`, `usage`, `error_event`, `heartbeat` |
-//! | state of Responses | [`responses::with_history`], [`Stream::response_object`], [`responses::output_items`] |
+//! | state of Responses | [`responses::Named`], [`responses::with_input`], [`Stream::response_object`] |
 //! | tokens of a prompt | [`Request::read_prompt`], then [`Dialect::token_count`] |
 //! | an error of ours | [`error::body`] in [`Dialect::errors`] |
 //!

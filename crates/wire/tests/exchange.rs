@@ -183,13 +183,14 @@ fn tools_come_back_as_they_were_given() {
     // What is stored is what was said.
     let stored: Value = serde_json::from_str(stream.response_object().unwrap()).unwrap();
     assert_eq!(&stored, &last["response"]);
-    let items = responses::output_items(stream.response_object().unwrap());
-    assert_eq!(items.len(), 2);
+    let answer = responses::Answer::read(stream.response_object().unwrap().as_bytes()).unwrap();
+    assert_eq!((answer.items.len(), answer.id.as_str()), (2, stored["id"].as_str().unwrap()));
     // The next turn names the stored one; its items come first, and the provider finds its calls.
     let next = r#"{"model":"m","previous_response_id":"resp_1","input":[{"type":"custom_tool_call_output","call_id":"t0","output":"ok"},{"type":"function_call_output","call_id":"t1","output":"ok"}]}"#;
-    let all: Vec<String> = responses::input_items(request.body()).into_iter().chain(items).collect();
-    let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let whole = responses::with_history(next.as_bytes(), &all).unwrap();
+    let mut all = responses::input_items(request.body(), &[]);
+    all.extend(answer.items.into_iter().map(|(_, item)| item));
+    all.extend(responses::input_items(next.as_bytes(), &[]));
+    let whole = responses::with_input(next.as_bytes(), &all).unwrap();
     let sent = read(R, std::str::from_utf8(&whole).unwrap()).unwrap().upstream_body(&Target::new(A, "up")).unwrap();
     let body: Value = serde_json::from_slice(&sent.body).unwrap();
     assert_eq!(body["messages"][1]["content"][0]["input"], json!({"input": "*** a\nb"}));

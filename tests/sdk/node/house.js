@@ -13,7 +13,7 @@ import { promisify } from 'node:util';
 import OpenAI from 'openai';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
-const executable =
+export const executable =
   process.env.TOLLGATE_BIN ?? join(process.env.CARGO_TARGET_DIR ?? join(root, 'target'), 'debug/tollgate');
 const run = promisify(execFile);
 

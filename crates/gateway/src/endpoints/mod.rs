@@ -4,6 +4,7 @@
 pub mod account;
 pub mod admin;
 pub mod chat;
+pub mod conversations;
 pub mod count;
 pub mod gemini;
 pub mod health;

@@ -58,12 +58,15 @@ fn operation(method: &str, path: &str, access: Access) -> Value {
         if access == Access::Admin {
             object.insert("security".to_owned(), json!([{ "admin_key": [] }]));
         }
-        if method == "POST" {
+        if method == "POST" && !path.ends_with("/cancel") {
             // A quote takes the body of whichever call it is for.
             let schema = match path {
                 "/v1/quote" | "/mcp" => json!({ "type": "object" }),
                 "/v1/messages" | "/v1/messages/count_tokens" => schema_named("MessagesRequest"),
-                "/v1/responses" => schema_named("ResponsesRequest"),
+                "/v1/responses" | "/v1/responses/compact" | "/v1/responses/input_tokens" => {
+                    schema_named("ResponsesRequest")
+                }
+                path if path.starts_with("/v1/conversations") => conversation_request(),
                 path if path.contains("{model}:") => schema_named("GeminiRequest"),
                 _ if access == Access::Admin => schema_named("SocialChangeRequest"),
                 _ => schema_named("ChatRequest"),
@@ -75,6 +78,13 @@ fn operation(method: &str, path: &str, access: Access) -> Value {
         }
     }
     operation
+}
+
+fn conversation_request() -> Value {
+    json!({ "type": "object", "properties": {
+        "items": { "type": ["array", "null"], "maxItems": 20, "items": { "type": "object" } },
+        "metadata": { "type": ["object", "null"], "maxProperties": 16, "additionalProperties": { "type": "string" } },
+    } })
 }
 
 fn schema_named(name: &str) -> Value {
@@ -110,6 +120,15 @@ fn summary(path: &str) -> &'static str {
         "/v1/messages" => "A reply, streamed or whole, in Anthropic's format",
         "/v1/messages/count_tokens" => "The tokens of a prompt in Anthropic's format, by the gateway's own count",
         "/v1/responses" => "A response, streamed or whole, in OpenAI's Responses format",
+        "/v1/responses/compact" => "A conversation pressed into one item by its model; a paid call",
+        "/v1/responses/input_tokens" => "The tokens of a prompt in the Responses format, by the gateway's own count",
+        "/v1/responses/{id}" => "A stored response; DELETE erases it",
+        "/v1/responses/{id}/cancel" => "Ends a response that runs in the background; none does",
+        "/v1/responses/{id}/input_items" => "What a stored response was given",
+        "/v1/conversations" => "A new conversation, with up to 20 items",
+        "/v1/conversations/{id}" => "A conversation; POST changes its metadata, DELETE erases it",
+        "/v1/conversations/{id}/items" => "The items of a conversation; POST adds up to 20",
+        "/v1/conversations/{id}/items/{item}" => "One item; DELETE erases it",
         "/v1beta/models" => "The models this key can use on Gemini's paths",
         "/v1beta/models/{id}" => "One of them",
         path if path.ends_with(":generateContent") => "A whole reply in Gemini's format, for models named gemini-…",
@@ -169,6 +188,14 @@ fn parameters(path: &str) -> Value {
             { "name": "variant", "in": "query", "schema": { "enum": ["video", "thumbnail", "spritesheet"], "default": "video" } },
             { "name": "Range", "in": "header", "schema": { "type": "string" } },
         ]),
+        "/v1/responses/{id}" | "/v1/responses/{id}/cancel" | "/v1/conversations/{id}" => in_path("id"),
+        "/v1/conversations/{id}/items/{item}" => json!([in_path("id")[0], in_path("item")[0]]),
+        "/v1/responses/{id}/input_items" | "/v1/conversations/{id}/items" => json!([
+            in_path("id")[0],
+            { "name": "limit", "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 100, "default": 20 } },
+            { "name": "after", "in": "query", "description": "`last_id` of the page before", "schema": { "type": "string" } },
+            { "name": "order", "in": "query", "schema": { "enum": ["asc", "desc"], "default": "desc" } },
+        ]),
         "/v1/videos" => json!([
             { "name": "limit", "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 100, "default": 20 } },
             { "name": "after", "in": "query", "description": "`last_id` of the page before", "schema": { "type": "string" } },
@@ -203,6 +230,9 @@ fn replies(path: &str, access: Access) -> Value {
     let text = json!({ "text/plain": { "schema": { "type": "string" } } });
     let content = match path {
         "/v1/chat/completions" | "/v1/messages" | "/v1/responses" => said(),
+        path if path.starts_with("/v1/responses/") || path.starts_with("/v1/conversations") => {
+            json!({ "application/json": { "schema": { "type": "object" } } })
+        }
         path if path.contains("enerateContent") => said(),
         path if path.contains("ount") && path.contains("okens") => {
             json!({ "application/json": { "schema": { "type": "object" } } })

@@ -1,26 +1,26 @@
-//! `POST /v1/responses`.
+//! `POST /v1/responses`, and beneath it what was kept (`stored.rs`), compaction (`compact.rs`) and the WebSocket (`socket.rs`).
 //!
-//! A request that names an earlier response is made whole before it is admitted ([`whole`]), so that any provider can serve it,
-//! also one that keeps nothing. The finished answer goes to a [`Keeper`](crate::call::Keeper) before its last event leaves:
-//! set `Conversation::keeper` and it is asked with the response object, streamed or not.
+//! A request that names an earlier response is made whole before it is admitted ([`kept`]), so that any provider can serve it,
+//! also one that keeps nothing. The finished answer is kept before its last event leaves, unless `store` is false.
+
+pub mod compact;
+pub mod socket;
+pub mod stored;
 
 use super::{chat, reading};
 use crate::app::App;
-use crate::call::{self, Ask, Conversation};
+use crate::call::{self, Ask, Conversation, Keeper};
 use crate::caller::Caller;
+use crate::kept::{self, Keep, Past};
 use crate::refusal::Refusal;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use bytes::Bytes;
+use http::HeaderMap;
 use std::sync::Arc;
-use tollgate_store::CallId;
-use tollgate_wire::error::Code;
-use tollgate_wire::{Dialect, Echo, Request as Said};
+use tollgate_store::{CallId, Idem};
+use tollgate_wire::{Dialect, Request as Said};
 
 const ENDPOINT: &str = "/v1/responses";
-
-/// Fields by which a request names what was said before.
-const REFERENCES: [&str; 2] = ["previous_response_id", "conversation"];
 
 pub async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
     let id = app.new_call_id();
@@ -33,22 +33,43 @@ async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response
     let body = reading::json_body(app, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, ENDPOINT, &body)?;
     let asked = Said::read(Dialect::Responses, body, None)?;
-    let refers = REFERENCES.into_iter().find(|field| asked.mentions(field));
-    let (asked, echo) = match refers {
-        None => (asked, None),
-        Some(field) => {
-            let whole = whole(app, &caller, &asked, field).await?;
-            // The answer repeats the request as it was sent.
-            (Said::read(Dialect::Responses, whole, None)?, Some(Echo::of(asked.body())))
-        }
-    };
-    let mut work = Conversation::new(asked, &parts.headers);
-    (work.refers, work.echo) = (refers, echo);
-    call::run(app, caller, Ask { id, endpoint: ENDPOINT, work, idem }).await
+    let past = kept::find(app, caller.account.id, asked, None, false).await?;
+    let keeper = keeper(app, &caller, id, &past);
+    respond(app, caller, past, keeper, &parts.headers, Which { id, endpoint: ENDPOINT, idem }).await
 }
 
-/// The request with the conversation that it names in front of its input, and without the reference.
-async fn whole(_: &App, _: &Caller, _: &Said, field: &'static str) -> Result<Bytes, Refusal> {
-    let text = format!("`{field}` is not offered by this server: send the whole conversation in `input`.");
-    Err(Refusal::about(Code::UnsupportedValue, field, text))
+/// Which call this is.
+struct Which {
+    id: CallId,
+    endpoint: &'static str,
+    idem: Option<Idem>,
+}
+
+/// Who keeps the answer, unless it is not to be kept.
+fn keeper(app: &Arc<App>, caller: &Caller, call: CallId, past: &Past) -> Option<Arc<dyn Keeper>> {
+    let keep = || Keep {
+        app: app.clone(),
+        account: caller.account.id,
+        call,
+        named: past.named.clone(),
+        own: past.own.clone(),
+        model: past.asked.model.clone(),
+    };
+    past.named.store.then(|| Arc::new(keep()) as Arc<dyn Keeper>)
+}
+
+/// Runs the call of a request that is whole.
+async fn respond(
+    app: &Arc<App>,
+    caller: Arc<Caller>,
+    past: Past,
+    keeper: Option<Arc<dyn Keeper>>,
+    headers: &HeaderMap,
+    which: Which,
+) -> Result<Response, Refusal> {
+    let refers = past.refers();
+    let mut work = Conversation::new(past.asked, headers);
+    (work.refers, work.echo, work.keeper) = (refers, past.echo, keeper);
+    let Which { id, endpoint, idem } = which;
+    call::run(app, caller, Ask { id, endpoint, work, idem }).await
 }

@@ -1,8 +1,8 @@
 //! Every path of the gateway, grouped by who calls it. The first file to open.
 
 use super::{
-    account, admin, chat, count, gemini, health, mcp, models, openapi, pricing, quote, receipts, responses, social,
-    video_content, video_tasks, webhooks,
+    account, admin, chat, conversations, count, gemini, health, mcp, models, openapi, pricing, quote, receipts,
+    responses, social, video_content, video_tasks, webhooks,
 };
 use crate::app::App;
 use crate::refusal::Refusal;
@@ -37,6 +37,21 @@ pub const PATHS: &[(&str, &str, Access)] = &[
     ("POST", "/v1/messages", Access::Paid),
     ("POST", "/v1/messages/count_tokens", Access::Key),
     ("POST", "/v1/responses", Access::Paid),
+    ("GET", "/v1/responses", Access::Paid),
+    ("POST", "/v1/responses/compact", Access::Paid),
+    ("POST", "/v1/responses/input_tokens", Access::Key),
+    ("GET", "/v1/responses/{id}", Access::Key),
+    ("DELETE", "/v1/responses/{id}", Access::Key),
+    ("POST", "/v1/responses/{id}/cancel", Access::Key),
+    ("GET", "/v1/responses/{id}/input_items", Access::Key),
+    ("POST", "/v1/conversations", Access::Key),
+    ("GET", "/v1/conversations/{id}", Access::Key),
+    ("POST", "/v1/conversations/{id}", Access::Key),
+    ("DELETE", "/v1/conversations/{id}", Access::Key),
+    ("GET", "/v1/conversations/{id}/items", Access::Key),
+    ("POST", "/v1/conversations/{id}/items", Access::Key),
+    ("GET", "/v1/conversations/{id}/items/{item}", Access::Key),
+    ("DELETE", "/v1/conversations/{id}/items/{item}", Access::Key),
     ("POST", "/v1beta/models/{model}:generateContent", Access::Paid),
     ("POST", "/v1beta/models/{model}:streamGenerateContent", Access::Paid),
     ("POST", "/v1beta/models/{model}:countTokens", Access::Key),
@@ -86,6 +101,17 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1beta/models", get(models::list))
         .route("/v1beta/models/{*id}", get(models::one).post(gemini::ask))
         .route("/v1/messages/count_tokens", post(count::of_messages))
+        .route("/v1/responses/input_tokens", post(responses::stored::input_tokens))
+        .route("/v1/responses/{id}", get(responses::stored::get).delete(responses::stored::delete))
+        .route("/v1/responses/{id}/cancel", post(responses::stored::cancel))
+        .route("/v1/responses/{id}/input_items", get(responses::stored::input_items))
+        .route("/v1/conversations", post(conversations::create))
+        .route(
+            "/v1/conversations/{id}",
+            get(conversations::get).post(conversations::update).delete(conversations::delete),
+        )
+        .route("/v1/conversations/{id}/items", get(conversations::list_items).post(conversations::add_items))
+        .route("/v1/conversations/{id}/items/{item}", get(conversations::get_item).delete(conversations::delete_item))
         .route("/api/pricing", get(pricing::list))
         .route("/v1/balance", get(account::balance))
         .route("/v1/usage", get(account::usage))
@@ -114,7 +140,8 @@ pub fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/v1/chat/completions", post(chat::completions))
         .route("/v1/messages", post(chat::messages))
-        .route("/v1/responses", post(responses::create))
+        .route("/v1/responses", post(responses::create).get(responses::socket::open))
+        .route("/v1/responses/compact", post(responses::compact::compact))
         .route("/v1/social/{platform}/{capability}", get(social::fetch))
         .merge(free)
         .method_not_allowed_fallback(no_such_method)

@@ -18,6 +18,9 @@ const AUDIT: Duration = Duration::from_secs(3_600);
 /// And every minute what has changed since.
 const AUDIT_CHANGED: Duration = Duration::from_secs(60);
 
+/// Responses and conversations past their time are erased.
+const FORGET: Duration = Duration::from_secs(60);
+
 /// Starts all rounds on the app's tracker.
 pub fn upkeep(app: &Arc<App>) {
     start(app, KEYS, Round::Keys);
@@ -26,6 +29,7 @@ pub fn upkeep(app: &Arc<App>) {
     start(app, AUDIT, Round::Audit);
     start(app, SOCIAL, Round::Social);
     start(app, AUDIT_CHANGED, Round::AuditChanged);
+    start(app, FORGET, Round::Forget);
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +40,7 @@ enum Round {
     Audit,
     Social,
     AuditChanged,
+    Forget,
 }
 
 fn start(app: &Arc<App>, pause: Duration, round: Round) {
@@ -71,6 +76,11 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             if swept.expired + swept.orphaned > 0 {
                 tracing::warn!(expired = swept.expired, orphaned = swept.orphaned, "holds resolved by the sweeper");
             }
+            Ok(())
+        }
+        Round::Forget => {
+            // Some at a time, so that nobody waits for them.
+            while app.store.forget_responses(now).await? > 0 && !app.ended.is_cancelled() {}
             Ok(())
         }
         Round::Audit => app.store.verify().await.map(|report| tell(&report)),

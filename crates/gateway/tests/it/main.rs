@@ -33,6 +33,7 @@ mod v1 {
     mod quote;
     mod quote_and_charge;
     mod receipts;
+    mod responses;
     mod social;
     mod spending;
     mod tiers;

@@ -7,7 +7,7 @@
 
 mod answer;
 mod ask;
-mod base64;
+pub(crate) mod base64;
 mod carry;
 mod dropped;
 mod effort;

@@ -1,6 +1,6 @@
 //! Who speaks to the client: the identity every reply of a call carries, whatever the provider calls itself.
 
-use crate::json::Node;
+use crate::json::{Array, Node};
 
 /// What the writers of replies and events need to know about the call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,8 @@ impl Echo {
         let Ok(node) = Node::read(text) else { return Echo::default() };
         let kept = REPEATED.iter().filter_map(|(name, _)| {
             let value = node.get(name)?;
-            Some(((*name).to_owned(), value.raw.to_owned()))
+            let repeated = if *name == "tools" { tools(value) } else { value.raw.to_owned() };
+            Some(((*name).to_owned(), repeated))
         });
         Echo(kept.collect())
     }
@@ -65,10 +66,45 @@ impl Echo {
     }
 }
 
+/// Members of a function that strict clients insist on, null where the client said nothing.
+const OF_A_FUNCTION: [&str; 3] = ["description", "parameters", "strict"];
+
+fn tools(list: &Node<'_>) -> String {
+    let mut out = Vec::with_capacity(list.raw.len() + 64);
+    let mut again = Array::begin(&mut out);
+    for tool in list.items() {
+        if tool.str_of("type") != "function" {
+            again.raw(tool.raw);
+            continue;
+        }
+        again.object(|one| {
+            tool.members().iter().for_each(|(name, value)| one.raw(name, value.raw));
+            let missing = |name: &&str| !tool.members().iter().any(|(known, _)| known == name);
+            OF_A_FUNCTION.iter().filter(|name| missing(name)).for_each(|name| one.null(name));
+        });
+    }
+    again.end();
+    String::from_utf8(out).unwrap_or_default()
+}
+
 impl Voice {
     /// The id with a dialect's prefix; a prefix of our own is taken off first.
     pub(crate) fn prefixed(&self, prefix: &str) -> String {
         let own = self.id.rsplit_once('_').map_or(self.id.as_str(), |(_, own)| own);
         format!("{prefix}{own}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_are_repeated_with_what_strict_clients_insist_on() {
+        let body =
+            br#"{"tools":[{"type":"function","name":"f","strict":true},{"type":"web_search"}],"temperature":0.50}"#;
+        let echo = Echo::of(body);
+        let tools = r#"[{"type":"function","name":"f","strict":true,"description":null,"parameters":null},{"type":"web_search"}]"#;
+        assert_eq!((echo.get("tools"), echo.get("temperature")), (Some(tools), Some("0.50")));
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod answer_out;
 pub(crate) mod ask_in;
 pub(crate) mod ask_out;
 mod blocks_out;
+mod create_event;
 pub(crate) mod events_in;
 pub(crate) mod events_out;
 mod history;
@@ -12,4 +13,8 @@ mod items_in;
 mod items_out;
 mod object;
 
-pub use history::{input_items, output_items, with_history};
+pub use create_event::from_create_event;
+pub use history::{
+    Answer, Named, as_kept, compacted, compaction, input_items, item_id, list, output_text, shown, unpressed,
+    with_input,
+};

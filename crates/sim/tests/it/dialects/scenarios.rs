@@ -158,6 +158,19 @@ async fn stop_refuse_and_fill_schemas() {
             Dialect::Gemini => assert_eq!(refused["candidates"][0]["finishReason"], "SAFETY"),
         }
     }
+    let mut body = Dialect::Anthropic.body("sim-agent", "x");
+    assert_eq!(
+        Dialect::Anthropic.ask(&sim, "m", &body).await.json()["stop_reason"],
+        "end_turn",
+        "no tools are offered"
+    );
+    body["tools"] = json!([{"name": "shell", "input_schema": schema}, {"name": "look", "input_schema": schema}]);
+    body["messages"][0]["content"] = json!("[[sim:tool=look args={\"n\":[1]}]]");
+    let call = Dialect::Anthropic.ask(&sim, "m", &body).await.json()["content"].clone();
+    assert_eq!(
+        (&call[0]["name"], &call[0]["input"], call.as_array().unwrap().len()),
+        (&json!("look"), &json!({"n": [1]}), 1)
+    );
     let mut body = Dialect::Anthropic.body("sim-plain", "x");
     body["stop_sequences"] = json!([" for"]);
     let reply = Dialect::Anthropic.ask(&sim, "m", &body).await.json();

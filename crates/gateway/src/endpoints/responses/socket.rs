@@ -1,0 +1,302 @@
+//! `GET /v1/responses` as a WebSocket: one response after the other on one connection, each an ordinary paid call.
+//!
+//! The key is checked before the connection is changed and again with every request, so that a revoked one ends here too. The
+//! events are those of a stream, one message each. The last response can be continued on its connection although it was not
+//! stored; a request that fails makes the connection forget it. Messages and those waiting are bounded, silence is ended by
+//! pings, and after an hour the connection is over.
+
+use super::{ENDPOINT, Which, keeper, respond};
+use crate::app::App;
+use crate::call::Keeper;
+use crate::endpoints::{chat, reading};
+use crate::kept::{self, Local};
+use crate::refusal::Refusal;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::{SinkExt as _, StreamExt as _};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http_body_util::BodyExt as _;
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use serde_json::json;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::{Instant, Interval};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+use tollgate_wire::error::Code;
+use tollgate_wire::responses::{Answer, from_create_event};
+use tollgate_wire::{Dialect, Request as Said};
+
+/// Requests that wait for the one before them.
+const MOST_WAITING: usize = 8;
+/// A conversation that is longer than this is not remembered by its connection; it can be stored.
+const REMEMBERED: usize = 4 << 20;
+const PING: Duration = Duration::from_secs(15);
+/// A client that has not been heard for so long is gone.
+const SILENCE: Duration = Duration::from_secs(45);
+const LONGEST: Duration = Duration::from_secs(3_600);
+
+pub async fn open(State(app): State<Arc<App>>, request: Request) -> Response {
+    let id = app.new_call_id();
+    chat::answered(&app, Dialect::Responses, id, upgrade(&app, request)).await
+}
+
+async fn upgrade(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
+    let (mut parts, _) = request.into_parts();
+    reading::caller(app, &parts).await?;
+    let accept = accept_key(&parts.headers)?;
+    let no_upgrade = || Refusal::new(Code::InvalidRequest, "This connection cannot become a WebSocket; use HTTP/1.1.");
+    let upgraded = parts.extensions.remove::<OnUpgrade>().ok_or_else(no_upgrade)?;
+    let Ok(place) = app.sockets.clone().try_acquire_owned() else {
+        return Err(Refusal::new(Code::Overloaded, "Too many WebSockets are open; try again soon."));
+    };
+    let worker = app.clone();
+    app.tracker.spawn(async move {
+        let _place = place;
+        if let Ok(io) = upgraded.await {
+            let limits = &worker.settings.limits;
+            let config = WebSocketConfig::default()
+                .max_message_size(Some(limits.body_bytes))
+                .max_frame_size(Some(limits.body_bytes));
+            let socket = WebSocketStream::from_raw_socket(TokioIo::new(io), Role::Server, Some(config)).await;
+            Session { app: worker, parts, line: Line::new(socket), local: Arc::default() }.run().await;
+        }
+    });
+    let mut reply = Response::new(Body::empty());
+    *reply.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = reply.headers_mut();
+    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    Ok(reply)
+}
+
+fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, Refusal> {
+    let is = |name, value: &str| {
+        headers
+            .get(name)
+            .and_then(|found: &HeaderValue| found.to_str().ok())
+            .is_some_and(|found| found.split(',').any(|word| word.trim().eq_ignore_ascii_case(value)))
+    };
+    let key = headers.get(header::SEC_WEBSOCKET_KEY).filter(|_| {
+        is(header::UPGRADE, "websocket") && is(header::CONNECTION, "upgrade") && is(header::SEC_WEBSOCKET_VERSION, "13")
+    });
+    let accept = key.and_then(|key| HeaderValue::try_from(derive_accept_key(key.as_bytes())).ok());
+    accept.ok_or_else(|| {
+        Refusal::new(Code::MethodNotAllowed, "`GET` opens a WebSocket here; a response is created by `POST`.")
+    })
+}
+
+type Slot = Arc<Mutex<Option<Local>>>;
+
+fn lock(slot: &Slot) -> std::sync::MutexGuard<'_, Option<Local>> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One connection.
+struct Session {
+    app: Arc<App>,
+    /// The request that opened it, with the key.
+    parts: Parts,
+    line: Line,
+    local: Slot,
+}
+
+impl Session {
+    async fn run(mut self) {
+        let ends_at = Instant::now() + LONGEST;
+        let stopping = self.app.stopping.clone();
+        loop {
+            if let Some(message) = self.line.waiting.pop_front() {
+                if self.turn(message).await.is_none() {
+                    return;
+                }
+                continue;
+            }
+            tokio::select! {
+                heard = self.line.listen() => if heard.is_none() { return },
+                () = tokio::time::sleep_until(ends_at) => {
+                    let text = "A WebSocket is open for an hour at most; open another one.";
+                    let error = json!({"type": "invalid_request_error", "code": "websocket_connection_limit_reached", "message": text, "param": null});
+                    self.line.say(json!({"type": "error", "status": 400, "error": error}).to_string()).await;
+                    return self.line.close(CloseCode::Policy, "an hour is over").await;
+                }
+                () = stopping.cancelled() => return self.line.close(CloseCode::Away, "the server is stopping").await,
+            }
+        }
+    }
+
+    /// One request to its end. None: the client has left; dropping the reply is what ends its call.
+    async fn turn(&mut self, message: Utf8Bytes) -> Option<()> {
+        let work = begin(self.app.clone(), self.parts.clone(), self.local.clone(), message);
+        let begun = self.line.beside(reading::guarded(work)).await?;
+        match begun {
+            Ok(reply) => self.line.pass_on(reply).await,
+            Err(refusal) => {
+                self.app.metrics.refused(refusal.code.code());
+                self.line.say(as_event(&refusal)).await
+            }
+        }
+    }
+}
+
+/// Admits the request of a message; its reply is a stream of events.
+async fn begin(app: Arc<App>, parts: Parts, slot: Slot, message: Utf8Bytes) -> Result<Response, Refusal> {
+    let caller = reading::caller(&app, &parts).await?;
+    let asked = Said::read(Dialect::Responses, from_create_event(message.as_bytes())?, None)?;
+    let local = lock(&slot).clone();
+    let continued = asked.attr("previous_response_id").map(|id| id.into_owned());
+    let work = async {
+        let past = kept::find(&app, caller.account.id, asked, local.as_ref(), false).await?;
+        let id = app.new_call_id();
+        let before = past.before.iter().chain(&past.own).cloned().collect();
+        let remember = Remember { slot: slot.clone(), before, stored: keeper(&app, &caller, id, &past) };
+        let which = Which { id, endpoint: ENDPOINT, idem: None };
+        respond(&app, caller, past, Some(Arc::new(remember)), &parts.headers, which).await
+    };
+    let begun = work.await;
+    if begun.is_err() && continued.is_some() && continued == local.map(|local| local.id) {
+        *lock(&slot) = None;
+    }
+    begun
+}
+
+fn as_event(refusal: &Refusal) -> String {
+    let code = refusal.code;
+    let error = json!({
+        "type": code.openai_type(), "code": code.code(), "message": refusal.message, "param": refusal.param,
+    });
+    json!({"type": "error", "status": code.status(), "error": error}).to_string()
+}
+
+/// Remembers the answer on its connection, and keeps it where it is to be kept.
+struct Remember {
+    slot: Slot,
+    /// All that was said before the answer.
+    before: Vec<String>,
+    stored: Option<Arc<dyn Keeper>>,
+}
+
+impl Keeper for Remember {
+    fn keep(&self, answer: Bytes) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        if let Some(read) = Answer::read(&answer) {
+            let items = self.before.iter().cloned().chain(read.items.into_iter().map(|(_, item)| item));
+            let items: Vec<String> = items.collect();
+            let small = items.iter().map(String::len).sum::<usize>() <= REMEMBERED;
+            *lock(&self.slot) = small.then_some(Local { id: read.id, items });
+        }
+        match &self.stored {
+            Some(stored) => stored.keep(answer),
+            None => Box::pin(std::future::ready(())),
+        }
+    }
+}
+
+/// The connection, and what has come over it.
+struct Line {
+    socket: WebSocketStream<TokioIo<Upgraded>>,
+    waiting: VecDeque<Utf8Bytes>,
+    heard_at: Instant,
+    tick: Interval,
+}
+
+impl Line {
+    fn new(socket: WebSocketStream<TokioIo<Upgraded>>) -> Line {
+        let now = Instant::now();
+        Line { socket, waiting: VecDeque::new(), heard_at: now, tick: tokio::time::interval_at(now + PING, PING) }
+    }
+
+    /// Waits for a message or for the next ping. None: the connection is over.
+    async fn listen(&mut self) -> Option<()> {
+        let message = tokio::select! {
+            message = self.socket.next() => message?.ok()?,
+            _ = self.tick.tick() => {
+                let gone = self.heard_at.elapsed() > SILENCE;
+                return if gone { None } else { self.socket.send(Message::Ping(Bytes::new())).await.ok() };
+            }
+        };
+        self.heard_at = Instant::now();
+        match message {
+            Message::Text(text) if self.waiting.len() < MOST_WAITING => self.waiting.push_back(text),
+            Message::Text(_) => {
+                self.close(CloseCode::Policy, "too many requests wait").await;
+                return None;
+            }
+            Message::Binary(_) => {
+                self.close(CloseCode::Unsupported, "requests are text").await;
+                return None;
+            }
+            Message::Close(_) => return None,
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
+        }
+        Some(())
+    }
+
+    /// Does some work while the connection is watched. None: the client has left.
+    async fn beside<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return Some(done),
+                heard = self.listen() => heard?,
+            }
+        }
+    }
+
+    /// Sends the events of a streamed reply, each as a message.
+    async fn pass_on(&mut self, reply: Response) -> Option<()> {
+        let mut body = reply.into_body();
+        let mut rest: Vec<u8> = Vec::new();
+        while let Some(frame) = self.beside(body.frame()).await? {
+            let Ok(piece) = frame.map(|frame| frame.into_data().unwrap_or_default()) else { return None };
+            rest.extend_from_slice(&piece);
+            let mut from = 0;
+            while let Some(length) = rest[from..].windows(2).position(|end| end == b"\n\n") {
+                if let Some(data) = data_of(&rest[from..from + length]) {
+                    self.say(data).await?;
+                }
+                from += length + 2;
+            }
+            rest.drain(..from);
+        }
+        Some(())
+    }
+
+    async fn say(&mut self, text: impl Into<Utf8Bytes>) -> Option<()> {
+        self.socket.send(Message::Text(text.into())).await.ok()
+    }
+
+    async fn close(&mut self, code: CloseCode, reason: &'static str) {
+        // The client may have gone already.
+        let _ = self.socket.close(Some(CloseFrame { code, reason: reason.into() })).await;
+    }
+}
+
+/// The data of one of our own events; nothing for a heartbeat and for the mark at the end, which sockets do not have.
+fn data_of(event: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(event).ok()?;
+    let data = text.lines().find_map(|line| line.strip_prefix("data: "))?;
+    (data != "[DONE]").then(|| data.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_become_messages() {
+        assert_eq!(data_of(b"event: a\ndata: {\"x\":1}").as_deref(), Some("{\"x\":1}"));
+        assert_eq!(data_of(b": hb\nevent: a\ndata: {}").as_deref(), Some("{}"), "a heartbeat has no blank line");
+        assert_eq!(data_of(b"data: [DONE]"), None);
+    }
+}

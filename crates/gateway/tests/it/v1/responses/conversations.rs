@@ -1,0 +1,79 @@
+//! Conversations: made, read, used by a response, changed, erased.
+
+use super::{MODELS, create, get, house, id, refused, send, times};
+use crate::house::{House, Plan};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+async fn post(house: &House, path: &str, body: Value) -> Value {
+    let reply = send(house, Method::POST, path, Some(&body)).await;
+    let status = reply.status();
+    let body: Value = reply.json().await.expect("JSON");
+    assert_eq!(status, 200, "{body}");
+    body
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_takes_what_is_said() {
+    let house = house().await;
+    for model in MODELS {
+        let items = json!([{ "type": "message", "role": "user", "content": "apples" }]);
+        let made = post(&house, "/v1/conversations", json!({ "items": items, "metadata": { "topic": "fruit" } })).await;
+        assert_eq!((&made["object"], &made["metadata"]["topic"]), (&json!("conversation"), &json!("fruit")));
+        let path = format!("/v1/conversations/{}", id(&made));
+        let say =
+            |text: &str, conversation: Value| json!({ "model": model, "input": text, "conversation": conversation });
+        create(&house, say("pears [[sim:tokens=2]]", json!(id(&made)))).await;
+        assert_eq!((times(&house, "apples"), times(&house, "pears")), (1, 1), "{model}");
+        create(&house, say("plums", json!({ "id": id(&made) }))).await;
+        assert_eq!((times(&house, "apples"), times(&house, "the gate"), times(&house, "plums")), (1, 1, 1), "{model}");
+        let listed = get(&house, &format!("{path}/items?order=asc")).await;
+        let roles: Vec<_> = listed["data"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|item| item["role"].as_str().expect("a role"))
+            .collect();
+        assert_eq!(roles, ["user", "user", "assistant", "user", "assistant"], "{model}");
+        let first = listed["data"][0].clone();
+        assert_eq!(get(&house, &format!("{path}/items/{}", id(&first))).await, first);
+        assert_eq!(id(&post(&house, &path, json!({ "metadata": {} })).await), id(&made));
+        let gone: Value = send(&house, Method::DELETE, &format!("{path}/items/{}", id(&first)), None)
+            .await
+            .json()
+            .await
+            .expect("JSON");
+        assert_eq!(id(&gone), id(&made), "the conversation comes back");
+        create(&house, say("figs", json!(id(&made)))).await;
+        assert_eq!(times(&house, "apples"), 0, "an erased item is not sent");
+        let gone: Value = send(&house, Method::DELETE, &path, None).await.json().await.expect("JSON");
+        assert_eq!(gone["object"], "conversation.deleted");
+        let told = refused(&house, Method::POST, "/v1/responses", Some(&say("x", json!(id(&made))))).await;
+        assert_eq!((told.0, told.2.as_str()), (404, "conversation"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_belongs_to_one_account_and_has_limits() {
+    let house = house().await;
+    let made = post(&house, "/v1/conversations", json!({})).await;
+    let path = format!("/v1/conversations/{}", id(&made));
+    let added = post(&house, &format!("{path}/items"), json!({ "items": [{ "role": "user", "content": "x" }] })).await;
+    assert_eq!(added["data"][0]["type"], "message");
+    let other = House::with(Plan { catalog: crate::dialects::CATALOG, ..Plan::default() }).await;
+    for (method, path) in
+        [(Method::GET, path.clone()), (Method::DELETE, path.clone()), (Method::GET, format!("{path}/items"))]
+    {
+        assert_eq!(refused(&other, method, &path, None).await.0, 404, "{path}");
+    }
+    let item = json!({ "role": "user", "content": "x" });
+    for (body, param) in [
+        (json!({ "items": vec![item.clone(); 21] }), "items"),
+        (json!({ "items": "x" }), "items"),
+        (json!({ "metadata": { "a": 1 } }), "metadata"),
+    ] {
+        let told = refused(&house, Method::POST, "/v1/conversations", Some(&body)).await;
+        assert_eq!((told.0, told.2.as_str()), (400, param));
+    }
+    assert_eq!(refused(&house, Method::POST, &format!("{path}/items"), Some(&json!({}))).await.2, "items");
+}

@@ -1,0 +1,194 @@
+//! `previous_response_id` over every kind of provider: what is sent, what is not, what is refused.
+
+use super::{MODELS, create, house, id, last_sent, next, refused, send, times};
+use crate::house::{House, Plan, events};
+use reqwest::Method;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const NOT_FOUND: (u16, &str, &str) = (400, "previous_response_not_found", "previous_response_id");
+
+async fn continuing(house: &House, body: &Value) -> (u16, String, String) {
+    refused(house, Method::POST, "/v1/responses", Some(body)).await
+}
+
+fn is_not_found(told: &(u16, String, String)) -> bool {
+    (told.0, told.1.as_str(), told.2.as_str()) == NOT_FOUND
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_response_is_continued_whatever_the_provider_speaks() {
+    let house = house().await;
+    for model in MODELS {
+        let first = json!({ "model": model, "instructions": "be a pirate", "input": "apples [[sim:tokens=3]]" });
+        let first = create(&house, first).await;
+        assert_eq!(times(&house, "pirate"), 1);
+        let second = create(&house, next(&first, model, "pears [[sim:tokens=2]]")).await;
+        assert_eq!(
+            (times(&house, "apples"), times(&house, "the gate opens"), times(&house, "pears")),
+            (1, 1, 1),
+            "{model}"
+        );
+        assert_eq!(times(&house, "pirate"), 0, "instructions are not inherited");
+        assert_eq!(times(&house, "previous_response_id"), 0, "the provider is told nothing of state");
+        let third = create(&house, next(&second, model, "plums")).await;
+        let sent = last_sent(&house);
+        let places: Vec<_> =
+            ["apples", "the gate opens", "pears", "plums"].iter().map(|said| sent.find(said)).collect();
+        assert!(places.is_sorted() && places.iter().all(Option::is_some), "{model}: {sent}");
+        // A tree: the first can be continued again, without what was said on the other branch.
+        create(&house, next(&first, model, "cherries")).await;
+        assert_eq!((times(&house, "apples"), times(&house, "pears"), times(&house, "cherries")), (1, 0, 1));
+        assert_ne!(id(&third), id(&second));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_is_kept_before_its_last_event() {
+    let house = house().await;
+    for model in MODELS {
+        let body = json!({ "model": model, "input": "apples [[sim:tokens=3]]", "stream": true });
+        let mut reply = send(&house, Method::POST, "/v1/responses", Some(&body)).await;
+        let mut text = String::new();
+        while let Some(piece) = reply.chunk().await.expect("a piece") {
+            text.push_str(std::str::from_utf8(&piece).expect("text"));
+            if text.contains("response.completed") && text.ends_with("\n\n") {
+                break;
+            }
+        }
+        let completed = events(&text).pop().expect("events")["response"].clone();
+        assert_eq!(completed["status"], "completed");
+        // At once, while the stream is not even read to its end.
+        let kept = super::get(&house, &format!("/v1/responses/{}", id(&completed))).await;
+        assert_eq!(kept, completed, "{model}");
+        let second = create(&house, next(&completed, model, "pears")).await;
+        assert_eq!(times(&house, "apples"), 1);
+        let kept = super::get(&house, &format!("/v1/responses/{}", id(&second))).await;
+        assert_eq!(kept["previous_response_id"], completed["id"], "{model}");
+        drop(reply);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_kept_or_not_yours_is_not_found() {
+    let house = house().await;
+    let model = MODELS[0];
+    let unstored = create(&house, json!({ "model": model, "input": "x", "store": false })).await;
+    assert_eq!(unstored["store"], false);
+    let told = send(&house, Method::POST, "/v1/responses", Some(&next(&unstored, model, "y"))).await;
+    assert_eq!(told.headers()["retry-after"], "10");
+    assert!(is_not_found(&continuing(&house, &next(&unstored, model, "y")).await));
+    let kept = create(&house, json!({ "model": model, "input": "x" })).await;
+    let other = House::with(Plan { catalog: crate::dialects::CATALOG, ..Plan::default() }).await;
+    assert!(is_not_found(&continuing(&other, &next(&kept, model, "y")).await));
+    let second = create(&house, next(&kept, model, "y")).await;
+    send(&house, Method::DELETE, &format!("/v1/responses/{}", id(&kept)), None).await;
+    assert!(is_not_found(&continuing(&house, &next(&kept, model, "z")).await));
+    assert!(is_not_found(&continuing(&house, &next(&second, model, "z")).await), "it continues what was deleted");
+    let mut both = next(&second, model, "x");
+    both["conversation"] = json!("conv_1");
+    assert_eq!(continuing(&house, &both).await.2, "conversation");
+    let number = json!({ "model": model, "input": "x", "previous_response_id": 7 });
+    assert_eq!(continuing(&house, &number).await.2, "previous_response_id");
+    let stateless = json!({ "model": "strict-one", "input": "x", "previous_response_id": id(&second) });
+    assert_eq!(continuing(&house, &stateless).await.1, "unsupported_value", "whether it is known or not");
+    let alone = create(&house, json!({ "model": model, "input": "x" })).await;
+    let told = continuing(&house, &next(&alone, "strict-one", "x")).await;
+    assert_eq!((told.0, told.1.as_str(), told.2.as_str()), (400, "unsupported_value", "previous_response_id"));
+}
+
+/// So much later, and the key book has noticed.
+async fn later(house: &House, ms: i64) {
+    house.clock.set(ms);
+    for _ in 0..200 {
+        if house.get("/v1/balance").send().await.expect("a reply").status() == 200 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the key is not known any more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_response_lives_thirty_days_or_as_long_as_what_continues_it() {
+    let day = 86_400_000;
+    let house = house().await;
+    let model = MODELS[0];
+    let first = create(&house, json!({ "model": model, "input": "apples" })).await;
+    let alone = create(&house, json!({ "model": model, "input": "pears" })).await;
+    later(&house, 20 * day).await;
+    let second = create(&house, next(&first, model, "plums")).await;
+    later(&house, 31 * day).await;
+    assert!(is_not_found(&continuing(&house, &next(&alone, model, "x")).await));
+    create(&house, next(&second, model, "x")).await;
+    assert_eq!(times(&house, "apples"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sealed_thoughts_are_kept_for_the_provider_that_made_them() {
+    let house = house().await;
+    for model in &MODELS[1..] {
+        let tools = json!([{ "type": "function", "name": "look", "strict": false, "parameters": {
+            "type": "object", "properties": { "city": { "type": "string" } } } }]);
+        let ask = |input: Value, previous: Option<&str>| {
+            json!({ "model": model, "input": input, "tools": tools, "previous_response_id": previous,
+                    "max_output_tokens": 900, "reasoning": { "effort": "low", "summary": "auto" } })
+        };
+        let first = create(&house, ask(json!("weather? [[sim:reasoning_tools calls=2]]"), None)).await;
+        let output = first["output"].as_array().expect("items");
+        assert_eq!(output[0]["type"], "reasoning", "{model}: {first}");
+        let calls: Vec<_> = output.iter().filter(|item| item["type"] == "function_call").collect();
+        assert_eq!(calls.len(), 2);
+        let results: Vec<_> = calls
+            .iter()
+            .map(|call| json!({ "type": "function_call_output", "call_id": call["call_id"], "output": "sunny" }))
+            .collect();
+        // The simulator is as strict as the provider: without its own seal on the right part it would refuse this.
+        let second = create(&house, ask(json!(results), Some(id(&first)))).await;
+        assert_eq!(second["status"], "completed", "{model}: {second}");
+        let orphan = json!([{ "type": "function_call_output", "call_id": "call_nobody", "output": "x" }]);
+        let told = continuing(&house, &ask(orphan, Some(id(&second)))).await;
+        assert_eq!(told.0, 400, "{model}: a result without a call");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_item_can_be_named() {
+    let house = house().await;
+    let model = MODELS[1];
+    let first = create(&house, json!({ "model": model, "input": "apples [[sim:tokens=3]]" })).await;
+    let item = &first["output"][0]["id"];
+    let input = json!([{ "role": "user", "content": "before" }, { "type": "item_reference", "id": item },
+                       { "role": "user", "content": "after" }]);
+    let second = create(&house, json!({ "model": model, "input": input })).await;
+    assert_eq!((times(&house, "apples"), times(&house, "the gate opens")), (0, 1));
+    create(&house, next(&second, model, "more")).await;
+    assert_eq!((times(&house, "before"), times(&house, "the gate opens")), (1, 2), "once named, once answered");
+    let unknown = json!({ "model": model, "input": [{ "type": "item_reference", "id": "msg_nobody" }] });
+    assert_eq!(continuing(&house, &unknown).await.0, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_request_is_one_response() {
+    let house = house().await;
+    let body = json!({ "model": MODELS[0], "input": "once" });
+    let ask = || {
+        house.http.post(house.url("/v1/responses")).bearer_auth(&house.key).header("idempotency-key", "k").json(&body)
+    };
+    let first: Value = ask().send().await.expect("a reply").json().await.expect("JSON");
+    house.quiet().await;
+    let again: Value = ask().send().await.expect("a reply").json().await.expect("JSON");
+    assert_eq!(first, again);
+    assert_eq!(house.sim.received().len(), 1);
+    create(&house, next(&again, MODELS[0], "more")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_broke_off_is_not_kept() {
+    let house = house().await;
+    let body = json!({ "model": MODELS[0], "input": "[[sim:cut_midstream after=2]]", "stream": true });
+    let text = send(&house, Method::POST, "/v1/responses", Some(&body)).await.text().await.expect("text");
+    let failed = events(&text).pop().expect("events")["response"].clone();
+    assert_eq!(failed["status"], "failed", "{text}");
+    assert!(is_not_found(&continuing(&house, &next(&failed, MODELS[0], "x")).await));
+}

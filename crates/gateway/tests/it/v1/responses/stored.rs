@@ -1,0 +1,102 @@
+//! Reading and erasing what was kept, counting and compacting.
+
+use super::{MODELS, create, get, house, id, next, refused, send, times};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_response_is_read_and_erased() {
+    let house = house().await;
+    let made = create(&house, json!({ "model": MODELS[0], "input": "hello", "metadata": { "a": "b" } })).await;
+    let path = format!("/v1/responses/{}", id(&made));
+    assert_eq!(get(&house, &path).await, made);
+    let told = refused(&house, Method::GET, &format!("{path}?stream=true"), None).await;
+    assert_eq!((told.0, told.2.as_str()), (400, "stream"));
+    let told = refused(&house, Method::POST, &format!("{path}/cancel"), None).await;
+    assert_eq!((told.0, told.1.as_str()), (400, "invalid_request"));
+    let gone: Value = send(&house, Method::DELETE, &path, None).await.json().await.expect("JSON");
+    assert_eq!(gone, json!({ "id": id(&made), "object": "response", "deleted": true }));
+    for (method, path) in [
+        (Method::GET, path.clone()),
+        (Method::DELETE, path.clone()),
+        (Method::POST, format!("{path}/cancel")),
+        (Method::GET, format!("{path}/input_items")),
+    ] {
+        assert_eq!(refused(&house, method, &path, None).await.0, 404, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn input_items_are_paged() {
+    let house = house().await;
+    let input = json!([
+        { "role": "user", "content": "one" },
+        { "type": "message", "id": "msg_own", "role": "assistant", "content": [{ "type": "output_text", "text": "two" }] },
+        { "role": "user", "content": "three" },
+    ]);
+    let made = create(&house, json!({ "model": MODELS[0], "input": input })).await;
+    let path = format!("/v1/responses/{}/input_items", id(&made));
+    let all = get(&house, &format!("{path}?order=asc")).await;
+    let ids: Vec<_> = all["data"].as_array().expect("a list").iter().map(|item| id(item).to_owned()).collect();
+    assert_eq!((ids.len(), ids[1].as_str(), &all["has_more"]), (3, "msg_own", &json!(false)));
+    assert_eq!(all["data"][0]["content"], json!([{ "type": "input_text", "text": "one" }]));
+    assert_eq!((&all["first_id"], &all["last_id"]), (&json!(ids[0]), &json!(ids[2])));
+    let page = get(&house, &format!("{path}?limit=2")).await;
+    assert_eq!((&page["data"][0]["id"], &page["has_more"]), (&json!(ids[2]), &json!(true)), "newest first");
+    let rest = get(&house, &format!("{path}?limit=2&after={}", page["last_id"].as_str().expect("an id"))).await;
+    assert_eq!((&rest["data"][0]["id"], &rest["has_more"]), (&json!(ids[0]), &json!(false)));
+    for (query, param) in [("limit=0", "limit"), ("limit=101", "limit"), ("order=up", "order")] {
+        assert_eq!(refused(&house, Method::GET, &format!("{path}?{query}"), None).await.2, param);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_is_counted_with_what_it_continues() {
+    let house = house().await;
+    let count = async |body: Value| {
+        let reply = send(&house, Method::POST, "/v1/responses/input_tokens", Some(&body)).await;
+        let told: Value = reply.json().await.expect("JSON");
+        assert_eq!(told["object"], "response.input_tokens", "{told}");
+        told["input_tokens"].as_u64().expect("a number")
+    };
+    let alone = count(json!({ "model": MODELS[0], "input": "pears" })).await;
+    let first = create(&house, json!({ "model": MODELS[0], "input": "apples ".repeat(50) })).await;
+    let whole = count(next(&first, MODELS[0], "pears")).await;
+    assert!(whole >= alone + 50, "{alone} {whole}");
+    assert_eq!(house.sim.received().len(), 1, "counting sends nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_is_pressed_into_one_item() {
+    let house = house().await;
+    for model in MODELS {
+        let first = create(&house, json!({ "model": model, "input": "apples" })).await;
+        let body = json!({ "model": model, "previous_response_id": id(&first), "input": "more [[sim:tokens=4]]" });
+        let reply = send(&house, Method::POST, "/v1/responses/compact", Some(&body)).await;
+        assert!(reply.headers().contains_key("x-tollgate-charge-usd"), "{model}: a paid call");
+        let pressed: Value = reply.json().await.expect("JSON");
+        assert_eq!(
+            (&pressed["object"], &pressed["output"][0]["type"]),
+            (&json!("response.compaction"), &json!("compaction"))
+        );
+        assert!(pressed["usage"]["output_tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{model}: {pressed}");
+        assert_eq!((times(&house, "apples"), times(&house, "Write a summary")), (1, 1));
+        let mut input = pressed["output"].as_array().expect("items").clone();
+        input.push(json!({ "role": "user", "content": "go on" }));
+        let second = create(&house, json!({ "model": model, "input": input })).await;
+        assert_eq!((times(&house, "so far, in short"), times(&house, "apples")), (1, 0), "{model}");
+        create(&house, next(&second, model, "and on")).await;
+        assert_eq!(times(&house, "so far, in short"), 1, "{model}: it is kept as the item it is");
+    }
+    let body = json!({ "model": MODELS[0], "input": "x" });
+    let once = |path: &str| {
+        house.http.post(house.url(path)).bearer_auth(&house.key).header("idempotency-key", "k").json(&body)
+    };
+    let first: Value = once("/v1/responses/compact").send().await.expect("a reply").json().await.expect("JSON");
+    house.quiet().await;
+    let again: Value = once("/v1/responses/compact").send().await.expect("a reply").json().await.expect("JSON");
+    assert_eq!((&again["object"], &again["usage"]), (&json!("response.compaction"), &first["usage"]), "paid once");
+    assert_eq!(once("/v1/responses").send().await.expect("a reply").status(), 409, "another path is another request");
+    let told = refused(&house, Method::POST, "/v1/responses/compact", Some(&json!({ "input": "x" }))).await;
+    assert_eq!((told.0, told.2.as_str()), (400, "model"));
+}
