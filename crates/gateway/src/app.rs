@@ -11,6 +11,7 @@ use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::social::Desk;
 use crate::video::Offers;
+use crate::workers::poller::Board;
 use crate::workers::settler::Abandoned;
 use crate::world::World;
 use arc_swap::ArcSwap;
@@ -72,6 +73,8 @@ pub struct App {
     /// Pairs of provider and model that do not report usage.
     pub pauses: Pauses,
     pub social: Desk,
+    /// Open video tasks.
+    pub tasks: Board,
     pub price_list: PriceList,
     pub ids: ids::Maker,
     /// Work that outlives a request (reading a left stream to its end) is tracked here and awaited at the stop.

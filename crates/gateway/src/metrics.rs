@@ -11,7 +11,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
-use tollgate_store::{Ending, Gauges};
+use tollgate_store::{Ending, Gauges, TaskState};
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct EndedLabels {
@@ -33,6 +33,18 @@ struct PairLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct PollLabels {
+    provider: String,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct TaskLabels {
+    state: &'static str,
+    how: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct RefusedLabels {
     code: &'static str,
 }
@@ -48,6 +60,10 @@ pub struct Metrics {
     answered: Counter,
     faults: Family<FaultLabels, Counter>,
     refused: Family<RefusedLabels, Counter>,
+    polls: Family<PollLabels, Counter>,
+    tasks_ended: Family<TaskLabels, Counter>,
+    late_tasks: Counter,
+    stale_tasks: Counter,
     paused: Family<PairLabels, Gauge>,
     pauses: Family<PairLabels, Counter>,
     webhooks: Family<WebhookLabels, Counter>,
@@ -66,6 +82,10 @@ impl Default for Metrics {
             answered: Counter::default(),
             faults: Family::default(),
             refused: Family::default(),
+            polls: Family::default(),
+            tasks_ended: Family::default(),
+            late_tasks: Counter::default(),
+            stale_tasks: Counter::default(),
             paused: Family::default(),
             pauses: Family::default(),
             webhooks: Family::default(),
@@ -79,6 +99,10 @@ impl Default for Metrics {
         registry.register("calls_answered", "Calls answered in full", metrics.answered.clone());
         registry.register("provider_faults", "Failed attempts by provider and code", metrics.faults.clone());
         registry.register("refusals", "Requests refused by code", metrics.refused.clone());
+        registry.register("task_polls", "Questions about video tasks by provider and outcome", metrics.polls.clone());
+        registry.register("tasks_ended", "Video tasks by how they ended", metrics.tasks_ended.clone());
+        registry.register("tasks_late", "Tasks a provider took after they had ended here", metrics.late_tasks.clone());
+        registry.register("tasks_stale", "Changes of a task that came too late to count", metrics.stale_tasks.clone());
         registry.register(
             "route_paused",
             "1 while a provider is not asked for a model because it reports no usage",
@@ -135,6 +159,22 @@ impl Metrics {
         self.webhooks.get_or_create(&WebhookLabels { outcome }).inc();
     }
 
+    pub fn polled(&self, provider: &str, outcome: &'static str) {
+        self.polls.get_or_create(&PollLabels { provider: provider.to_owned(), outcome }).inc();
+    }
+
+    pub fn task_ended(&self, state: TaskState, how: &'static str) {
+        self.tasks_ended.get_or_create(&TaskLabels { state: state.name(), how }).inc();
+    }
+
+    pub fn late_task(&self) {
+        self.late_tasks.inc();
+    }
+
+    pub fn stale_task(&self) {
+        self.stale_tasks.inc();
+    }
+
     pub fn refused(&self, code: &'static str) {
         self.refused.get_or_create(&RefusedLabels { code }).inc();
     }
@@ -151,10 +191,28 @@ pub fn page(app: &App) -> String {
     let running = app.running.load(Ordering::Relaxed);
     ledger(&mut page, &app.store.gauges());
     plain(&mut page, "calls_running", "gauge", "Calls between hold and close", running);
+    tasks(&mut page, app);
     if text::encode(&mut page, &app.metrics.registry).is_err() {
         tracing::error!("metrics could not be written");
     }
     page
+}
+
+/// Open video tasks of all replicas, as this one last counted them.
+fn tasks(page: &mut String, app: &App) {
+    let states = app.tasks.by_state();
+    let now = app.world.now_ms();
+    let (open, oldest) = ("tollgate_tasks_open", "tollgate_oldest_task_ms");
+    let _ = writeln!(page, "# HELP {open} Open video tasks by state.\n# TYPE {open} gauge");
+    let shown = TaskState::ALL.into_iter().filter(|state| !state.is_final()).map(TaskState::name);
+    let shown = shown.map(|name| (name, states.get(name).copied().unwrap_or((0, now))));
+    for (state, (count, _)) in shown.clone() {
+        let _ = writeln!(page, "{open}{{state=\"{state}\"}} {count}");
+    }
+    let _ = writeln!(page, "# HELP {oldest} Age of the oldest open task by state.\n# TYPE {oldest} gauge");
+    for (state, (_, at)) in shown {
+        let _ = writeln!(page, "{oldest}{{state=\"{state}\"}} {}", now.saturating_sub(at).max(0));
+    }
 }
 
 fn ledger(page: &mut String, gauges: &Gauges) {

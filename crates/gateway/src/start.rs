@@ -12,6 +12,7 @@ use crate::secrets::Secrets;
 use crate::server;
 use crate::settings::{Loaded, Settings, Source};
 use crate::social::Desk;
+use crate::workers::poller::{self, Board};
 use crate::workers::{reload, settler, upkeep, webhooks};
 use crate::world::World;
 use arc_swap::ArcSwap;
@@ -75,6 +76,7 @@ pub async fn start(loaded: Loaded, source: Option<Source>, world: World) -> Resu
     let settling = keep(settler::run(app.clone(), inbox));
     upkeep(&app);
     app.tracker.spawn(webhooks::run(app.clone()));
+    app.tracker.spawn(poller::run(app.clone()));
     if let Some(source) = source {
         app.tracker.spawn(reload::watch(app.clone(), source));
     }
@@ -118,6 +120,7 @@ pub(crate) fn build(
         metrics: Metrics::default(),
         pauses: Pauses::default(),
         social: Desk::default(),
+        tasks: Board::default(),
         price_list: PriceList::default(),
         ids: maker,
         tracker: TaskTracker::new(),

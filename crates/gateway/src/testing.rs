@@ -2,7 +2,7 @@
 
 use crate::app::{App, Serving};
 use crate::secrets::Secrets;
-use crate::settings::{Limits, Settings};
+use crate::settings::{Limits, Settings, TaskSettings};
 use crate::social::SocialSettings;
 use crate::video::VideoSettings;
 use crate::world::World;
@@ -26,6 +26,7 @@ pub async fn bare_app() -> Arc<App> {
         video: VideoSettings::default(),
         public_url: None,
         secrets_file: dir.join("secrets.key"),
+        tasks: TaskSettings::default(),
         limits: Limits::default(),
     };
     let serving = Serving {

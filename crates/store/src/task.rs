@@ -167,10 +167,11 @@ pub struct TaskPage {
     pub oldest_first: bool,
 }
 
-/// How many tasks are in a state, and how old the oldest is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// How many open tasks of a provider are in a state, and how old the oldest is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OpenTasks {
     pub state: TaskState,
+    pub provider: Option<String>,
     pub count: u64,
     pub oldest_at: i64,
 }

@@ -98,7 +98,9 @@ pub struct Settings {
     /// … if they are at least so many.
     pub estimated_rows: u64,
     pub pause_time: Duration,
-    /// Requests that may begin on one route in any second; 0: no limit. Only kinds of social data look at it.
+    /// Between two polls of one video task; absent: as the provider wants it.
+    pub poll_every: Option<Duration>,
+    /// Requests that may begin on one route in any second; 0: no limit of our own. Social data and polls of video tasks look at it.
     pub per_second: usize,
     /// Links to its files may lead to private addresses.
     pub private_links: bool,
@@ -117,6 +119,7 @@ impl Default for Settings {
             estimated_percent: 1,
             estimated_rows: 10,
             pause_time: Duration::from_secs(10 * 60),
+            poll_every: None,
             per_second: 0,
             private_links: false,
         }

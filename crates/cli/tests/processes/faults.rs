@@ -5,7 +5,8 @@ use crate::books;
 use crate::house::{House, Plan, chat, streamed};
 use crate::load::{Seen, read};
 use crate::postgres::{Own, Server};
-use serde_json::Value;
+use crate::tasks;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -31,6 +32,8 @@ cases!(
     killed_while_it_settles,
     terminated_with_streams_open,
     a_replica_starts_beside_another,
+    killed_after_a_video_was_accepted,
+    killed_while_a_video_is_accepted,
 );
 
 const FUNDED: i64 = 10_000_000_000;
@@ -244,4 +247,61 @@ async fn a_replica_starts_beside_another() {
     assert_eq!(rows.len(), calls);
     let charged: i64 = rows.values().map(|row| books::amount(row, "charge")).sum();
     assert_eq!(house.balance(1).await["available_nano_usd"].as_i64(), Some(FUNDED - charged));
+}
+
+async fn video_house() -> House {
+    House::new(Plan { top: tasks::TASKS, catalog: tasks::CATALOG, ..Plan::default() }).await
+}
+
+fn video(house: &House, prompt: &str) -> reqwest::RequestBuilder {
+    let body = json!({ "model": "kling-v3", "prompt": prompt });
+    house.http.post(format!("{}/v1/videos", house.gates[0].url())).bearer_auth(&house.key).json(&body)
+}
+
+/// The one task of the account when it has ended; the provider has one too.
+async fn only_task(house: &House) -> Value {
+    let began = Instant::now();
+    loop {
+        let url = format!("{}/v1/videos", house.gates[0].url());
+        let reply = house.http.get(url).bearer_auth(&house.key).send().await.expect("a reply");
+        let page: Value = reply.json().await.expect("JSON");
+        let task = page["data"][0].clone();
+        if task["status"] == "completed" || task["status"] == "failed" {
+            assert_eq!(page["data"].as_array().map(Vec::len), Some(1), "{page}");
+            let url = house.sim_url.replace("/v1", "/_sim/videos");
+            let told: Value = house.http.get(url).send().await.expect("a reply").json().await.expect("JSON");
+            assert_eq!(told["tasks"], 1, "created once");
+            return task;
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "it does not end: {page}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn killed_after_a_video_was_accepted() {
+    let mut house = video_house().await;
+    assert_eq!(video(&house, "[[sim:ok queue=3 run=3]]").send().await.expect("a reply").status(), 200);
+    house.gates[0].kill();
+    house.gates[0].start().await;
+    assert_eq!(only_task(&house).await["status"], "completed");
+    assert_eq!(books::amount(&only_row(&house).await, "charge"), 417_000_000);
+}
+
+async fn killed_while_a_video_is_accepted() {
+    let mut house = video_house().await;
+    let call = JoinSet::from_iter([video(&house, "[[sim:slow ms=1500]]").send()]);
+    // The provider has it, the gateway does not know under which name.
+    let url = house.sim_url.replace("/v1", "/_sim/videos");
+    loop {
+        let told: Value = house.http.get(&url).send().await.expect("a reply").json().await.expect("JSON");
+        if told["tasks"] == 1 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    house.gates[0].kill();
+    assert!(call.join_all().await.remove(0).is_err(), "cut off");
+    house.gates[0].start().await;
+    assert_eq!(only_task(&house).await["status"], "completed", "found again by our id");
+    assert_eq!(books::amount(&only_row(&house).await, "charge"), 417_000_000);
 }

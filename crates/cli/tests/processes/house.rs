@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::Output;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
 
 /// `plain`: 1 and 2 USD per million tokens, so a token costs 1,000 and 2,000 nano-USD. `by-the-call`: 2,500,000 nano-USD,
 /// so that a hold and the charge that follows are the same.
@@ -38,6 +39,8 @@ pub struct Plan<'a> {
     pub usd: &'a str,
     /// Lines before all tables.
     pub top: &'a str,
+    /// More models.
+    pub catalog: &'a str,
     /// Lines of `[limits]`.
     pub limits: &'a str,
     /// How long the first byte of the simulator may take, and the next one.
@@ -54,6 +57,7 @@ impl Default for Plan<'_> {
             gates: 1,
             usd: "10",
             top: "",
+            catalog: "",
             limits: "",
             patience: ["2s", "400ms"],
             log: "info",
@@ -95,6 +99,10 @@ impl House {
         if !plan.social.is_empty() {
             let cells = tollgate_catalog::social::SHIPPED.map(|(_, text)| text).join("\n");
             std::fs::write(dir.path().join("catalog/social.toml"), cells).expect("written");
+        }
+        std::fs::write(dir.path().join("catalog/more.toml"), plan.catalog).expect("written");
+        for (name, key) in [("access.key", KLING_ACCESS), ("secret.key", KLING_SECRET)] {
+            std::fs::write(dir.path().join(name), key).expect("written");
         }
         let gates = (0..plan.gates).map(|number| Gate::new(&dir, number, &plan, &sim_url)).collect();
         let http = reqwest::Client::builder().timeout(Duration::from_secs(20)).build().expect("a client");
@@ -197,7 +205,7 @@ impl Gate {
             sim_url.replace("/v1", "/api/v1"),
             plan.social,
         );
-        std::fs::write(&config, text).expect("written");
+        std::fs::write(&config, text.replace("{sim}", sim_url.trim_end_matches("/v1"))).expect("written");
         let log = dir.path().join(format!("gate{number}.log"));
         Gate { config, port, log, process: None, log_level: plan.log.to_owned() }
     }

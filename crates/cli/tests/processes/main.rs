@@ -24,3 +24,4 @@ mod secrets;
 mod social;
 mod stop;
 mod tampering;
+mod tasks;

@@ -5,13 +5,14 @@ use super::conversation::Keeper;
 use super::need::Work;
 use super::open::Call;
 use super::pass::Passed;
-use crate::app::Serving;
+use crate::app::{App, Serving};
 use crate::refusal::Refusal;
 use bytes::Bytes;
 use http::HeaderValue;
 use std::sync::Arc;
 use tokio::time::Instant;
-use tollgate_catalog::Route;
+use tollgate_catalog::{Model, Route};
+use tollgate_store::CallId;
 use tollgate_upstream::{Blame, Body, Fault, Provider};
 use tollgate_wire::error::Code;
 use tollgate_wire::{Stream, StreamFault};
@@ -55,7 +56,7 @@ impl Serving {
 pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> Result<Begun, Refusal> {
     let mut last = None;
     let model = call.model.clone();
-    for at in ordered(call) {
+    for at in ordered(&call.app, &model) {
         let route = &model.routes[at];
         let Some(provider) = serving.providers.get(&route.provider) else { continue };
         if !call.app.pauses.lets(provider, &route.upstream_model, call.app.world.steady_ms()) {
@@ -67,7 +68,7 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> R
         match work.attempt(call, provider, route).await {
             Ok(begun) => return Ok(begun),
             Err(fault) => {
-                note(call, provider, &fault);
+                note(&call.app, call.id, provider, &fault);
                 let may = call.attempts < TRIES && Instant::now() < call.deadline;
                 let go_on = may && fault.try_other && !fault.maybe_charged;
                 last = Some(fault);
@@ -83,23 +84,23 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> R
     ))
 }
 
-fn note(call: &Call, provider: &Provider, fault: &Fault) {
-    call.app.metrics.fault(&provider.name, fault.code.code());
+pub(super) fn note(app: &App, id: CallId, provider: &Provider, fault: &Fault) {
+    app.metrics.fault(&provider.name, fault.code.code());
     if fault.blame == Blame::Operator {
-        tracing::error!(call = %call.id, provider = provider.name, status = fault.upstream_status, "the provider refuses our account or key");
+        tracing::error!(call = %id, provider = provider.name, status = fault.upstream_status, "the provider refuses our account or key");
     } else {
-        tracing::info!(call = %call.id, provider = provider.name, code = fault.code.code(), status = fault.upstream_status, "provider fault");
+        tracing::info!(call = %id, provider = provider.name, code = fault.code.code(), status = fault.upstream_status, "provider fault");
     }
 }
 
 /// Lower priority number first; within one priority a weighted draw decides who leads.
-fn ordered(call: &Call) -> Vec<usize> {
-    let routes = &call.model.routes;
+pub(super) fn ordered(app: &App, model: &Model) -> Vec<usize> {
+    let routes = &model.routes;
     if routes.len() < 2 {
         return (0..routes.len()).collect();
     }
     let mut draw = [0u8; 8];
-    call.app.world.fill(&mut draw);
+    app.world.fill(&mut draw);
     order(routes, u64::from_le_bytes(draw))
 }
 

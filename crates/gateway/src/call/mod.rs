@@ -19,6 +19,7 @@ mod open;
 mod pass;
 mod quote;
 mod reply;
+mod task;
 mod tokens;
 
 pub use admit::{find, needs_topup};
@@ -30,6 +31,7 @@ pub use need::{Need, Priced, Work};
 pub use open::{Call, OpenCall};
 pub use pass::{Passed, Rewrite};
 pub use quote::{Quote, Terms, quote};
+pub use task::{Made, TaskAsk, create_task, look, refresh};
 
 use crate::app::{App, Serving};
 use crate::caller::Caller;

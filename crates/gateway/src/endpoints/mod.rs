@@ -19,6 +19,7 @@ pub mod responses;
 pub mod social;
 pub mod table;
 pub mod video_content;
+pub mod video_create;
 pub mod video_tasks;
 pub mod webhooks;
 

@@ -68,13 +68,15 @@ fn operation(method: &str, path: &str, access: Access) -> Value {
                 }
                 path if path.starts_with("/v1/conversations") => conversation_request(),
                 path if path.contains("{model}:") => schema_named("GeminiRequest"),
+                "/v1/videos" | "/v1/video/generations" => schema_named("VideoRequest"),
                 _ if access == Access::Admin => schema_named("SocialChangeRequest"),
                 _ => schema_named("ChatRequest"),
             };
-            object.insert(
-                "requestBody".to_owned(),
-                json!({ "required": true, "content": { "application/json": { "schema": schema } } }),
-            );
+            let mut content = json!({ "application/json": { "schema": schema } });
+            if path.starts_with("/v1/video") {
+                content["multipart/form-data"] = content["application/json"].clone();
+            }
+            object.insert("requestBody".to_owned(), json!({ "required": true, "content": content }));
         }
     }
     operation
@@ -148,7 +150,8 @@ fn summary(path: &str) -> &'static str {
         "/v1/usage/{call_id}/receipt" => "The signed receipt of a call that has ended",
         "/.well-known/tollgate-receipts" => "The public keys that verify receipts",
         "/v1/social/{platform}/{capability}" => "Public data of a social platform",
-        "/v1/videos" => "Video tasks of the account, newest first",
+        "/v1/videos" => "POST begins a video task; GET lists those of the account, newest first",
+        "/v1/video/generations" => "The same as POST /v1/videos",
         "/v1/videos/{id}" => "A video task in OpenAI's shape; DELETE removes one that has ended",
         "/v1/videos/{id}/content" => "The finished file, whole or in ranges; a signed link opens it without a key",
         "/v1/video/generations/{id}" => "A video task in the legacy shape",
@@ -300,6 +303,7 @@ fn quote_parameters() -> Value {
 
 fn all_schemas() -> Value {
     let mut all = schemas();
+    all["VideoRequest"] = video_request();
     if let (Some(all), Value::Object(more)) = (all.as_object_mut(), operator_schemas()) {
         all.extend(more);
     }
@@ -320,6 +324,23 @@ fn operator_schemas() -> Value {
             "object": { "const": "list" }, "data": { "type": "array", "items": { "type": "object" } },
         } },
     })
+}
+
+/// A request for a video; each family reads its own part of it.
+fn video_request() -> Value {
+    json!({ "type": "object", "required": ["model"], "additionalProperties": true, "properties": {
+            "model": { "type": "string" },
+            "prompt": { "type": "string" },
+            "seconds": { "type": ["integer", "string"] },
+            "duration": { "type": ["integer", "string"] },
+            "size": { "type": "string" },
+            "input_reference": { "type": "string", "description": "A link; in a form also a file" },
+            "image": { "type": "string" },
+            "images": { "type": "array", "items": { "type": "string" } },
+            "video_url": { "type": "string" },
+            "webhook_url": { "type": "string", "format": "uri" },
+            "metadata": { "type": "object" },
+        } })
 }
 
 fn schemas() -> Value {

@@ -24,7 +24,6 @@ pub async fn caller(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
 
 /// Reads a JSON body within the limits of size and time.
 pub async fn json_body(app: &App, parts: &Parts, body: Body) -> Result<Bytes, Refusal> {
-    let limits = &app.settings.limits;
     let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let essence = kind.split(';').next().unwrap_or("").trim();
     if !essence.eq_ignore_ascii_case("application/json") {
@@ -34,6 +33,12 @@ pub async fn json_body(app: &App, parts: &Parts, body: Body) -> Result<Bytes, Re
             "The body must be JSON with `Content-Type: application/json`.",
         ));
     }
+    form_body(app, parts, body).await
+}
+
+/// Reads a body of any kind within the limits of size and time.
+pub async fn form_body(app: &App, parts: &Parts, body: Body) -> Result<Bytes, Refusal> {
+    let limits = &app.settings.limits;
     if parts.headers.get(header::CONTENT_ENCODING).is_some_and(|value| value != "identity") {
         return Err(Refusal::about(
             Code::UnsupportedMediaType,

@@ -2,7 +2,7 @@
 
 use super::{
     account, admin, chat, conversations, count, gemini, health, mcp, models, openapi, pricing, quote, receipts,
-    responses, social, video_content, video_tasks, webhooks,
+    responses, social, video_content, video_create, video_tasks, webhooks,
 };
 use crate::app::App;
 use crate::refusal::Refusal;
@@ -59,6 +59,8 @@ pub const PATHS: &[(&str, &str, Access)] = &[
     ("POST", "/v1/models/{model}:streamGenerateContent", Access::Paid),
     ("POST", "/v1/models/{model}:countTokens", Access::Key),
     ("GET", "/v1/social/{platform}/{capability}", Access::Paid),
+    ("POST", "/v1/videos", Access::Paid),
+    ("POST", "/v1/video/generations", Access::Paid),
     ("GET", "/v1/videos", Access::Key),
     ("GET", "/v1/videos/{id}", Access::Key),
     ("DELETE", "/v1/videos/{id}", Access::Key),
@@ -143,6 +145,8 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/responses", post(responses::create).get(responses::socket::open))
         .route("/v1/responses/compact", post(responses::compact::compact))
         .route("/v1/social/{platform}/{capability}", get(social::fetch))
+        .route("/v1/videos", post(video_create::videos))
+        .route("/v1/video/generations", post(video_create::generations))
         .merge(free)
         .method_not_allowed_fallback(no_such_method)
         .with_state(app)

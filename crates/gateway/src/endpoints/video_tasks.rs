@@ -3,6 +3,7 @@
 
 use super::reading;
 use crate::app::App;
+use crate::call;
 use crate::caller::Caller;
 use crate::refusal::Refusal;
 use crate::video::show::{self, Shown};
@@ -88,7 +89,7 @@ pub async fn own(app: &App, caller: &Caller, id: &str) -> Result<Task, Refusal> 
 
 /// The same, asked of its provider first where what we know is old.
 async fn fresh(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Task, Refusal> {
-    own(app, caller, id).await
+    Ok(call::refresh(app, own(app, caller, id).await?).await?)
 }
 
 pub fn unknown(id: &str) -> Refusal {

@@ -2,8 +2,10 @@
 //! The commented file `tollgate.default.toml` is the documentation of every key.
 
 mod read;
+mod tasks;
 
 pub use read::{Loaded, Source, catalog_files, catalog_paths};
+pub use tasks::TaskSettings;
 
 use crate::social::SocialSettings;
 use crate::video::VideoSettings;
@@ -33,6 +35,7 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// The secrets that sign links and webhooks.
     pub secrets_file: PathBuf,
+    pub tasks: TaskSettings,
 }
 
 /// Longer than any provider's `first_byte_time` and `idle_time` should be.

@@ -3,7 +3,7 @@
 //! Every key can be set from the environment: `TOLLGATE__LIMITS__BODY_BYTES=1MiB` lays a value over `body_bytes` in `[limits]`,
 //! `TOLLGATE__PROVIDER__SIM__BASE_URL` over a provider's. The environment comes in as a value, read once by the executable.
 
-use super::{Limits, Settings};
+use super::{Limits, Settings, TaskSettings};
 use crate::app::Serving;
 use crate::social::SocialSettings;
 use crate::video::{VideoSettings, offers};
@@ -107,6 +107,7 @@ impl Source {
             limits: Limits::default(),
             social: SocialSettings::read(form),
             video: VideoSettings::read(form),
+            tasks: TaskSettings::read(form),
             public_url: public_url(form),
             secrets_file: PathBuf::new(),
         };
@@ -304,6 +305,7 @@ fn habits(form: &mut Form<'_>, social: bool) -> Habits {
         estimated_percent: form.int_or("estimated_percent", default.estimated_percent, 0..=100),
         estimated_rows: form.int_or("estimated_rows", default.estimated_rows, 1..=1_000_000),
         pause_time: form.duration_or("pause_time", default.pause_time),
+        poll_every: form.opt_duration("poll_every"),
         per_second: form.int_or("requests_per_second", if social { SOCIAL_RATE } else { 0 }, 0..=100_000),
         private_links: form.flag_or("private_links", default.private_links),
     }

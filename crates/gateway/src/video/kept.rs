@@ -18,10 +18,17 @@ pub struct KeptPlan {
     pub most_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
-    /// The body without the model, to know the task by where a provider only lists them.
+    /// What of the body providers' lists show, to know the task by; neither the prompt nor pictures.
     pub body: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remixed_from: Option<String>,
+}
+
+/// By these values a task is looked for where a provider only lists them.
+const SOUGHT: [&str; 5] = ["safety_identifier", "resolution", "duration", "seconds", "size"];
+
+fn owned((name, value): (&String, &Value)) -> (String, Value) {
+    (name.clone(), value.clone())
 }
 
 impl KeptPlan {
@@ -34,7 +41,7 @@ impl KeptPlan {
             most_seconds: plan.bound.seconds,
             most_tokens: plan.bound.tokens,
             warnings: plan.warnings.clone(),
-            body: plan.body.clone(),
+            body: plan.body.iter().filter(|(name, _)| SOUGHT.contains(&name.as_str())).map(owned).collect(),
             remixed_from: None,
         }
     }

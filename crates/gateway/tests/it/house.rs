@@ -104,7 +104,7 @@ fn makers(sim: &Sim, patience: &str) -> String {
         let url = sim.video_url(kind);
         format!(
             "[provider.{kind}]\nkind = \"{kind}\"\nbase_url = \"{url}\"\n{keys}\n\
-             idle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n"
+             idle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\npoll_every = \"40ms\"\nrequests_per_second = 1000\n"
         )
     };
     ["dashscope", "ark", "kling", "minimax", "openai", "gemini"].map(maker).concat()
@@ -138,6 +138,8 @@ pub struct Plan {
     pub catalog: &'static str,
     /// The video models of the demo.
     pub videos: bool,
+    /// More of `[tasks]`: how patiently open tasks are looked after.
+    pub tasks: &'static str,
 }
 
 impl Default for Plan {
@@ -151,6 +153,7 @@ impl Default for Plan {
             sim: "",
             catalog: "",
             videos: false,
+            tasks: "",
         }
     }
 }
@@ -215,7 +218,7 @@ impl House {
             std::fs::write(dir.join(name), key).expect("written");
         }
         let config = format!(
-            "listen = \"127.0.0.1:0\"\ndatabase = \"{}\"\n{}\n\
+            "listen = \"127.0.0.1:0\"\ndatabase = \"{}\"\n{}\n[tasks]\nlook_every = \"20ms\"\n{tasks}\n\
              [provider.sim]\nkind = \"openai\"\nbase_url = \"{url}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n{more}\n\
              [provider.stubborn]\nkind = \"openai\"\nbase_url = \"{url}\"\nbill_on_cancel = true\n\
              [provider.sim-anthropic]\nkind = \"anthropic\"\nbase_url = \"{host}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n\
@@ -228,6 +231,7 @@ impl House {
             plan.config,
             url = sim.base_url(),
             host = sim.base_url().trim_end_matches("/v1"),
+            tasks = plan.tasks,
             social = sim.social_url(),
             patience = plan.patience,
             more = plan.sim,

@@ -154,10 +154,12 @@ impl Engine {
     }
 
     pub async fn open_tasks(&self) -> Result<Vec<OpenTasks>, StoreError> {
-        let sql = "SELECT state, count(*), min(created_at) FROM task WHERE state < 5 GROUP BY state ORDER BY state";
+        let sql = "SELECT state, count(*), min(created_at), provider FROM task WHERE state < 5 GROUP BY state, provider \
+                   ORDER BY state, provider";
         let read = |r: &Row| {
             let count = r.try_get::<_, i64>(1)?.unsigned_abs();
-            Ok(OpenTasks { state: TaskState::from_code(r.try_get(0)?), count, oldest_at: r.try_get(2)? })
+            let (state, provider) = (TaskState::from_code(r.try_get(0)?), r.try_get(3)?);
+            Ok(OpenTasks { state, provider, count, oldest_at: r.try_get(2)? })
         };
         self.rows(sql, &[]).await?.iter().map(read).collect()
     }

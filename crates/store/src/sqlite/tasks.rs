@@ -172,10 +172,12 @@ impl Engine {
     }
 
     pub async fn open_tasks(&self) -> Result<Vec<OpenTasks>, StoreError> {
-        let sql = "SELECT state, count(*), min(created_at) FROM task WHERE state < 5 GROUP BY state ORDER BY state";
+        let sql = "SELECT state, count(*), min(created_at), provider FROM task WHERE state < 5 GROUP BY state, provider \
+                   ORDER BY state, provider";
         let read = |r: &rusqlite::Row<'_>| {
             let count: i64 = r.get(1)?;
-            Ok(OpenTasks { state: TaskState::from_code(r.get(0)?), count: count.unsigned_abs(), oldest_at: r.get(2)? })
+            let (state, provider) = (TaskState::from_code(r.get(0)?), r.get(3)?);
+            Ok(OpenTasks { state, provider, count: count.unsigned_abs(), oldest_at: r.get(2)? })
         };
         self.readers.read(move |c| Ok(c.prepare_cached(sql)?.query_map([], read)?.collect::<Result<_, _>>()?)).await
     }

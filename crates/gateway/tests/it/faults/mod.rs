@@ -7,6 +7,7 @@ mod ledger;
 mod refused;
 mod repeated;
 mod upstream;
+mod videos;
 
 use crate::house::{House, call_id, error_of};
 use reqwest::Response;
@@ -39,6 +40,8 @@ cases! {
         a_stop_with_streams_open;
     repeated: the_first_is_still_running, the_first_is_finished, another_body, after_the_retention,
         a_refund_twice, a_top_up_delivered_five_times_at_once;
+    videos: a_creation_without_an_answer, a_task_fails, a_task_is_completed, the_poller_dies_before_the_commit,
+        two_replicas_poll_one_task, a_replica_writes_after_its_lease, success_after_we_said_failed, the_state_goes_back;
 }
 
 /// Rows whose subject does not exist yet, by what stands in their last column.

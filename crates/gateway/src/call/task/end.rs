@@ -1,0 +1,219 @@
+//! The ends of a task: what each costs, what the usage row says, and that it happens once.
+
+use super::Begun;
+use crate::app::App;
+use crate::call::meter::fitted;
+use crate::refusal::Refusal;
+use crate::video::{KeptPlan, KeptResult, most};
+use std::sync::Arc;
+use tollgate_catalog::{Money, Price};
+use tollgate_store::{Close, Counters, Ending, Leased, StoreError, Task, TaskEnd, TaskFailure, TaskState, UsageFacts};
+use tollgate_upstream::Provider;
+use tollgate_upstream::video::Used;
+
+/// What a finished video costs.
+struct Bill {
+    counters: Counters,
+    charge: Money,
+    estimated: bool,
+}
+
+/// What the provider counted, within what was held for; what it does not say is what was asked for.
+fn bill(kept: &KeptPlan, used: &Used, price: &Price) -> Bill {
+    let bound = kept.bound();
+    let reported = used.millis.map(|millis| millis.div_ceil(1_000));
+    let seconds = reported.unwrap_or(u64::from(kept.seconds.unwrap_or(bound.seconds)));
+    let tokens = used.tokens.or(bound.tokens).unwrap_or(0);
+    let most = most(&bound);
+    let measured = Counters { output: tokens, ..Counters::video(seconds) };
+    let within = Counters { output: tokens.min(most.output), ..Counters::video(seconds.min(most.seconds)) };
+    if measured != within {
+        tracing::error!(seconds, tokens, "a provider counted more than its video can have; charged is what it can");
+    }
+    let counters = fitted(within, price);
+    let by_tokens = bound.tokens.is_some() && counters.seconds == 0 && counters.calls == 0;
+    let estimated = if by_tokens { used.tokens.is_none() } else { counters.seconds > 0 && reported.is_none() };
+    let (counters, charge) = charged(counters, most, price);
+    Bill { counters, charge, estimated }
+}
+
+/// The sum; where it cannot be made, that of the bound, which could be held for.
+fn charged(counters: Counters, most: Counters, price: &Price) -> (Counters, Money) {
+    match counters.charge(price) {
+        Ok(charge) => (counters, charge),
+        Err(why) => {
+            tracing::error!(%why, "the use of a video cannot be charged; the most it can be is");
+            let most = fitted(most, price);
+            (most, most.charge(price).unwrap_or(Money::ZERO))
+        }
+    }
+}
+
+/// The video is there.
+pub(super) async fn completed(
+    app: &App,
+    leased: &Leased,
+    kept: &KeptPlan,
+    file: &KeptResult,
+    used: &Used,
+) -> Result<(), StoreError> {
+    let Bill { counters, charge, estimated } = bill(kept, used, &leased.price);
+    let mut row = row(app, &leased.task, &leased.price, 200);
+    (row.counters, row.estimated, row.raw_usage) = (counters, estimated, used.raw.clone());
+    let end = TaskEnd {
+        fence: leased.fence,
+        state: TaskState::Completed,
+        result: Some(file.text()),
+        failure: None,
+        forgiven: false,
+        webhook_url: leased.task.webhook_url.clone(),
+        close: close(&leased.task, Ending::Answered, "", charge, row),
+    };
+    finish(app, &leased.task, end, "").await
+}
+
+/// There will be no video: the customer gets everything back.
+pub(super) async fn failed(app: &App, leased: &Leased, failure: TaskFailure, used: &Used) -> Result<(), StoreError> {
+    let mut row = row(app, &leased.task, &leased.price, 200);
+    row.raw_usage.clone_from(&used.raw);
+    let reason = failure.code.clone();
+    let end = TaskEnd {
+        fence: leased.fence,
+        state: TaskState::Failed,
+        result: None,
+        failure: Some(failure),
+        forgiven: false,
+        webhook_url: leased.task.webhook_url.clone(),
+        close: close(&leased.task, Ending::UpstreamFault, &reason, Money::ZERO, row),
+    };
+    finish(app, &leased.task, end, "failed").await
+}
+
+/// Nobody will ever know. The customer gets everything back; what it may have cost is the operator's loss.
+pub(super) async fn given_up(app: &App, leased: &Leased, kept: &KeptPlan) -> Result<(), StoreError> {
+    let most = most(&kept.bound());
+    let (counters, charge) = charged(fitted(most, &leased.price), most, &leased.price);
+    let mut row = row(app, &leased.task, &leased.price, 200);
+    (row.counters, row.estimated) = (counters, true);
+    let failure = TaskFailure {
+        code: "task_unknown".into(),
+        message: "The provider never said what became of the task. Nothing was charged.".into(),
+    };
+    tracing::error!(task = %leased.task.id, provider = leased.task.provider, upstream_id = leased.task.upstream_id,
+        "the fate of a task stays unknown; the customer does not pay");
+    let end = TaskEnd {
+        fence: leased.fence,
+        state: TaskState::Failed,
+        result: None,
+        failure: Some(failure),
+        forgiven: true,
+        webhook_url: leased.task.webhook_url.clone(),
+        close: close(&leased.task, Ending::Expired, "task_unknown", charge, row),
+    };
+    finish(app, &leased.task, end, "unknown").await
+}
+
+/// Its creator died before anything was sent.
+pub(super) async fn never_sent(app: &App, leased: &Leased) -> Result<(), StoreError> {
+    let row = row(app, &leased.task, &leased.price, 0);
+    let end = TaskEnd {
+        fence: leased.fence,
+        state: TaskState::Refused,
+        result: None,
+        failure: None,
+        forgiven: false,
+        webhook_url: None,
+        close: close(&leased.task, Ending::Expired, "aborted", Money::ZERO, row),
+    };
+    finish(app, &leased.task, end, "aborted").await
+}
+
+/// No provider took it, and the caller is told so.
+pub(super) async fn refused(
+    begun: &Begun,
+    route: Option<(&Provider, &str)>,
+    attempts: u32,
+    refusal: &Refusal,
+) -> Result<(), Refusal> {
+    let (app, quote, ask) = (&begun.app, &begun.quote, &begun.ask);
+    let row = UsageFacts {
+        key: begun.caller.key.id,
+        at: quote.at,
+        ended_at: app.world.now_ms(),
+        endpoint: ask.endpoint.into(),
+        model: begun.model.name.clone(),
+        provider: route.map(|(provider, _)| provider.name.clone()),
+        upstream_model: route.map(|(_, model)| model.to_owned()),
+        status: refusal.code.status(),
+        counters: Counters::default(),
+        estimated: false,
+        raw_usage: None,
+        attempts,
+        first_byte_ms: None,
+        tier: quote.price.tier.clone(),
+        dropped: None,
+        price: None,
+    };
+    let close = Close {
+        call: ask.id,
+        account: begun.caller.account.id,
+        ending: Ending::UpstreamFault,
+        reason: refusal.code.code().to_owned(),
+        charge: Money::ZERO,
+        row,
+        reply: None,
+    };
+    app.metrics.ended(ask.endpoint, Ending::UpstreamFault, refusal.code.code());
+    let end = TaskEnd {
+        fence: begun.task.fence,
+        state: TaskState::Refused,
+        result: None,
+        failure: None,
+        forgiven: false,
+        webhook_url: None,
+        close,
+    };
+    // Taken by somebody else by now: that one finds that it was refused as well, later.
+    app.store.finish_task(end).await?;
+    Ok(())
+}
+
+async fn finish(app: &App, task: &Task, end: TaskEnd, how: &'static str) -> Result<(), StoreError> {
+    let (state, charge) = (end.state, end.close.charge);
+    match app.store.finish_task(end).await? {
+        Some(closed) => {
+            app.metrics.task_ended(state, how);
+            tracing::info!(task = %task.id, state = state.name(), how, captured = %closed.captured, "task ended");
+        }
+        None => {
+            app.metrics.stale_task();
+            tracing::info!(task = %task.id, state = state.name(), %charge, "somebody else has this task; nothing was done");
+        }
+    }
+    Ok(())
+}
+
+fn close(task: &Task, ending: Ending, reason: &str, charge: Money, row: UsageFacts) -> Close {
+    Close { call: task.id.call(), account: task.account, ending, reason: reason.to_owned(), charge, row, reply: None }
+}
+
+fn row(app: &App, task: &Task, price: &Price, status: u16) -> UsageFacts {
+    UsageFacts {
+        key: task.key,
+        at: task.created_at,
+        ended_at: app.world.now_ms().max(task.created_at),
+        endpoint: task.endpoint.clone().into(),
+        model: task.model.clone(),
+        provider: task.provider.clone(),
+        upstream_model: task.upstream_model.clone(),
+        status,
+        counters: Counters::default(),
+        estimated: false,
+        raw_usage: None,
+        attempts: u32::from(task.provider.is_some()),
+        first_byte_ms: None,
+        tier: price.tier.clone(),
+        dropped: None,
+        price: None::<Arc<Price>>,
+    }
+}

@@ -1,0 +1,239 @@
+//! One look at an open task: ask its provider, and give it back for later or end it. A provider that does not answer decides
+//! nothing; time decides nothing either, except that the operator takes the loss before the provider has forgotten the task.
+
+use super::{end, lost, millis};
+use crate::app::App;
+use crate::video::{KeptPlan, KeptResult};
+use std::sync::Arc;
+use std::time::Duration;
+use tollgate_store::{Leased, StoreError, Task, TaskFailure, TaskState, TaskStep};
+use tollgate_upstream::Provider;
+use tollgate_upstream::video::{self, Asking, Ending, Habits, Handle, Report, Standing, Video};
+use tollgate_wire::video::Api;
+
+/// How long a look waits for its turn where a provider limits polls.
+const TURN: Duration = Duration::from_secs(5);
+/// The longest pause between two looks at a task whose fate is unknown.
+const SLOWLY: i64 = 5 * 60_000;
+/// What cannot be looked at now (its provider is gone from the configuration) is looked at again after this.
+const LATER: i64 = 60_000;
+
+/// A task in our hands, with all that is needed to ask about it.
+pub(super) struct Watched<'a> {
+    pub app: &'a App,
+    pub leased: &'a Leased,
+    pub kept: KeptPlan,
+    pub api: Api,
+    pub provider: Arc<Provider>,
+    pub video: &'static dyn Video,
+}
+
+/// Looks at a task that was taken, and gives it back or ends it.
+pub async fn look(app: &App, leased: &Leased) -> Result<(), StoreError> {
+    let task = &leased.task;
+    if task.state == TaskState::Held {
+        return end::never_sent(app, leased).await;
+    }
+    let Some(watched) = watch(app, leased) else {
+        tracing::error!(task = %task.id, provider = task.provider, "an open task belongs to a provider that is not configured");
+        return put_back(app, leased, task.state, None, false, LATER).await;
+    };
+    match task.upstream_id.as_deref() {
+        Some(id) => watched.poll(id).await,
+        None => lost::find(&watched).await,
+    }
+}
+
+/// Asks the provider of a task that somebody reads, unless it was heard of a moment ago; the task as it is then.
+pub async fn refresh(app: &App, task: Task) -> Result<Task, StoreError> {
+    let heard = task.checked_at.unwrap_or(task.created_at);
+    let fresh = app.world.now_ms().saturating_sub(heard) < millis(app.settings.tasks.refresh_after);
+    if fresh || task.state.is_final() || task.upstream_id.is_none() {
+        return Ok(task);
+    }
+    let lease = millis(app.settings.tasks.lease());
+    let Some(leased) = app.store.take_task(task.id, lease).await? else { return Ok(task) };
+    look(app, &leased).await?;
+    Ok(app.store.task(task.account, task.id).await?.unwrap_or(task))
+}
+
+fn watch<'a>(app: &'a App, leased: &'a Leased) -> Option<Watched<'a>> {
+    let kept = KeptPlan::read(&leased.task.plan)?;
+    let api = kept.api()?;
+    let provider = app.serving.load().providers.get(leased.task.provider.as_deref()?)?.clone();
+    let video = provider.kind.video().filter(|video| video.speaks(api))?;
+    Some(Watched { app, leased, kept, api, provider, video })
+}
+
+/// The time to the next look: the provider's own interval, longer where so many tasks are open that its limit would be passed.
+pub(super) fn next_look(app: &App, provider: &Provider, habits: &Habits) -> i64 {
+    let mut draw = [0u8; 8];
+    app.world.fill(&mut draw);
+    let every = provider.settings.poll_every.unwrap_or(habits.poll_every);
+    let limit = polls_per_second(provider, habits);
+    // A little below the limit: polls of one second are not spread evenly.
+    let crowd = app.tasks.open_at(&provider.name).saturating_mul(1_250) / u64::from(limit.max(1));
+    let every = every.max(if limit == 0 { Duration::ZERO } else { Duration::from_millis(crowd) });
+    millis(Habits { poll_every: every, ..*habits }.next_poll(u64::from_le_bytes(draw)))
+}
+
+fn polls_per_second(provider: &Provider, habits: &Habits) -> u32 {
+    match provider.settings.per_second {
+        0 => habits.polls_per_second.unwrap_or(0),
+        limit => u32::try_from(limit).unwrap_or(u32::MAX),
+    }
+}
+
+async fn put_back(
+    app: &App,
+    leased: &Leased,
+    state: TaskState,
+    progress: Option<u8>,
+    checked: bool,
+    after_ms: i64,
+) -> Result<(), StoreError> {
+    let (id, fence) = (leased.task.id, leased.fence);
+    let step = TaskStep { id, fence, state, progress, upstream_id: None, checked, after_ms };
+    if !app.store.put_back_task(step).await? {
+        app.metrics.stale_task();
+    }
+    Ok(())
+}
+
+impl Watched<'_> {
+    pub fn habits(&self) -> &'static Habits {
+        self.video.habits(self.api)
+    }
+
+    pub fn asking(&self) -> Asking<'_> {
+        Asking { provider: &self.provider, now: self.app.world.now_ms() / 1_000 }
+    }
+
+    pub fn age(&self) -> i64 {
+        self.app.world.now_ms().saturating_sub(self.leased.task.created_at)
+    }
+
+    /// Waits for a turn at the provider; `false`: the line is too long.
+    pub async fn turn(&self) -> bool {
+        let limit = polls_per_second(&self.provider, self.habits());
+        self.app.tasks.pace.turn(&self.provider.name, limit as usize, TURN).await.is_ok()
+    }
+
+    /// Until when a task is waited for before its fate counts as unknown.
+    fn patience(&self) -> i64 {
+        let seconds = self.kept.seconds.unwrap_or(self.kept.most_seconds);
+        millis(self.app.settings.tasks.patience.unwrap_or_else(|| self.habits().patience(seconds)))
+    }
+
+    /// The time of the last look: while the provider still knows it, and not later than the operator wants to wait.
+    pub fn is_last_look(&self) -> bool {
+        let known = millis(self.habits().remembers.saturating_sub(Duration::from_secs(3_600)));
+        let wait = self.patience().saturating_add(millis(self.app.settings.tasks.unknown_time));
+        self.age() >= known.min(wait)
+    }
+
+    /// Since so long nobody knows what became of it.
+    pub fn unknown_for(&self) -> i64 {
+        let since = self.leased.task.unknown_since;
+        since.map_or(0, |since| self.app.world.now_ms().saturating_sub(since))
+    }
+
+    async fn poll(&self, id: &str) -> Result<(), StoreError> {
+        let (app, state) = (self.app, self.leased.task.state);
+        if !self.turn().await {
+            return put_back(app, self.leased, state, None, false, self.soon()).await;
+        }
+        let asking = self.asking();
+        let handle = Handle { api: self.api, call: &self.kept.call, id };
+        let asked = video::poll(&app.client, self.video, &asking, &handle);
+        let report = match tokio::time::timeout(app.settings.tasks.look_time, asked).await {
+            Ok(Ok(report)) => report,
+            Ok(Err(fault)) => {
+                app.metrics.polled(&self.provider.name, fault.code.code());
+                tracing::info!(task = %self.leased.task.id, provider = self.provider.name, code = fault.code.code(), status = fault.upstream_status, "a poll failed");
+                let wait = fault.retry_after.map_or(0, |seconds| i64::from(seconds) * 1_000);
+                return self.undecided(state, None, false, wait).await;
+            }
+            Err(_) => {
+                app.metrics.polled(&self.provider.name, "timeout");
+                return self.undecided(state, None, false, 0).await;
+            }
+        };
+        app.metrics.polled(&self.provider.name, "ok");
+        if let Some(word) = &report.strange {
+            tracing::warn!(provider = self.provider.name, word, "a provider uses a status word that is not known");
+        }
+        self.reported(report).await
+    }
+
+    async fn reported(&self, report: Report) -> Result<(), StoreError> {
+        match report.standing {
+            Standing::Queued => self.undecided(TaskState::Queued, report.progress, true, 0).await,
+            Standing::Running => self.undecided(TaskState::Running, report.progress, true, 0).await,
+            Standing::Succeeded => match KeptResult::of(&report) {
+                Some(file) => end::completed(self.app, self.leased, &self.kept, &file, &report.used).await,
+                None if self.age() >= self.patience() => {
+                    let message = "The provider finished the task and never gave a link to the video.".into();
+                    let failure = TaskFailure { code: "result_missing".into(), message };
+                    end::failed(self.app, self.leased, failure, &report.used).await
+                }
+                None => self.undecided(TaskState::Running, report.progress, true, 0).await,
+            },
+            // Providers forget, but some also do not know a new task yet.
+            Standing::Ended(Ending::Forgotten) => {
+                if self.unknown_for() >= millis(self.app.settings.tasks.absent_time) || self.is_last_look() {
+                    return end::given_up(self.app, self.leased, &self.kept).await;
+                }
+                put_back(self.app, self.leased, TaskState::Unknown, None, true, self.slowly()).await
+            }
+            Standing::Ended(_) => {
+                let failure = report.failure.map(|one| TaskFailure { code: one.code, message: one.message });
+                let failure = failure.unwrap_or_else(|| TaskFailure {
+                    code: "task_failed".into(),
+                    message: "The provider could not make the video.".into(),
+                });
+                end::failed(self.app, self.leased, failure, &report.used).await
+            }
+        }
+    }
+
+    /// It goes on, for as long as there is patience; after that its fate counts as unknown, until the last look.
+    async fn undecided(
+        &self,
+        state: TaskState,
+        progress: Option<u8>,
+        checked: bool,
+        wait: i64,
+    ) -> Result<(), StoreError> {
+        if self.is_last_look() {
+            self.cancel().await;
+            return end::given_up(self.app, self.leased, &self.kept).await;
+        }
+        let late = self.age() >= self.patience();
+        let (state, after) = if late { (TaskState::Unknown, self.slowly()) } else { (state, self.soon()) };
+        put_back(self.app, self.leased, state, progress, checked, after.max(wait)).await
+    }
+
+    /// What nobody will ask for any more should not be made.
+    async fn cancel(&self) {
+        let Some(id) = self.leased.task.upstream_id.as_deref() else { return };
+        let asking = self.asking();
+        let handle = Handle { api: self.api, call: &self.kept.call, id };
+        let asked = video::cancel(&self.app.client, self.video, &asking, &handle);
+        let cancelled = tokio::time::timeout(self.app.settings.tasks.look_time, asked).await;
+        tracing::warn!(task = %self.leased.task.id, cancelled = matches!(cancelled, Ok(Ok(true))), "gave a task up at its provider");
+    }
+
+    pub fn soon(&self) -> i64 {
+        next_look(self.app, &self.provider, self.habits())
+    }
+
+    /// A task whose fate is unknown is looked at less and less often.
+    pub fn slowly(&self) -> i64 {
+        (self.unknown_for() / 4).min(SLOWLY).max(self.soon())
+    }
+
+    pub async fn still_unknown(&self) -> Result<(), StoreError> {
+        put_back(self.app, self.leased, TaskState::Unknown, None, false, self.slowly()).await
+    }
+}

@@ -1,0 +1,103 @@
+//! `POST /v1/videos` and `POST /v1/video/generations`: one handler. JSON and multipart/form-data say the same thing.
+
+use super::reading;
+use super::video_tasks::{base, json_bytes};
+use crate::app::App;
+use crate::call::{self, Made, TaskAsk};
+use crate::refusal::Refusal;
+use crate::video::VideoAsk;
+use crate::video::show::Shown;
+use crate::webhooks;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use http::{HeaderValue, header};
+use serde_json::Value;
+use std::sync::Arc;
+use tollgate_store::CallId;
+use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::multipart::{Bad, Limits, Reader};
+use tollgate_wire::video::Request as Asked;
+
+pub async fn videos(State(app): State<Arc<App>>, request: Request) -> Response {
+    create(&app, "/v1/videos", request).await
+}
+
+pub async fn generations(State(app): State<Arc<App>>, request: Request) -> Response {
+    create(&app, "/v1/video/generations", request).await
+}
+
+async fn create(app: &Arc<App>, endpoint: &'static str, request: Request) -> Response {
+    let id = app.new_call_id();
+    match reading::guarded(handle(app, id, endpoint, request)).await {
+        Ok(reply) => reply,
+        Err(refusal) => reading::refused(app, Dialect::OpenAi, refusal, &id.to_string()),
+    }
+}
+
+async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Request) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let caller = reading::caller(app, &parts).await?;
+    let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let form = kind.trim_start().to_ascii_lowercase().starts_with("multipart/form-data");
+    let (asked, printed) = if form {
+        let bytes = reading::form_body(app, &parts, body).await?;
+        read_form(kind, &bytes)?
+    } else {
+        let bytes = reading::json_body(app, &parts, body).await?;
+        (Asked::from_json(&bytes)?, bytes)
+    };
+    // Both endpoints are one: the same key and body find the same task on either.
+    let idem = reading::idempotency(&parts.headers, "/v1/videos", &printed)?;
+    let webhook_url = webhook_url(app, &asked)?;
+    let ask = VideoAsk::of(&app.serving.load(), &asked);
+    let made = call::create_task(app, caller, TaskAsk { id, endpoint, ask, webhook_url, idem }).await?;
+    Ok(reply(app, &base(app, &parts), &made))
+}
+
+/// The request in a form, and what of it an Idempotency-Key stands for: the fields without the boundary, which is drawn anew each
+/// time.
+fn read_form(kind: &str, bytes: &Bytes) -> Result<(Asked, Bytes), Refusal> {
+    let wrong = |bad: Bad| Refusal::new(Code::InvalidRequest, why(bad));
+    let mut reader = Reader::new(kind, Limits::default()).map_err(wrong)?;
+    reader.push(bytes).map_err(wrong)?;
+    let parts = reader.finish().map_err(wrong)?;
+    let mut printed = Vec::new();
+    for part in &parts {
+        for text in [part.name.as_bytes(), part.file_name.as_deref().unwrap_or_default().as_bytes(), &part.body] {
+            printed.extend((text.len() as u64).to_be_bytes());
+            printed.extend(text);
+        }
+    }
+    Ok((Asked::from_form(parts)?, printed.into()))
+}
+
+fn why(bad: Bad) -> &'static str {
+    match bad {
+        Bad::NoBoundary => "The Content-Type of a form names its boundary.",
+        Bad::Syntax => "The form cannot be read: a part has no name, or its framing is wrong.",
+        Bad::Unfinished => "The form ends before its last boundary.",
+        Bad::TooManyParts => "The form has too many parts.",
+        Bad::TooLong => "A part of the form is too long.",
+    }
+}
+
+fn webhook_url(app: &App, asked: &Asked) -> Result<Option<String>, Refusal> {
+    match asked.others.get("webhook_url") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(url)) => webhooks::checked(url, &app.settings.video.webhooks).map(Some),
+        Some(_) => Err(Refusal::about(Code::InvalidParameter, "webhook_url", "`webhook_url` must be a text.")),
+    }
+}
+
+fn reply(app: &App, base: &str, made: &Made) -> Response {
+    let mut reply = json_bytes(Shown::of(app, base, &made.task).openai());
+    let headers = reply.headers_mut();
+    if let Ok(id) = HeaderValue::try_from(made.task.id.call().to_string()) {
+        headers.insert("x-request-id", id);
+    }
+    if made.replayed {
+        headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
+    }
+    reply
+}

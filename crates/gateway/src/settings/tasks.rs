@@ -1,0 +1,59 @@
+//! `[tasks]` in tollgate.toml: how open tasks are looked after.
+
+use std::time::Duration;
+use tollgate_catalog::form::Form;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskSettings {
+    /// How often due tasks are looked for.
+    pub look_every: Duration,
+    /// Tasks looked at at once.
+    pub parallel: usize,
+    /// The longest look at one task; nobody else looks at it for twice as long.
+    pub look_time: Duration,
+    /// Whoever reads an open task that was last heard of longer ago than this has its provider asked.
+    pub refresh_after: Duration,
+    /// How long a task is waited for; absent: by the length of the video.
+    pub patience: Option<Duration>,
+    /// How long the fate of a task may stay unknown before the operator takes the loss.
+    pub unknown_time: Duration,
+    /// How long a provider must have said that it has no such task to be believed.
+    pub absent_time: Duration,
+}
+
+impl Default for TaskSettings {
+    fn default() -> TaskSettings {
+        TaskSettings {
+            look_every: Duration::from_secs(1),
+            parallel: 256,
+            look_time: Duration::from_secs(30),
+            refresh_after: Duration::from_secs(5),
+            patience: None,
+            unknown_time: Duration::from_secs(72 * 3_600),
+            absent_time: Duration::from_secs(15 * 60),
+        }
+    }
+}
+
+impl TaskSettings {
+    pub fn read(form: &mut Form<'_>) -> TaskSettings {
+        let default = TaskSettings::default();
+        let mut table = form.table("tasks");
+        let settings = TaskSettings {
+            look_every: table.duration_or("look_every", default.look_every),
+            parallel: table.int_or("parallel", default.parallel, 1..=100_000),
+            look_time: table.duration_or("look_time", default.look_time),
+            refresh_after: table.duration_or("refresh_after", default.refresh_after),
+            patience: table.opt_duration("patience"),
+            unknown_time: table.duration_or("unknown_time", default.unknown_time),
+            absent_time: table.duration_or("absent_time", default.absent_time),
+        };
+        table.finish();
+        settings
+    }
+
+    /// Nobody else writes to a task for so long.
+    pub fn lease(&self) -> Duration {
+        self.look_time * 2
+    }
+}

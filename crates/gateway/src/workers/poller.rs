@@ -1,0 +1,109 @@
+//! Looks after open video tasks. Whatever is due is taken from the store, a lease each, and looked at side by side; a provider that
+//! answers slowly holds up nobody else's tasks. Any number of replicas do this at once, and what one of them had in its hands when it
+//! died is due again when its lease ends.
+
+use crate::app::App;
+use crate::call;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
+use tollgate_store::{OpenTasks, StoreError};
+use tollgate_upstream::Pace;
+
+/// Taken at once; more wait for the next round, which follows at once.
+const TAKEN: u32 = 200;
+/// How often open tasks are counted, over all replicas.
+const COUNTED: Duration = Duration::from_secs(5);
+/// After a round that failed.
+const TROUBLE: Duration = Duration::from_secs(2);
+
+/// What this replica knows of all open tasks, and its turns at the providers.
+#[derive(Default)]
+pub struct Board {
+    pub pace: Pace,
+    open: Mutex<Vec<OpenTasks>>,
+    bell: Notify,
+}
+
+impl Board {
+    /// Open tasks at a provider, as of the last count.
+    pub fn open_at(&self, provider: &str) -> u64 {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.iter().filter(|one| one.provider.as_deref() == Some(provider)).map(|one| one.count).sum()
+    }
+
+    /// Open tasks by state, with the creation of the oldest.
+    pub fn by_state(&self) -> HashMap<&'static str, (u64, i64)> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut states = HashMap::new();
+        for one in open.iter() {
+            let (count, oldest) = states.entry(one.state.name()).or_insert((0, i64::MAX));
+            *count += one.count;
+            *oldest = one.oldest_at.min(*oldest);
+        }
+        states
+    }
+
+    fn counted(&self, open: Vec<OpenTasks>) {
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = open;
+    }
+}
+
+/// Runs until the stop: what is being looked at then is put back or ended, and nothing new is taken.
+pub async fn run(app: Arc<App>) {
+    let settings = &app.settings.tasks;
+    let places = Arc::new(Semaphore::new(settings.parallel));
+    let mut count_at = Instant::now();
+    loop {
+        if Instant::now() >= count_at {
+            count_at = Instant::now() + COUNTED;
+            match app.store.open_tasks().await {
+                Ok(open) => app.tasks.counted(open),
+                Err(error) => tracing::warn!(%error, "open tasks could not be counted"),
+            }
+        }
+        let pause = match round(&app, &places).await {
+            Ok(true) => continue,
+            Ok(false) => settings.look_every,
+            Err(error) => {
+                tracing::warn!(%error, "due tasks could not be taken");
+                TROUBLE
+            }
+        };
+        tokio::select! {
+            () = app.stopping.cancelled() => return,
+            () = app.tasks.bell.notified() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+/// Takes as many tasks as there are places for. `true`: there may be more.
+async fn round(app: &Arc<App>, places: &Arc<Semaphore>) -> Result<bool, StoreError> {
+    let free = u32::try_from(places.available_permits()).unwrap_or(u32::MAX);
+    if app.stopping.is_cancelled() || free == 0 {
+        return Ok(false);
+    }
+    let wanted = free.min(TAKEN);
+    let lease = i64::try_from(app.settings.tasks.lease().as_millis()).unwrap_or(i64::MAX);
+    let taken = app.store.take_tasks(wanted, lease).await?;
+    let more = taken.len() >= wanted as usize;
+    for leased in taken {
+        let Ok(place) = places.clone().try_acquire_owned() else { break };
+        let (worker, places) = (app.clone(), places.clone());
+        app.tracker.spawn(async move {
+            if let Err(error) = call::look(&worker, &leased).await {
+                // Its lease ends by itself.
+                tracing::warn!(task = %leased.task.id, %error, "a look at a task came to nothing");
+            }
+            let full = places.available_permits() == 0;
+            drop(place);
+            if full {
+                worker.tasks.bell.notify_one();
+            }
+        });
+    }
+    Ok(more)
+}

@@ -1,0 +1,196 @@
+//! Faults around video tasks: creations without an answer, workers that die or come too late, states that go back.
+
+use super::FUNDED;
+use crate::house::{House, Plan};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tollgate_gateway::call;
+use tollgate_store::{Close, Counters, Ending, Leased, TaskEnd, TaskFailure, TaskId, TaskState, UsageFacts};
+
+/// Five seconds of kling-v3 at 0.0834 USD.
+const PRICE: i64 = 417_000_000;
+
+async fn house(tasks: &'static str) -> House {
+    House::with(Plan { videos: true, tasks, ..Plan::default() }).await
+}
+
+async fn begin(house: &House, prompt: &str) -> TaskId {
+    let body = json!({ "model": "kling-v3", "prompt": prompt });
+    let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
+    let reply = reply.expect("a reply");
+    assert_eq!(reply.status(), 200);
+    let task: Value = reply.json().await.expect("JSON");
+    task["id"].as_str().expect("an id").parse().expect("a task id")
+}
+
+async fn state(house: &House, id: TaskId) -> TaskState {
+    house.running().app.store.task(house.account, id).await.expect("read").expect("the task").state
+}
+
+/// As its owner sees it, once it has ended.
+async fn shown(house: &House, id: TaskId) -> Value {
+    for _ in 0..3_000 {
+        if state(house, id).await.is_final() {
+            let reply = house.get(&format!("/v1/videos/{id}")).send().await.expect("a reply");
+            return reply.json().await.expect("JSON");
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{id} does not end");
+}
+
+/// The money of a task that has ended: one row, this much.
+async fn cost(house: &House, id: TaskId, charge: i64) {
+    let row = house.row(id.call()).await;
+    assert_eq!((row.hold.nano(), row.charge.nano(), row.write_off.nano()), (PRICE, charge, 0), "{row:?}");
+    assert_eq!(house.available().await, FUNDED - charge);
+    assert_eq!(super::rows(house).await.len(), 1);
+    assert_eq!(house.sim.videos(), 1, "created once");
+}
+
+/// Takes the task for so long, as another replica would; waits while the poller has it.
+async fn take(house: &House, id: TaskId, lease_ms: i64) -> Leased {
+    for _ in 0..3_000 {
+        if let Some(leased) = house.running().app.store.take_task(id, lease_ms).await.expect("asked") {
+            return leased;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    panic!("{id} is never free");
+}
+
+pub async fn a_creation_without_an_answer() {
+    let house = house("").await;
+    let id = begin(&house, "[[sim:lost]]").await;
+    let seen = state(&house, id).await;
+    assert!(seen == TaskState::Unknown || seen > TaskState::Submitting, "{seen:?}");
+    assert_eq!(shown(&house, id).await["status"], "completed");
+    cost(&house, id, PRICE).await;
+}
+
+pub async fn a_task_fails() {
+    let house = house("").await;
+    let id = begin(&house, "[[sim:fail text=no_good]]").await;
+    let task = shown(&house, id).await;
+    assert_eq!((&task["status"], &task["error"]["message"]), (&json!("failed"), &json!("no good")));
+    cost(&house, id, 0).await;
+}
+
+pub async fn a_task_is_completed() {
+    let house = house("").await;
+    let id = begin(&house, "p").await;
+    let task = shown(&house, id).await;
+    assert_eq!((&task["status"], &task["progress"]), (&json!("completed"), &json!(100)));
+    assert!(task["metadata"]["url"].as_str().is_some_and(|url| url.contains("Expires=")), "{task}");
+    cost(&house, id, PRICE).await;
+}
+
+pub async fn the_poller_dies_before_the_commit() {
+    let house = house("").await;
+    let id = begin(&house, "[[sim:ok queue=3 run=3]]").await;
+    // Taken, asked about, and never heard of again.
+    let dead = take(&house, id, 300).await;
+    assert_eq!(dead.task.id, id);
+    assert_eq!(shown(&house, id).await["status"], "completed", "whoever comes next finds it out again");
+    cost(&house, id, PRICE).await;
+}
+
+pub async fn two_replicas_poll_one_task() {
+    let house = house("").await;
+    let id = begin(&house, "[[sim:ok queue=1 run=0]]").await;
+    let app = &house.running().app;
+    let first = take(&house, id, 50).await;
+    tokio::time::sleep(Duration::from_millis(80)).await;
+    let second = app.store.take_task(id, 60_000).await.expect("asked");
+    // The poller may have been quicker; either way there are two who believe to have it.
+    let others = async {
+        if let Some(second) = &second {
+            call::look(app, second).await.expect("looked");
+        }
+    };
+    let (mine, ()) = tokio::join!(call::look(app, &first), others);
+    mine.expect("looked");
+    assert_eq!(shown(&house, id).await["status"], "completed");
+    cost(&house, id, PRICE).await;
+}
+
+pub async fn a_replica_writes_after_its_lease() {
+    let house = house("").await;
+    let id = begin(&house, "[[sim:ok queue=1 run=0]]").await;
+    let late = take(&house, id, 1).await;
+    assert_eq!(shown(&house, id).await["status"], "completed");
+    cost(&house, id, PRICE).await;
+    call::look(&house.running().app, &late).await.expect("it may ask, and changes nothing");
+    cost(&house, id, PRICE).await;
+}
+
+pub async fn success_after_we_said_failed() {
+    let house = house("").await;
+    let id = begin(&house, "p").await;
+    let store = &house.running().app.store;
+    let late = take(&house, id, 1).await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let first = take(&house, id, 60_000).await;
+    if first.task.state.is_final() {
+        return;
+    }
+    assert!(store.finish_task(failed(&first)).await.expect("ended").is_some());
+    for _ in 0..3 {
+        call::look(&house.running().app, &late).await.expect("the provider says completed");
+    }
+    let task = shown(&house, id).await;
+    assert_eq!((&task["status"], &task["error"]["code"]), (&json!("failed"), &json!("given_up")));
+    cost(&house, id, 0).await;
+}
+
+pub async fn the_state_goes_back() {
+    let house = house("").await;
+    let id = begin(&house, "p").await;
+    assert_eq!(shown(&house, id).await["status"], "completed");
+    let asked = house.sim.received().len();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    house.get(&format!("/v1/videos/{id}")).send().await.expect("a reply");
+    assert_eq!(house.sim.received().len(), asked, "nobody asks again, so nothing can go back");
+    cost(&house, id, PRICE).await;
+}
+
+fn failed(leased: &Leased) -> TaskEnd {
+    let task = &leased.task;
+    let row = UsageFacts {
+        key: task.key,
+        at: task.created_at,
+        ended_at: task.created_at,
+        endpoint: "/v1/videos".into(),
+        model: task.model.clone(),
+        provider: task.provider.clone(),
+        upstream_model: task.upstream_model.clone(),
+        status: 200,
+        counters: Counters::default(),
+        estimated: false,
+        raw_usage: None,
+        attempts: 1,
+        first_byte_ms: None,
+        tier: None,
+        dropped: None,
+        price: None,
+    };
+    let close = Close {
+        call: task.id.call(),
+        account: task.account,
+        ending: Ending::UpstreamFault,
+        reason: "given_up".into(),
+        charge: tollgate_catalog::Money::ZERO,
+        row,
+        reply: None,
+    };
+    let failure = TaskFailure { code: "given_up".into(), message: "It was given up.".into() };
+    TaskEnd {
+        fence: leased.fence,
+        state: TaskState::Failed,
+        result: None,
+        failure: Some(failure),
+        forgiven: false,
+        webhook_url: None,
+        close,
+    }
+}

@@ -1,0 +1,305 @@
+//! The money of video tasks, against every way a provider can behave: each task ends once, is created at most once, costs what it
+//! made, and what was not made costs nothing.
+
+use crate::house::{House, Plan, error_of};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tollgate_catalog::Money;
+use tollgate_store::{Task, TaskId, TaskPage, TaskState, UsageRow};
+
+/// A model of each of the nine ways to make videos, and the provider that does.
+const MAKERS: [(&str, &str); 9] = [
+    ("wan2.7-t2v", "dashscope"),
+    ("seedance-2.5", "ark"),
+    ("kling-v3", "kling"),
+    ("kling-3.0-turbo", "kling"),
+    ("kling-v3-omni", "kling"),
+    ("MiniMax-Hailuo-2.3", "minimax"),
+    ("MiniMax-H3", "minimax"),
+    ("sora-2", "openai"),
+    ("veo-3.1", "gemini"),
+];
+
+/// Providers that keep our id: what was lost there is found.
+const FINDS: [&str; 2] = ["ark", "kling"];
+
+pub fn request(model: &str, prompt: &str) -> Value {
+    let metadata = match model {
+        "kling-v3-omni" => json!({ "aspect_ratio": "1:1" }),
+        "MiniMax-H3" => json!({ "ratio": "1:1" }),
+        _ => json!({}),
+    };
+    json!({ "model": model, "prompt": prompt, "metadata": metadata })
+}
+
+async fn house(tasks: &'static str) -> House {
+    House::with(Plan { videos: true, usd: "1000", tasks, ..Plan::default() }).await
+}
+
+async fn post(house: &House, body: &Value) -> reqwest::Response {
+    house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(body).send().await.expect("a reply")
+}
+
+/// Creates a task, or says why there is none.
+async fn create(house: &House, model: &str, prompt: &str) -> Result<TaskId, (u16, Value)> {
+    let reply = post(house, &request(model, prompt)).await;
+    if reply.status() != 200 {
+        return Err(error_of(reply).await);
+    }
+    let task: Value = reply.json().await.expect("JSON");
+    assert_eq!(task["object"], "video", "{task}");
+    assert_eq!(task["id"], task["task_id"]);
+    Ok(task["id"].as_str().expect("an id").parse().expect("a task id"))
+}
+
+async fn task(house: &House, id: TaskId) -> Task {
+    house.running().app.store.task(house.account, id).await.expect("read").expect("the task")
+}
+
+/// The task when it has ended, with its one usage row.
+async fn ended(house: &House, id: TaskId) -> (Task, UsageRow) {
+    for _ in 0..6_000 {
+        let task = task(house, id).await;
+        if task.state.is_final() {
+            let row = house.row(id.call()).await;
+            return (task, row);
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{id} does not end: {:?}", task(house, id).await);
+}
+
+fn code(task: &Task) -> &str {
+    task.failure.as_ref().map_or("", |failure| failure.code.as_str())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_way_to_end_is_paid_or_free_once() {
+    let house = house("").await;
+    let scenarios = [
+        ("", TaskState::Completed),
+        ("[[sim:ok queue=4 run=4]]", TaskState::Completed),
+        ("[[sim:fail code=InvalidParameter text=bad_picture]]", TaskState::Failed),
+        ("[[sim:moderation]]", TaskState::Failed),
+        ("[[sim:cancelled]]", TaskState::Failed),
+        ("[[sim:word n=3]]", TaskState::Completed),
+        ("[[sim:poll_limited n=2]]", TaskState::Completed),
+        ("[[sim:poll_broken n=2]]", TaskState::Completed),
+        ("[[sim:no_url n=2]]", TaskState::Completed),
+        ("[[sim:file_error n=2]]", TaskState::Completed),
+        ("[[sim:usage kind=string]]", TaskState::Completed),
+        ("[[sim:usage kind=float]]", TaskState::Completed),
+        ("[[sim:usage kind=none]]", TaskState::Completed),
+        ("[[sim:dead_link]]", TaskState::Completed),
+    ];
+    let mut tasks = Vec::new();
+    for (model, _) in MAKERS {
+        for (n, (prompt, state)) in scenarios.into_iter().enumerate() {
+            let id = create(&house, model, &format!("{n} {prompt}")).await;
+            tasks.push((model, prompt, state, id.unwrap_or_else(|why| panic!("{model} {prompt}: {why:?}"))));
+        }
+    }
+    let count = tasks.len();
+    let mut spent = 0;
+    for (model, prompt, state, id) in tasks {
+        let (task, row) = ended(&house, id).await;
+        assert_eq!(task.state, state, "{model} {prompt}: {task:?}");
+        assert!(row.hold > Money::ZERO && row.charge <= row.hold, "{model} {prompt}: {row:?}");
+        assert_eq!(row.charge.is_zero(), state == TaskState::Failed, "{model} {prompt}: {row:?}");
+        assert_eq!(task.result.is_some(), state == TaskState::Completed, "success has a file");
+        assert_eq!(task.failure.is_some(), state == TaskState::Failed, "{model} {prompt}");
+        spent += row.charge.nano();
+    }
+    assert_eq!(house.sim.videos(), count, "one task at a provider for each of ours");
+    assert_eq!(house.available().await, 1_000_000_000_000 - spent);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_provider_refuses_leaves_nothing_behind() {
+    let house = house("").await;
+    for (model, _) in MAKERS {
+        for prompt in ["[[sim:refuse]]", "[[sim:limited]]", "[[sim:broken_once]]"] {
+            let (status, error) = create(&house, model, prompt).await.expect_err("refused");
+            assert!((400..=502).contains(&status), "{model} {prompt}: {status} {error}");
+        }
+    }
+    house.quiet().await;
+    assert_eq!(house.available().await, 1_000_000_000_000);
+    assert_eq!(house.sim.videos(), 0);
+    let page = TaskPage { after: None, limit: 100, oldest_first: true };
+    assert!(house.running().app.store.tasks(house.account, page).await.expect("read").is_empty(), "no task was made");
+    let rows = house.running().app.store.usage(Some(house.account), Default::default()).await.expect("read");
+    assert_eq!(rows.len(), 3 * MAKERS.len());
+    assert!(rows.iter().all(|row| row.charge.is_zero() && row.hold > Money::ZERO && row.provider.is_some()));
+}
+
+/// The reply is lost, late, a proxy's page or garbage, and the task was made.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_creation_is_found_or_forgiven_and_never_sent_again() {
+    let house = house("patience = \"2s\"\nunknown_time = \"1s\"\nabsent_time = \"500ms\"").await;
+    let mut tasks = Vec::new();
+    for (model, provider) in MAKERS {
+        for prompt in ["[[sim:lost]]", "[[sim:page]]", "[[sim:garbage]]"] {
+            let reply = post(&house, &request(model, prompt)).await;
+            let status = reply.status().as_u16();
+            let body: Value = reply.json().await.expect("JSON");
+            let text = match status {
+                200 => body["id"].as_str().expect("an id").to_owned(),
+                504 => {
+                    assert_eq!(body["error"]["code"], "charge_state_unknown");
+                    let message = body["error"]["message"].as_str().expect("a message");
+                    let at = message.find("task_").expect("the task's name");
+                    message[at..at + 31].to_owned()
+                }
+                _ => panic!("{model} {prompt}: {status} {body}"),
+            };
+            tasks.push((model, provider, prompt, text.parse::<TaskId>().expect("a task id")));
+        }
+    }
+    let count = tasks.len();
+    for (model, provider, prompt, id) in tasks {
+        let (task, row) = ended(&house, id).await;
+        if FINDS.contains(&provider) {
+            assert_eq!(task.state, TaskState::Completed, "{model} {prompt}: {task:?}");
+            assert!(row.charge > Money::ZERO && row.write_off.is_zero());
+        } else {
+            assert_eq!((task.state, code(&task)), (TaskState::Failed, "task_unknown"), "{model} {prompt}");
+            assert_eq!(row.charge, Money::ZERO, "the customer pays nothing");
+            assert!(row.write_off > Money::ZERO, "the operator may have to");
+        }
+    }
+    assert_eq!(house.sim.videos(), count, "each was made once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn success_without_a_link_is_no_success() {
+    let house = house("patience = \"1s\"\nunknown_time = \"10m\"").await;
+    // OpenAI has no links: the file is asked for by the name of the task.
+    for (model, _) in MAKERS.into_iter().filter(|(_, provider)| *provider != "openai") {
+        let id = create(&house, model, "[[sim:never_url]]").await.expect("taken");
+        let (task, row) = ended(&house, id).await;
+        assert_eq!((task.state, code(&task)), (TaskState::Failed, "result_missing"), "{model}");
+        assert!(row.charge.is_zero() && row.write_off.is_zero());
+    }
+    assert_eq!(house.available().await, 1_000_000_000_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_finds_its_task_again() {
+    let house = house("").await;
+    let send = async |key: &str, body: &Value, path: &str| {
+        let reply = house.http.post(house.url(path)).bearer_auth(&house.key).header("idempotency-key", key);
+        let reply = reply.json(body).send().await.expect("a reply");
+        let replayed = reply.headers().contains_key("idempotency-replayed");
+        (reply.status().as_u16(), replayed, reply.json::<Value>().await.expect("JSON"))
+    };
+    let body = request("kling-v3", "[[sim:fail]]");
+    let (_, first_time, first) = send("a", &body, "/v1/videos").await;
+    let (status, replayed, again) = send("a", &body, "/v1/video/generations").await;
+    assert_eq!((status, first_time, replayed), (200, false, true));
+    assert_eq!(first["id"], again["id"]);
+    let id: TaskId = first["id"].as_str().expect("an id").parse().expect("a task id");
+    assert_eq!(ended(&house, id).await.0.state, TaskState::Failed);
+    let (status, replayed, again) = send("a", &body, "/v1/videos").await;
+    assert_eq!((status, replayed, &again["id"]), (200, true, &first["id"]), "a failed task is final");
+    let (status, _, error) = send("a", &request("kling-v3", "other"), "/v1/videos").await;
+    assert_eq!((status, error["error"]["code"].as_str()), (409, Some("idempotency_conflict")));
+    assert_eq!(house.sim.videos(), 1);
+    // What was refused frees its key: it is tried again, not answered from memory.
+    for _ in 0..2 {
+        let (status, replayed, _) = send("b", &request("kling-v3", "[[sim:limited]]"), "/v1/videos").await;
+        assert_eq!((status, replayed), (429, false));
+    }
+    assert_eq!(house.sim.videos(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_outlives_the_gateway_that_began_it() {
+    let mut house = house("").await;
+    let id = create(&house, "wan2.7-t2v", "[[sim:ok queue=15 run=15]]").await.expect("taken");
+    house.restart().await;
+    assert!(!task(&house, id).await.state.is_final());
+    let (task, row) = ended(&house, id).await;
+    assert_eq!(task.state, TaskState::Completed);
+    assert_eq!(row.charge.to_string(), "0.417", "5 seconds at 0.0834");
+    assert_eq!(house.sim.videos(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_leaves_leaves_no_question_behind() {
+    let house = house("").await;
+    let body = request("wan2.7-t2v", "[[sim:slow ms=400]]");
+    let sent = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body);
+    sent.timeout(Duration::from_millis(150)).send().await.expect_err("left");
+    let store = house.running().app.store.clone();
+    let page = TaskPage { after: None, limit: 10, oldest_first: true };
+    let tasks = store.tasks(house.account, page).await.expect("read");
+    assert_eq!(tasks.len(), 1);
+    let (task, _) = ended(&house, tasks[0].id).await;
+    assert_eq!((task.state, house.sim.videos()), (TaskState::Completed, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_money_no_task() {
+    let house = House::with(Plan { videos: true, usd: "0.01", ..Plan::default() }).await;
+    let (status, error) = create(&house, "wan2.7-t2v", "p").await.expect_err("refused");
+    assert_eq!((status, error["code"].as_str()), (402, Some("insufficient_balance")));
+    assert!(house.sim.received().is_empty(), "nothing was sent");
+}
+
+const TWO_ROUTES: &str = r#"
+[model."wan-twice"]
+supported_endpoint_types = ["openai-video"]
+billing_unit = "per_second"
+resolutions = ["720P"]
+video = { variant = "a-text-to-video", sold = { resolution = ["720P"] } }
+price = { video_second = 83_400 }
+route = [{ provider = "away", upstream_model = "wan2.7-t2v", priority = 1 }, { provider = "dashscope", upstream_model = "wan2.7-t2v", priority = 2 }]
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_route_is_tried_only_where_nothing_was_sent() {
+    let config = "[provider.away]\nkind = \"dashscope\"\nbase_url = \"http://127.0.0.1:1\"\n".to_owned();
+    let plan = Plan { videos: true, usd: "1000", catalog: TWO_ROUTES, config, ..Plan::default() };
+    let house = House::with(plan).await;
+    let id = create(&house, "wan-twice", "p").await.expect("taken by the second");
+    let (task, row) = ended(&house, id).await;
+    assert_eq!((task.state, task.provider.as_deref()), (TaskState::Completed, Some("dashscope")));
+    assert_eq!((row.charge.to_string().as_str(), house.sim.videos()), ("0.417", 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_hundred_lost_replies_are_five_hundred_creations() {
+    let house = house("patience = \"20s\"\nunknown_time = \"1s\"\nabsent_time = \"1s\"").await;
+    let mut sent = tokio::task::JoinSet::new();
+    for n in 0..500 {
+        let model = if n % 2 == 0 { "kling-v3" } else { "seedance-2.5" };
+        let body = request(model, &format!("{n} [[sim:lost]]"));
+        let asked = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body);
+        sent.spawn(async move {
+            let reply = asked.send().await.expect("a reply");
+            assert_eq!(reply.status(), 200);
+            let body: Value = reply.json().await.expect("JSON");
+            body["id"].as_str().expect("an id").parse::<TaskId>().expect("a task id")
+        });
+    }
+    let ids = sent.join_all().await;
+    let mut spent = 0;
+    let (mut found, mut unknown) = (0, 0);
+    for id in &ids {
+        let (task, row) = ended(&house, *id).await;
+        match task.state {
+            TaskState::Completed => found += 1,
+            _ => {
+                assert_eq!(code(&task), "task_unknown");
+                assert!(row.charge.is_zero());
+                unknown += 1;
+            }
+        }
+        spent += row.charge.nano();
+    }
+    assert_eq!(house.sim.videos(), 500, "500 creations, none sent again");
+    assert_eq!(found + unknown, 500);
+    assert!(found > 0, "providers that keep our id find them");
+    assert_eq!(house.available().await, 1_000_000_000_000 - spent);
+}
