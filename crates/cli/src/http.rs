@@ -8,6 +8,8 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use std::io::Write as _;
+use std::path::Path;
 use std::time::Duration;
 use tollgate_catalog::Money;
 
@@ -41,6 +43,33 @@ impl Http {
             .build();
         let client = Client::builder(TokioExecutor::new()).build(tls);
         Ok(Http { client, base: base.trim_end_matches('/').to_owned(), key: key.to_owned() })
+    }
+
+    /// Writes what a path answers into a file, piece by piece; says how many bytes. One that broke off has the ending `.part`.
+    pub async fn save(&self, path: &str, file: &Path) -> anyhow::Result<u64> {
+        let request = Request::builder()
+            .uri(format!("{}{path}", self.base))
+            .header("authorization", format!("Bearer {}", self.key))
+            .body(Full::default())
+            .context("the address")?;
+        let reply = self.client.request(request).await.context("the gateway cannot be reached")?;
+        if !reply.status().is_success() {
+            bail!("the file cannot be fetched (HTTP {})", reply.status().as_u16());
+        }
+        let part = file.with_extension("part");
+        let mut written = 0;
+        let mut out = std::fs::File::create(&part).with_context(|| part.display().to_string())?;
+        let mut body = reply.into_body();
+        while let Some(frame) = tokio::time::timeout(PATIENCE, body.frame()).await.context("the file stopped coming")? {
+            let frame = frame.context("the file broke off")?;
+            if let Some(piece) = frame.data_ref() {
+                out.write_all(piece).with_context(|| part.display().to_string())?;
+                written += piece.len() as u64;
+            }
+        }
+        out.sync_all().with_context(|| part.display().to_string())?;
+        std::fs::rename(&part, file).with_context(|| file.display().to_string())?;
+        Ok(written)
     }
 
     /// A body makes it a POST.

@@ -17,6 +17,7 @@ mod receipts;
 mod serve;
 mod show;
 mod social;
+mod video;
 
 use clap::{CommandFactory as _, Parser as _};
 use std::process::ExitCode;
@@ -59,6 +60,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Ledger { command } => ledger::ledger(&cli.config, command, &out).await,
         Command::Receipt { command } => receipts::receipt(&cli.config, command, &out).await,
         Command::Social { command } => social::social(&cli.config, command, &out).await,
+        Command::Video { command } => video::video(command, &out).await,
         Command::Mcp(args) => mcp::mcp(args, &real::api_key()).await.map(|()| ExitCode::SUCCESS),
         Command::Completions { .. } => Ok(ExitCode::SUCCESS),
     }

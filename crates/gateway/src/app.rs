@@ -10,7 +10,7 @@ use crate::published::Published;
 use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::social::Desk;
-use crate::video::Offers;
+use crate::video::{Offers, Shelf};
 use crate::workers::poller::Board;
 use crate::workers::settler::Abandoned;
 use crate::world::World;
@@ -68,6 +68,8 @@ pub struct App {
     /// For addresses that providers and customers wrote down: public ones only.
     pub outside: Client,
     pub secrets: Secrets,
+    /// Our own copies of finished videos, where the operator wants them.
+    pub shelf: Option<Shelf>,
     pub serving: ArcSwap<Serving>,
     pub metrics: Metrics,
     /// Pairs of provider and model that do not report usage.

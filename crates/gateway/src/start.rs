@@ -12,6 +12,7 @@ use crate::secrets::Secrets;
 use crate::server;
 use crate::settings::{Loaded, Settings, Source};
 use crate::social::Desk;
+use crate::video::Shelf;
 use crate::workers::poller::{self, Board};
 use crate::workers::{reload, settler, upkeep, webhooks};
 use crate::world::World;
@@ -72,7 +73,8 @@ pub async fn start(loaded: Loaded, source: Option<Source>, world: World) -> Resu
     };
     let (abandoned, inbox) = mpsc::unbounded_channel();
     let secrets = Secrets::open(&loaded.settings.secrets_file, |bytes| world.fill(bytes))?;
-    let app = build(loaded.settings, loaded.serving, opened.store, world, secrets, abandoned);
+    let shelf = Shelf::open(&loaded.settings.video, &Client::new(ClientSettings::default()))?;
+    let app = build(loaded.settings, loaded.serving, opened.store, world, (secrets, shelf), abandoned);
     let settling = keep(settler::run(app.clone(), inbox));
     upkeep(&app);
     app.tracker.spawn(webhooks::run(app.clone()));
@@ -104,7 +106,7 @@ pub(crate) fn build(
     serving: Serving,
     store: Store,
     world: World,
-    secrets: Secrets,
+    (secrets, shelf): (Secrets, Option<Shelf>),
     abandoned: mpsc::UnboundedSender<settler::Abandoned>,
 ) -> Arc<App> {
     let connecting = ClientSettings { connect_timeout: settings.limits.connect_time, ..ClientSettings::default() };
@@ -116,6 +118,7 @@ pub(crate) fn build(
         client,
         outside: Client::public(connecting),
         secrets,
+        shelf,
         serving: ArcSwap::from_pointee(serving),
         metrics: Metrics::default(),
         pauses: Pauses::default(),

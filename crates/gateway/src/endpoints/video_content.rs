@@ -6,6 +6,7 @@ use super::video_tasks::{own, unknown};
 use crate::app::App;
 use crate::refusal::Refusal;
 use crate::video::file::{self, Origin, Passing, Variant};
+use crate::video::shelf::{self, Copy, Missing};
 use crate::video::{Delivery, KeptPlan, KeptResult, links};
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
@@ -45,6 +46,17 @@ async fn deliver(app: &App, id: &str, query: &str, parts: &Parts) -> Result<Resp
     let variant = variant(query)?;
     let task = opened_by(app, id, query, parts).await?;
     let result = file::result(&task)?;
+    // A range of something that may have changed could be put together wrongly: the whole is always right.
+    let range = parts.headers.get(header::RANGE).filter(|_| !parts.headers.contains_key(header::IF_RANGE));
+    if let (Some(shelf), Some(copy), Variant::Video) = (&app.shelf, &result.copy, variant) {
+        match shelf.get(copy, range.and_then(|value| shelf::asked(value.to_str().ok()?))).await {
+            Ok(copy) => return Ok(from_shelf(copy)),
+            Err(Missing::Outside(length)) => return Ok(outside(length)),
+            // It has been taken away; perhaps the provider still has it.
+            Err(Missing::Gone) => {}
+            Err(Missing::Trouble(error)) => tracing::warn!(task = %task.id, %error, "a copy could not be read"),
+        }
+    }
     let now = app.world.now_ms().div_euclid(1000);
     let lasts = result.expires_at.is_none_or(|ends| ends > now);
     if app.settings.video.delivery == Delivery::Redirect && !result.needs_key && lasts && variant == Variant::Video {
@@ -53,8 +65,6 @@ async fn deliver(app: &App, id: &str, query: &str, parts: &Parts) -> Result<Resp
     let plan = KeptPlan::read(&task.plan).ok_or_else(|| unknown(id))?;
     let serving = app.serving.load_full();
     let origin = Origin::of(app, &serving, &task, &plan)?;
-    // A range of something that may have changed could be put together wrongly: the whole is always right.
-    let range = parts.headers.get(header::RANGE).filter(|_| !parts.headers.contains_key(header::IF_RANGE));
     Ok(pass(origin.open(result, variant, range).await?))
 }
 
@@ -88,6 +98,32 @@ fn elsewhere(result: &KeptResult) -> Result<Response, Refusal> {
     Ok(reply)
 }
 
+fn from_shelf(copy: Copy) -> Response {
+    let mut reply = Response::new(Body::from_stream(copy.pieces));
+    let mut length = copy.length;
+    if let Some((first, last)) = copy.range {
+        *reply.status_mut() = StatusCode::PARTIAL_CONTENT;
+        length = last + 1 - first;
+        if let Ok(value) = HeaderValue::try_from(format!("bytes {first}-{last}/{}", copy.length)) {
+            reply.headers_mut().insert(header::CONTENT_RANGE, value);
+        }
+    }
+    reply.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    if let Some(etag) = copy.etag.and_then(|etag| HeaderValue::try_from(etag).ok()) {
+        reply.headers_mut().insert(header::ETAG, etag);
+    }
+    dressed(reply)
+}
+
+fn outside(length: u64) -> Response {
+    let mut reply = Response::new(Body::empty());
+    *reply.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+    if let Ok(value) = HeaderValue::try_from(format!("bytes */{length}")) {
+        reply.headers_mut().insert(header::CONTENT_RANGE, value);
+    }
+    dressed(reply)
+}
+
 fn pass(opened: Opened) -> Response {
     let length = opened.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     let mut reply = Response::new(Body::new(Passing::new(opened.body, length)));
@@ -97,6 +133,10 @@ fn pass(opened: Opened) -> Response {
             reply.headers_mut().insert(name, value.clone());
         }
     }
+    dressed(reply)
+}
+
+fn dressed(mut reply: Response) -> Response {
     let headers = reply.headers_mut();
     headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("video/mp4"));
     headers.entry(header::ACCEPT_RANGES).or_insert(HeaderValue::from_static("bytes"));

@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::call;
 use crate::caller::Caller;
 use crate::refusal::Refusal;
+use crate::video::KeptResult;
 use crate::video::show::{self, Shown};
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
@@ -73,6 +74,12 @@ pub async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>, request
         }
         if !app.store.hide_task(caller.account.id, task.id).await? {
             return Err(unknown(&id));
+        }
+        let copy = task.result.as_deref().and_then(KeptResult::read).and_then(|result| result.copy);
+        if let (Some(shelf), Some(copy)) = (&app.shelf, copy)
+            && let Err(error) = shelf.remove(&copy).await
+        {
+            tracing::warn!(task = %task.id, %error, "the copy of a deleted video is still there");
         }
         Ok(json_bytes(video::deleted(&task.id.to_string())))
     });

@@ -87,7 +87,7 @@ impl Source {
     }
 
     /// Paths in the file are relative to the file.
-    fn beside(&self, path: &str) -> PathBuf {
+    pub(crate) fn beside(&self, path: &str) -> PathBuf {
         self.file.parent().unwrap_or(Path::new(".")).join(path)
     }
 
@@ -106,7 +106,7 @@ impl Source {
             trusted_proxies: form.parsed_list::<IpNet>("trusted_proxies"),
             limits: Limits::default(),
             social: SocialSettings::read(form),
-            video: VideoSettings::read(form),
+            video: VideoSettings::read(form, self),
             tasks: TaskSettings::read(form),
             public_url: public_url(form),
             secrets_file: PathBuf::new(),
@@ -174,7 +174,7 @@ impl Source {
     }
 
     /// A text that does not stand in the file: `NAME_env` names a variable, `NAME_file` a file.
-    fn hidden(&self, form: &mut Form<'_>, name: &str) -> Option<String> {
+    pub(crate) fn hidden(&self, form: &mut Form<'_>, name: &str) -> Option<String> {
         let keys = [format!("{name}_env"), format!("{name}_file")];
         let [by_variable, by_file] = &keys;
         match (form.opt_text(by_variable), form.opt_text(by_file)) {

@@ -4,12 +4,14 @@
 use crate::app::Serving;
 use crate::call::{Need, Priced};
 use crate::refusal::Refusal;
+use crate::video::KeptPlan;
 use crate::video::offers::ENDPOINT_TYPE;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use tollgate_catalog::{BillingUnit, Face, Model};
-use tollgate_store::Counters;
+use tollgate_store::{Counters, Task};
 use tollgate_wire::error::Code;
-use tollgate_wire::video::{self, Bound, Plan, Request};
+use tollgate_wire::video::{self, Api, Bound, FACTS, Plan, REMIX, Request, Variant};
 
 /// What a caller asks for, with the rules of the model's family applied.
 #[derive(Clone, Debug)]
@@ -25,6 +27,33 @@ impl VideoAsk {
         let offer = serving.offers.get(&request.model);
         let plan = offer.map(|offer| video::plan(request, offer).map_err(Refusal::from));
         VideoAsk { model: request.model.clone(), plan }
+    }
+
+    /// Another video like a finished one, of the same length and size and so at the same price, from a new prompt.
+    pub fn remix(task: &Task, kept: &KeptPlan, prompt: &str) -> Result<VideoAsk, Refusal> {
+        let variant = Variant::named(&kept.variant).filter(|variant| variant.api() == Api::Sora);
+        let (Some(variant), Some(upstream_id)) = (variant, &task.upstream_id) else {
+            let text = format!("The provider of `{}` makes no remixes.", task.model);
+            return Err(Refusal::about(Code::UnsupportedValue, "id", text));
+        };
+        let fact = |(name, value): &(String, String)| {
+            FACTS.iter().find(|known| *known == name).map(|known| (*known, value.clone()))
+        };
+        let mut body = Map::new();
+        for (name, value) in [("prompt", prompt), ("remix_of", upstream_id), ("remixed_from", &task.id.to_string())] {
+            body.insert(name.to_owned(), Value::from(value));
+        }
+        let plan = Plan {
+            variant,
+            call: REMIX,
+            body,
+            upload: None,
+            effective: kept.effective.iter().filter_map(fact).collect(),
+            seconds: kept.seconds,
+            bound: kept.bound(),
+            warnings: Vec::new(),
+        };
+        Ok(VideoAsk { model: task.model.clone(), plan: Some(Ok(plan)) })
     }
 
     /// What goes to the provider, or why nothing does.

@@ -42,7 +42,7 @@ impl KeptPlan {
             most_tokens: plan.bound.tokens,
             warnings: plan.warnings.clone(),
             body: plan.body.iter().filter(|(name, _)| SOUGHT.contains(&name.as_str())).map(owned).collect(),
-            remixed_from: None,
+            remixed_from: plan.body.get("remixed_from").and_then(Value::as_str).map(str::to_owned),
         }
     }
 

@@ -5,10 +5,13 @@ pub mod file;
 mod kept;
 pub mod links;
 pub mod offers;
+mod s3;
 mod settings;
+pub mod shelf;
 pub mod show;
 
 pub use ask::{VideoAsk, most};
 pub use kept::{KeptPlan, KeptResult};
 pub use offers::Offers;
-pub use settings::{Delivery, VideoSettings, WebhookSettings};
+pub use settings::{Bucket, CopyTo, Delivery, VideoSettings, WebhookSettings};
+pub use shelf::Shelf;

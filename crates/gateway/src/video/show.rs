@@ -107,6 +107,10 @@ fn link(app: &App, base: &str, task: &Task) -> Option<(String, Option<i64>)> {
         return Some((result.url, result.expires_at));
     }
     let mut ends = now + i64::try_from(app.settings.video.link_time.as_secs()).unwrap_or(i64::MAX);
+    let kept = app.shelf.as_ref().filter(|_| result.copy.is_some());
+    if let Some(gone) = kept.and_then(|shelf| shelf.ends(task.ended_at?)) {
+        ends = ends.min(gone);
+    }
     if let (Some(theirs), None, true) = (result.expires_at, &result.copy, lasts) {
         // Ours would lead to nothing once theirs has ended; where a fresh one can be had, a fresh link of ours can be too.
         ends = ends.min(theirs);

@@ -18,6 +18,8 @@ const AUDIT: Duration = Duration::from_secs(3_600);
 /// And every minute what has changed since.
 const AUDIT_CHANGED: Duration = Duration::from_secs(60);
 
+/// Copies of videos that have been kept long enough are taken away.
+const SHELF: Duration = Duration::from_secs(600);
 /// Responses and conversations past their time are erased.
 const FORGET: Duration = Duration::from_secs(60);
 
@@ -29,6 +31,9 @@ pub fn upkeep(app: &Arc<App>) {
     start(app, AUDIT, Round::Audit);
     start(app, SOCIAL, Round::Social);
     start(app, AUDIT_CHANGED, Round::AuditChanged);
+    if app.shelf.is_some() {
+        start(app, SHELF, Round::Shelf);
+    }
     start(app, FORGET, Round::Forget);
 }
 
@@ -40,6 +45,7 @@ enum Round {
     Audit,
     Social,
     AuditChanged,
+    Shelf,
     Forget,
 }
 
@@ -84,6 +90,16 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             Ok(())
         }
         Round::Audit => app.store.verify().await.map(|report| tell(&report)),
+        Round::Shelf => {
+            if let Some(shelf) = &app.shelf {
+                match shelf.sweep(now).await {
+                    Ok(0) => {}
+                    Ok(gone) => tracing::info!(gone, "copies of videos taken away after their time"),
+                    Err(error) => tracing::warn!(%error, "copies of videos could not be looked through"),
+                }
+            }
+            Ok(())
+        }
         Round::AuditChanged => app.store.verify_changed().await.map(|report| report.iter().for_each(tell)),
     }
 }

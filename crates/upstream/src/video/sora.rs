@@ -12,7 +12,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method};
 use http_body_util::Full;
 use serde_json::{Value, json};
-use tollgate_wire::video::Upload;
+use tollgate_wire::video::{REMIX, Upload};
 
 /// The base address ends in `/v1`.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +46,11 @@ impl Video for Sora {
 
     fn create(&self, asking: &Asking<'_>, job: &Job<'_>) -> Option<Outgoing> {
         let mut body = job.plan.body.clone();
+        if job.plan.call == REMIX {
+            let text = |name: &str| body.get(name).and_then(Value::as_str);
+            let source = Handle { api: Api::Sora, call: REMIX, id: text("remix_of")? };
+            return self.remix(asking, &source, text("prompt")?);
+        }
         body.insert("model".to_owned(), Value::from(job.model));
         let Some(upload) = &job.plan.upload else {
             return asking.bearer(Method::POST, "/videos", Some(&Value::Object(body)));

@@ -28,7 +28,7 @@ mod variant;
 mod veo;
 mod wan;
 
-pub use plan::{Bound, FACTS, Plan, plan};
+pub use plan::{Bound, FACTS, Plan, REMIX, plan};
 pub use refusal::{Refusal, Warning};
 pub use request::{Reference, Request};
 pub use task::{Failure, State, Task, deleted, legacy, legacy_error, list, list_of, openai};

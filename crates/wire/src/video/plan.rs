@@ -50,6 +50,10 @@ impl Plan {
 pub const FACTS: &[&str] =
     &["model", "seconds", "resolution", "size", "mode", "audio", "sound", "ratio", "video_input", "reference_images"];
 
+/// The operation of a plan that makes another video out of a finished one: its body names that one as the provider knows it
+/// (`remix_of`) and as we do (`remixed_from`).
+pub const REMIX: &str = "remix";
+
 /// Fields the gateway itself reads, whatever the model.
 const GATEWAY: &[&str] = &["webhook_url"];
 

@@ -1,0 +1,60 @@
+//! `video …` on the command line.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub struct Gateway {
+    /// The gateway. The key is in TOLLGATE_API_KEY.
+    #[arg(long, default_value = "http://127.0.0.1:8080")]
+    pub url: String,
+}
+
+#[derive(Args)]
+pub struct VideoWait {
+    /// Its id, as the answer to its creation told it.
+    pub id: String,
+    /// Where the finished file goes.
+    #[arg(long, short)]
+    pub out: Option<PathBuf>,
+    /// Seconds between two looks.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub every: u64,
+    /// Give up after so many seconds. The task goes on all the same.
+    #[arg(long, default_value_t = 3_600)]
+    pub patience: u64,
+    #[command(flatten)]
+    pub gateway: Gateway,
+}
+
+#[derive(Subcommand)]
+pub enum Video {
+    /// Begin a video, and print its task.
+    Create {
+        /// The public name of a video model.
+        #[arg(long, short)]
+        model: String,
+        /// What shall be seen.
+        prompt: String,
+        /// More fields of the request, as JSON: '{"size":"1280*720","metadata":{}}'.
+        #[arg(long, default_value = "{}")]
+        fields: String,
+        #[command(flatten)]
+        gateway: Gateway,
+    },
+    /// Wait until a task has ended, with a progress bar; exits 1 if it failed.
+    Wait(VideoWait),
+    /// One task as it stands.
+    Show {
+        id: String,
+        #[command(flatten)]
+        gateway: Gateway,
+    },
+    /// The newest tasks of the account.
+    List {
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+        limit: u32,
+        #[command(flatten)]
+        gateway: Gateway,
+    },
+}

@@ -1,0 +1,175 @@
+//! Our own copies of finished videos: a folder, or a bucket that speaks S3. A copy is made before its task counts as completed, under
+//! the task's id, so that making it twice changes nothing; it is kept for as long as the operator says.
+
+use super::s3;
+use super::settings::{CopyTo, VideoSettings};
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use futures_util::stream::BoxStream;
+use object_store::buffered::BufWriter;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path as Name;
+use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt as _};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt as _;
+use tollgate_store::TaskId;
+use tollgate_upstream::{Body, Client};
+
+/// What of a file is in memory at most while it is copied.
+const BUFFER: usize = 5 << 20;
+
+/// Where copies are.
+#[derive(Clone, Debug)]
+pub struct Shelf {
+    store: Arc<dyn ObjectStore>,
+    prefix: String,
+    keep: Option<Duration>,
+}
+
+/// A copy that is being read.
+pub struct Copy {
+    pub length: u64,
+    /// First and last byte of what is read, if not all.
+    pub range: Option<(u64, u64)>,
+    pub etag: Option<String>,
+    pub pieces: BoxStream<'static, object_store::Result<Bytes>>,
+}
+
+/// Why a copy is not read.
+#[derive(Debug)]
+pub enum Missing {
+    /// There is none, or none any more.
+    Gone,
+    /// The range lies outside of it, which has so many bytes.
+    Outside(u64),
+    Trouble(object_store::Error),
+}
+
+impl Shelf {
+    /// The shelf of these settings; `None` where nothing is copied.
+    pub fn open(settings: &VideoSettings, client: &Client) -> std::io::Result<Option<Shelf>> {
+        let Some(place) = &settings.copy_to else { return Ok(None) };
+        let wrong = |error: object_store::Error| std::io::Error::other(format!("copies of videos: {error}"));
+        let (store, prefix): (Arc<dyn ObjectStore>, String) = match place {
+            CopyTo::Folder(path) => {
+                std::fs::create_dir_all(path)?;
+                let store = LocalFileSystem::new_with_prefix(path).map_err(wrong)?.with_fsync(true);
+                (Arc::new(store), String::new())
+            }
+            CopyTo::S3(bucket) => (s3::open(bucket, client).map_err(wrong)?, bucket.prefix.clone()),
+        };
+        Ok(Some(Shelf { store, prefix, keep: settings.keep }))
+    }
+
+    fn name(&self, id: &str) -> Name {
+        Name::from(format!("{}/{id}.mp4", self.prefix))
+    }
+
+    /// When a copy made at this time (milliseconds) is taken away, in unix seconds.
+    pub fn ends(&self, made_ms: i64) -> Option<i64> {
+        Some((made_ms + i64::try_from(self.keep?.as_millis()).ok()?).div_euclid(1000))
+    }
+
+    /// Copies a file, piece by piece; gives the name of the copy. Whoever reads it sees all of it or nothing.
+    pub async fn put(&self, id: TaskId, mut body: Body) -> std::io::Result<String> {
+        let id = id.to_string();
+        let mut out = BufWriter::with_capacity(self.store.clone(), self.name(&id), BUFFER);
+        loop {
+            match body.chunk().await {
+                Ok(Some(piece)) => out.put(piece).await?,
+                Ok(None) => break,
+                Err(fault) => {
+                    let _ = out.abort().await;
+                    return Err(std::io::Error::other(fault.message));
+                }
+            }
+        }
+        out.shutdown().await?;
+        Ok(id)
+    }
+
+    pub async fn get(&self, copy: &str, range: Option<GetRange>) -> Result<Copy, Missing> {
+        let asked = range.is_some();
+        let found = self.store.head(&self.name(copy)).await.map_err(Missing::of)?;
+        if range.as_ref().is_some_and(|range| outside(range, found.size)) {
+            return Err(Missing::Outside(found.size));
+        }
+        let options = GetOptions { range, ..GetOptions::default() };
+        let got = self.store.get_opts(&self.name(copy), options).await.map_err(Missing::of)?;
+        let range = asked.then(|| (got.range.start, got.range.end.saturating_sub(1)));
+        Ok(Copy { length: found.size, range, etag: got.meta.e_tag.clone(), pieces: got.into_stream() })
+    }
+
+    /// Takes a copy away; that there is none is fine.
+    pub async fn remove(&self, copy: &str) -> object_store::Result<()> {
+        match self.store.delete(&self.name(copy)).await {
+            Err(object_store::Error::NotFound { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Takes away what has been kept long enough; says how many.
+    pub async fn sweep(&self, now_ms: i64) -> object_store::Result<u64> {
+        let Some(keep) = self.keep else { return Ok(0) };
+        let before = now_ms.saturating_sub(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX));
+        let prefix = (!self.prefix.is_empty()).then(|| Name::from(self.prefix.as_str()));
+        let old = self.store.list(prefix.as_ref()).try_filter(|one| {
+            let old = one.last_modified.timestamp_millis() < before && one.location.as_ref().ends_with(".mp4");
+            futures_util::future::ready(old)
+        });
+        let mut gone = 0;
+        let mut names = old.map_ok(|one| one.location);
+        while let Some(name) = names.try_next().await? {
+            self.store.delete(&name).await?;
+            gone += 1;
+        }
+        Ok(gone)
+    }
+}
+
+fn outside(range: &GetRange, length: u64) -> bool {
+    match range {
+        GetRange::Bounded(range) => range.start >= length || range.is_empty(),
+        GetRange::Offset(start) => *start >= length,
+        GetRange::Suffix(count) => *count == 0,
+    }
+}
+
+impl Missing {
+    fn of(error: object_store::Error) -> Missing {
+        match error {
+            object_store::Error::NotFound { .. } => Missing::Gone,
+            other => Missing::Trouble(other),
+        }
+    }
+}
+
+/// The one range a `Range` header asks for; `None` for what we do not serve in parts (several ranges, other units).
+pub fn asked(header: &str) -> Option<GetRange> {
+    let (first, last) = header.strip_prefix("bytes=")?.split_once('-')?;
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    match (first.trim(), last.trim()) {
+        ("", last) => Some(GetRange::Suffix(number(last)?)),
+        (first, "") => Some(GetRange::Offset(number(first)?)),
+        (first, last) => {
+            let (first, last) = (number(first)?, number(last)?);
+            (first <= last).then(|| GetRange::Bounded(first..last.saturating_add(1)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges() {
+        assert_eq!(asked("bytes=4-7"), Some(GetRange::Bounded(4..8)));
+        assert_eq!(asked("bytes=4-"), Some(GetRange::Offset(4)));
+        assert_eq!(asked("bytes=-4"), Some(GetRange::Suffix(4)));
+        for bad in ["bytes=7-4", "bytes=0-1,3-4", "lines=1-2", "bytes=", "bytes=a-b", ""] {
+            assert_eq!(asked(bad), None, "{bad}");
+        }
+    }
+}
