@@ -37,6 +37,15 @@ const CONFIG: &str = "\
 # The demo's configuration. Addresses are chosen at each start.
 data_dir = \".\"
 
+# Simulated videos are quick.
+[tasks]
+look_every = \"200ms\"
+refresh_after = \"200ms\"
+
+# Receivers on this machine may be told.
+[webhooks]
+private = true
+
 [provider.sim]
 kind = \"openai\"
 base_url = \"http://127.0.0.1:9099/v1\"
@@ -49,32 +58,38 @@ base_url = \"http://127.0.0.1:9099/api/v1\"
 
 [provider.dashscope]
 kind = \"dashscope\"
+poll_every = \"500ms\"
 base_url = \"http://127.0.0.1:9099/video/dashscope\"
 secret_file = \"sim.key\"
 
 [provider.ark]
 kind = \"ark\"
+poll_every = \"500ms\"
 base_url = \"http://127.0.0.1:9099/video/ark/api/v3\"
 secret_file = \"sim.key\"
 
 [provider.kling]
 kind = \"kling\"
+poll_every = \"500ms\"
 base_url = \"http://127.0.0.1:9099/video/kling\"
 access_file = \"kling-access.key\"
 secret_file = \"kling-secret.key\"
 
 [provider.minimax]
 kind = \"minimax\"
+poll_every = \"500ms\"
 base_url = \"http://127.0.0.1:9099/video/minimax\"
 secret_file = \"sim.key\"
 
 [provider.openai]
 kind = \"openai\"
+poll_every = \"500ms\"
 base_url = \"http://127.0.0.1:9099/v1\"
 secret_file = \"sim.key\"
 
 [provider.gemini]
 kind = \"gemini\"
+poll_every = \"500ms\"
 base_url = \"http://127.0.0.1:9099/video/gemini\"
 secret_file = \"sim.key\"
 ";

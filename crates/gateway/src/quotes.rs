@@ -36,6 +36,10 @@ pub const READERS: &[(&str, Reader)] = &[
     ("/v1/social/{platform}/{capability}", social_call),
     ("/v1/videos", video),
     ("/v1/video/generations", video),
+    ("/v1/videos/{id}/remix", |_, _, _| {
+        let text = "A remix costs what its source did: quote the request of that one.";
+        Err(Refusal::about(Code::InvalidParameter, "endpoint", text))
+    }),
 ];
 
 /// Reads the body of a call to this path, or says which paths there are.

@@ -28,6 +28,11 @@ pub fn secrets(app: &App, account: AccountId) -> Vec<String> {
     app.secrets.derived(PURPOSE, &account.to_string()).iter().map(|secret| secret.told()).collect()
 }
 
+/// Where an account wants to hear of all its tasks.
+pub fn of_account(app: &App, account: AccountId) -> Option<String> {
+    app.settings.video.webhooks.accounts.get(&account.to_string()).cloned()
+}
+
 /// The value of `webhook_url`, if it may be told. Names are looked up when it is, and again each time.
 pub fn checked(url: &str, settings: &WebhookSettings) -> Result<String, Refusal> {
     let bad = |why: &str| Err(Refusal::about(Code::InvalidParameter, "webhook_url", format!("`webhook_url` {why}.")));

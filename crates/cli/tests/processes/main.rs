@@ -25,3 +25,4 @@ mod social;
 mod stop;
 mod tampering;
 mod tasks;
+mod video;

@@ -69,6 +69,9 @@ fn operation(method: &str, path: &str, access: Access) -> Value {
                 path if path.starts_with("/v1/conversations") => conversation_request(),
                 path if path.contains("{model}:") => schema_named("GeminiRequest"),
                 "/v1/videos" | "/v1/video/generations" => schema_named("VideoRequest"),
+                "/v1/videos/{id}/remix" => json!({
+                    "type": "object", "required": ["prompt"], "properties": { "prompt": { "type": "string", "minLength": 1 } },
+                }),
                 _ if access == Access::Admin => schema_named("SocialChangeRequest"),
                 _ => schema_named("ChatRequest"),
             };
@@ -153,6 +156,7 @@ fn summary(path: &str) -> &'static str {
         "/v1/videos" => "POST begins a video task; GET lists those of the account, newest first",
         "/v1/video/generations" => "The same as POST /v1/videos",
         "/v1/videos/{id}" => "A video task in OpenAI's shape; DELETE removes one that has ended",
+        "/v1/videos/{id}/remix" => "Another video from a finished one and a new prompt, where the provider has that",
         "/v1/videos/{id}/content" => "The finished file, whole or in ranges; a signed link opens it without a key",
         "/v1/video/generations/{id}" => "A video task in the legacy shape",
         "/v1/webhooks/secret" => "What the account verifies webhooks with",
@@ -185,7 +189,11 @@ fn parameters(path: &str) -> Value {
         "/api/admin/social/days" => json!([
             { "name": "back", "in": "query", "description": "so many days ago", "schema": { "type": "integer", "minimum": 0, "maximum": 3650, "default": 0 } },
         ]),
-        "/v1/models/{id}" | "/v1beta/models/{id}" | "/v1/videos/{id}" | "/v1/video/generations/{id}" => in_path("id"),
+        "/v1/models/{id}"
+        | "/v1beta/models/{id}"
+        | "/v1/videos/{id}"
+        | "/v1/video/generations/{id}"
+        | "/v1/videos/{id}/remix" => in_path("id"),
         "/v1/videos/{id}/content" => json!([
             in_path("id")[0],
             { "name": "variant", "in": "query", "schema": { "enum": ["video", "thumbnail", "spritesheet"], "default": "video" } },

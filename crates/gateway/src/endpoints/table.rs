@@ -61,6 +61,7 @@ pub const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/social/{platform}/{capability}", Access::Paid),
     ("POST", "/v1/videos", Access::Paid),
     ("POST", "/v1/video/generations", Access::Paid),
+    ("POST", "/v1/videos/{id}/remix", Access::Paid),
     ("GET", "/v1/videos", Access::Key),
     ("GET", "/v1/videos/{id}", Access::Key),
     ("DELETE", "/v1/videos/{id}", Access::Key),
@@ -147,6 +148,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/social/{platform}/{capability}", get(social::fetch))
         .route("/v1/videos", post(video_create::videos))
         .route("/v1/video/generations", post(video_create::generations))
+        .route("/v1/videos/{id}/remix", post(video_create::remix))
         .merge(free)
         .method_not_allowed_fallback(no_such_method)
         .with_state(app)

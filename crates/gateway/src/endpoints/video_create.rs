@@ -1,14 +1,14 @@
 //! `POST /v1/videos` and `POST /v1/video/generations`: one handler. JSON and multipart/form-data say the same thing.
 
 use super::reading;
-use super::video_tasks::{base, json_bytes};
+use super::video_tasks::{base, json_bytes, own, unknown};
 use crate::app::App;
 use crate::call::{self, Made, TaskAsk};
 use crate::refusal::Refusal;
-use crate::video::VideoAsk;
 use crate::video::show::Shown;
+use crate::video::{KeptPlan, VideoAsk, file};
 use crate::webhooks;
-use axum::extract::{Request, State};
+use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderValue, header};
@@ -25,6 +25,39 @@ pub async fn videos(State(app): State<Arc<App>>, request: Request) -> Response {
 
 pub async fn generations(State(app): State<Arc<App>>, request: Request) -> Response {
     create(&app, "/v1/video/generations", request).await
+}
+
+/// `POST /v1/videos/{id}/remix`: another video from a finished one and a new prompt, where the provider has that.
+pub async fn remix(State(app): State<Arc<App>>, Path(source): Path<String>, request: Request) -> Response {
+    let id = app.new_call_id();
+    match reading::guarded(handle_remix(&app, id, &source, request)).await {
+        Ok(reply) => reply,
+        Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, &id.to_string()),
+    }
+}
+
+async fn handle_remix(app: &Arc<App>, id: CallId, source: &str, request: Request) -> Result<Response, Refusal> {
+    const ENDPOINT: &str = "/v1/videos/{id}/remix";
+    let (parts, body) = request.into_parts();
+    let caller = reading::caller(app, &parts).await?;
+    let bytes = reading::json_body(app, &parts, body).await?;
+    let idem = reading::idempotency(&parts.headers, &format!("{ENDPOINT} {source}"), &bytes)?;
+    let prompt = remix_prompt(&bytes)?;
+    let task = own(app, &caller, source).await?;
+    file::result(&task)?;
+    let kept = KeptPlan::read(&task.plan).ok_or_else(|| unknown(source))?;
+    let ask = VideoAsk::remix(&task, &kept, &prompt)?;
+    let webhook_url = webhooks::of_account(app, caller.account.id);
+    let made = call::create_task(app, caller, TaskAsk { id, endpoint: ENDPOINT, ask, webhook_url, idem }).await?;
+    Ok(reply(app, &base(app, &parts), &made))
+}
+
+fn remix_prompt(body: &[u8]) -> Result<String, Refusal> {
+    let wrong = || Refusal::new(Code::InvalidJson, "The body is a JSON object.");
+    let fields: serde_json::Map<String, Value> = serde_json::from_slice(body).map_err(|_| wrong())?;
+    let prompt = fields.get("prompt").and_then(Value::as_str).filter(|prompt| !prompt.trim().is_empty());
+    let missing = || Refusal::about(Code::MissingParameter, "prompt", "`prompt` is required.");
+    prompt.map(str::to_owned).ok_or_else(missing)
 }
 
 async fn create(app: &Arc<App>, endpoint: &'static str, request: Request) -> Response {
@@ -49,7 +82,7 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
     };
     // Both endpoints are one: the same key and body find the same task on either.
     let idem = reading::idempotency(&parts.headers, "/v1/videos", &printed)?;
-    let webhook_url = webhook_url(app, &asked)?;
+    let webhook_url = webhook_url(app, &asked)?.or_else(|| webhooks::of_account(app, caller.account.id));
     let ask = VideoAsk::of(&app.serving.load(), &asked);
     let made = call::create_task(app, caller, TaskAsk { id, endpoint, ask, webhook_url, idem }).await?;
     Ok(reply(app, &base(app, &parts), &made))

@@ -3,6 +3,7 @@
 use super::settings::Bucket;
 use bytes::Bytes;
 use http::Request;
+use http_body::Frame;
 use http_body_util::{BodyExt as _, Full};
 use object_store::ObjectStore;
 use object_store::aws::AmazonS3Builder;
@@ -11,7 +12,8 @@ use object_store::client::{
     HttpService,
 };
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tollgate_upstream::Client;
 
@@ -59,9 +61,25 @@ impl HttpService for Ours {
                 let kind = if fault.sent { HttpErrorKind::Interrupted } else { HttpErrorKind::Connect };
                 HttpError::new(kind, std::io::Error::other(fault.message))
             })?;
-            Ok(reply.map(|body| {
-                HttpResponseBody::new(body.map_err(|error| HttpError::new(HttpErrorKind::Interrupted, error)))
-            }))
+            Ok(reply.map(|answer| HttpResponseBody::new(Reading(Mutex::new(answer)))))
+        })
+    }
+}
+
+/// A reply's body in the form the library takes it. It wants to share bodies between threads and never does; the lock is only asked
+/// through what is borrowed alone.
+#[derive(Debug)]
+struct Reading(Mutex<tollgate_upstream::Answer>);
+
+impl http_body::Body for Reading {
+    type Data = Bytes;
+    type Error = HttpError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
+        let answer = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        answer.poll_data(cx).map(|piece| {
+            let piece = piece?.map_err(|error| HttpError::new(HttpErrorKind::Interrupted, error));
+            Some(piece.map(Frame::data))
         })
     }
 }

@@ -1,6 +1,7 @@
 //! `[video]` and `[webhooks]` in tollgate.toml: how finished files and news about them reach customers.
 
 use crate::settings::Source;
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 use tollgate_catalog::form::Form;
@@ -62,6 +63,8 @@ pub struct WebhookSettings {
     pub patience: Duration,
     /// How many are told at once.
     pub at_once: usize,
+    /// Accounts whose tasks are all told, by id, where the request names no address of its own.
+    pub accounts: HashMap<String, String>,
 }
 
 impl Default for VideoSettings {
@@ -72,7 +75,12 @@ impl Default for VideoSettings {
             link_time: Duration::from_secs(24 * 3600),
             copy_to: None,
             keep: None,
-            webhooks: WebhookSettings { private: false, patience: Duration::from_secs(10), at_once: 16 },
+            webhooks: WebhookSettings {
+                private: false,
+                patience: Duration::from_secs(10),
+                at_once: 16,
+                accounts: HashMap::new(),
+            },
         }
     }
 }
@@ -99,7 +107,18 @@ impl VideoSettings {
             private: table.flag_or("private", default.webhooks.private),
             patience: table.duration_or("patience", default.webhooks.patience),
             at_once: table.int_or("at_once", default.webhooks.at_once, 1..=1_000),
+            accounts: HashMap::new(),
         };
+        for (account, mut own) in table.named("account") {
+            let url = own.text("url");
+            match crate::webhooks::checked(&url, &settings.webhooks) {
+                Ok(url) => {
+                    settings.webhooks.accounts.insert(account, url);
+                }
+                Err(refusal) => own.mistake("url", refusal.message.replace("`webhook_url` ", "")),
+            }
+            own.finish();
+        }
         table.finish();
         settings
     }

@@ -3,6 +3,7 @@
 
 use super::{end, lost, millis};
 use crate::app::App;
+use crate::video::file::Origin;
 use crate::video::{KeptPlan, KeptResult};
 use std::sync::Arc;
 use std::time::Duration;
@@ -171,7 +172,10 @@ impl Watched<'_> {
             Standing::Queued => self.undecided(TaskState::Queued, report.progress, true, 0).await,
             Standing::Running => self.undecided(TaskState::Running, report.progress, true, 0).await,
             Standing::Succeeded => match KeptResult::of(&report) {
-                Some(file) => end::completed(self.app, self.leased, &self.kept, &file, &report.used).await,
+                Some(file) => match self.shelved(file).await {
+                    Some(file) => end::completed(self.app, self.leased, &self.kept, &file, &report.used).await,
+                    None => self.undecided(TaskState::Running, report.progress, true, 0).await,
+                },
                 None if self.age() >= self.patience() => {
                     let message = "The provider finished the task and never gave a link to the video.".into();
                     let failure = TaskFailure { code: "result_missing".into(), message };
@@ -193,6 +197,25 @@ impl Watched<'_> {
                     message: "The provider could not make the video.".into(),
                 });
                 end::failed(self.app, self.leased, failure, &report.used).await
+            }
+        }
+    }
+
+    /// The finished file with our own copy of it, where copies are wanted. `None`: the copy did not work, and there is patience left
+    /// to try again; after that the provider's file is what there is.
+    async fn shelved(&self, file: KeptResult) -> Option<KeptResult> {
+        let app = self.app;
+        if app.shelf.is_none() {
+            return Some(file);
+        }
+        let serving = app.serving.load_full();
+        let copied = async { Origin::of(app, &serving, &self.leased.task, &self.kept).ok()?.shelve(&file).await };
+        match tokio::time::timeout(app.settings.tasks.look_time, copied).await {
+            Ok(Some(copy)) => Some(KeptResult { copy: Some(copy), ..file }),
+            _ if self.age() < self.patience() => None,
+            _ => {
+                tracing::error!(task = %self.leased.task.id, "a video is completed without a copy of our own");
+                Some(file)
             }
         }
     }

@@ -1,5 +1,13 @@
 //! Video tasks: the paths below /v1/videos and /v1/video/generations.
 
 mod catalog;
+mod families_ae;
+mod families_cd;
+mod family_b;
 mod money;
 mod quote;
+mod reading;
+mod scenarios;
+mod shelf;
+mod table;
+mod webhooks;

@@ -1,0 +1,215 @@
+//! GET, list, DELETE and /content: whose tasks are seen, which links are handed out, and how files are passed on.
+
+use super::table::{finished, quick};
+use crate::house::{House, Plan, error_of};
+use reqwest::redirect::Policy;
+use serde_json::{Value, json};
+use tollgate_store::NewAccount;
+
+async fn made(house: &House, model: &str) -> Value {
+    let metadata = if model == "MiniMax-H3" { json!({ "ratio": "16:9" }) } else { json!({}) };
+    let body = json!({ "model": model, "prompt": "[[sim:queue=0 run=0]]", "metadata": metadata });
+    let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
+    let task: Value = reply.expect("a reply").json().await.expect("JSON");
+    let done = finished(house, task["id"].as_str().unwrap_or_else(|| panic!("{task}"))).await;
+    assert_eq!(done["status"], "completed", "{done}");
+    done
+}
+
+fn id(task: &Value) -> &str {
+    task["id"].as_str().expect("an id")
+}
+
+fn link(task: &Value) -> &str {
+    task["metadata"]["url"].as_str().expect("a link")
+}
+
+/// A key of another account of the same house.
+async fn stranger(house: &House) -> String {
+    let store = &house.running().app.store;
+    let new = NewAccount { name: "stranger".to_owned(), ..NewAccount::default() };
+    let account = store.create_account(new).await.expect("an account").id;
+    house.new_key(|key| key.account = account).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn anothers_task_is_not_found_anywhere() {
+    let house = quick(Plan::default()).await;
+    let task = made(&house, "wan2.7-t2v").await;
+    let other = stranger(&house).await;
+    for (method, path) in [
+        ("GET", format!("/v1/videos/{}", id(&task))),
+        ("GET", format!("/v1/videos/{}/content", id(&task))),
+        ("DELETE", format!("/v1/videos/{}", id(&task))),
+        ("GET", "/v1/videos/task_nothing".to_owned()),
+    ] {
+        let method: reqwest::Method = method.parse().expect("a method");
+        let reply = house.http.request(method, house.url(&path)).bearer_auth(&other).send().await.expect("a reply");
+        let (status, error) = error_of(reply).await;
+        assert_eq!((status, error["code"].as_str()), (404, Some("task_not_found")), "{path}");
+    }
+    let url = house.url(&format!("/v1/video/generations/{}", id(&task)));
+    let reply = house.http.get(url).bearer_auth(&other).send().await.expect("a reply");
+    assert_eq!(reply.status(), 404);
+    let body: Value = reply.json().await.expect("JSON");
+    assert_eq!((&body["code"], &body["data"]), (&json!("task_not_found"), &Value::Null), "the legacy shape");
+    let page: Value = house
+        .http
+        .get(house.url("/v1/videos"))
+        .bearer_auth(&other)
+        .send()
+        .await
+        .expect("a reply")
+        .json()
+        .await
+        .expect("JSON");
+    assert_eq!(page["data"], json!([]));
+    // A key that may use no video model reads its account's tasks all the same.
+    let limited = house.new_key(|key| key.models = Some(vec!["plain".to_owned()])).await;
+    for path in [format!("/v1/videos/{}", id(&task)), format!("/v1/videos/{}/content", id(&task))] {
+        let reply = house.http.get(house.url(&path)).bearer_auth(&limited).send().await.expect("a reply");
+        assert_eq!(reply.status(), 200, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_and_deletion() {
+    let house = quick(Plan::default()).await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(id(&made(&house, "sora-2").await).to_owned());
+    }
+    let page = async |query: &str| -> Value {
+        house.get(&format!("/v1/videos?{query}")).send().await.expect("a reply").json().await.expect("JSON")
+    };
+    let listed = |page: &Value| -> Vec<String> {
+        page["data"].as_array().expect("a list").iter().map(|task| id(task).to_owned()).collect()
+    };
+    let first = page("limit=2").await;
+    assert_eq!((listed(&first), &first["has_more"]), (vec![ids[2].clone(), ids[1].clone()], &json!(true)));
+    let rest = page(&format!("limit=2&after={}", first["last_id"].as_str().expect("an id"))).await;
+    assert_eq!((listed(&rest), &rest["has_more"]), (vec![ids[0].clone()], &json!(false)));
+    assert_eq!(listed(&page("order=asc").await), ids);
+    for bad in ["limit=0", "limit=101", "limit=x", "order=up", "after=nothing"] {
+        let (status, error) = error_of(house.get(&format!("/v1/videos?{bad}")).send().await.expect("a reply")).await;
+        assert_eq!((status, error["code"].as_str()), (400, Some("invalid_parameter")), "{bad}");
+    }
+    let delete = async |id: &str| {
+        let url = house.url(&format!("/v1/videos/{id}"));
+        house.http.delete(url).bearer_auth(&house.key).send().await.expect("a reply")
+    };
+    let gone: Value = delete(&ids[1]).await.json().await.expect("JSON");
+    assert_eq!(gone, json!({ "id": ids[1], "object": "video.deleted", "deleted": true }));
+    assert_eq!(delete(&ids[1]).await.status(), 404);
+    assert_eq!(listed(&page("order=asc").await), [ids[0].clone(), ids[2].clone()]);
+    // What has not ended has no known cost yet.
+    let body = json!({ "model": "sora-2", "prompt": "[[sim:queue=30]]" });
+    let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
+    let open: Value = reply.expect("a reply").json().await.expect("JSON");
+    let (status, error) = error_of(delete(id(&open)).await).await;
+    assert_eq!((status, error["code"].as_str()), (409, Some("call_in_progress")));
+    let content = house.get(&format!("/v1/videos/{}/content", id(&open))).send().await.expect("a reply");
+    assert_eq!(error_of(content).await.0, 409, "not finished yet");
+    finished(&house, id(&open)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_are_passed_on_whole_and_in_ranges() {
+    let house = quick(Plan::default()).await;
+    for model in ["wan2.7-t2v", "seedance-2.5", "kling-v3", "MiniMax-Hailuo-2.3", "MiniMax-H3", "sora-2", "veo-3.1"] {
+        let task = made(&house, model).await;
+        let path = format!("/v1/videos/{}/content", id(&task));
+        let whole = house.get(&path).send().await.expect("a reply");
+        assert_eq!(
+            (whole.status().as_u16(), &whole.headers()["content-type"]),
+            (200, &"video/mp4".parse().expect("text"))
+        );
+        let whole = whole.bytes().await.expect("a body");
+        assert_eq!(&whole[4..8], b"ftyp", "{model}");
+        let part = house.get(&path).header("range", "bytes=4-7").send().await.expect("a reply");
+        assert_eq!(part.status(), 206, "{model}");
+        assert_eq!(part.headers()["content-range"], format!("bytes 4-7/{}", whole.len()));
+        assert_eq!(&part.bytes().await.expect("a body")[..], b"ftyp");
+        let beyond = house.get(&path).header("range", "bytes=99999999-").send().await.expect("a reply");
+        assert_eq!(beyond.status(), 416, "{model}");
+        let changed = house.get(&path).header("range", "bytes=4-7").header("if-range", "\"x\"").send().await;
+        assert_eq!(changed.expect("a reply").status(), 200, "a range of what may have changed is the whole");
+        let own = link(&task).starts_with(&house.url("/v1/videos/"));
+        let carries = ["wan2.7-t2v", "MiniMax-Hailuo-2.3", "MiniMax-H3"].contains(&model);
+        assert_eq!(own, !carries, "{model}: {}", link(&task));
+        // Either kind of link opens without a key.
+        let opened = house.http.get(link(&task)).send().await.expect("a reply");
+        assert_eq!((opened.status().as_u16(), opened.bytes().await.expect("a body")), (200, whole), "{model}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_of_ours_opens_until_it_ends_and_nothing_else() {
+    let house = quick(Plan::default()).await;
+    let task = made(&house, "kling-v3").await;
+    let other = made(&house, "kling-v3").await;
+    let url = link(&task).to_owned();
+    assert!(task["expires_at"].as_i64().is_some_and(|at| url.contains(&format!("Expires={at}"))), "{task}");
+    assert_eq!(house.http.get(&url).send().await.expect("a reply").status(), 200);
+    let (path, query) = url.split_once('?').expect("a query");
+    for bad in [
+        url.replace("Expires=1", "Expires=2"),
+        url.replace("Signature=", "Signature=A"),
+        format!("{path}?Signature=x"),
+        url.replace(id(&task), id(&other)),
+    ] {
+        let (status, error) = error_of(house.http.get(&bad).send().await.expect("a reply")).await;
+        assert_eq!((status, error["code"].as_str()), (403, Some("link_invalid")), "{bad}");
+    }
+    assert_eq!(
+        house.http.get(path).send().await.expect("a reply").status(),
+        401,
+        "without a signature a key is needed"
+    );
+    let picture =
+        house.get(&format!("/v1/videos/{}/content?variant=thumbnail", id(&task))).send().await.expect("a reply");
+    assert_eq!(error_of(picture).await.1["code"], "unsupported_value");
+    house.clock.set(25 * 3_600_000);
+    let (status, error) = error_of(house.http.get(&url).send().await.expect("a reply")).await;
+    assert_eq!((status, error["param"].as_str()), (403, Some("Expires")), "{query}");
+    let app = &house.running().app;
+    app.keys.refresh(&app.store, app.world.now_ms()).await.expect("refreshed");
+    let again: Value =
+        house.get(&format!("/v1/videos/{}", id(&task))).send().await.expect("a reply").json().await.expect("JSON");
+    assert_eq!(again["status"], "completed", "{again}");
+    assert_ne!(link(&again), url, "reading the task again gives a fresh link");
+    assert_eq!(house.http.get(link(&again)).send().await.expect("a reply").status(), 200);
+    house.clock.set(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_link_is_asked_for_anew_or_is_gone() {
+    let house = quick(Plan::default()).await;
+    let body = json!({ "model": "wan2.7-t2v", "prompt": "[[sim:dead_link queue=0 run=0]]" });
+    let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
+    let task: Value = reply.expect("a reply").json().await.expect("JSON");
+    let done = finished(&house, id(&task)).await;
+    assert!(link(&done).starts_with(&house.url("/v1/videos/")), "a link that has ended is not handed out: {done}");
+    let polls = house.sim.received().len();
+    let (status, error) =
+        error_of(house.get(&format!("/v1/videos/{}/content", id(&task))).send().await.expect("a reply")).await;
+    assert_eq!((status, error["code"].as_str()), (404, Some("not_found")), "{error}");
+    assert!(house.sim.received().len() > polls, "a fresh one was asked for");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_can_be_sent_to_the_provider_instead() {
+    let config = "[video]\ndelivery = \"redirect\"\nown_links = true\n".to_owned();
+    let house = quick(Plan { config, ..Plan::default() }).await;
+    let http = reqwest::Client::builder().redirect(Policy::none()).build().expect("a client");
+    for (model, status) in [("wan2.7-t2v", 302), ("kling-v3", 302), ("sora-2", 200), ("veo-3.1", 200)] {
+        let task = made(&house, model).await;
+        assert!(link(&task).starts_with(&house.url("/v1/videos/")), "{model}: own_links");
+        let reply = http.get(link(&task)).send().await.expect("a reply");
+        assert_eq!(reply.status(), status, "{model}");
+        if status == 302 {
+            let elsewhere = reply.headers()["location"].to_str().expect("text").to_owned();
+            assert_eq!(http.get(elsewhere).send().await.expect("a reply").status(), 200, "{model}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Copies of our own: in a folder and in a bucket, there before the task is completed, taken away in time. And remixes.
+
+use super::table::{finished, quick};
+use crate::house::{House, Plan, error_of};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+async fn made(house: &House, model: &str) -> Value {
+    let body = json!({ "model": model, "prompt": "[[sim:queue=0 run=0]]" });
+    let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
+    let task: Value = reply.expect("a reply").json().await.expect("JSON");
+    finished(house, task["id"].as_str().unwrap_or_else(|| panic!("{task}"))).await
+}
+
+fn id(task: &Value) -> &str {
+    task["id"].as_str().expect("an id")
+}
+
+/// The copy is what is served, whole and in ranges, whatever became of the provider's file.
+async fn serves_its_copy(house: &House, task: &Value) {
+    let link = task["metadata"]["url"].as_str().expect("a link");
+    assert!(link.starts_with(&house.url("/v1/videos/")), "{link}");
+    let files = || house.sim.received().iter().filter(|one| one.path.contains("files")).count();
+    let before = files();
+    let whole = house.http.get(link).send().await.expect("a reply");
+    assert_eq!(
+        (whole.status(), &whole.headers()["content-type"]),
+        (StatusCode::OK, &"video/mp4".parse().expect("text"))
+    );
+    let whole = whole.bytes().await.expect("a body");
+    assert_eq!(&whole[4..8], b"ftyp");
+    for (range, status, part) in [
+        ("bytes=4-7", 206, &whole[4..8]),
+        ("bytes=-4", 206, &whole[whole.len() - 4..]),
+        ("bytes=99999999-", 416, &b""[..]),
+        ("bytes=0-1,4-5", 200, &whole[..]),
+    ] {
+        let reply = house.http.get(link).header("range", range).send().await.expect("a reply");
+        assert_eq!(reply.status(), status, "{range}");
+        assert_eq!(reply.bytes().await.expect("a body"), part, "{range}");
+    }
+    assert_eq!(files(), before, "the provider was not asked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_in_a_folder() {
+    let config = "[video]\ncopy_to = \"copies\"\nkeep = \"30d\"\n".to_owned();
+    let house = quick(Plan { config, ..Plan::default() }).await;
+    let task = made(&house, "wan2.7-t2v").await;
+    let copy = house.dir.join("copies").join(format!("{}.mp4", id(&task)));
+    assert!(copy.exists(), "there before the task is completed");
+    serves_its_copy(&house, &task).await;
+    let gone = made(&house, "sora-2").await;
+    let url = house.url(&format!("/v1/videos/{}", id(&gone)));
+    assert_eq!(house.http.delete(url).bearer_auth(&house.key).send().await.expect("a reply").status(), 200);
+    assert!(!house.dir.join("copies").join(format!("{}.mp4", id(&gone))).exists(), "deleted with its task");
+    let app = &house.running().app;
+    let shelf = app.shelf.as_ref().expect("a shelf");
+    assert_eq!(shelf.sweep(app.world.now_ms()).await.expect("swept"), 0);
+    assert_eq!(shelf.sweep(app.world.now_ms() + 31 * 86_400_000).await.expect("swept"), 1, "kept for its time");
+    assert!(!copy.exists());
+    // The provider still has it.
+    let reply = house.get(&format!("/v1/videos/{}/content", id(&task))).send().await.expect("a reply");
+    assert_eq!(reply.status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_copied_is_completed_in_the_end() {
+    let config = "[video]\ncopy_to = \"copies\"\n".to_owned();
+    let tasks = "refresh_after = \"10ms\"\npatience = \"1s\"\n";
+    let house = quick(Plan { config, tasks, ..Plan::default() }).await;
+    let folder = house.dir.join("copies");
+    std::fs::remove_dir(&folder).expect("removed");
+    std::fs::write(&folder, "in the way").expect("written");
+    let task = made(&house, "wan2.7-t2v").await;
+    assert_eq!(task["status"], "completed");
+    let link = task["metadata"]["url"].as_str().expect("a link");
+    assert!(!link.starts_with(&house.url("/")), "the provider's own link: {link}");
+}
+
+/// A bucket in memory, as far as one is needed here; every request has to be signed.
+#[derive(Clone, Default)]
+struct Bucket(Arc<Mutex<BTreeMap<String, Bytes>>>);
+
+async fn s3(State(bucket): State<Bucket>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let signed = parts.headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    assert!(signed.starts_with("AWS4-HMAC-SHA256 Credential=access/"), "{signed}");
+    let body = body.collect().await.expect("a body").to_bytes();
+    let path = parts.uri.path().to_owned();
+    let mut all = bucket.0.lock().expect("a lock");
+    let reply = |status: u16, body: Bytes| {
+        let mut reply = Response::new(Body::from(body));
+        *reply.status_mut() = StatusCode::from_u16(status).expect("a status");
+        reply.headers_mut().insert("etag", "\"1\"".parse().expect("text"));
+        reply.headers_mut().insert("last-modified", "Sun, 15 Nov 2026 10:00:00 GMT".parse().expect("text"));
+        reply
+    };
+    match parts.method {
+        Method::PUT => {
+            all.insert(path, body);
+            reply(200, Bytes::new())
+        }
+        // Deletions come as lists.
+        Method::POST if parts.uri.query() == Some("delete") => {
+            let list = String::from_utf8(body.to_vec()).expect("text");
+            for key in list.split("<Key>").skip(1).filter_map(|rest| rest.split_once("</Key>")) {
+                all.remove(&format!("{path}/{}", key.0));
+            }
+            reply(200, Bytes::from_static(b"<DeleteResult></DeleteResult>"))
+        }
+        _ => match all.get(&path) {
+            None => reply(404, Bytes::from_static(b"<Error><Code>NoSuchKey</Code></Error>")),
+            Some(found) => {
+                let range = parts.headers.get("range").and_then(|value| value.to_str().ok()?.strip_prefix("bytes="));
+                let part = range.and_then(|range| range.split_once('-')).map(|(first, last)| match (first, last) {
+                    ("", count) => found.len() - count.parse::<usize>().expect("a number")..found.len(),
+                    (first, "") => first.parse().expect("a number")..found.len(),
+                    (first, last) => first.parse().expect("a number")..last.parse::<usize>().expect("a number") + 1,
+                });
+                match part {
+                    None => reply(200, found.clone()),
+                    Some(part) => {
+                        let mut reply = reply(206, found.slice(part.clone()));
+                        let text = format!("bytes {}-{}/{}", part.start, part.end - 1, found.len());
+                        reply.headers_mut().insert("content-range", text.parse().expect("text"));
+                        reply
+                    }
+                }
+            }
+        },
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a server of the test's own, gone with it")]
+fn serve(listener: tokio::net::TcpListener, app: Router) {
+    tokio::spawn(async move { axum::serve(listener, app).await });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_in_a_bucket() {
+    let bucket = Bucket::default();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let endpoint = format!("http://{}", listener.local_addr().expect("an address"));
+    serve(listener, Router::new().fallback(s3).with_state(bucket.clone()));
+    let keys = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| keys.path().join(name).display().to_string();
+    for name in ["access", "secret"] {
+        std::fs::write(keys.path().join(name), format!("{name}\n")).expect("written");
+    }
+    let config = format!(
+        "[video]\ncopy_to = \"s3://videos/made\"\n[video.s3]\nendpoint = \"{endpoint}\"\naccess_file = \"{}\"\nsecret_file = \"{}\"\n",
+        file("access"),
+        file("secret"),
+    );
+    let house = quick(Plan { config, ..Plan::default() }).await;
+    let task = made(&house, "kling-v3").await;
+    let names: Vec<String> = bucket.0.lock().expect("a lock").keys().cloned().collect();
+    assert_eq!(names, [format!("/videos/made/{}.mp4", id(&task))]);
+    serves_its_copy(&house, &task).await;
+    let url = house.url(&format!("/v1/videos/{}", id(&task)));
+    assert_eq!(house.http.delete(url).bearer_auth(&house.key).send().await.expect("a reply").status(), 200);
+    assert!(bucket.0.lock().expect("a lock").is_empty(), "deleted with its task");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn remixes_cost_what_their_source_did() {
+    let house = quick(Plan::default()).await;
+    let body = json!({ "model": "sora-2", "prompt": "p", "seconds": "8", "size": "1280x720" });
+    let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
+    let source: Value = reply.expect("a reply").json().await.expect("JSON");
+    let remix = async |source: &str, body: Value| {
+        let url = house.url(&format!("/v1/videos/{source}/remix"));
+        house.http.post(url).bearer_auth(&house.key).json(&body).send().await.expect("a reply")
+    };
+    finished(&house, id(&source)).await;
+    let made: Value = remix(id(&source), json!({ "prompt": "again" })).await.json().await.expect("JSON");
+    assert_eq!(made["remixed_from_video_id"], id(&source), "{made}");
+    assert_eq!((&made["seconds"], &made["size"]), (&json!("8"), &json!("1280x720")));
+    let done = finished(&house, id(&made)).await;
+    assert_eq!((&done["status"], &done["remixed_from_video_id"]), (&json!("completed"), &json!(id(&source))));
+    let row = house.row(id(&made).parse::<tollgate_store::TaskId>().expect("an id").call()).await;
+    assert_eq!(row.charge.nano(), 8 * 100_000_000);
+    let sent = house.sim.received().into_iter().rfind(|one| one.method == "POST").expect("a creation");
+    assert!(
+        sent.path.ends_with("/remix") && sent.json() == json!({ "prompt": "again" }),
+        "{} {}",
+        sent.path,
+        sent.json()
+    );
+    for (source, body, code) in
+        [(id(&source), json!({}), "missing_parameter"), ("task_none", json!({ "prompt": "p" }), "task_not_found")]
+    {
+        assert_eq!(error_of(remix(source, body).await).await.1["code"], code);
+    }
+    let other = self::made(&house, "wan2.7-t2v").await;
+    let (status, error) = error_of(remix(id(&other), json!({ "prompt": "p" })).await).await;
+    assert_eq!((status, error["code"].as_str()), (400, Some("unsupported_value")), "its provider has no remixes");
+}
