@@ -132,3 +132,123 @@ fn the_registry() {
     assert_eq!(kind("openai").unwrap().kind(), "openai");
     assert!(kind("nobody").is_none());
 }
+
+/// The same verdicts for the words of the other dialects, with a status and inside an answer.
+#[test]
+fn errors_of_every_dialect() {
+    use Blame::*;
+    use Code::*;
+    for (kind, status, body, blame, code) in [
+        (
+            "anthropic",
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages: bad"}}"#,
+            Caller,
+            InvalidRequest,
+        ),
+        (
+            "anthropic",
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 8 maximum"}}"#,
+            Caller,
+            ContextLengthExceeded,
+        ),
+        (
+            "anthropic",
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}"#,
+            Operator,
+            UpstreamError,
+        ),
+        (
+            "anthropic",
+            401,
+            r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#,
+            Operator,
+            UpstreamError,
+        ),
+        (
+            "anthropic",
+            413,
+            r#"{"type":"error","error":{"type":"request_too_large","message":"too large"}}"#,
+            Caller,
+            InvalidRequest,
+        ),
+        (
+            "anthropic",
+            429,
+            r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}"#,
+            Provider,
+            RateLimitExceeded,
+        ),
+        (
+            "anthropic",
+            529,
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            Provider,
+            UpstreamError,
+        ),
+        (
+            "openai-responses",
+            400,
+            r#"{"error":{"message":"bad","type":"invalid_request_error","param":"input","code":null}}"#,
+            Caller,
+            InvalidRequest,
+        ),
+        (
+            "openai-responses",
+            429,
+            r#"{"error":{"message":"no money","type":"insufficient_quota","code":"insufficient_quota"}}"#,
+            Operator,
+            UpstreamError,
+        ),
+        (
+            "gemini",
+            400,
+            r#"{"error":{"code":400,"message":"Unknown name","status":"INVALID_ARGUMENT"}}"#,
+            Caller,
+            InvalidRequest,
+        ),
+        (
+            "gemini",
+            400,
+            r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}"#,
+            Operator,
+            UpstreamError,
+        ),
+        (
+            "gemini",
+            400,
+            r#"{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (8).","status":"INVALID_ARGUMENT"}}"#,
+            Caller,
+            ContextLengthExceeded,
+        ),
+        (
+            "gemini",
+            403,
+            r#"{"error":{"code":403,"message":"no","status":"PERMISSION_DENIED"}}"#,
+            Operator,
+            UpstreamError,
+        ),
+        (
+            "gemini",
+            429,
+            r#"{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED"}}"#,
+            Provider,
+            RateLimitExceeded,
+        ),
+        ("gemini", 503, r#"{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}"#, Provider, UpstreamError),
+    ] {
+        let adaptor = kind_of(kind);
+        let fault = adaptor.fault(status, &HeaderMap::new(), body.as_bytes());
+        assert_eq!((fault.blame, fault.code), (blame, code), "{kind} {status} {body}");
+        // The same error in a reply of status 200 or in mid-stream has no status of its own but in Gemini's.
+        let inside =
+            adaptor.error_inside(&tollgate_wire::chat::UpstreamError::read(body.as_bytes()).expect("an error"));
+        assert_eq!((inside.blame, inside.code), (blame, code), "inside: {kind} {body}");
+    }
+}
+
+fn kind_of(name: &str) -> &'static dyn Adaptor {
+    kind(name).expect("a kind")
+}

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use tollgate_catalog::form::{Form, Mistakes, Override};
 use tollgate_catalog::{Mistake, Snapshot};
 use tollgate_upstream::{BaseUrl, KINDS, Provider, Secret, Settings as Habits};
+use tollgate_wire::Dialect;
 
 const PREFIX: &str = "TOLLGATE__";
 
@@ -255,6 +256,13 @@ fn right_kinds(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>
             if provider.kind.sells_social() != social {
                 let what = if social { "sells no social data" } else { "sells social data and no models" };
                 let reason = format!("{:?} is of kind {:?}, which {what}", provider.name, provider.kind.kind());
+                mistakes.push(route.place.mistake("route.provider", reason));
+            } else if !social
+                && Dialect::ALL.iter().any(|dialect| model.supports(dialect.word()))
+                && provider.kind.dialect().is_none()
+            {
+                let reason =
+                    format!("{:?} is of kind {:?}, which takes no conversations", provider.name, provider.kind.kind());
                 mistakes.push(route.place.mistake("route.provider", reason));
             }
         }

@@ -124,6 +124,132 @@ impl Client {
         }
     }
 
+    /// The error that ends a stream.
+    pub fn error_in(self, events: &[Value]) -> Option<&Value> {
+        let last = events.last()?;
+        match self.0 {
+            Dialect::Anthropic if last["type"] != "error" => None,
+            Dialect::Responses => Some(&last["response"]["error"]).filter(|error| error.is_object()),
+            _ => Some(&last["error"]).filter(|error| error.is_object()),
+        }
+    }
+
+    /// The request with a tool, and with thinking where the model is to think.
+    pub fn with_tools(self, mut body: Value, thinking: bool) -> Value {
+        let schema = json!({ "type": "object", "properties": { "city": { "type": "string" } } });
+        let tool = json!({ "name": "weather", "description": "The weather of a city" });
+        let with = |mut tool: Value, name: &str| {
+            tool[name] = schema.clone();
+            tool
+        };
+        match self.0 {
+            Dialect::Chat => {
+                body["tools"] = json!([{ "type": "function", "function": with(tool, "parameters") }]);
+                if thinking {
+                    body["reasoning_effort"] = json!("high");
+                }
+            }
+            Dialect::Anthropic => {
+                body["tools"] = json!([with(tool, "input_schema")]);
+                if thinking {
+                    body["max_tokens"] = json!(4_000);
+                    body["thinking"] = json!({ "type": "enabled", "budget_tokens": 1_024 });
+                }
+            }
+            Dialect::Responses => {
+                let mut tool = with(tool, "parameters");
+                tool["type"] = json!("function");
+                tool["strict"] = json!(false);
+                body["tools"] = json!([tool]);
+                if thinking {
+                    body["reasoning"] = json!({ "effort": "high", "summary": "auto" });
+                    body["include"] = json!(["reasoning.encrypted_content"]);
+                    body["store"] = json!(false);
+                }
+            }
+            Dialect::Gemini => {
+                body["tools"] = json!([{ "functionDeclarations": [with(tool, "parameters")] }]);
+                if thinking {
+                    body["generationConfig"] = json!({ "thinkingConfig": { "includeThoughts": true } });
+                }
+            }
+        }
+        body
+    }
+
+    /// The tool calls of a whole reply: id and name.
+    pub fn calls(self, reply: &Value) -> Vec<(String, String)> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        match self.0 {
+            Dialect::Chat => {
+                let calls = list(&reply["choices"][0]["message"]["tool_calls"]);
+                calls.iter().map(|call| (text(&call["id"]), text(&call["function"]["name"]))).collect()
+            }
+            Dialect::Anthropic => {
+                let blocks = list(&reply["content"]).into_iter().filter(|block| block["type"] == "tool_use");
+                blocks.map(|block| (text(&block["id"]), text(&block["name"]))).collect()
+            }
+            Dialect::Responses => {
+                let items = list(&reply["output"]).into_iter().filter(|item| item["type"] == "function_call");
+                items.map(|item| (text(&item["call_id"]), text(&item["name"]))).collect()
+            }
+            Dialect::Gemini => {
+                let parts = list(&reply["candidates"][0]["content"]["parts"]);
+                let calls = parts.iter().map(|part| &part["functionCall"]).filter(|call| call.is_object());
+                calls.map(|call| (text(&call["id"]), text(&call["name"]))).collect()
+            }
+        }
+    }
+
+    /// The next request of the conversation: the answer as it came, then a result for each of its calls.
+    pub fn next_turn(self, mut body: Value, reply: &Value) -> Value {
+        let calls = self.calls(reply);
+        let field = match self.0 {
+            Dialect::Chat | Dialect::Anthropic => "messages",
+            Dialect::Responses => "input",
+            Dialect::Gemini => "contents",
+        };
+        let said = body[field].as_array_mut().expect("a conversation");
+        match self.0 {
+            Dialect::Chat => {
+                said.push(reply["choices"][0]["message"].clone());
+                said.extend(
+                    calls.iter().map(|(id, _)| json!({ "role": "tool", "tool_call_id": id, "content": "sunny" })),
+                );
+            }
+            Dialect::Anthropic => {
+                said.push(json!({ "role": "assistant", "content": reply["content"] }));
+                let result = |(id, _): &(String, String)| json!({ "type": "tool_result", "tool_use_id": id, "content": "sunny" });
+                said.push(json!({ "role": "user", "content": calls.iter().map(result).collect::<Vec<_>>() }));
+            }
+            Dialect::Responses => {
+                said.extend(reply["output"].as_array().cloned().unwrap_or_default());
+                let result = |(id, _): &(String, String)| json!({ "type": "function_call_output", "call_id": id, "output": "sunny" });
+                said.extend(calls.iter().map(result));
+            }
+            Dialect::Gemini => {
+                said.push(reply["candidates"][0]["content"].clone());
+                let result = |(id, name): &(String, String)| json!({ "functionResponse": { "id": id, "name": name, "response": { "output": "sunny" } } });
+                said.push(json!({ "role": "user", "parts": calls.iter().map(result).collect::<Vec<_>>() }));
+            }
+        }
+        body
+    }
+
+    /// Whether a whole reply shows thoughts.
+    pub fn has_thoughts(self, reply: &Value) -> bool {
+        let text = reply.to_string();
+        let marks: &[&str] = match self.0 {
+            // Thoughts that only their maker can read are there without any text.
+            Dialect::Chat => &["\"reasoning_content\"", "\"reasoning.encrypted\""],
+            Dialect::Anthropic => &["\"type\":\"thinking\"", "\"type\":\"redacted_thinking\""],
+            Dialect::Responses => &["\"type\":\"reasoning\""],
+            Dialect::Gemini => &["\"thought\":true", "\"thoughtSignature\""],
+        };
+        marks.iter().any(|mark| text.contains(mark))
+    }
+
     /// The model that an answer names.
     pub fn model(self, reply: &Value) -> &str {
         let name = if self.0 == Dialect::Gemini { &reply["modelVersion"] } else { &reply["model"] };

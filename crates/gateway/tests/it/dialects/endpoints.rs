@@ -1,15 +1,11 @@
 //! The endpoints of the four dialects: keys, formats a model accepts, rules of a model, counting.
 
-use super::CATALOG;
 use super::client::{Client, code_of};
-use crate::house::{House, Plan, call_id, error_of, events};
+use super::house;
+use crate::house::{call_id, error_of, events};
 use serde_json::{Value, json};
 use tollgate_store::Ending;
 use tollgate_wire::Dialect;
-
-async fn house() -> House {
-    House::with(Plan { catalog: CATALOG, ..Plan::default() }).await
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_client_is_served_by_a_provider_of_chat() {

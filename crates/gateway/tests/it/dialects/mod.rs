@@ -2,6 +2,18 @@
 
 mod client;
 mod endpoints;
+mod long;
+mod pairs;
+
+use crate::house::{House, Plan};
+
+/// The models of [`CATALOG`], one for each dialect of providers.
+pub const UPSTREAMS: [&str; 4] =
+    ["gemini-on-openai", "gemini-on-anthropic", "gemini-on-openai-response", "gemini-on-gemini"];
+
+pub async fn house() -> House {
+    House::with(Plan { catalog: CATALOG, ..Plan::default() }).await
+}
 
 /// A model for each dialect of providers, sold in every format, at 1,000 and 2,000 nano-USD per token.
 pub const CATALOG: &str = r#"
