@@ -20,11 +20,15 @@ use tollgate_store::{AccountId, Credit, CreditKind, Done, Limits, NewAccount, Ne
 /// The catalog of the demo is the commented example of the format.
 const CATALOG: &str = include_str!("../../../catalog/demo.toml");
 const VIDEO_CATALOG: &str = include_str!("../../../catalog/video.toml");
+const DIALECTS_CATALOG: &str = include_str!("../../../catalog/dialects.toml");
 /// Makers of videos look at keys even in a simulation; Kling's is a pair.
 const KEY: &str = "sim-key\n";
 /// Where the simulator plays each provider: its name here, and below which path.
-const PROVIDERS: [(&str, &str); 8] = [
+const PROVIDERS: [(&str, &str); 11] = [
     ("SIM", "/v1"),
+    ("MESSAGES", ""),
+    ("RESPONSES", "/v1"),
+    ("GOOGLE", ""),
     ("TIKHUB", "/api/v1"),
     ("DASHSCOPE", "/video/dashscope"),
     ("ARK", "/video/ark/api/v3"),
@@ -50,6 +54,24 @@ private = true
 kind = \"openai\"
 base_url = \"http://127.0.0.1:9099/v1\"
 # Some of its models report no usage on purpose.
+estimated_percent = 0
+
+[provider.messages]
+kind = \"anthropic\"
+base_url = \"http://127.0.0.1:9099\"
+secret_file = \"sim.key\"
+estimated_percent = 0
+
+[provider.responses]
+kind = \"openai-responses\"
+base_url = \"http://127.0.0.1:9099/v1\"
+secret_file = \"sim.key\"
+estimated_percent = 0
+
+[provider.google]
+kind = \"gemini\"
+base_url = \"http://127.0.0.1:9099\"
+secret_file = \"sim.key\"
 estimated_percent = 0
 
 [provider.tikhub]
@@ -147,14 +169,15 @@ fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Res
     let cells = SHIPPED.map(|(name, text)| (catalog.join("social").join(name), text));
     let own = [(file.clone(), CONFIG), (catalog.join("demo.toml"), CATALOG)];
     // A folder of an earlier version has a configuration without these providers, and keeps it.
-    let videos = [
+    let later = [
+        (catalog.join("dialects.toml"), DIALECTS_CATALOG),
         (catalog.join("video.toml"), VIDEO_CATALOG),
         (data_dir.join("sim.key"), KEY),
         (data_dir.join("kling-access.key"), KLING_ACCESS),
         (data_dir.join("kling-secret.key"), KLING_SECRET),
     ];
-    let videos = videos.into_iter().filter(|_| !file.exists()).collect::<Vec<_>>();
-    for (path, text) in own.into_iter().chain(cells).chain(videos) {
+    let later = later.into_iter().filter(|_| !file.exists()).collect::<Vec<_>>();
+    for (path, text) in own.into_iter().chain(cells).chain(later) {
         if !path.exists() {
             let dir = path.parent().context("a folder")?;
             std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;

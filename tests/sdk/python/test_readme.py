@@ -53,6 +53,13 @@ def test_the_python_block(environment):
     assert len(done.stdout.splitlines()) == 2 and done.stdout.splitlines()[1]
 
 
+def test_the_block_with_other_sdks(environment):
+    (block,) = blocks("python", "With another SDK")
+    done = subprocess.run([sys.executable, "-c", block], env=environment, capture_output=True, timeout=60, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [TWELVE] * 3
+
+
 def test_the_configuration_passes_and_serves(tmp_path):
     settings, catalog = blocks("toml", "A real provider")
     (tmp_path / "catalog").mkdir()

@@ -1,6 +1,6 @@
 //! The demo catalog is the documentation of the format: it must load, and say what it shows.
 
-use tollgate_catalog::{BillingUnit, ENDPOINT_TYPES, Face, Facts, Quantities, load_for};
+use tollgate_catalog::{BillingUnit, ENDPOINT_TYPES, Face, Facts, Model, Quantities, load_for};
 
 const DEMO: &str = include_str!("../../../../catalog/demo.toml");
 
@@ -35,6 +35,18 @@ fn every_key_of_the_format_is_shown_in_the_demo() {
     for kind in ENDPOINT_TYPES {
         assert!(DEMO.contains(kind.name), "{} is not explained", kind.name);
     }
+}
+
+#[test]
+fn the_models_of_the_dialects_load_with_it() {
+    const DIALECTS: &str = include_str!("../../../../catalog/dialects.toml");
+    let files =
+        [("catalog/demo.toml".to_owned(), DEMO.to_owned()), ("catalog/dialects.toml".to_owned(), DIALECTS.to_owned())];
+    let providers = ["sim", "messages", "responses", "google"];
+    let catalog = load_for(&files, &providers).unwrap_or_else(|mistakes| panic!("{}", super::lines(&mistakes)));
+    let sold =
+        |model: &Model| ["openai", "anthropic", "openai-response", "gemini"].iter().all(|one| model.supports(one));
+    assert_eq!(catalog.models.values().filter(|model| sold(model)).count(), 4);
 }
 
 #[test]

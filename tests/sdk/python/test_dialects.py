@@ -1,0 +1,88 @@
+"""Every official SDK against a provider of every dialect: what an application does, and what it costs.
+
+The models differ only in what their provider speaks, so each test has one expectation for all sixteen pairs.
+"""
+
+import json
+
+import pytest
+
+from dialects import CLIENTS, MODELS, PICTURE
+
+WORDS = "the gate opens for every coin"
+
+
+@pytest.fixture(params=CLIENTS, ids=lambda client: client.__name__)
+def sdk(house, request):
+    return request.param(house)
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    return request.param
+
+
+def test_plain(sdk, model):
+    said = sdk.ask(model, [sdk.user("Say it. [[sim:tokens=6]]")])
+    assert (said.text, said.usage) == (WORDS, (3, 6))
+
+
+def test_stream(sdk, model):
+    said = sdk.stream(model, "Say it. [[sim:tokens=6]]")
+    assert said.text == WORDS
+    assert said.usage[1] == 6
+
+
+def test_parallel_tools_and_the_turn_with_their_results(sdk, model):
+    turns = [sdk.user("Weather? [[sim:tools calls=2]]")]
+    said = sdk.ask(model, turns, tools=True)
+    assert [(name, arguments) for _, name, arguments in said.calls] == [("weather", {"city": "Paris"})] * 2
+    end = sdk.ask(model, [*turns, *said.turn, *sdk.results(said)], tools=True)
+    assert end.text and not end.calls
+
+
+def test_streamed_tools(sdk, model):
+    said = sdk.stream(model, "Weather? [[sim:tools calls=2]]", tools=True)
+    assert [(name, arguments) for _, name, arguments in said.calls] == [("weather", {"city": "Paris"})] * 2
+
+
+def test_thoughts_survive_the_second_turn(sdk, model):
+    turns = [sdk.user("Think. [[sim:reasoning_tools calls=2]]")]
+    said = sdk.ask(model, turns, tools=True, thinking=True)
+    assert said.thought and len(said.calls) == 2
+    end = sdk.ask(model, [*turns, *said.turn, *sdk.results(said)], tools=True, thinking=True)
+    assert end.text and not end.calls
+
+
+def test_a_picture_reaches_the_provider(house, sdk, model):
+    mark = house.seen_by_provider()
+    said = sdk.ask(model, [sdk.user("What is it? [[sim:tokens=6]]", PICTURE)])
+    assert said.text == WORDS
+    [seen] = house.received(mark)
+    assert "iVBORw0KGgo" in json.dumps(seen["body"])
+
+
+def test_an_answer_in_a_schema(sdk, model):
+    said = sdk.ask(model, [sdk.user("As JSON.")], schema=True)
+    assert json.loads(said.text) == {"n": 7}
+
+
+@pytest.mark.parametrize("scenario, status", [("error400", 400), ("error429", 429), ("error500", 502)])
+def test_errors_have_the_shape_and_class_of_the_sdk(sdk, model, scenario, status):
+    with pytest.raises(sdk.errors) as raised:
+        sdk.ask(model, [sdk.user(f"[[sim:{scenario}]]")])
+    assert getattr(raised.value, "status_code", None) == status or getattr(raised.value, "code", None) == status
+
+
+def test_a_broken_stream_raises(sdk, model):
+    with pytest.raises(Exception) as raised:
+        sdk.stream(model, "[[sim:cut_midstream after=2 cut=eof]]")
+    # The Python helper of Responses knows one end only; all others raise their own class.
+    assert isinstance(raised.value, (sdk.stream_error, RuntimeError)), raised.value
+
+
+def test_leaving_ends_the_call(house, sdk, model):
+    call = sdk.leave(model, "[[sim:tokens=60 delay_ms=50]]")
+    if call:
+        row = house.usage(call)
+        assert row["ending"] == "client_left" and 0 < row["charge_nano_usd"] <= row["hold_nano_usd"]
