@@ -79,8 +79,7 @@ fn turn<'a>(message: &Node<'a>, at: usize) -> Result<Turn<'a>, Problem> {
 }
 
 fn thinking<'a>(body: &Node<'a>, ask: &mut Ask<'a>) {
-    let effort = body.get("output_config").and_then(|config| config.text_of("effort"));
-    ask.reasoning.effort = effort.and_then(|word| Effort::of(word));
+    ask.take_effort("output_config.effort", body.get("output_config").and_then(|config| config.get("effort")));
     let Some(node) = body.get("thinking") else { return };
     match node.str_of("type") {
         "enabled" => ask.reasoning.budget = node.get("budget_tokens").and_then(Node::number),

@@ -85,10 +85,11 @@ pub(crate) fn read<'a>(body: &Node<'a>) -> Result<Ask<'a>, Problem> {
 
 /// `reasoning_effort`, or the object other gateways take.
 fn reasoning<'a>(body: &Node<'a>, ask: &mut Ask<'a>) {
-    ask.reasoning.effort = body.text_of("reasoning_effort").and_then(|word| Effort::of(word));
+    ask.take_effort("reasoning_effort", body.get("reasoning_effort"));
     if let Some(more) = body.get("reasoning") {
-        let effort = more.text_of("effort").and_then(|word| Effort::of(word));
-        ask.reasoning.effort = ask.reasoning.effort.or(effort);
+        if ask.reasoning.effort.is_none() {
+            ask.take_effort("reasoning.effort", more.get("effort"));
+        }
         ask.reasoning.budget = more.get("max_tokens").and_then(Node::number);
         ask.reasoning.shown = more.get("exclude").and_then(Node::bool).map(|hidden| !hidden);
         if more.get("enabled").and_then(Node::bool) == Some(false) {

@@ -3,7 +3,7 @@
 use super::facts::Facts;
 use crate::chat;
 use crate::dialect::Dialect;
-use crate::hub::{Ask, Dropped, Echo, Names, Target, ToolChoice};
+use crate::hub::{Ask, Dropped, Echo, Effort, Names, Target, ToolChoice};
 use crate::json::{self, Broken, Node, Scan};
 use crate::problem::Problem;
 use crate::{anthropic, gemini, responses};
@@ -137,8 +137,9 @@ impl Request {
     fn translated(&self, target: &Target) -> Result<Sent, Problem> {
         let text = std::str::from_utf8(self.body()).map_err(|_| Problem::not_json("The body is not valid UTF-8."))?;
         let node = Node::read(text)?;
-        let ask = self.ask(&node)?;
+        let mut ask = self.ask(&node)?;
         few_tools(&ask)?;
+        known_effort(&mut ask, target);
         let (body, dropped, names) = match target.dialect {
             Dialect::Chat => chat::ask_out::write(ask, target),
             Dialect::Anthropic => anthropic::ask_out::write(ask, target),
@@ -190,6 +191,28 @@ fn few_tools(ask: &Ask<'_>) -> Result<(), Problem> {
         return Err(Problem::wrong("tools", "a list of at most 1024 tools"));
     }
     Ok(())
+}
+
+/// An effort that the model does not know becomes the nearest it does. To think not at all is asked for where it can be.
+fn known_effort(ask: &mut Ask<'_>, target: &Target) {
+    let known: Vec<Effort> = target.efforts.iter().filter_map(|word| Effort::of(word)).collect();
+    let by_effort = match target.dialect {
+        Dialect::Chat | Dialect::Responses => true,
+        Dialect::Anthropic => target.adaptive_thinking,
+        Dialect::Gemini => target.gemini3,
+    };
+    if known.is_empty() || !by_effort {
+        return;
+    }
+    let asked = &mut ask.reasoning;
+    let effort = asked.effort.or(asked.budget.map(|budget| Effort::of_budget(budget, ask.max_output)));
+    asked.effort = match effort {
+        Some(Effort::None) if target.dialect != Dialect::Gemini && !known.contains(&Effort::None) => {
+            asked.budget = None;
+            None
+        }
+        effort => effort.map(|effort| effort.nearest(&known)),
+    };
 }
 
 /// `generateContentRequest` of a countTokens body.

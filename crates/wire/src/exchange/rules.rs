@@ -133,6 +133,7 @@ fn named(body: &Node<'_>, roles: &[String]) -> Result<(), Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hub::Target;
 
     fn request(dialect: Dialect, body: &str) -> Request {
         let path = crate::exchange::Path { model: "gemini-m", stream: false };
@@ -164,6 +165,27 @@ mod tests {
         assert_eq!(refused(Dialect::Anthropic, &format!("{claude}}}"), &rules).as_deref(), Some("thinking"));
         let off = format!(r#"{claude},"thinking":{{"type":"disabled"}}}}"#);
         assert_eq!(refused(Dialect::Anthropic, &off, &rules), None);
+    }
+
+    #[test]
+    fn an_effort_the_model_does_not_know_becomes_the_nearest() {
+        let sent = |dialect, body: &str, efforts: &[&str]| {
+            let efforts = efforts.iter().map(|word| (*word).to_owned()).collect();
+            let target = Target { efforts, ..Target::new(dialect, "m") };
+            let sent = request(Dialect::Chat, body).upstream_body(&target).unwrap();
+            (String::from_utf8(sent.body.to_vec()).unwrap(), sent.dropped.to_string())
+        };
+        let body = |effort: &str| {
+            format!(r#"{{"model":"m","messages":[{{"role":"user","content":"a"}}],"reasoning_effort":"{effort}"}}"#)
+        };
+        let (asked, _) = sent(Dialect::Responses, &body("max"), &["low", "high"]);
+        assert!(asked.contains(r#""effort":"high""#), "{asked}");
+        let (asked, dropped) = sent(Dialect::Responses, &body("none"), &["low", "high"]);
+        assert!(!asked.contains("effort") && dropped.is_empty(), "{asked}");
+        let (asked, dropped) = sent(Dialect::Responses, &body("galactic"), &[]);
+        assert!(!asked.contains("galactic") && dropped == "reasoning_effort", "{asked} {dropped}");
+        let (asked, _) = sent(Dialect::Gemini, &body("none"), &["low", "high"]);
+        assert!(asked.contains(r#""thinkingLevel":"LOW""#), "{asked}");
     }
 
     #[test]

@@ -131,8 +131,10 @@ fn generation<'a>(config: &Node<'a>, ask: &mut Ask<'a>) {
         (None, None) => None,
     };
     if let Some(thinking) = get("thinkingConfig", "thinking_config") {
-        let level = thinking.either("thinkingLevel", "thinking_level").and_then(Node::text);
-        ask.reasoning.effort = level.and_then(|level| Effort::of(level));
+        let level = thinking
+            .either("thinkingLevel", "thinking_level")
+            .filter(|level| level.text().is_none_or(|text| text != "THINKING_LEVEL_UNSPECIFIED"));
+        ask.take_effort("generationConfig.thinkingConfig.thinkingLevel", level);
         match thinking.either("thinkingBudget", "thinking_budget").map(|budget| (budget.raw, budget.number())) {
             Some(("-1", _)) => ask.reasoning.adaptive = true,
             Some((_, Some(0))) => ask.reasoning.effort = Some(Effort::None),

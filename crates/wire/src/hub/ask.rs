@@ -3,6 +3,7 @@
 use super::Effort;
 use super::part::Turn;
 use crate::dialect::Dialect;
+use crate::json::Node;
 use std::borrow::Cow;
 
 /// A member with no place of its own in the hub, as it was written.
@@ -73,6 +74,17 @@ impl<'a> Ask<'a> {
             user: None,
             metadata: None,
             rest: Vec::new(),
+        }
+    }
+}
+
+impl<'a> Ask<'a> {
+    /// Takes over an effort; a word that only its own model knows is left over, to be told or refused.
+    pub fn take_effort(&mut self, field: &'static str, word: Option<&Node<'a>>) {
+        let Some(word) = word.filter(|word| !word.is_null()) else { return };
+        match word.text().and_then(|word| Effort::of(word)) {
+            Some(effort) => self.reasoning.effort = Some(effort),
+            None => self.rest.push(Member { name: Cow::Borrowed(field), raw: word.raw }),
         }
     }
 }

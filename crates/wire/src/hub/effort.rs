@@ -57,6 +57,12 @@ impl Effort {
         }
     }
 
+    /// The nearest of the efforts a model knows, the higher one of two that are as near.
+    pub fn nearest(self, known: &[Effort]) -> Effort {
+        let far = |one: &Effort| ((*one as i8).abs_diff(self as i8), std::cmp::Reverse(*one));
+        known.iter().copied().min_by_key(far).unwrap_or(self)
+    }
+
     /// Anthropic's word: it has neither none nor minimal.
     pub fn anthropic(self) -> &'static str {
         self.max(Effort::Low).word()
@@ -86,6 +92,12 @@ mod tests {
         assert_eq!(Effort::Minimal.budget(Some(2_000)), LEAST);
         assert_eq!(Effort::Max.budget(Some(u64::MAX)), MOST);
         assert_eq!(Effort::of_budget(0, None), Effort::None);
+        let known = [Effort::Low, Effort::High];
+        assert_eq!(
+            [Effort::None, Effort::Medium, Effort::Max].map(|e| e.nearest(&known)),
+            [Effort::Low, Effort::High, Effort::High]
+        );
+        assert_eq!(Effort::Minimal.nearest(&[]), Effort::Minimal);
         assert_eq!(Effort::of("HIGH"), Some(Effort::High));
         assert_eq!((Effort::Minimal.anthropic(), Effort::Max.gemini_level()), ("low", "HIGH"));
     }

@@ -12,6 +12,8 @@ pub struct Target {
     pub strict: bool,
     /// Sent when the caller sets no limit and the dialect demands one (Anthropic): the model's own most.
     pub default_max_output: u64,
+    /// The efforts of reasoning the model knows; another one becomes the nearest of them. Empty: all.
+    pub efforts: Vec<String>,
     /// Takes `temperature`, `top_p` and `top_k`.
     pub sampling: bool,
     /// Anthropic: takes adaptive thinking with an effort; else a budget of tokens.
@@ -36,6 +38,7 @@ impl Target {
             model: model.into(),
             strict: false,
             default_max_output: 8_192,
+            efforts: Vec::new(),
             sampling: true,
             adaptive_thinking: true,
             system_turns: false,

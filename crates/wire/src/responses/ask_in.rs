@@ -2,7 +2,7 @@
 
 use super::items_in;
 use crate::dialect::Dialect;
-use crate::hub::{Ask, Effort, Format, Part, Role, Tool, ToolChoice, ToolKind, Turn, others};
+use crate::hub::{Ask, Format, Part, Role, Tool, ToolChoice, ToolKind, Turn, others};
 use crate::json::Node;
 use crate::problem::Problem;
 use std::borrow::Cow;
@@ -47,7 +47,7 @@ pub(crate) fn read<'a>(body: &Node<'a>) -> Result<Ask<'a>, Problem> {
     ask.logprobs = include.iter().any(|item| item.text().is_some_and(|text| text == LOGPROBS));
     ask.top_logprobs = body.get("top_logprobs").and_then(Node::number);
     if let Some(reasoning) = body.get("reasoning") {
-        ask.reasoning.effort = reasoning.text_of("effort").and_then(|word| Effort::of(word));
+        ask.take_effort("reasoning.effort", reasoning.get("effort"));
         ask.reasoning.summary = reasoning.either("summary", "generate_summary").and_then(Node::text).cloned();
     }
     if let Some(text) = body.get("text") {

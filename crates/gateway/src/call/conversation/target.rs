@@ -74,6 +74,7 @@ fn target(model: &Model, route: &Route, dialect: Dialect, strict: bool) -> Targe
     Target {
         strict,
         default_max_output: rules.default_max_output.or(model.max_output_tokens).unwrap_or(USUAL_OUTPUT),
+        efforts: model.reasoning_efforts.clone(),
         sampling: rules.sampling,
         adaptive_thinking: rules.adaptive_thinking,
         system_turns: rules.system_turns,
