@@ -42,7 +42,9 @@ impl Engine {
                 None => recovered.dropped += 1,
             }
         }
-        let left = lock(&self.shared.books).open_calls();
+        // In the order they were made: rows put into the tables here and there would touch every page again and again.
+        let mut left = lock(&self.shared.books).open_calls();
+        left.sort_unstable();
         for call in left {
             let (close, price_id) = match marks.remove(&call) {
                 Some((mark, price_id)) => (Close::at_mark(*mark, "crashed"), price_id),
