@@ -7,12 +7,15 @@ use crate::keys::Found;
 use crate::refusal::Refusal;
 use crate::world::Millis;
 use http::request::Parts;
-use http::{HeaderMap, Uri, header};
+use http::{HeaderMap, HeaderName, Uri, header};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tollgate_store::{Account, Key, KeyAndAccount};
 use tollgate_wire::error::Code;
+
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const X_GOOG_API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 
 /// The address at the other end of the connection, put into each request by the server.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +85,7 @@ pub(crate) fn presented_key<'p>(headers: &'p HeaderMap, in_query: Option<&'p str
         scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
     });
     let mut key = bearer;
-    let named = ["x-api-key", "x-goog-api-key"].map(|name| headers.get(name).and_then(|value| value.to_str().ok()));
+    let named = [X_API_KEY, X_GOOG_API_KEY].map(|name| headers.get(name).and_then(|value| value.to_str().ok()));
     for other in named.into_iter().chain([in_query]).flatten() {
         if key.is_some_and(|key| key != other) {
             return Err(Refusal::new(Code::InvalidApiKey, "Two different API keys were sent."));

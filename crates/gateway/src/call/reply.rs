@@ -7,9 +7,16 @@ use super::pass::{Passed, Passing};
 use crate::refusal::Refusal;
 use axum::body::Body;
 use axum::response::Response;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tollgate_store::{CallId, Ending, StoredReply};
 use tollgate_wire::error::Code;
+
+// Read once: a name given as text is read again with every insert.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const CHARGE: HeaderName = HeaderName::from_static("x-tollgate-charge-usd");
+const DROPPED: HeaderName = HeaderName::from_static("x-tollgate-dropped");
+const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// What the headers of an answer say about its call.
 pub struct Head {
@@ -26,9 +33,9 @@ impl Head {
 
     fn write(self, headers: &mut HeaderMap) {
         headers.insert(header::CONTENT_TYPE, self.content_type);
-        headers.insert("x-request-id", id_value(self.id));
+        headers.insert(REQUEST_ID, id_value(self.id));
         if let Some(dropped) = self.dropped {
-            headers.insert("x-tollgate-dropped", dropped);
+            headers.insert(DROPPED, dropped);
         }
     }
 }
@@ -46,7 +53,7 @@ pub fn whole(mut call: Call, answer: Whole) -> Response {
     let headers = reply.headers_mut();
     head.write(headers);
     if let Some(value) = charge.and_then(|charge| HeaderValue::try_from(charge.to_string()).ok()) {
-        headers.insert("x-tollgate-charge-usd", value);
+        headers.insert(CHARGE, value);
     }
     reply
 }
@@ -69,7 +76,7 @@ pub fn stream(head: Head, events: Events) -> Response {
     let headers = reply.headers_mut();
     head.write(headers);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    headers.insert(BUFFERING, HeaderValue::from_static("no"));
     reply
 }
 
@@ -94,7 +101,7 @@ pub fn replay(first: CallId, reply: Option<StoredReply>) -> Result<Response, Ref
     let headers = reply.headers_mut();
     let unknown = || HeaderValue::from_static("application/octet-stream");
     headers.insert(header::CONTENT_TYPE, content_type.unwrap_or_else(|_| unknown()));
-    headers.insert("x-request-id", id_value(first));
-    headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
+    headers.insert(REQUEST_ID, id_value(first));
+    headers.insert(REPLAYED, HeaderValue::from_static("true"));
     Ok(reply)
 }

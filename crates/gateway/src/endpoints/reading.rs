@@ -8,7 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -16,6 +16,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tollgate_store::Idem;
 use tollgate_wire::error::{Code, Dialect};
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Finds the caller of a request that has no body worth reading.
 pub async fn caller(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
@@ -66,7 +68,7 @@ fn too_large(limit: usize) -> Refusal {
 
 /// The caller's Idempotency-Key and a fingerprint of the body it came with.
 pub fn idempotency(headers: &HeaderMap, endpoint: &str, body: &[u8]) -> Result<Option<Idem>, Refusal> {
-    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
+    let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     if key.is_empty() || key.len() > 255 {
         return Err(Refusal::about(
             Code::InvalidParameter,

@@ -38,11 +38,12 @@ impl Work for Conversation {
         let ask = provider.chat(ChatAsk { body, call_id: &call_id, model: &route.upstream_model, stream, passed });
         let reply = call.app.client.send(provider, ask).await?;
         if !reply.status().is_success() {
-            return Err(call.app.client.fault(provider, reply).await);
+            return Err(Box::pin(call.app.client.fault(provider, reply)).await);
         }
         let body = Body::new(reply.into_body(), provider.settings.idle);
         let way = Way { conversation: self, provider, route, from, names };
-        if stream { way.stream(call, body).await } else { way.whole(call, body).await }
+        // Apart, because the reader of a stream is large: every plain call would carry and move room for it.
+        if stream { Box::pin(way.stream(call, body)).await } else { way.whole(call, body).await }
     }
 }
 
