@@ -10,7 +10,7 @@ use tollgate_store::{Options, Place, Store, ids};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-const NAMES: [&str; 5] = ["sqlite", "sqlite-hot", "postgres-hot", "verify", "restart"];
+const NAMES: [&str; 6] = ["sqlite", "sqlite-hot", "waiting", "postgres-hot", "verify", "restart"];
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<std::process::ExitCode, Failure> {
@@ -25,6 +25,7 @@ async fn main() -> Result<std::process::ExitCode, Failure> {
         met &= match *name {
             "sqlite" => holds("SQLite, 50 accounts", "sqlite", 50, 1, 60_000).await?,
             "sqlite-hot" => holds("SQLite, one hot account", "sqlite", 1, 1, 60_000).await?,
+            "waiting" => waiting(1_000, 10).await?,
             "postgres-hot" => postgres_hot().await?,
             "verify" => verify(entries).await?,
             _ => restart(100_000).await?,
@@ -93,6 +94,39 @@ async fn holds(what: &str, url: &str, accounts: u64, replicas: usize, calls: u64
     let rate = u128::from(calls) * 1_000_000 / elapsed.as_micros().max(1);
     let found = format!("{rate} durable holds/s, {cpu} µs CPU");
     Ok(tell(what, found, ">= 5,000/s", rate >= 5_000))
+}
+
+/// How long a hold is waited for when so many come a second, evenly: what it adds to a call whose provider answers at once.
+async fn waiting(rate: u64, seconds: u64) -> Result<bool, Failure> {
+    let dir = tempfile::tempdir()?;
+    let clock = HandClock::default();
+    let place = Place { url: "sqlite".into(), data_dir: dir.path().into() };
+    let store = Store::open(place, Options::default(), clock.world(1)).await?.store;
+    let load = Arc::new(Load::prepare(&store, 50).await?);
+    let maker = ids::Maker::new(clock.world(99));
+    let mut running = tokio::task::JoinSet::new();
+    let mut tick = tokio::time::interval(Duration::from_micros(1_000_000 / rate));
+    for n in 0..rate * seconds {
+        tick.tick().await;
+        let (store, load, clock, call) = (store.clone(), load.clone(), clock.clone(), maker.call());
+        running.spawn(async move {
+            let (owner, started) = (load.owner(n), Instant::now());
+            store.hold(load.hold(call, owner, clock.now())).await?.durable().await?;
+            let waited = started.elapsed();
+            store.close(load.close(call, owner, clock.now()));
+            Ok::<Duration, Failure>(waited)
+        });
+    }
+    let mut waited = Vec::new();
+    while let Some(done) = running.join_next().await {
+        waited.push(done??);
+    }
+    store.shut().await;
+    waited.sort_unstable();
+    let at = |percent: usize| waited[(waited.len() * percent / 100).min(waited.len() - 1)];
+    let found = format!("p50 {:.1?}, p99 {:.1?}", at(50), at(99));
+    let what = format!("added by the hold at {rate} calls a second (SQLite)");
+    Ok(tell(&what, found, "p99 < 15 ms", at(99) < Duration::from_millis(15)))
 }
 
 /// A ledger of so many entries, with the usage rows that explain them.
