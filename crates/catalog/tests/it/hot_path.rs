@@ -42,3 +42,20 @@ fn a_price_survives_being_written_down() {
     let forged: Price = serde_json::from_str(&text.replace("3000000", "3000001")).expect("a price");
     assert_ne!(forged.id(), price.id(), "the id is computed from the content");
 }
+
+/// Ids stand in ledgers for ever: computed here by hand, over model, version, tier, group, flags, multiplier and faces, and nothing
+/// about the unit where the faces tell it. Where they do not, the unit makes another price.
+#[test]
+fn prices_of_before_units_were_written_keep_their_id() {
+    let read = |unit: &str| -> Price {
+        let text = format!(
+            r#"{{"model":"m","version":"v1","tier":null,"group":"default","paid":false{unit},
+                "faces":{{"input":3000000,"output":15000000}},"multiplier":"1"}}"#
+        );
+        serde_json::from_str(&text).expect("a price")
+    };
+    let hex = |price: &Price| price.id().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let before = read("");
+    assert_eq!(hex(&before), "c85218cc9af5dd35b3b8f7530ed40445");
+    assert_ne!(read(r#","unit":"characters""#).id(), before.id(), "the unit is part of what was agreed");
+}

@@ -66,7 +66,23 @@ fn fractions_are_exact_and_reduced() {
     ] {
         assert_eq!(text.parse::<Fraction>().expect(text).to_string(), want);
     }
-    for text in ["", "1/0", "-1", "a", "1/2/3", "0.0000000001", "1.", ".5", "10000000000", "1e3", "inf"] {
+    for text in [
+        "",
+        "1/0",
+        "-1",
+        "+1",
+        "1/+2",
+        "+0.5",
+        "0.+5",
+        "a",
+        "1/2/3",
+        "0.0000000001",
+        "1.",
+        ".5",
+        "10000000000",
+        "1e3",
+        "inf",
+    ] {
         assert!(text.parse::<Fraction>().is_err(), "{text}");
     }
 }
