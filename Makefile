@@ -2,7 +2,7 @@
 # The work is in scripts/, so that it can be read, and run, one step at a time.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench chaos fuzz fmt lint clean
+.PHONY: help run test bench chaos fuzz simulate mutants fmt lint clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -21,6 +21,12 @@ chaos: ## the till under fire: kills, races, storms, full disks, for MINUTES=5 e
 
 fuzz: ## the readers of requests, replies and events against mutated input, for SECONDS=60 each
 	@scripts/fuzz $(or $(SECONDS),60)
+
+simulate: ## the till in a simulated world, with crashes: SEEDS=500 of them, or SEED=7 alone and aloud
+	@scripts/simulate "$(SEEDS)" "$(SEED)"
+
+mutants: ## change the code of prices and ledger a thousand times; every change must be noticed (hours); FILES=… for some
+	@scripts/mutants $(FILES)
 
 fmt: ## format the Rust code
 	cargo fmt --all

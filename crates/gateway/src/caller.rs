@@ -56,7 +56,7 @@ pub fn network(text: &str) -> Option<IpNet> {
 pub async fn authenticate(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
     let key = presented_key(&parts.headers, key_in_query(&parts.uri))?;
     let now = app.world.now_ms();
-    let caller = match app.keys.find(&app.store, key, now).await {
+    let caller = match app.keys.find(&app.store, key, &app.world).await {
         Found::Known(caller) => caller,
         Found::Unknown => return Err(no_such_key()),
         Found::CannotTell => {

@@ -5,7 +5,7 @@
 //! be read, a known key goes on working for a minute; an unknown one gets 503.
 
 use crate::caller::Caller;
-use crate::world::Millis;
+use crate::world::{Millis, World};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -30,8 +30,10 @@ pub fn hash(key: &str) -> KeyHash {
 pub struct KeyBook {
     known: RwLock<HashMap<KeyHash, Arc<Caller>>>,
     missing: RwLock<HashMap<KeyHash, Millis>>,
-    /// When the store was last read in full up to date.
+    /// When the store was last read in full up to date: by the wall clock, as the store writes it down, and by the clock that
+    /// does not jump, for a wall clock that was set makes no key older.
     fresh_at: AtomicI64,
+    read_at: AtomicI64,
 }
 
 /// What the book says about a key.
@@ -43,15 +45,16 @@ pub enum Found {
 }
 
 impl KeyBook {
-    pub fn new(now: Millis) -> KeyBook {
-        KeyBook { fresh_at: AtomicI64::new(now), ..KeyBook::default() }
+    pub fn new(world: &World) -> KeyBook {
+        let (fresh_at, read_at) = (AtomicI64::new(world.now_ms()), AtomicI64::new(world.steady_ms()));
+        KeyBook { fresh_at, read_at, ..KeyBook::default() }
     }
 
-    pub async fn find(&self, store: &Store, key: &str, now: Millis) -> Found {
-        let hash = hash(key);
+    pub async fn find(&self, store: &Store, key: &str, world: &World) -> Found {
+        let (hash, now) = (hash(key), world.steady_ms());
         let known = read(&self.known).get(&hash).cloned();
         match known {
-            Some(_) if now - self.fresh_at.load(Ordering::Relaxed) > TRUSTED_WITHOUT_STORE => Found::CannotTell,
+            Some(_) if now - self.read_at.load(Ordering::Relaxed) > TRUSTED_WITHOUT_STORE => Found::CannotTell,
             Some(known) => Found::Known(known),
             None => self.ask_store(store, hash, now).await,
         }
@@ -89,7 +92,8 @@ impl KeyBook {
     }
 
     /// Takes over what changed in the store since the last time: revocations, new limits, top-ups.
-    pub async fn refresh(&self, store: &Store, now: Millis) -> Result<(), StoreError> {
+    pub async fn refresh(&self, store: &Store, world: &World) -> Result<(), StoreError> {
+        let (now, read_at) = (world.now_ms(), world.steady_ms());
         let since = self.fresh_at.load(Ordering::Relaxed) - OVERLAP;
         let changed = store.keys_changed_since(since).await?;
         if !changed.is_empty() {
@@ -104,6 +108,7 @@ impl KeyBook {
             }
         }
         self.fresh_at.store(now, Ordering::Relaxed);
+        self.read_at.store(read_at, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -27,6 +27,11 @@ struct FaultLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ProviderLabels {
+    provider: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct PairLabels {
     provider: String,
     model: String,
@@ -64,6 +69,7 @@ pub struct Metrics {
     tasks_ended: Family<TaskLabels, Counter>,
     late_tasks: Counter,
     stale_tasks: Counter,
+    estimated: Family<ProviderLabels, Counter>,
     paused: Family<PairLabels, Gauge>,
     pauses: Family<PairLabels, Counter>,
     webhooks: Family<WebhookLabels, Counter>,
@@ -86,6 +92,7 @@ impl Default for Metrics {
             tasks_ended: Family::default(),
             late_tasks: Counter::default(),
             stale_tasks: Counter::default(),
+            estimated: Family::default(),
             paused: Family::default(),
             pauses: Family::default(),
             webhooks: Family::default(),
@@ -103,6 +110,7 @@ impl Default for Metrics {
         registry.register("tasks_ended", "Video tasks by how they ended", metrics.tasks_ended.clone());
         registry.register("tasks_late", "Tasks a provider took after they had ended here", metrics.late_tasks.clone());
         registry.register("tasks_stale", "Changes of a task that came too late to count", metrics.stale_tasks.clone());
+        registry.register("estimated_rows", "Calls charged by our own count, by provider", metrics.estimated.clone());
         registry.register(
             "route_paused",
             "1 while a provider is not asked for a model because it reports no usage",
@@ -145,6 +153,10 @@ impl Metrics {
 
     pub fn fault(&self, provider: &str, code: &'static str) {
         self.faults.get_or_create(&FaultLabels { provider: provider.to_owned(), code }).inc();
+    }
+
+    pub fn estimated(&self, provider: &str) {
+        self.estimated.get_or_create(&ProviderLabels { provider: provider.to_owned() }).inc();
     }
 
     pub fn paused(&self, provider: &str, model: &str, paused: bool) {
@@ -250,6 +262,7 @@ fn ledger(page: &mut String, gauges: &Gauges) {
         gauges.refusals_dropped,
     );
     plain(page, "ledger_largest_group", "gauge", "Most operations in one group", gauges.largest_group);
+    plain(page, "ledger_retries_total", "counter", "Groups that had to be tried again", gauges.retries);
     plain(page, "late_closes_total", "counter", "Closes whose hold was closed before", gauges.late_closes);
 }
 

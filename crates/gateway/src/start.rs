@@ -62,22 +62,37 @@ pub fn admin_socket(settings: &Settings) -> std::path::PathBuf {
     settings.data_dir.join("admin.sock")
 }
 
-/// Opens the store, recovers, binds, and begins to serve. With a `source` its files are watched.
-pub async fn start(loaded: Loaded, source: Option<Source>, world: World) -> Result<Running, CannotStart> {
-    let opened = Store::open(place(&loaded.settings), Options::default(), world.for_store()).await?;
-    let listener = server::bind(loaded.settings.listen).await?;
-    let address = listener.local_addr()?;
-    let metrics_listener = match loaded.settings.metrics_listen {
-        Some(at) => Some(server::bind(at).await?),
-        None => None,
-    };
-    let (abandoned, inbox) = mpsc::unbounded_channel();
+/// A gateway without doors: the store is open and recovered, the settler and the regular rounds run.
+pub struct Indoors {
+    pub app: Arc<App>,
+    pub recovered: Recovered,
+    settling: JoinHandle<()>,
+}
+
+/// Opens the store, recovers, and starts everything but the doors and the poller, which asks providers by itself.
+pub async fn indoors(loaded: Loaded, options: Options, client: Client, world: World) -> Result<Indoors, CannotStart> {
+    let opened = Store::open(place(&loaded.settings), options, world.for_store()).await?;
     let secrets = Secrets::open(&loaded.settings.secrets_file, |bytes| world.fill(bytes))?;
-    let shelf = Shelf::open(&loaded.settings.video, &Client::new(ClientSettings::default()))?;
-    let app = build(loaded.settings, loaded.serving, opened.store, world, (secrets, shelf), abandoned);
+    let shelf = Shelf::open(&loaded.settings.video, &client)?;
+    let (abandoned, inbox) = mpsc::unbounded_channel();
+    let app = build(loaded.settings, loaded.serving, opened.store, client, world, (secrets, shelf), abandoned);
     let settling = keep(settler::run(app.clone(), inbox));
     upkeep(&app);
     app.tracker.spawn(webhooks::run(app.clone()));
+    Ok(Indoors { app, recovered: opened.recovered, settling })
+}
+
+/// Opens the store, recovers, binds, and begins to serve. With a `source` its files are watched.
+pub async fn start(loaded: Loaded, source: Option<Source>, world: World) -> Result<Running, CannotStart> {
+    let (listen, metrics_listen) = (loaded.settings.listen, loaded.settings.metrics_listen);
+    let client = client(&loaded.settings);
+    let Indoors { app, recovered, settling } = indoors(loaded, Options::default(), client, world).await?;
+    let listener = server::bind(listen).await?;
+    let address = listener.local_addr()?;
+    let metrics_listener = match metrics_listen {
+        Some(at) => Some(server::bind(at).await?),
+        None => None,
+    };
     app.tracker.spawn(poller::run(app.clone()));
     if let Some(source) = source {
         app.tracker.spawn(reload::watch(app.clone(), source));
@@ -93,7 +108,7 @@ pub async fn start(loaded: Loaded, source: Option<Source>, world: World) -> Resu
         app.tracker.spawn(server::serve(app.clone(), listener, table::metrics_router(app.clone())));
     }
     let serving = keep(server::serve(app.clone(), listener, router(app.clone())));
-    Ok(Running { app, address, recovered: opened.recovered, serving, settling })
+    Ok(Running { app, address, recovered, serving, settling })
 }
 
 #[expect(clippy::disallowed_methods, reason = "not detached: the handle is kept in `Running` and awaited at the stop")]
@@ -101,19 +116,23 @@ fn keep(work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
     tokio::spawn(work)
 }
 
+pub(crate) fn client(settings: &Settings) -> Client {
+    Client::new(ClientSettings { connect_timeout: settings.limits.connect_time, ..ClientSettings::default() })
+}
+
 pub(crate) fn build(
     settings: Settings,
     serving: Serving,
     store: Store,
+    client: Client,
     world: World,
     (secrets, shelf): (Secrets, Option<Shelf>),
     abandoned: mpsc::UnboundedSender<settler::Abandoned>,
 ) -> Arc<App> {
     let connecting = ClientSettings { connect_timeout: settings.limits.connect_time, ..ClientSettings::default() };
-    let client = Client::new(connecting.clone());
     let maker = ids::Maker::new(world.for_store());
     Arc::new(App {
-        keys: KeyBook::new(world.now_ms()),
+        keys: KeyBook::new(&world),
         published: Published::default(),
         client,
         outside: Client::public(connecting),

@@ -36,5 +36,6 @@ pub async fn bare_app() -> Arc<App> {
     };
     let (abandoned, _) = tokio::sync::mpsc::unbounded_channel();
     let secrets = Secrets::read("a-secret-for-tests-of-thirty-two-characters").expect("a secret");
-    crate::start::build(settings, serving, opened.store, world, (secrets, None), abandoned)
+    let client = crate::start::client(&settings);
+    crate::start::build(settings, serving, opened.store, client, world, (secrets, None), abandoned)
 }

@@ -7,16 +7,19 @@
 //! read again. A segment is free for reuse once every operation in it is committed. Marks (progress of running
 //! calls) have no operation: those still wanted are carried over before their segment is reused.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
 use crate::ids::{CallId, IdMap};
+use crate::world::Options;
 
 mod pack;
 pub(crate) mod record;
+mod tape;
+
+use tape::Tape;
 
 const HEADER: u64 = 16;
 const MAGIC: &[u8; 4] = b"TGJ1";
@@ -38,7 +41,7 @@ struct Inner {
 }
 
 struct Segment {
-    file: File,
+    tape: Tape,
     epoch: u64,
     end: u64,
     last_op: u64,
@@ -57,23 +60,31 @@ pub(crate) fn buffer() -> Vec<u8> {
     buffer
 }
 
+/// Whether a record with its header is a mark.
+#[cfg(feature = "testing")]
+pub(crate) fn is_mark(record: &[u8]) -> bool {
+    record.get(RECORD_HEADER) == Some(&record::MARK)
+}
+
 impl Journal {
     /// Opens (or makes) the journal and returns the records a crash left behind, oldest first.
-    pub fn open(dir: &Path, segment_size: u64, limit: u64) -> io::Result<(Self, Vec<Vec<u8>>)> {
+    pub fn open(dir: &Path, options: &Options) -> io::Result<(Self, Vec<Vec<u8>>)> {
         let mut found = Vec::new();
-        let mut open = |name: &str| -> io::Result<Segment> {
-            let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(dir.join(name))?;
-            preallocate(&file, segment_size)?;
-            let (epoch, end, records) = read_segment(&file)?;
+        let mut open = |name: &'static str| -> io::Result<Segment> {
+            let tape = Tape::open(dir, name, options)?;
+            let (epoch, end, records) = read_segment(&tape.read()?);
             found.push((epoch, records));
-            Ok(Segment { file, epoch, end, last_op: 0, unsynced: false })
+            Ok(Segment { tape, epoch, end, last_op: 0, unsynced: false })
         };
         let segments = [open("journal.0")?, open("journal.1")?];
+        // The names of new files survive a power cut too.
+        File::open(dir)?.sync_all()?;
         found.sort_by_key(|(epoch, _)| *epoch);
         let records = found.into_iter().flat_map(|(_, records)| records).collect();
         let active = usize::from(segments[1].epoch > segments[0].epoch);
         let epoch = segments[active].epoch;
         let inner = Inner { segments, active, epoch, unwritten_upto: 0, marks: IdMap::default() };
+        let (segment_size, limit) = (options.journal_segment, options.journal_limit);
         Ok((Self { inner: Mutex::new(inner), segment_size, limit }, records))
     }
 
@@ -83,7 +94,7 @@ impl Journal {
         inner.marks.clear();
         for i in 0..2 {
             inner.recycle(i, self.segment_size)?;
-            inner.segments[i].file.sync_data()?;
+            inner.segments[i].tape.sync()?;
         }
         inner.active = 1;
         Ok(())
@@ -138,7 +149,7 @@ impl Journal {
     pub fn sync(&self) {
         let mut inner = self.lock();
         for segment in inner.segments.iter_mut().filter(|s| s.unsynced) {
-            match segment.file.sync_data() {
+            match segment.tape.sync() {
                 Ok(()) => segment.unsynced = false,
                 Err(error) => tracing::error!(%error, "cannot sync the close journal"),
             }
@@ -195,12 +206,12 @@ impl Inner {
         header[4..12].copy_from_slice(&epoch.to_le_bytes());
         let crc = crc32fast::hash(&header[..12]);
         header[12..].copy_from_slice(&crc.to_le_bytes());
-        segment.file.write_all_at(&header, 0)?;
+        segment.tape.write(&header, 0)?;
         if segment.end > segment_size {
-            segment.file.set_len(segment_size)?;
+            segment.tape.cut(segment_size)?;
         }
         self.epoch = epoch;
-        *segment = Segment { file: segment.file.try_clone()?, epoch, end: HEADER, last_op: 0, unsynced: true };
+        (segment.epoch, segment.end, segment.last_op, segment.unsynced) = (epoch, HEADER, 0, true);
         Ok(())
     }
 }
@@ -212,7 +223,7 @@ impl Segment {
         let len = u32::try_from(payload.len()).map_err(io::Error::other)?;
         header[..4].copy_from_slice(&len.to_le_bytes());
         header[4..].copy_from_slice(&checksum(self.epoch, payload).to_le_bytes());
-        self.file.write_all_at(buffer, self.end)?;
+        self.tape.write(buffer, self.end)?;
         self.end += buffer.len() as u64;
         self.unsynced = true;
         Ok(())
@@ -226,28 +237,13 @@ fn checksum(epoch: u64, payload: &[u8]) -> u32 {
     crc.finalize()
 }
 
-/// Takes the space now, with real zeros: a file with holes would still fail on a full disk.
-fn preallocate(file: &File, size: u64) -> io::Result<()> {
-    let zeros = vec![0u8; 64 << 10];
-    let mut at = file.metadata()?.len();
-    while at < size {
-        let step = (size - at).min(zeros.len() as u64) as usize;
-        file.write_all_at(&zeros[..step], at)?;
-        at += step as u64;
-    }
-    Ok(())
-}
-
 /// Epoch, end of the valid part and the payloads of a segment. Reading stops at the first record that is not whole.
-fn read_segment(file: &File) -> io::Result<(u64, u64, Vec<Vec<u8>>)> {
-    let len = file.metadata()?.len();
-    let mut bytes = vec![0u8; usize::try_from(len).map_err(io::Error::other)?];
-    file.read_exact_at(&mut bytes, 0)?;
+fn read_segment(bytes: &[u8]) -> (u64, u64, Vec<Vec<u8>>) {
     let word =
         |at: usize| -> Option<u32> { bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes) };
     let valid = bytes.get(..4) == Some(MAGIC) && word(12) == Some(crc32fast::hash(&bytes[..12]));
     let Some(epoch) = valid.then(|| bytes[4..12].try_into().ok().map(u64::from_le_bytes)).flatten() else {
-        return Ok((0, HEADER, Vec::new()));
+        return (0, HEADER, Vec::new());
     };
     let mut records = Vec::new();
     let mut at = HEADER as usize;
@@ -260,5 +256,5 @@ fn read_segment(file: &File) -> io::Result<(u64, u64, Vec<Vec<u8>>)> {
         records.push(payload.to_vec());
         at = start + len as usize;
     }
-    Ok((epoch, at as u64, records))
+    (epoch, at as u64, records)
 }

@@ -61,6 +61,8 @@ pub struct Gauges {
     pub commits: u64,
     pub committed_ops: u64,
     pub largest_group: u64,
+    /// Times a group had to be tried again.
+    pub retries: u64,
     pub write_off_total: Money,
     /// Closes that found their hold already closed.
     pub late_closes: u64,

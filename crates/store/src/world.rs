@@ -41,6 +41,21 @@ pub struct Options {
     pub idem_retention: Duration,
     /// A replica silent for this long is taken for dead and its open holds are resolved (PostgreSQL).
     pub replica_silence: Duration,
+    /// Nothing happens by itself: a simulation says when the embedded engine commits.
+    #[cfg(feature = "testing")]
+    pub simulated: Option<crate::testing::Simulated>,
+}
+
+impl Options {
+    #[cfg(feature = "testing")]
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.simulated.is_some()
+    }
+
+    #[cfg(not(feature = "testing"))]
+    pub(crate) fn is_simulated(&self) -> bool {
+        false
+    }
 }
 
 impl Default for Options {
@@ -52,6 +67,8 @@ impl Default for Options {
             journal_segment: 4 << 20,
             idem_retention: Duration::from_secs(24 * 3600),
             replica_silence: Duration::from_secs(300),
+            #[cfg(feature = "testing")]
+            simulated: None,
         }
     }
 }

@@ -1,19 +1,18 @@
 //! The HTTP client: one pool, bounded waits, no redirects, Nagle off.
 
+use crate::cable::{Connector, Timed};
 use crate::http1::{Answer, Connection, Pool, Written};
 use crate::reach::{Resolver, is_public};
 use crate::{Body, Fault, Provider};
 use bytes::Bytes;
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::connect::HttpConnector;
 use std::error::Error;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
-use tower_service::Service;
+use tower_service::Service as _;
 
 /// How connections are made and kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,9 +33,6 @@ impl Default for ClientSettings {
         }
     }
 }
-
-type Connector = Timed<HttpsConnector<HttpConnector<Resolver>>>;
-type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Cheap to clone; clones share the pool. Connections live on the runtime that made them.
 #[derive(Clone, Debug)]
@@ -61,9 +57,19 @@ impl Client {
         Client::reaching(settings, true)
     }
 
+    /// A client whose connections are made by a simulation.
+    #[cfg(feature = "testing")]
+    pub fn in_memory(dial: crate::Dial) -> Client {
+        Client::over(Connector::Memory(dial), &ClientSettings::default(), false)
+    }
+
     fn reaching(settings: ClientSettings, public_only: bool) -> Client {
+        Client::over(connector(&settings, public_only), &settings, public_only)
+    }
+
+    fn over(connector: Connector, settings: &ClientSettings, public_only: bool) -> Client {
         let pool = Pool::new(settings.pool_max_idle_per_host, settings.pool_idle);
-        Client { connector: connector(&settings, public_only), pool: Arc::new(pool), public_only }
+        Client { connector, pool: Arc::new(pool), public_only }
     }
 
     /// Sends a request and waits for the headers of the reply, whatever its status.
@@ -145,38 +151,13 @@ fn connector(settings: &ClientSettings, public_only: bool) -> Connector {
         .expect("ring offers the default TLS versions")
         .https_or_http();
     let inner = tls.enable_http1().wrap_connector(tcp);
-    Timed { inner, limit: settings.connect_timeout }
-}
-
-/// Bounds the whole making of a connection: the TCP connector's own limit ends before TLS.
-#[derive(Clone, Debug)]
-struct Timed<C> {
-    inner: C,
-    limit: Duration,
-}
-
-impl<C> Service<Uri> for Timed<C>
-where
-    C: Service<Uri, Error = BoxError>,
-    C::Future: Send + 'static,
-{
-    type Response = C::Response;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<C::Response, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let connecting = tokio::time::timeout(self.limit, self.inner.call(uri));
-        Box::pin(async move { connecting.await? })
-    }
+    Connector::Net(Timed { inner, limit: settings.connect_timeout })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cable::Cable;
     use hyper_rustls::MaybeHttpsStream;
 
     #[tokio::test]
@@ -184,7 +165,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let uri: Uri = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
         let stream = connector(&ClientSettings::default(), false).call(uri).await.unwrap();
-        let MaybeHttpsStream::Http(tcp) = stream else { panic!("not TLS") };
+        let Cable::Net(MaybeHttpsStream::Http(tcp)) = stream else { panic!("not TLS") };
         assert!(tcp.inner().nodelay().unwrap());
     }
 

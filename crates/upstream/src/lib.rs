@@ -8,6 +8,7 @@ mod alarm;
 mod anthropic;
 mod ask;
 mod body;
+mod cable;
 mod clean;
 mod client;
 mod fault;
@@ -28,6 +29,8 @@ pub use alarm::Alarm;
 pub use anthropic::Anthropic;
 pub use ask::ChatAsk;
 pub use body::{Body, read_whole};
+#[cfg(feature = "testing")]
+pub use cable::Dial;
 pub use clean::safe_text;
 pub use client::{Client, ClientSettings};
 pub use fault::{Blame, Fault};

@@ -67,10 +67,9 @@ fn start(app: &Arc<App>, pause: Duration, round: Round) {
 }
 
 async fn run(app: &App, round: Round) -> Result<(), StoreError> {
-    let now = app.world.now_ms();
     match round {
         Round::Keys => {
-            app.keys.refresh(&app.store, now).await?;
+            app.keys.refresh(&app.store, &app.world).await?;
             app.published.refresh(&app.store).await.map(drop)
         }
         Round::Social => app.refresh_social().await,
@@ -86,13 +85,13 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
         }
         Round::Forget => {
             // Some at a time, so that nobody waits for them.
-            while app.store.forget_responses(now).await? > 0 && !app.ended.is_cancelled() {}
+            while app.store.forget_responses(app.world.now_ms()).await? > 0 && !app.ended.is_cancelled() {}
             Ok(())
         }
         Round::Audit => app.store.verify().await.map(|report| tell(&report)),
         Round::Shelf => {
             if let Some(shelf) = &app.shelf {
-                match shelf.sweep(now).await {
+                match shelf.sweep(app.world.now_ms()).await {
                     Ok(0) => {}
                     Ok(gone) => tracing::info!(gone, "copies of videos taken away after their time"),
                     Err(error) => tracing::warn!(%error, "copies of videos could not be looked through"),

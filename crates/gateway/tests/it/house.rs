@@ -295,7 +295,7 @@ impl House {
         self.running().app.store.credit(credit).await.expect("credited");
         // Do not wait for the next round of the key book.
         let app = &self.running().app;
-        app.keys.refresh(&app.store, app.world.now_ms()).await.expect("refreshed");
+        app.keys.refresh(&app.store, &app.world).await.expect("refreshed");
     }
 
     pub async fn new_key(&self, change: impl FnOnce(&mut NewKey)) -> String {

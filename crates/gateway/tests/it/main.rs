@@ -16,6 +16,7 @@ mod no_window;
 mod openapi;
 mod pricing;
 mod reload;
+mod simulation;
 mod stop;
 mod v1 {
     mod balance;

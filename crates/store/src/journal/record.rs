@@ -16,7 +16,7 @@ const REPLY_LIMIT: usize = 256 << 10;
 
 /// The first byte of a record. Another format gets other bytes.
 const HOLD: u8 = 1;
-const MARK: u8 = 2;
+pub(super) const MARK: u8 = 2;
 const CLOSE: u8 = 3;
 
 /// A record read back.

@@ -100,6 +100,7 @@ impl Sender {
                 Err(error) => {
                     tracing::warn!(%error, operations = part.len(), "cannot reach the database, trying again");
                     self.shared.set_down(true);
+                    self.shared.retries.fetch_add(1, Ordering::Relaxed);
                     self.shared.journal.sync();
                     self.way = None;
                     again = true;

@@ -69,6 +69,7 @@ struct Shared {
     commits: AtomicU64,
     committed_ops: AtomicU64,
     largest_group: AtomicU64,
+    retries: AtomicU64,
     write_offs: AtomicI64,
     late_closes: AtomicU64,
     refusals_dropped: AtomicU64,
@@ -98,6 +99,7 @@ impl Shared {
             commits: AtomicU64::new(0),
             committed_ops: AtomicU64::new(0),
             largest_group: AtomicU64::new(0),
+            retries: AtomicU64::new(0),
             write_offs: AtomicI64::new(0),
             late_closes: AtomicU64::new(0),
             refusals_dropped: AtomicU64::new(0),
@@ -130,7 +132,7 @@ impl Engine {
         crate::owner::make_folder(&place.data_dir)?;
         let owner = crate::owner::own(&place.data_dir)?;
         let replica = crate::owner::replica_id(&place.data_dir, &world)?;
-        let (journal, records) = Journal::open(&place.data_dir, options.journal_segment, options.journal_limit)?;
+        let (journal, records) = Journal::open(&place.data_dir, &options)?;
         let connector = Connector::new(&place.url)?;
         connector.migrate().await?;
         receipts::make_first(&connector, &world).await?;
@@ -174,6 +176,7 @@ impl Engine {
             commits: s.commits.load(Ordering::Relaxed),
             committed_ops: s.committed_ops.load(Ordering::Relaxed),
             largest_group: s.largest_group.load(Ordering::Relaxed),
+            retries: s.retries.load(Ordering::Relaxed),
             write_off_total: Money::from_nano(s.write_offs.load(Ordering::Relaxed)),
             late_closes: s.late_closes.load(Ordering::Relaxed),
             refusals_dropped: s.refusals_dropped.load(Ordering::Relaxed),

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
 
+use tokio::time::Instant;
 use tollgate_catalog::Money;
 
 use super::leases::Leases;

@@ -23,6 +23,8 @@ mod recover;
 mod refused;
 mod responses;
 mod social;
+#[cfg(feature = "testing")]
+pub(crate) mod stepping;
 mod task_rows;
 mod tasks;
 mod trial;
@@ -74,6 +76,7 @@ struct Shared {
     commits: AtomicU64,
     committed_ops: AtomicU64,
     largest_group: AtomicU64,
+    retries: AtomicU64,
     write_offs: AtomicI64,
     late_closes: AtomicU64,
     refusals_dropped: AtomicU64,
@@ -100,6 +103,7 @@ impl Shared {
             commits: AtomicU64::new(0),
             committed_ops: AtomicU64::new(0),
             largest_group: AtomicU64::new(0),
+            retries: AtomicU64::new(0),
             write_offs: AtomicI64::new(0),
             late_closes: AtomicU64::new(0),
             refusals_dropped: AtomicU64::new(0),
@@ -248,6 +252,7 @@ impl Engine {
             commits: s.commits.load(Ordering::Relaxed),
             committed_ops: s.committed_ops.load(Ordering::Relaxed),
             largest_group: s.largest_group.load(Ordering::Relaxed),
+            retries: s.retries.load(Ordering::Relaxed),
             write_off_total: Money::from_nano(s.write_offs.load(Ordering::Relaxed)),
             late_closes: s.late_closes.load(Ordering::Relaxed),
             refusals_dropped: s.refusals_dropped.load(Ordering::Relaxed),

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::thread::JoinHandle;
 
 use rusqlite::{Connection, OptionalExtension, params};
+use tokio::time::Instant;
 
 use super::books::{AccountBook, Books, IdemBook, IdemState, KeyBook};
 use super::ops::Open;
@@ -39,8 +40,14 @@ const MIGRATIONS: &[&str] = &[
 impl Engine {
     pub async fn open(place: &Place, options: Options, world: World) -> Result<(Arc<Self>, Recovered), StoreError> {
         let dir = place.data_dir.clone();
-        let made = tokio::task::spawn_blocking(move || Self::prepare(&dir, options, world));
-        let (engine, journal) = made.await.map_err(StoreError::broken)??;
+        // On a thread that may wait for the disk; a simulation has only one.
+        let here = options.is_simulated();
+        let prepare = move || Self::prepare(&dir, options, world);
+        let (engine, journal) = if here {
+            prepare()?
+        } else {
+            tokio::task::spawn_blocking(prepare).await.map_err(StoreError::broken)??
+        };
         let recovered = engine.recover(journal).await?;
         Ok((engine, recovered))
     }
@@ -52,7 +59,7 @@ impl Engine {
         let mut conn = connect(&path)?;
         migrate(&mut conn)?;
         receipts::make_first(&conn, &world)?;
-        let (journal, records) = Journal::open(dir, options.journal_segment, options.journal_limit)?;
+        let (journal, records) = Journal::open(dir, &options)?;
         let (books, open, next_seq) = load(&conn)?;
         let shared = Arc::new(Shared::new(owner, books, journal));
         let mut prices = conn.prepare("SELECT id FROM price")?;
@@ -70,18 +77,29 @@ impl Engine {
             watermark_at: Instant::now(),
             wal: dir.join(format!("{FILE}-wal")),
         };
-        let thread = std::thread::Builder::new().name("ledger".into()).spawn(move || writer.run())?;
+        let thread = start_writer(writer, &options)?;
         let engine = Arc::new(Self {
             shared,
-            readers: Readers::new(path),
+            readers: Readers::new(path, thread.is_none()),
             social: super::social::Days::default(),
-            writer: Mutex::new(Some(thread)),
+            writer: Mutex::new(thread),
             ids: Maker::new(world.clone()),
             options,
             world,
         });
         Ok((engine, records))
     }
+}
+
+/// `None`: the writer is in the hands of a simulation.
+#[cfg_attr(not(feature = "testing"), expect(unused_variables, reason = "only a simulation goes without a thread"))]
+fn start_writer(writer: Writer, options: &Options) -> Result<Option<JoinHandle<()>>, StoreError> {
+    #[cfg(feature = "testing")]
+    if let Some(simulated) = &options.simulated {
+        simulated.take(super::stepping::Stepping::new(writer)?);
+        return Ok(None);
+    }
+    Ok(Some(std::thread::Builder::new().name("ledger".into()).spawn(move || writer.run())?))
 }
 
 fn connect(path: &Path) -> Result<Connection, StoreError> {

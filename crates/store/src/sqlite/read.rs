@@ -25,6 +25,8 @@ pub(super) struct Readers {
     path: PathBuf,
     idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
+    /// Read on the thread that asks: in a simulation there is no other.
+    here: bool,
 }
 
 /// A row of `idem`.
@@ -36,8 +38,8 @@ pub(super) struct StoredIdem {
 }
 
 impl Readers {
-    pub fn new(path: PathBuf) -> Self {
-        Self { path, idle: Arc::default(), permits: Arc::new(Semaphore::new(READERS)) }
+    pub fn new(path: PathBuf, here: bool) -> Self {
+        Self { path, idle: Arc::default(), permits: Arc::new(Semaphore::new(READERS)), here }
     }
 
     pub async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
@@ -47,7 +49,7 @@ impl Readers {
     {
         let permit = self.permits.clone().acquire_owned().await.map_err(StoreError::away)?;
         let (idle, path) = (self.idle.clone(), self.path.clone());
-        let done = tokio::task::spawn_blocking(move || {
+        let reading = move || {
             let _permit = permit;
             let free = lock(&idle).pop();
             let conn = match free {
@@ -57,8 +59,12 @@ impl Readers {
             let result = work(&conn);
             lock(&idle).push(conn);
             result
-        });
-        done.await.map_err(StoreError::away)?
+        };
+        if self.here {
+            tokio::task::yield_now().await;
+            return reading();
+        }
+        tokio::task::spawn_blocking(reading).await.map_err(StoreError::away)?
     }
 
     pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {

@@ -1,7 +1,6 @@
 //! After a crash: closes in the journal are applied, calls without one are settled at their last mark or voided.
 //! Everything goes through the same close as in normal life, so it happens once however often it is tried.
 
-use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use super::ops::{Op, RefusalOp};
 use super::{Engine, lock};
 use crate::call::{Close, Ending, Mark, UsageFacts};
 use crate::error::StoreError;
-use crate::ids::CallId;
+use crate::ids::{CallId, IdMap};
 use crate::journal::record::{self, Record};
 use crate::report::Recovered;
 
@@ -21,8 +20,8 @@ const DOWN_PATIENCE: Duration = Duration::from_secs(30);
 impl Engine {
     pub(super) async fn recover(&self, journal: Vec<Vec<u8>>) -> Result<Recovered, StoreError> {
         let mut recovered = Recovered::default();
-        let mut marks: HashMap<CallId, (Box<Mark>, Option<[u8; 16]>)> = HashMap::new();
-        let mut lost: HashMap<CallId, Close> = HashMap::new();
+        let mut marks: IdMap<CallId, (Box<Mark>, Option<[u8; 16]>)> = IdMap::default();
+        let mut lost: IdMap<CallId, Close> = IdMap::default();
         for payload in journal {
             match record::read(&payload) {
                 Some(Record::Mark { mark, price_id }) => {
@@ -79,7 +78,7 @@ impl Engine {
 
     /// The ends of calls that are not open: closed before, or their hold never became durable. In the second case nothing of
     /// the answer reached the client, so it costs nothing; but it may have reached a provider, so it has its row.
-    async fn note_lost(&self, lost: HashMap<CallId, Close>) -> Result<u64, StoreError> {
+    async fn note_lost(&self, lost: IdMap<CallId, Close>) -> Result<u64, StoreError> {
         let calls = lost.values().map(|close| (close.account, close.call)).collect();
         let without = self.readers.without_usage(calls).await?;
         let mut books = lock(&self.shared.books);

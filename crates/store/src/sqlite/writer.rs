@@ -5,12 +5,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, params};
+use tokio::time::Instant;
 
 use super::apply::{Apply, Outcome};
-use super::books::Nap;
+use super::books::{Books, Nap};
 use super::ops::{Op, Reply};
 use super::refused::{self, Refused};
 use super::{Shared, lock};
@@ -44,7 +45,7 @@ pub(super) struct Writer {
     pub wal: PathBuf,
 }
 
-struct Batch {
+pub(super) struct Batch {
     ops: Vec<Op>,
     first: u64,
     group: Arc<Group>,
@@ -52,13 +53,23 @@ struct Batch {
 }
 
 impl Batch {
+    /// All that has queued.
+    pub fn of(books: &mut Books) -> Self {
+        let ops = std::mem::take(&mut books.queue);
+        books.hurry = false;
+        let first = books.next_op - ops.len() as u64;
+        let group = std::mem::take(&mut books.group);
+        let since = books.queued_since.take().unwrap_or_else(Instant::now);
+        Self { ops, first, group, since }
+    }
+
     fn last(&self) -> u64 {
         self.first + self.ops.len() as u64 - 1
     }
 }
 
 /// What a committed group leaves to be done.
-struct Committed {
+pub(super) struct Committed {
     outcomes: Vec<Outcome>,
     failed: Vec<u64>,
     refused: IdMap<CallId, Refused>,
@@ -66,6 +77,14 @@ struct Committed {
     holds: Vec<(CallId, Option<i64>)>,
     ends: IdMap<AccountId, Link>,
     next_seq: i64,
+}
+
+/// How a try to commit a group ended.
+pub(super) enum Attempt {
+    Committed(Box<Committed>),
+    /// Again, and one operation after the other.
+    OneByOne,
+    Later,
 }
 
 impl Writer {
@@ -122,12 +141,7 @@ impl Writer {
                         std::thread::sleep(rest);
                         books = lock(&self.shared.books);
                     }
-                    let ops = std::mem::take(&mut books.queue);
-                    books.hurry = false;
-                    let first = books.next_op - ops.len() as u64;
-                    let group = std::mem::take(&mut books.group);
-                    let since = books.queued_since.take().unwrap_or_else(Instant::now);
-                    return Some(Batch { ops, first, group, since });
+                    return Some(Batch::of(&mut books));
                 }
             }
         }
@@ -138,22 +152,10 @@ impl Writer {
         let mut isolate = false;
         let mut tries_after_stop = 0;
         loop {
-            match self.commit(batch, isolate) {
-                Ok(committed) => {
-                    self.shared.set_down(false);
-                    return Some(committed);
-                }
-                Err(error) if !isolate && is_refusal(&error) => {
-                    // One operation breaks a rule of the schema: find it and leave it out, the others must not wait.
-                    tracing::error!(%error, "the database refuses an operation");
-                    isolate = true;
-                }
-                Err(error) => {
-                    tracing::error!(%error, operations = batch.ops.len(), "cannot commit, trying again");
-                    self.shared.set_down(true);
-                    if batch.since.elapsed() > JOURNAL_SYNC {
-                        self.shared.journal.sync();
-                    }
+            match self.attempt(batch, &mut isolate) {
+                Attempt::Committed(committed) => return Some(*committed),
+                Attempt::OneByOne => {}
+                Attempt::Later => {
                     tries_after_stop += u32::from(lock(&self.shared.books).stop);
                     if tries_after_stop > 20 {
                         return None;
@@ -161,6 +163,31 @@ impl Writer {
                     std::thread::sleep(pause);
                     pause = (pause * 2).min(Duration::from_millis(250));
                 }
+            }
+        }
+    }
+
+    /// One try to commit a group.
+    pub fn attempt(&mut self, batch: &Batch, isolate: &mut bool) -> Attempt {
+        match self.commit(batch, *isolate) {
+            Ok(committed) => {
+                self.shared.set_down(false);
+                Attempt::Committed(Box::new(committed))
+            }
+            Err(error) if !*isolate && is_refusal(&error) => {
+                // One operation breaks a rule of the schema: find it and leave it out, the others must not wait.
+                tracing::error!(%error, "the database refuses an operation");
+                *isolate = true;
+                Attempt::OneByOne
+            }
+            Err(error) => {
+                tracing::error!(%error, operations = batch.ops.len(), "cannot commit, trying again");
+                self.shared.set_down(true);
+                self.shared.retries.fetch_add(1, Ordering::Relaxed);
+                if batch.since.elapsed() > JOURNAL_SYNC {
+                    self.shared.journal.sync();
+                }
+                Attempt::Later
             }
         }
     }
@@ -224,7 +251,7 @@ impl Writer {
         self.open.values().copied().min().unwrap_or(self.next_seq)
     }
 
-    fn finish(&mut self, batch: Batch, committed: Committed) {
+    pub fn finish(&mut self, batch: Batch, committed: Committed) {
         let shared = &self.shared;
         self.next_seq = committed.next_seq;
         self.ends.extend(committed.ends);
@@ -257,7 +284,7 @@ impl Writer {
         }
     }
 
-    fn checkpoint(&self) {
+    pub fn checkpoint(&self) {
         if std::fs::metadata(&self.wal).is_ok_and(|m| m.len() > 0)
             && let Err(error) = self.conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
         {

@@ -3,21 +3,28 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-static FULL: Mutex<Option<PathBuf>> = Mutex::new(None);
+static FULL: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// From now on the disk of this data directory is full; `None`: it has space again.
+/// From now on the disk of this data directory is full; `None`: all have space again.
 pub fn fill_disk(data_dir: Option<&Path>) {
-    *FULL.lock().unwrap_or_else(|e| e.into_inner()) = data_dir.map(Path::to_owned);
+    let mut full = FULL.lock().unwrap_or_else(|e| e.into_inner());
+    match data_dir {
+        Some(dir) => full.push(dir.to_owned()),
+        None => full.clear(),
+    }
+}
+
+/// The disk of this data directory has space again.
+pub fn free_disk(data_dir: &Path) {
+    FULL.lock().unwrap_or_else(|e| e.into_inner()).retain(|dir| dir != data_dir);
 }
 
 /// What SQLite says to a commit that finds no space. `file` lies in the data directory.
 pub fn disk_is_full(file: &Path) -> Result<(), rusqlite::Error> {
     let full = FULL.lock().unwrap_or_else(|e| e.into_inner());
-    match full.as_deref() {
-        Some(dir) if file.parent() == Some(dir) => {
-            let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
-            Err(rusqlite::Error::SqliteFailure(code, Some("database or disk is full (on purpose)".into())))
-        }
-        _ => Ok(()),
+    if full.iter().any(|dir| file.parent() == Some(dir)) {
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
+        return Err(rusqlite::Error::SqliteFailure(code, Some("database or disk is full (on purpose)".into())));
     }
+    Ok(())
 }

@@ -1,11 +1,11 @@
 //! One connection: a request goes out, the head of its reply comes in. Both are done by the caller's own polling.
 
 use super::head::{self, Head};
+use crate::cable::Cable;
 use bytes::{Buf as _, Bytes, BytesMut};
 use http::header::{CONTENT_LENGTH, HOST};
 use http::request::Parts;
 use http::{Method, Uri};
-use hyper_rustls::MaybeHttpsStream;
 use hyper_util::rt::TokioIo;
 use std::future::poll_fn;
 use std::io;
@@ -13,17 +13,14 @@ use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
-use tokio::net::TcpStream;
 
 /// Read at once, on the stack: between two reads a connection has no buffer.
 const READ: usize = 16 << 10;
 /// A body up to this size travels in one piece with its head.
 const IN_ONE: usize = 16 << 10;
 
-pub(crate) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
-
 pub(crate) struct Connection {
-    io: TokioIo<Stream>,
+    io: TokioIo<Cable>,
 }
 
 /// A request as it is sent.
@@ -78,7 +75,7 @@ fn host(uri: &Uri) -> &str {
 }
 
 impl Connection {
-    pub fn new(io: Stream) -> Connection {
+    pub fn new(io: Cable) -> Connection {
         Connection { io: TokioIo::new(io) }
     }
 

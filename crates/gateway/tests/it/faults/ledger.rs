@@ -75,6 +75,7 @@ pub async fn the_database_is_locked_for_a_moment() {
     let reply = call.join_all().await.remove(0).expect("a reply");
     answered(&house, reply).await;
     assert_eq!(rows(&house).await.len(), 1);
+    assert!(house.running().app.store.gauges().retries > 0, "it was tried again, and counted");
 }
 
 /// A small disk of its own; unmounted when dropped.
@@ -213,6 +214,8 @@ pub async fn the_clock_jumps_forward() {
     let call = call_id(&reply);
     reply.chunk().await.expect("the first words");
     house.clock.set(2 * HOUR);
+    let balance = house.get("/v1/balance").send().await.expect("a reply");
+    assert_eq!(balance.status(), 200, "no key is older for it");
     let app = &house.running().app;
     let swept = app.store.sweep(app.world.steady_ms()).await.expect("a sweep");
     assert_eq!(swept.expired, 0, "no hold ends early");

@@ -86,6 +86,8 @@ pub async fn a_stream_without_usage() {
     assert!(text.trim_end().ends_with("data: [DONE]"), "a normal end: {text}");
     let row = paid(&house, call).await;
     assert!(row.estimated && row.counters.output > 0, "{row:?}");
+    let metrics = tollgate_gateway::metrics::page(&house.running().app);
+    assert!(metrics.contains("tollgate_estimated_rows_total{provider=\"sim\"} 1\n"), "{metrics}");
 }
 
 pub async fn garbage_and_endless_lines() {

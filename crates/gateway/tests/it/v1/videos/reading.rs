@@ -173,7 +173,7 @@ async fn a_link_of_ours_opens_until_it_ends_and_nothing_else() {
     let (status, error) = error_of(house.http.get(&url).send().await.expect("a reply")).await;
     assert_eq!((status, error["param"].as_str()), (403, Some("Expires")), "{query}");
     let app = &house.running().app;
-    app.keys.refresh(&app.store, app.world.now_ms()).await.expect("refreshed");
+    app.keys.refresh(&app.store, &app.world).await.expect("refreshed");
     let again: Value =
         house.get(&format!("/v1/videos/{}", id(&task))).send().await.expect("a reply").json().await.expect("JSON");
     assert_eq!(again["status"], "completed", "{again}");

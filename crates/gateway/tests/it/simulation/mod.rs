@@ -1,0 +1,236 @@
+//! A simulation of the whole till, from one number: the real gateway, its real store on SQLite, journal, settler, sweeper and
+//! recovery, with a scheduler, a clock, a provider and a disk that belong to the test. Lives end in crashes between any two
+//! awaits; what the clients were told is then compared with what the ledger says.
+//!
+//! `make simulate SEEDS=10000` runs more of it, `make simulate SEED=7` one again, with everything that happens in it.
+
+mod actors;
+mod draw;
+mod life;
+mod oracle;
+mod outside;
+mod provider;
+mod tasks;
+
+use draw::Draw;
+use life::{House, Sabotage};
+use outside::{Customer, Outside};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::OnceLock;
+use tempfile::TempDir;
+use tollgate_catalog::Money;
+use tollgate_store::testing::{Crash, HandClock};
+use tollgate_store::{Credit, CreditKind, NewAccount, NewKey, Options, Place, Pot, Store};
+
+/// So many seeds in a test run, in so many parts for as many cores.
+const SEEDS: u64 = 500;
+const PARTS: u64 = 4;
+
+const CONFIG: &str = r#"
+database = "sqlite"
+catalog_dir = "catalog"
+[limits]
+stream_time = "60s"
+[provider.sim]
+kind = "openai"
+base_url = "http://sim/v1"
+first_byte_time = "4s"
+idle_time = "4s"
+[provider.stubborn]
+kind = "openai"
+base_url = "http://sim/v1"
+first_byte_time = "4s"
+idle_time = "4s"
+bill_on_cancel = true
+"#;
+
+const CATALOG: &str = r#"
+[model.plain]
+supported_endpoint_types = ["openai"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [{ provider = "sim", upstream_model = "u" }]
+[model.stubborn]
+supported_endpoint_types = ["openai"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [{ provider = "stubborn", upstream_model = "u" }]
+[model.by-the-call]
+supported_endpoint_types = ["openai"]
+billing_unit = "per_call"
+price = { per_call = 90 }
+route = [{ provider = "sim", upstream_model = "u" }]
+"#;
+
+/// A data directory with two customers, made once: each seed begins with a copy.
+struct Beginning {
+    dir: TempDir,
+    customers: Vec<Customer>,
+}
+
+fn beginning() -> &'static Beginning {
+    static MADE: OnceLock<Beginning> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let dir = folder();
+        std::fs::create_dir(dir.path().join("catalog")).expect("a folder");
+        std::fs::write(dir.path().join("catalog/models.toml"), CATALOG).expect("written");
+        std::fs::write(dir.path().join("tollgate.toml"), CONFIG).expect("written");
+        let data = dir.path().join("data");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let customers = runtime.block_on(make_customers(&data));
+        Beginning { dir, customers }
+    })
+}
+
+async fn make_customers(data: &Path) -> Vec<Customer> {
+    let place = Place { url: "sqlite".to_owned(), data_dir: data.to_owned() };
+    let store = Store::open(place, Options::default(), HandClock::default().world(1)).await.expect("a store").store;
+    let mut customers = Vec::new();
+    // One with plenty and one who can pay for a few calls only.
+    for (number, funded) in [100_000_000, 400_000].into_iter().enumerate() {
+        let account = store.create_account(NewAccount::default()).await.expect("an account").id;
+        let secret = format!("sk-simulated-{number}");
+        let new = NewKey {
+            account,
+            name: String::new(),
+            expires_at: None,
+            models: None,
+            cidrs: None,
+            limits: Default::default(),
+        };
+        let key = store.create_key(new, &secret).await.expect("a key").id;
+        let credit = Credit {
+            id: format!("first {number}"),
+            account,
+            kind: CreditKind::TopUp,
+            pot: Pot::Paid,
+            amount: Money::from_nano(funded),
+            expires_at: None,
+            reason: String::new(),
+            actor: String::new(),
+        };
+        store.credit(credit).await.expect("credited");
+        customers.push(Customer { account, key, secret });
+    }
+    store.shut().await;
+    customers
+}
+
+/// In memory where that can be had: a simulated disk need not wait for a real one.
+fn folder() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.expect("a folder")
+}
+
+/// One seed from its first life to its quiet end. Panics when something is wrong; returns a fingerprint of what happened.
+fn simulate(seed: u64, sabotage: Sabotage, talks: bool) -> u64 {
+    let beginning = beginning();
+    let mut plan = Draw::new(!seed);
+    let crashes = plan.below(5);
+    let lives = u32::try_from(crashes + 1).expect("few");
+    let outside = Outside::new(seed, beginning.customers.clone(), lives, talks);
+    let house = House { outside: outside.clone(), config: beginning.dir.path().join("tollgate.toml"), sabotage };
+    let place = folder();
+    let mut dir = place.path().join("0");
+    copy(&beginning.dir.path().join("data"), &dir);
+    for number in 0..lives {
+        let next = place.path().join((number + 1).to_string());
+        std::fs::create_dir(&next).expect("a folder");
+        // Most lives are cut off while much happens; some at once, while they recover.
+        let ends = (number + 1 < lives).then(|| {
+            let steps = if plan.percent(15) { plan.below(60) } else { plan.between(60, 4_000) };
+            (steps, plan.one(&[Crash::Killed, Crash::PowerCut]))
+        });
+        house.live(&dir, number, ends, &next);
+        std::fs::remove_dir_all(&dir).expect("removed");
+        dir = next;
+    }
+    outside.fingerprint()
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).expect("a folder");
+    for name in ["tollgate.db", "journal.0", "journal.1"] {
+        std::fs::copy(from.join(name), to.join(name)).expect("a copy");
+    }
+}
+
+/// The seeds that fail, and why the first of them does.
+fn failures(seeds: impl Iterator<Item = u64>, sabotage: Sabotage, stop_at_first: bool) -> Vec<u64> {
+    let mut failed = Vec::new();
+    for seed in seeds {
+        if catch_unwind(AssertUnwindSafe(|| simulate(seed, sabotage, false))).is_err() {
+            failed.push(seed);
+            if stop_at_first {
+                break;
+            }
+        }
+    }
+    failed
+}
+
+#[expect(clippy::disallowed_methods, reason = "which seeds to run is said from outside")]
+fn asked(name: &str) -> Option<u64> {
+    Some(std::env::var(name).ok()?.parse().expect("a number"))
+}
+
+fn run_part(part: u64) {
+    if let Some(seed) = asked("TOLLGATE_SIM_SEED") {
+        if part == 0 {
+            println!("seed {seed}: fingerprint {:x}", simulate(seed, Sabotage::default(), true));
+        }
+        return;
+    }
+    let seeds = asked("TOLLGATE_SIM_SEEDS").unwrap_or(SEEDS);
+    let failed = failures((0..seeds).filter(|seed| seed % PARTS == part), Sabotage::default(), false);
+    for seed in &failed {
+        eprintln!("seed {seed} failed; to repeat it:  make simulate SEED={seed}");
+    }
+    assert!(failed.is_empty(), "{} of {} seeds failed: {failed:?}", failed.len(), seeds / PARTS);
+}
+
+#[test]
+fn seeds_of_part_0() {
+    run_part(0);
+}
+
+#[test]
+fn seeds_of_part_1() {
+    run_part(1);
+}
+
+#[test]
+fn seeds_of_part_2() {
+    run_part(2);
+}
+
+#[test]
+fn seeds_of_part_3() {
+    run_part(3);
+}
+
+#[test]
+fn a_seed_repeats_to_the_last_step() {
+    for seed in [3, 77] {
+        let prints = [(); 2].map(|()| simulate(seed, Sabotage::default(), false));
+        assert_eq!(prints[0], prints[1], "seed {seed}");
+    }
+}
+
+/// What the oracle is good for: with a fault built in, seeds of an ordinary run fail.
+#[test]
+fn a_journal_that_is_not_synced_is_found() {
+    let sabotage = Sabotage { journal_is_not_synced: true, ..Sabotage::default() };
+    assert!(!failures(0..SEEDS, sabotage, true).is_empty());
+}
+
+#[test]
+fn a_database_that_is_not_synced_is_found() {
+    let sabotage = Sabotage { database_is_not_synced: true, ..Sabotage::default() };
+    assert!(!failures(0..SEEDS, sabotage, true).is_empty());
+}
+
+#[test]
+fn marks_that_are_not_written_are_found() {
+    let sabotage = Sabotage { marks_are_not_written: true, ..Sabotage::default() };
+    assert!(!failures(0..SEEDS, sabotage, true).is_empty());
+}
