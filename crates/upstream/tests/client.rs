@@ -434,3 +434,18 @@ async fn a_large_body_arrives_whole() {
     let request = server.requests.recv().await.unwrap();
     assert!(request.contains("content-length: 1000000\r\n") && request.as_bytes().ends_with(&body));
 }
+
+#[tokio::test]
+async fn pieces_stay_apart_that_arrive_together() {
+    let together =
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n5\r\nthree\r\n0\r\n\r\n";
+    let server = server(vec![Step::Send(together)]).await;
+    let provider = provider(server.address, quick());
+    let response = ask(&client(), &provider).await.unwrap();
+    let mut body = Body::new(response.into_body(), provider.settings.idle);
+    for piece in ["one", "two", "three"] {
+        assert_eq!(body.chunk().await.unwrap().unwrap(), piece);
+    }
+    assert!(body.is_end(), "the end came with the last piece");
+    assert_eq!(body.chunk().await.unwrap(), None);
+}

@@ -57,7 +57,10 @@ fn hurried() -> Plan {
 async fn a_client_that_never_reads_does_not_hold_up_the_stop() {
     let mut house = House::with(hurried()).await;
     let body = streamed("[[sim:tokens=900 size=60000]]").to_string();
-    let mut socket = tokio::net::TcpStream::connect(house.running().address).await.expect("connected");
+    // With little room on our side it stands still soon, on a slow machine too.
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(4 << 10).expect("a small window");
+    let mut socket = socket.connect(house.running().address).await.expect("connected");
     let head = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         house.key,

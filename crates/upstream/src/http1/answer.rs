@@ -1,10 +1,10 @@
-//! The body of a reply, read from its connection as it is asked for. All that one read brings is one piece, however many
-//! chunks it was sent in. Read to its end, the connection goes back to the pool; dropped before, it is closed.
+//! The body of a reply, read from its connection as it is asked for, in the pieces it was sent in: a stream's cover, its marks and
+//! a client that makes no room all go by pieces. Read to its end, the connection goes back to the pool; dropped before, it is closed.
 
 use super::connection::{Connection, closed};
 use super::head::Framing;
 use super::pool::Place;
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use std::fmt;
 use std::io;
 use std::task::{Context, Poll, ready};
@@ -12,8 +12,8 @@ use std::task::{Context, Poll, ready};
 /// A body that is still coming.
 pub struct Answer {
     framing: Framing,
-    /// What came together with the head.
-    first: Bytes,
+    /// What was read and not yet asked for.
+    read: Bytes,
     /// `None` once there is nothing more to read.
     from: Option<Box<Connection>>,
     /// Where the connection goes afterwards, if it can be used again.
@@ -21,11 +21,10 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub(crate) fn new(framing: Framing, first: Bytes, from: Box<Connection>, back: Option<Place>) -> Answer {
-        let mut answer = Answer { framing, first, from: Some(from), back };
+    pub(crate) fn new(framing: Framing, read: Bytes, from: Box<Connection>, back: Option<Place>) -> Answer {
+        let mut answer = Answer { framing, read, from: Some(from), back };
         if answer.framing.is_done() {
-            let all_read = answer.first.is_empty();
-            answer.end(all_read);
+            answer.end();
         }
         answer
     }
@@ -33,53 +32,46 @@ impl Answer {
     /// The next piece; `None` at the end.
     pub fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         loop {
-            if !self.first.is_empty() && self.from.is_some() {
-                let first = std::mem::take(&mut self.first);
-                let taken = self.framing.take(&first);
-                match self.took(taken, first.len()) {
-                    Ok(data) if data.is_empty() => continue,
-                    outcome => return Poll::Ready(Some(outcome)),
+            let Some(from) = &mut self.from else { return Poll::Ready(None) };
+            if self.read.is_empty() {
+                match ready!(from.poll_read(cx, |bytes| self.read = Bytes::copy_from_slice(bytes))) {
+                    Ok(0) => {
+                        let ends = matches!(self.framing, Framing::UntilClosed);
+                        self.close();
+                        return Poll::Ready((!ends).then(|| Err(closed())));
+                    }
+                    Ok(_) => {}
+                    Err(error) => {
+                        self.close();
+                        return Poll::Ready(Some(Err(error)));
+                    }
                 }
             }
-            let Some(from) = &mut self.from else { return Poll::Ready(None) };
-            let mut taken = Ok(Taken::default());
-            let read = ready!(from.poll_read(cx, |bytes| taken = self.framing.take(bytes)));
-            match read {
-                Ok(0) => {
-                    let ends = matches!(self.framing, Framing::UntilClosed);
-                    self.end(false);
-                    return Poll::Ready((!ends).then(|| Err(closed())));
+            match self.framing.take(&mut self.read) {
+                Ok(data) => {
+                    if self.framing.is_done() {
+                        self.end();
+                    }
+                    if !data.is_empty() {
+                        return Poll::Ready(Some(Ok(data)));
+                    }
                 }
-                Ok(length) => match self.took(taken, length) {
-                    Ok(data) if data.is_empty() => {}
-                    outcome => return Poll::Ready(Some(outcome)),
-                },
                 Err(error) => {
-                    self.end(false);
+                    self.close();
                     return Poll::Ready(Some(Err(error)));
                 }
             }
         }
     }
 
-    fn took(&mut self, taken: io::Result<Taken>, length: usize) -> io::Result<Bytes> {
-        match taken {
-            Ok(taken) => {
-                if self.framing.is_done() {
-                    self.end(taken.used == length);
-                }
-                Ok(taken.data)
-            }
-            Err(error) => {
-                self.end(false);
-                Err(error)
-            }
-        }
+    fn close(&mut self) {
+        self.from = None;
+        self.back = None;
     }
 
     /// The reply is over. A connection on which something came that nobody asked for is closed.
-    fn end(&mut self, quiet: bool) {
-        if let (Some(connection), Some(place), true) = (self.from.take(), self.back.take(), quiet) {
+    fn end(&mut self) {
+        if let (Some(connection), Some(place), true) = (self.from.take(), self.back.take(), self.read.is_empty()) {
             place.put_back(connection);
         }
     }
@@ -98,13 +90,6 @@ impl Answer {
     }
 }
 
-/// What a piece of a connection holds of the body.
-#[derive(Default)]
-struct Taken {
-    data: Bytes,
-    used: usize,
-}
-
 impl Framing {
     fn is_done(&self) -> bool {
         match self {
@@ -114,31 +99,25 @@ impl Framing {
         }
     }
 
-    fn take(&mut self, bytes: &[u8]) -> io::Result<Taken> {
+    /// Takes the next piece of the body from what was read.
+    fn take(&mut self, read: &mut Bytes) -> io::Result<Bytes> {
         match self {
-            Framing::UntilClosed => Ok(Taken { data: Bytes::copy_from_slice(bytes), used: bytes.len() }),
+            Framing::UntilClosed => Ok(std::mem::take(read)),
             Framing::Length(left) => {
-                let used = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
-                *left -= used as u64;
-                Ok(Taken { data: Bytes::copy_from_slice(&bytes[..used]), used })
+                let length = usize::try_from(*left).unwrap_or(usize::MAX).min(read.len());
+                *left -= length as u64;
+                Ok(read.split_to(length))
             }
             Framing::Chunked(chunks) => {
-                let bad = |_| io::Error::from(io::ErrorKind::InvalidData);
                 let mut used = 0;
-                let Some(first) = chunks.next(bytes, &mut used).map_err(bad)? else {
-                    return Ok(Taken { data: Bytes::new(), used });
-                };
-                let first = &bytes[first];
-                let Some(second) = chunks.next(bytes, &mut used).map_err(bad)? else {
-                    return Ok(Taken { data: Bytes::copy_from_slice(first), used });
-                };
-                let mut all = Vec::with_capacity(bytes.len());
-                all.extend_from_slice(first);
-                all.extend_from_slice(&bytes[second]);
-                while let Some(piece) = chunks.next(bytes, &mut used).map_err(bad)? {
-                    all.extend_from_slice(&bytes[piece]);
+                let piece = chunks.next(read, &mut used).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+                let data = piece.map_or_else(Bytes::new, |piece| read.slice(piece));
+                // What follows may be the end of the chunk, or of all of them: then nothing more has to be waited for.
+                if !data.is_empty() {
+                    chunks.finish_chunk(read, &mut used).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
                 }
-                Ok(Taken { data: all.into(), used })
+                read.advance(used);
+                Ok(data)
             }
         }
     }

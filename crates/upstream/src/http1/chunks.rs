@@ -68,6 +68,17 @@ impl Chunks {
         Ok(None)
     }
 
+    /// Reads on up to the next data, so that an end which is already there is seen with the last piece.
+    pub fn finish_chunk(&mut self, input: &[u8], from: &mut usize) -> Result<(), BadChunk> {
+        while let Some(&byte) = input.get(*from)
+            && !matches!(self.at, At::Data | At::Done)
+        {
+            *from += 1;
+            self.at = self.step(byte)?;
+        }
+        Ok(())
+    }
+
     fn step(&mut self, byte: u8) -> Result<At, BadChunk> {
         Ok(match (self.at, byte) {
             (At::Size(_), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
