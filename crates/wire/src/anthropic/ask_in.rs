@@ -29,7 +29,7 @@ const KNOWN: &[&str] = &[
 
 pub(crate) fn read<'a>(body: &Node<'a>) -> Result<Ask<'a>, Problem> {
     let mut ask = Ask::new(Dialect::Anthropic);
-    ask.rest = others(body, KNOWN);
+    ask.rest.extend(others(body, KNOWN));
     ask.stream = body.get("stream").and_then(Node::bool).unwrap_or(false);
     ask.max_output = body.get("max_tokens").and_then(Node::number);
     ask.temperature = body.get("temperature").and_then(Node::decimal);

@@ -73,7 +73,7 @@ pub(crate) fn read<'a>(body: &Node<'a>) -> Result<Ask<'a>, Problem> {
     ask.cache_key = text("prompt_cache_key");
     ask.tier = text("service_tier");
     ask.metadata = body.get("metadata").map(|node| node.raw);
-    ask.rest = others(body, KNOWN);
+    ask.rest.extend(others(body, KNOWN));
     ask.user = text("safety_identifier");
     if ask.user.is_none() {
         ask.user = text("user");

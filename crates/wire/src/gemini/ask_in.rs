@@ -55,7 +55,7 @@ const KNOWN_CONFIG: &[&str] = &[
 
 pub(crate) fn read<'a>(body: &Node<'a>, stream: bool) -> Result<Ask<'a>, Problem> {
     let mut ask = Ask::new(Dialect::Gemini);
-    ask.rest = others(body, KNOWN);
+    ask.rest.extend(others(body, KNOWN));
     ask.stream = stream;
     if let Some(config) = body.either("generationConfig", "generation_config") {
         generation(config, &mut ask);

@@ -36,7 +36,7 @@ pub(crate) fn read<'a>(body: &Node<'a>) -> Result<Ask<'a>, Problem> {
     let mut ask = Ask::new(Dialect::Responses);
     let text = |name: &str| body.text_of(name).cloned();
     let decimal = |name: &str| body.get(name).and_then(Node::decimal);
-    ask.rest = others(body, KNOWN);
+    ask.rest.extend(others(body, KNOWN));
     ask.stream = body.get("stream").and_then(Node::bool).unwrap_or(false);
     ask.max_output = body.get("max_output_tokens").and_then(Node::number);
     ask.temperature = decimal("temperature");
