@@ -68,8 +68,13 @@ async fn a_large_answer_that_turns_out_to_be_none_is_broken_off_and_free() {
         let cell = cell(&house, platform, capability);
         house.sim.social_order("", order);
         let reply = ask(&house, &cell, &plain(&cell)).await;
-        assert_eq!(reply.status(), 200, "{order}");
         let id = call_id(&reply);
+        // A source that breaks off may take with it what was still on its way; then nothing has begun.
+        if reply.status() == 502 && order.starts_with("cut") {
+            super::free(&house, reply).await;
+            continue;
+        }
+        assert_eq!(reply.status(), 200, "{order}");
         assert!(reply.bytes().await.is_err(), "{order}: no client takes it for a whole answer");
         let row = house.row(id).await;
         assert_eq!(
