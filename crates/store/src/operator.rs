@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::account::hash_secret;
 use crate::error::StoreError;
 use crate::ids::AdminKeyId;
 
@@ -64,12 +65,21 @@ impl AdminKey {
 }
 
 impl NewAdminKey {
-    /// What stands in a log must say somebody.
-    pub(crate) fn check(&self) -> Result<(), StoreError> {
+    /// The key as it is kept, and the row about it. What stands in a log must say somebody.
+    pub(crate) fn made(self, id: AdminKeyId, secret: &str, now: i64) -> Result<(AdminKey, Done), StoreError> {
         let length = self.name.trim().chars().count();
         if length == 0 || length > 100 {
             return Err(StoreError::Conflict("an admin key has a name of 1 to 100 characters".into()));
         }
-        Ok(())
+        let key = AdminKey {
+            id,
+            hash: hash_secret(secret),
+            prefix: secret.chars().take(7).collect(),
+            name: self.name,
+            created_at: now,
+            expires_at: self.expires_at,
+            revoked_at: None,
+        };
+        Ok((key, self.done))
     }
 }

@@ -3,7 +3,6 @@
 use tokio_postgres::Row;
 
 use super::Engine;
-use crate::account::hash_secret;
 use crate::error::StoreError;
 use crate::ids::AdminKeyId;
 use crate::operator::{AdminKey, CREATED, Done, NewAdminKey, OperatorEvent, REVOKED};
@@ -12,16 +11,7 @@ const KEY: &str = "id, hash, prefix, name, created_at, expires_at, revoked_at";
 
 impl Engine {
     pub async fn create_admin_key(&self, new: NewAdminKey, secret: &str) -> Result<AdminKey, StoreError> {
-        new.check()?;
-        let key = AdminKey {
-            id: self.ids.admin_key(),
-            hash: hash_secret(secret),
-            prefix: secret.chars().take(7).collect(),
-            name: new.name,
-            created_at: self.now(),
-            expires_at: new.expires_at,
-            revoked_at: None,
-        };
+        let (key, done) = new.made(self.ids.admin_key(), secret, self.now())?;
         let sql = "WITH made AS (INSERT INTO admin_key (id, hash, prefix, name, created_at, expires_at) \
                    VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING 1) \
                    INSERT INTO operator_event (at, actor, action, subject, reason) \
@@ -37,10 +27,10 @@ impl Engine {
                     &key.name,
                     &key.created_at,
                     &key.expires_at,
-                    &new.done.actor,
+                    &done.actor,
                     &CREATED,
                     &key.id.to_string(),
-                    &new.done.reason,
+                    &done.reason,
                 ],
             )
             .await?;

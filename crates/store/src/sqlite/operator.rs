@@ -5,7 +5,6 @@ use rusqlite::{OptionalExtension, Row, params};
 use super::Engine;
 use super::apply::Apply;
 use super::ops::Op;
-use crate::account::hash_secret;
 use crate::error::StoreError;
 use crate::ids::AdminKeyId;
 use crate::operator::{AdminKey, CREATED, Done, NewAdminKey, OperatorEvent, REVOKED};
@@ -20,18 +19,9 @@ const KEY: &str = "id, hash, prefix, name, created_at, expires_at, revoked_at";
 
 impl Engine {
     pub async fn create_admin_key(&self, new: NewAdminKey, secret: &str) -> Result<AdminKey, StoreError> {
-        new.check()?;
-        let key = AdminKey {
-            id: self.ids.admin_key(),
-            hash: hash_secret(secret),
-            prefix: secret.chars().take(7).collect(),
-            name: new.name,
-            created_at: self.now(),
-            expires_at: new.expires_at,
-            revoked_at: None,
-        };
+        let (key, done) = new.made(self.ids.admin_key(), secret, self.now())?;
         let made = key.clone();
-        self.ask(|reply| Op::Operator(Box::new(OperatorOp::Create(key, new.done)), reply)).await?;
+        self.ask(|reply| Op::Operator(Box::new(OperatorOp::Create(key, done)), reply)).await?;
         Ok(made)
     }
 
