@@ -1,7 +1,7 @@
 //! Faults around video tasks: creations without an answer, workers that die or come too late, states that go back.
 
 use super::FUNDED;
-use crate::house::{House, Plan};
+use crate::house::{House, Plan, error_of};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tollgate_gateway::call;
@@ -82,6 +82,19 @@ pub async fn a_task_is_completed() {
     let task = shown(&house, id).await;
     assert_eq!((&task["status"], &task["progress"]), (&json!("completed"), &json!(100)));
     assert!(task["metadata"]["url"].as_str().is_some_and(|url| url.contains("Expires=")), "{task}");
+    cost(&house, id, PRICE).await;
+}
+
+pub async fn the_link_has_expired() {
+    let house = house("").await;
+    let id = begin(&house, "[[sim:dead_link]]").await;
+    let task = shown(&house, id).await;
+    let link = task["metadata"]["url"].as_str().expect("a link");
+    assert!(link.starts_with(&house.url("/v1/videos/")), "a link that has ended is not handed out: {task}");
+    let polls = house.sim.received().len();
+    let (status, error) = error_of(house.get(&format!("/v1/videos/{id}/content")).send().await.expect("a reply")).await;
+    assert_eq!((status, error["code"].as_str()), (404, Some("not_found")), "{error}");
+    assert!(house.sim.received().len() > polls, "a fresh one was asked for");
     cost(&house, id, PRICE).await;
 }
 

@@ -183,21 +183,6 @@ async fn a_link_of_ours_opens_until_it_ends_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dead_link_is_asked_for_anew_or_is_gone() {
-    let house = quick(Plan::default()).await;
-    let body = json!({ "model": "wan2.7-t2v", "prompt": "[[sim:dead_link queue=0 run=0]]" });
-    let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
-    let task: Value = reply.expect("a reply").json().await.expect("JSON");
-    let done = finished(&house, id(&task)).await;
-    assert!(link(&done).starts_with(&house.url("/v1/videos/")), "a link that has ended is not handed out: {done}");
-    let polls = house.sim.received().len();
-    let (status, error) =
-        error_of(house.get(&format!("/v1/videos/{}/content", id(&task))).send().await.expect("a reply")).await;
-    assert_eq!((status, error["code"].as_str()), (404, Some("not_found")), "{error}");
-    assert!(house.sim.received().len() > polls, "a fresh one was asked for");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn clients_can_be_sent_to_the_provider_instead() {
     let config = "[video]\ndelivery = \"redirect\"\nown_links = true\n".to_owned();
     let house = quick(Plan { config, ..Plan::default() }).await;
