@@ -59,16 +59,16 @@ pub(crate) async fn answer(
         std::future::pending::<()>().await;
     }
     if choice.play == Play::Cut {
-        return cut(whole, watch, reset);
+        return cut(whole, choice.text("cut") != Some("eof"), watch, reset);
     }
     watch.over(true);
     whole.map(|body| Either::Left(Full::new(body)))
 }
 
-/// Half of the answer, then nothing more.
-fn cut(whole: Response<Bytes>, watch: Watch, reset: Reset) -> Response<Outgoing> {
+/// Half of the answer, then nothing more. A reset takes with it what is still on its way.
+fn cut(whole: Response<Bytes>, hard: bool, watch: Watch, reset: Reset) -> Response<Outgoing> {
     let half = whole.body().slice(..whole.body().len() / 2);
-    let script = Script::new(vec![Step::Send(half), Step::Cut { reset: true }], Ending::Broken, Some(watch), reset);
+    let script = Script::new(vec![Step::Send(half), Step::Cut { reset: hard }], Ending::Broken, Some(watch), reset);
     whole.map(|_| Either::Right(script))
 }
 

@@ -47,7 +47,7 @@ const TABLE: &[(Play, &str, &str)] = &[
     (Play::Busy, "busy", "429 (retry_after=SECONDS)"),
     (Play::Html, "html502", "502 with a page of the edge"),
     (Play::Garbage, "garbage", "200 with broken JSON"),
-    (Play::Cut, "cut", "a reset in mid-answer"),
+    (Play::Cut, "cut", "a reset in mid-answer, or with cut=eof its end"),
     (Play::Slow, "slow", "one second of thinking, or think_ms"),
     (Play::Hang, "hang", "no answer at all"),
     (Play::Huge, "huge", "an answer of 5 MiB, or mib"),
