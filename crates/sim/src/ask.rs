@@ -22,6 +22,8 @@ pub(crate) struct Ask {
     pub one_call: bool,
     /// The last message is a tool's result, or tools are switched off.
     pub wants_text: bool,
+    /// A tool must be called: the one of this name, or any when it is empty.
+    pub forced: Option<String>,
     /// Calls in the history; new ones are numbered after them, because ids must not repeat.
     pub earlier_calls: usize,
     /// The reply has to be JSON of this schema.
@@ -79,6 +81,7 @@ impl Ask {
             tools: offered(&body),
             one_call: body.get("parallel_tool_calls") == Some(&Value::Bool(false)),
             wants_text: last_role == Some("tool") || body.get("tool_choice").is_some_and(|choice| choice == "none"),
+            forced: forced(body.get("tool_choice")),
             earlier_calls: messages.iter().flat_map(call_ids).count(),
             schema: body.get("response_format").and_then(|format| format["json_schema"].get("schema")).cloned(),
             stop: stops(body.get("stop")),
@@ -192,6 +195,14 @@ fn offered(body: &Map<String, Value>) -> Vec<Tool> {
         Some(Tool { name: name.to_string(), schema: function["parameters"].clone(), free: custom.is_object() })
     });
     functions.collect()
+}
+
+/// Which tool must be called, in the way of chat and, flat, of Responses.
+pub(crate) fn forced(choice: Option<&Value>) -> Option<String> {
+    let choice = choice?;
+    let any = choice == "required" || choice["mode"] == "required" || choice["allowed_tools"]["mode"] == "required";
+    let of = |place: &Value| place["name"].as_str().map(str::to_string);
+    if any { Some(String::new()) } else { of(&choice["function"]).or(of(&choice["custom"])).or(of(choice)) }
 }
 
 /// Every top-level field of the published request.

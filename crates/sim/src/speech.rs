@@ -69,6 +69,7 @@ impl Speech {
         let calling = match choice.scenario {
             S::Tools | S::ReasoningTools => !ask.wants_text,
             S::Agent => !ask.wants_text && !ask.tools.is_empty(),
+            S::Plain => ask.forced.is_some(),
             _ => false,
         };
         let calls = if calling { tool_calls(ask, choice) } else { Vec::new() };
@@ -218,12 +219,17 @@ fn word(list: &[&str], place: usize, size: usize) -> String {
 fn tool_calls(ask: &Ask, choice: &Choice) -> Vec<Call> {
     let schema = json!({"properties": {"city": {"type": "string"}}});
     let some_tool = Tool { name: "get_weather".to_string(), schema, free: false };
-    let wanted = |tool: &&Tool| choice.text("tool").is_none_or(|name| tool.name == name);
+    let forced = ask.forced.as_deref().filter(|name| !name.is_empty());
+    let wanted = |tool: &&Tool| choice.text("tool").or(forced).is_none_or(|name| tool.name == name);
     let mut tools: Vec<&Tool> = ask.tools.iter().filter(wanted).collect();
     if tools.is_empty() {
         tools.push(&some_tool);
     }
-    let count = if ask.one_call { 1 } else { choice.count("calls", if choice.is(S::Agent) { 1 } else { 2 }) };
+    let count = if ask.one_call {
+        1
+    } else {
+        choice.count("calls", if matches!(choice.scenario, S::Agent | S::Plain) { 1 } else { 2 })
+    };
     let call = |place: usize| {
         let tool = tools[place % tools.len()];
         let arguments = match (choice.text("args"), tool.free) {

@@ -174,13 +174,9 @@ const VERCEL = {
 };
 
 for (const [name, provider] of Object.entries(VERCEL)) {
-  // Not settled: structured output of `ai` in Anthropic's way is not parsed from what the simulator says, and the simulator
-  // refuses tools without `strict` whose schema is not strict, which the real Responses may only put right.
-  const open = (id) =>
-    name === 'anthropic' ? 'structured output' : name.endsWith('responses') && id.endsWith('-responses') ? 'tools without strict' : false;
   describe(`ai with ${name}`, () => {
     for (const id of MODELS) {
-      test(`${id}: plain, stream, tools, schema, errors`, { todo: open(id) }, async () => {
+      test(`${id}: plain, stream, tools, schema, errors`, async () => {
         const model = provider()(id);
         const options = { model, maxRetries: 0 };
         const plain = await generateText({ ...options, prompt: SAY });

@@ -64,8 +64,7 @@ def test_stream(llm):
 
 
 def test_parallel_tools_and_the_turn_with_their_results(llm):
-    # Responses takes tools for strict ones unless told otherwise, and LangChain's schema is not made for that.
-    bound = llm.bind_tools([weather], **({"strict": False} if isinstance(llm, ChatOpenAI) else {}))
+    bound = llm.bind_tools([weather])
     question = HumanMessage("Weather? [[sim:tools calls=2]]")
     reply = bound.invoke([question])
     assert [(call["name"], call["args"]) for call in reply.tool_calls] == [("weather", {"city": "Paris"})] * 2

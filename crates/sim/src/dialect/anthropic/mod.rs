@@ -38,6 +38,8 @@ pub(super) fn read(root: &Place<'_>, count: bool) -> Checked<Ask> {
     blocks::check_marks(root)?;
     let forced_off = root.field("tool_choice").is_some_and(|choice| choice.value["type"] == "none");
     let one_call = root.field("tool_choice").is_some_and(|c| c.value["disable_parallel_tool_use"] == true);
+    let forced =
+        root.field("tool_choice").filter(|choice| matches!(choice.value["type"].as_str(), Some("any" | "tool")));
     Ok(Ask {
         model: model.to_string(),
         stream: root.flag("stream")?,
@@ -48,6 +50,7 @@ pub(super) fn read(root: &Place<'_>, count: bool) -> Checked<Ask> {
         tools: offered,
         one_call,
         wants_text: history.ends_with_result || forced_off,
+        forced: forced.map(|choice| choice.value["name"].as_str().unwrap_or_default().to_string()),
         earlier_calls: history.calls,
         schema: root.field("output_config").and_then(|config| config.value["format"].get("schema")).cloned(),
         stop: stops(root.value.get("stop_sequences")),

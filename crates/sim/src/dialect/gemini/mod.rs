@@ -47,6 +47,7 @@ pub(super) fn read(root: &Place<'_>, asked: &Asked) -> Checked<Ask> {
         last_user: history.last_user,
         tools: offered,
         wants_text: history.ends_with_result || tools::is_off(root),
+        forced: tools::forced(root),
         earlier_calls: history.calls,
         ..Ask::default()
     };

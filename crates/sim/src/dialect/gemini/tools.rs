@@ -63,6 +63,14 @@ pub(super) fn is_off(root: &Place<'_>) -> bool {
     config.is_some_and(|config| config.value["mode"] == "NONE")
 }
 
+/// Which function must be called; any when several may be.
+pub(super) fn forced(root: &Place<'_>) -> Option<String> {
+    let config = root.field("toolConfig").and_then(|config| config.field("functionCallingConfig"))?;
+    let names = config.value["allowedFunctionNames"].as_array();
+    let only = names.filter(|names| names.len() == 1).and_then(|names| names[0].as_str());
+    (config.value["mode"] == "ANY").then(|| only.unwrap_or_default().to_string())
+}
+
 fn choice(root: &Place<'_>, offered: &[Tool]) -> Checked {
     let Some(config) = root.field("toolConfig") else { return Ok(()) };
     config.fields("functionCallingConfig retrievalConfig includeServerSideToolInvocations")?;

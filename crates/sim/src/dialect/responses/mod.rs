@@ -7,7 +7,7 @@ mod tools;
 use serde_json::Value;
 
 use super::check::{Checked, Place};
-use crate::ask::{Ask, words};
+use crate::ask::{Ask, forced, words};
 use crate::refusal::Refusal;
 
 pub(super) use say::{beats, failures, object};
@@ -49,6 +49,7 @@ pub(super) fn read(root: &Place<'_>, count: bool) -> Checked<Ask> {
         tools: offered,
         one_call: root.value.get("parallel_tool_calls") == Some(&Value::Bool(false)),
         wants_text: input.ends_with_result || root.value["tool_choice"] == "none",
+        forced: forced(root.value.get("tool_choice")),
         earlier_calls: input.calls,
         schema,
         shows_thoughts: root.field("reasoning").is_some_and(|reasoning| reasoning.field("summary").is_some()),

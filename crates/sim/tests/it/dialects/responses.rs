@@ -12,7 +12,8 @@ async fn refuses_what_openai_refuses() {
     let result = json!({"type": "function_call_output", "call_id": "c1", "output": "fine"});
     let user = json!({"role": "user", "content": "hi"});
     let part = |part: Value| json!({"input": [{"role": "user", "content": [part]}]});
-    let tool = |schema: Value| json!({"tools": [{"type": "function", "name": "x", "parameters": schema}]});
+    let tool =
+        |schema: Value| json!({"tools": [{"type": "function", "name": "x", "strict": true, "parameters": schema}]});
     refusals(Responses, &sim, "m", &[
         (json!({"-": "model"}), "Missing required parameter: 'model'"),
         (json!({"-": "input"}), "Missing required parameter: 'input'"),
@@ -45,6 +46,7 @@ async fn refuses_what_openai_refuses() {
         (json!({"tools": [{"type": "function", "function": {"name": "x"}}]}), "Unknown parameter: 'tools[0].function'"),
         (tool(json!({"type": "object", "properties": {}})), "'additionalProperties' is required"),
         (tool(json!({"type": "object", "additionalProperties": false, "properties": {"a": {}}})), "Missing 'a'"),
+        (json!({"tools": [{"type": "function", "name": "x", "parameters": {"type": "object"}}]}), ""),
         (json!({"tools": [{"type": "function", "name": "x", "strict": false, "parameters": {"type": "object"}}]}), ""),
         (json!({"tools": [{"type": "function", "name": "a b", "strict": false}]}), "pattern"),
         (json!({"tool_choice": "required"}), "must be specified with 'tools'"),

@@ -158,6 +158,32 @@ async fn stop_refuse_and_fill_schemas() {
             Dialect::Gemini => assert_eq!(refused["candidates"][0]["finishReason"], "SAFETY"),
         }
     }
+    for dialect in ALL {
+        let mut body = dialect.body("sim-plain", "x");
+        let functions = |name: &str| json!({"type": "function", "name": name, "parameters": schema});
+        match dialect {
+            Dialect::Anthropic => {
+                body["tools"] =
+                    json!([{"name": "shell", "input_schema": schema}, {"name": "look", "input_schema": schema}]);
+                body["tool_choice"] = json!({"type": "tool", "name": "look"});
+            }
+            Dialect::Responses => {
+                body["tools"] = json!([functions("shell"), functions("look")]);
+                body["tool_choice"] = json!({"type": "function", "name": "look"});
+            }
+            Dialect::Gemini => {
+                body["tools"] = json!([{"functionDeclarations": [{"name": "shell"}, {"name": "look"}]}]);
+                body["toolConfig"] =
+                    json!({"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["look"]}});
+            }
+        }
+        let reply = dialect.ask(&sim, "sim-plain", &body).await.json().to_string();
+        assert_eq!(
+            (reply.matches("\"look\"").count(), said(dialect, &[json!(reply)]).as_str()),
+            (1, ""),
+            "a call is forced: {reply}"
+        );
+    }
     let mut body = Dialect::Anthropic.body("sim-agent", "x");
     assert_eq!(
         Dialect::Anthropic.ask(&sim, "m", &body).await.json()["stop_reason"],
