@@ -156,7 +156,7 @@ pub(crate) struct LastBytes(u64);
 impl Hasher for LastBytes {
     fn write(&mut self, bytes: &[u8]) {
         if let Some(last) = bytes.last_chunk::<8>() {
-            self.0 ^= u64::from_le_bytes(*last);
+            self.0 ^= u64::from_be_bytes(*last);
         }
     }
 
@@ -164,7 +164,8 @@ impl Hasher for LastBytes {
     fn write_usize(&mut self, _: usize) {}
 
     fn finish(&self) -> u64 {
-        // Within a millisecond ids count up in their last byte: spread that over the bits a map looks at.
+        // Within a millisecond ids count up from their last byte. A map looks for a place by the low bits, which a product takes
+        // from the low bits only, and compares the high ones, which it takes from all.
         self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
@@ -242,5 +243,16 @@ mod tests {
         clock.store(5, Ordering::Relaxed);
         let third = maker.call();
         assert!(first < second && second < third);
+    }
+
+    #[test]
+    fn ids_of_one_millisecond_find_places_of_their_own() {
+        use std::collections::HashSet;
+        use std::hash::BuildHasher;
+        let maker =
+            Maker::new(World { now_ms: std::sync::Arc::new(|| 1_000_000), random: std::sync::Arc::new(|b| b.fill(9)) });
+        let hasher = BuildHasherDefault::<LastBytes>::default();
+        let places: HashSet<u64> = (0..4096).map(|_| hasher.hash_one(maker.call()) & 4095).collect();
+        assert!(places.len() > 2048, "4096 ids fall into {} of 4096 places", places.len());
     }
 }
