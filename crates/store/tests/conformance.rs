@@ -36,6 +36,7 @@ suite!(
     a_close_happens_once,
     a_key_cap_is_exact,
     many_at_once_never_overspend,
+    many_kinds_in_one_group,
     credits_happen_once,
     refunds_go_back_once_and_within_the_charge,
     idempotency_keys,

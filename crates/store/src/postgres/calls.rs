@@ -160,7 +160,7 @@ impl Engine {
         if let Some(id) = price_id {
             body["row"]["price_id"] = bytes(&id).into();
         }
-        if let Some(price) = &close.row.price {
+        if let Some(price) = close.row.price.as_ref().filter(|price| !self.shared.known_prices.has(&price.id())) {
             body["price"] = price_text(price).into();
         }
         if let Some(reply) = &close.reply {

@@ -1,5 +1,6 @@
 //! The suite that every engine passes. Each case gets an empty house and leaves one in which all money adds up.
 
+mod group;
 mod operator;
 mod receipts;
 mod responses;
@@ -8,6 +9,7 @@ mod tasks;
 mod terms;
 mod wish;
 
+pub use group::many_kinds_in_one_group;
 pub use operator::admin_keys_are_hashes_with_a_log;
 pub use social::{
     a_social_day_is_exact, social_pauses_are_rows, turns_on_a_route_are_shared,

@@ -1,0 +1,79 @@
+//! Many operations of all kinds at one moment: an engine that does the plain ones together must not be told from one that does
+//! them one by one.
+
+use std::sync::Arc;
+
+use tollgate_store::{CallId, HoldRefused};
+
+use crate::common::{Customer, House, idem};
+
+pub async fn many_kinds_in_one_group(h: House) {
+    let h = Arc::new(h);
+    let rich = Arc::new(h.customer(0, 10_000).await);
+    let trial = Arc::new(h.customer(500, 500).await);
+    let capped = Arc::new(h.capped_customer(0, 1_000, Some(250)).await);
+    let poor = Arc::new(h.customer(0, 250).await);
+    for round in 0..3 {
+        let mut wishes = tokio::task::JoinSet::new();
+        for n in 0..12_u8 {
+            for (who, customer, most) in [(0, &rich, 12), (1, &trial, 4), (2, &capped, 4), (3, &poor, 4)] {
+                if n < most {
+                    let mut wish = h.wish(customer, 100);
+                    // Some of them with a key of their own.
+                    wish.idem = (who == 0 && n >= 9).then(|| idem(100 + 10 * round + n, n));
+                    let (h, customer) = (h.clone(), customer.clone());
+                    wishes.spawn(async move { (who, customer, h.hold(wish).await) });
+                }
+            }
+        }
+        let mut held: [Vec<(Arc<Customer>, CallId)>; 4] = Default::default();
+        while let Some(done) = wishes.join_next().await {
+            let (who, customer, verdict) = done.expect("no panic");
+            match (who, verdict) {
+                (_, Ok(hold)) => held[who].push((customer, hold.call)),
+                (2, Err(HoldRefused::Limit(_))) | (3, Err(HoldRefused::Insufficient)) => {}
+                (_, Err(other)) => panic!("{who}: {other}"),
+            }
+        }
+        let counts = held.each_ref().map(Vec::len);
+        let fit = 2 - usize::from(round);
+        assert_eq!(counts, [12, 4, fit, fit], "round {round}: 250 less 60 for each call before");
+        assert_eq!(h.pots(&poor).await.3, 100 * counts[3] as i64);
+
+        let mut closes = tokio::task::JoinSet::new();
+        let mut expected = Vec::new();
+        for (who, calls) in held.into_iter().enumerate() {
+            for (n, (customer, call)) in calls.into_iter().enumerate() {
+                let charge = if who == 0 { [60, 0, 100, 130][n % 4] } else { 60 };
+                expected.push((customer.account, call, charge));
+                // Each is closed twice at the same moment; one of them counts.
+                for _ in 0..2 {
+                    let (h, close) = (h.clone(), h.ending(&customer, call, charge));
+                    closes.spawn(async move { h.store.close(close).await.expect("closed") });
+                }
+            }
+        }
+        let (mut captured, mut applied) = (0, 0);
+        while let Some(done) = closes.join_next().await {
+            let closed = done.expect("no panic");
+            if closed.applied {
+                captured += closed.captured.nano();
+                applied += 1;
+            }
+        }
+        assert_eq!(applied, expected.len());
+        assert_eq!(captured, expected.iter().map(|(_, _, charge)| charge).sum::<i64>());
+        for (account, call, charge) in expected {
+            let row = h.store.usage_of(account, call).await.expect("reading").expect("a row");
+            assert_eq!((row.charge.nano(), row.write_off.nano()), (charge, 0));
+            assert!(row.hold.nano() >= 100 && row.price.is_some(), "{row:?}");
+        }
+    }
+    assert_eq!(h.pots(&rich).await, (0, 10_000 - 3 * 3 * (60 + 100 + 130), 0, 0));
+    assert_eq!(h.pots(&trial).await, (20, 260, 0, 0), "trial money first, in each call");
+    assert_eq!(h.pots(&capped).await, (0, 1_000 - 3 * 60, 0, 0));
+    assert_eq!(h.pots(&poor).await, (0, 250 - 3 * 60, 0, 0));
+    let used = h.store.account(rich.account).await.expect("reading").expect("the account").used;
+    assert_eq!(used.day.nano(), 3 * 3 * (60 + 100 + 130), "what was charged counts in the day");
+    Arc::into_inner(h).expect("all tasks are done").close().await;
+}
