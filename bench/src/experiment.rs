@@ -193,10 +193,11 @@ fn measure(subject: &Subject, shape: Shape, seconds: f64, place: &Place) -> anyh
     })
 }
 
-/// A fresh process at rest, then with streams open: memory freed by earlier work must not hide what a stream takes.
+/// A fresh process at rest, then with streams open: memory freed by earlier work must not hide what a stream takes. At rest means
+/// that the allocator has given back what the start needed, which it does within two seconds.
 fn memory(kind: Kind, place: &Place, streams: usize) -> anyhow::Result<Memory> {
     let subject = Subject::start(kind, place, "memory")?;
-    std::thread::sleep(Duration::from_secs(1));
+    std::thread::sleep(Duration::from_secs(3));
     let rss = || anyhow::Ok(subject.sample()?.context("no process")?.rss_kib);
     let idle = rss()?;
     let (target, count) = (subject.addr.to_string(), streams.to_string());
