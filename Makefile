@@ -16,7 +16,7 @@ test: ## everything that must hold: format, lints, tests, real SDKs, real Postgr
 bench: ## measure against a bare pass-through proxy (needs two quiet cores)
 	@scripts/bench
 
-chaos: ## the till under fire: kills, races, storms, full disks, for MINUTES=5 each; one line of counts per experiment
+chaos: ## the till under fire: races, storms, and MINUTES=5 each of kills and full disks; one line of counts per experiment
 	@scripts/chaos $(or $(MINUTES),5)
 
 fuzz: ## the readers of requests, replies and events against mutated input, for SECONDS=60 each
