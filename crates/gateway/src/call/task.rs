@@ -124,7 +124,10 @@ async fn begin(app: &App, (caller, model, quote): &Priced, ask: &TaskAsk) -> Res
 async fn same(app: &App, caller: &Caller, first: CallId) -> Result<Made, Refusal> {
     let found = app.store.task(caller.account.id, TaskId::of(first)).await?;
     match found {
-        Some(task) if task.state > TaskState::Submitting => Ok(Made { task, replayed: true }),
+        // One that was refused a moment ago is not shown, and its key is free again: the next try is a new one.
+        Some(task) if task.state > TaskState::Submitting && task.state != TaskState::Refused => {
+            Ok(Made { task, replayed: true })
+        }
         Some(_) => Err(why_refused(&HoldRefused::IdemRunning(first), app.world.now_ms())),
         None => Err(Refusal::about(
             Code::IdempotencyConflict,

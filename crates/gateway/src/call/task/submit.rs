@@ -47,7 +47,7 @@ async fn offer(begun: &Begun) -> Result<Made, Refusal> {
         match send(begun, provider, route).await? {
             Sent::Taken(upstream_id) => return taken(begun, provider, upstream_id).await,
             Sent::Unknown(fault) => return unknown(begun, provider, &fault).await,
-            Sent::Lost => return shown(begun).await,
+            Sent::Lost => return lost(begun).await,
             Sent::Refused(fault) => {
                 dispatch::note(app, begun.ask.id, provider, &fault);
                 let go_on = tries < TRIES && fault.try_other;
@@ -141,6 +141,16 @@ async fn shown(begun: &Begun) -> Result<Made, Refusal> {
         // Nobody but its caller, who does not know its name yet, could have hidden it.
         None => Err(charge_unknown(begun)),
     }
+}
+
+/// Others have taken the task from us. One that was never sent they end without a word, so its caller must not be given its name.
+async fn lost(begun: &Begun) -> Result<Made, Refusal> {
+    let known = begun.app.store.any_task(begun.task.id).await?;
+    if known.is_some_and(|task| task.state > TaskState::Held && task.state != TaskState::Refused) {
+        return shown(begun).await;
+    }
+    let text = "The creation took too long here and was given up before the provider was asked. Nothing was charged; it can be sent again.";
+    Err(Refusal::new(Code::Overloaded, text).after(1))
 }
 
 /// Counts the creation among the running calls, so that a stop waits for it.

@@ -4,6 +4,7 @@
 use super::outside::{Attempt, Customer, Fate, Gift, Outside, Raw, Seen, lock};
 use axum::Router;
 use axum::body::Body;
+use http::Method;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -51,7 +52,9 @@ async fn attempt(outside: &Outside, router: &Router, number: usize, slot: usize)
     if request.streams {
         body["stream"] = json!(true);
     }
-    let reply = router.clone().oneshot(post(customer, &body, request.idem.then(|| format!("key-{number}")))).await;
+    let key = request.idem.then(|| format!("key-{number}"));
+    let asked = asking(Method::POST, "/v1/chat/completions", &customer.secret, Some(&body), key);
+    let reply = router.clone().oneshot(asked).await;
     let reply = reply.expect("a router never fails");
     let (parts, mut body) = reply.into_parts();
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -85,15 +88,34 @@ async fn attempt(outside: &Outside, router: &Router, number: usize, slot: usize)
     }
 }
 
-fn post(customer: &Customer, body: &Value, idem: Option<String>) -> http::Request<Body> {
-    let mut request = http::Request::post("/v1/chat/completions")
-        .header("authorization", format!("Bearer {}", customer.secret))
-        .header("content-type", "application/json");
+fn asking(method: Method, path: &str, secret: &str, body: Option<&Value>, idem: Option<String>) -> http::Request<Body> {
+    let mut request = http::Request::builder()
+        .method(method)
+        .uri(path)
+        .header("authorization", format!("Bearer {secret}"))
+        .extension(Peer(([127, 0, 0, 1], 1).into()));
     if let Some(key) = idem {
         request = request.header("idempotency-key", key);
     }
-    let peer = Peer(([127, 0, 0, 1], 1).into());
-    request.extension(peer).body(Body::from(body.to_string())).expect("a request")
+    if body.is_some() {
+        request = request.header("content-type", "application/json");
+    }
+    request.body(body.map_or_else(Body::empty, |body| Body::from(body.to_string()))).expect("a request")
+}
+
+/// Asks for something small: the status, and the JSON that came.
+pub async fn ask(
+    router: &Router,
+    method: Method,
+    path: &str,
+    secret: &str,
+    body: Option<&Value>,
+    idem: Option<String>,
+) -> (u16, Value) {
+    let reply = router.clone().oneshot(asking(method, path, secret, body, idem)).await.expect("a router never fails");
+    let status = reply.status().as_u16();
+    let bytes = reply.into_body().collect().await.expect("a body").to_bytes();
+    (status, serde_json::from_slice(&bytes).expect("JSON"))
 }
 
 /// Reads balances all the time; they are never below zero.
@@ -102,16 +124,8 @@ pub async fn reader(outside: Arc<Outside>, router: Router) {
         let ms = outside.draw().between(1, 1_500);
         pause(ms).await;
         for customer in &outside.customers {
-            let request = http::Request::get("/v1/balance")
-                .header("authorization", format!("Bearer {}", customer.secret))
-                .extension(Peer(([127, 0, 0, 1], 1).into()))
-                .body(Body::empty())
-                .expect("a request");
-            let reply = router.clone().oneshot(request).await.expect("a router never fails");
-            let status = reply.status();
-            let bytes = reply.into_body().collect().await.expect("a body").to_bytes();
-            assert_eq!(status, 200, "what is there can be read: {bytes:?}");
-            let balance: Value = serde_json::from_slice(&bytes).expect("JSON");
+            let (status, balance) = ask(&router, Method::GET, "/v1/balance", &customer.secret, None, None).await;
+            assert_eq!(status, 200, "what is there can be read: {balance}");
             for part in ["available_nano_usd", "held_nano_usd"] {
                 assert!(balance[part].as_i64().is_some_and(|nano| nano >= 0), "{balance}");
             }

@@ -16,6 +16,7 @@ use tollgate_gateway::app::App;
 use tollgate_gateway::endpoints::router;
 use tollgate_gateway::settings::Source;
 use tollgate_gateway::start::{Indoors, indoors};
+use tollgate_gateway::workers::poller;
 use tollgate_store::Options;
 use tollgate_store::testing::{Crash, Simulated, Step, fill_disk, free_disk};
 use tollgate_upstream::Client;
@@ -291,12 +292,18 @@ fn let_in(outside: &Arc<Outside>, app: &Arc<App>, life: u32) -> Arc<AtomicUsize>
         }
     }
     if outside.sells_videos {
+        // Two of them, as two replicas would have.
         for _ in 0..2 {
-            outside.join(tasks::poller(outside.clone(), app.clone()));
+            outside.join(poller::run(app.clone()));
         }
-        let orders = outside.draw().between(1, 5);
-        for _ in 0..orders {
-            join(Box::pin(tasks::creator(outside.clone(), app.clone())));
+        let mut orders = tasks::open_orders(outside);
+        let new = outside.draw().between(1, 5);
+        orders.extend((0..new).map(|_| tasks::order(outside)));
+        for slot in orders {
+            let copies = 1 + u8::from(lock(&outside.orders)[slot].idem);
+            for _ in 0..copies {
+                join(Box::pin(tasks::client(outside.clone(), router.clone(), slot)));
+            }
         }
     }
     let raws = outside.draw().between(1, 8);

@@ -1,4 +1,4 @@
-//! A simulation of the whole till, from one number: the real gateway, its real store on SQLite, journal, settler, sweeper and
+//! A simulation of the whole till, from one number: the real gateway, its real store on SQLite, journal, settler, sweeper, poller and
 //! recovery, with a scheduler, a clock, a provider and a disk that belong to the test. Lives end in crashes between any two
 //! awaits; what the clients were told is then compared with what the ledger says.
 //!
@@ -43,6 +43,19 @@ base_url = "http://sim/v1"
 first_byte_time = "4s"
 idle_time = "4s"
 bill_on_cancel = true
+[provider.maker]
+kind = "dashscope"
+base_url = "http://maker"
+first_byte_time = "4s"
+idle_time = "4s"
+poll_every = "400ms"
+[tasks]
+look_every = "300ms"
+look_time = "1s"
+refresh_after = "500ms"
+patience = "20s"
+unknown_time = "40s"
+absent_time = "5s"
 "#;
 
 const CATALOG: &str = r#"
@@ -59,6 +72,13 @@ supported_endpoint_types = ["openai"]
 billing_unit = "per_call"
 price = { per_call = 90 }
 route = [{ provider = "sim", upstream_model = "u" }]
+[model.film]
+type = "video"
+supported_endpoint_types = ["openai-video"]
+billing_unit = "per_second"
+video = { variant = "a-text-to-video", one_price = ["resolution"] }
+price = { video_second = 10 }
+route = [{ provider = "maker", upstream_model = "u" }]
 "#;
 
 /// A data directory with two customers, made once: each seed begins with a copy.

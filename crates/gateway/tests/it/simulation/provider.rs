@@ -2,6 +2,7 @@
 //! what it was asked and what it gave.
 
 use super::outside::Outside;
+use super::tasks;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
@@ -67,6 +68,9 @@ pub fn dial(outside: &Arc<Outside>) -> Dial {
 }
 
 async fn answer(outside: Arc<Outside>, request: Request<Incoming>) -> io::Result<Response<Script>> {
+    if request.uri().path().starts_with("/api/") {
+        return tasks::maker(outside, request).await;
+    }
     let call = request.headers()["x-client-request-id"].to_str().map_err(io::Error::other)?.to_owned();
     let body = request.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
     let body: Value = serde_json::from_slice(&body)?;
@@ -135,7 +139,7 @@ pub struct Script {
 }
 
 impl Script {
-    fn of(pieces: impl IntoIterator<Item = String>) -> Self {
+    pub fn of(pieces: impl IntoIterator<Item = String>) -> Self {
         let pieces = pieces.into_iter().map(Bytes::from).collect();
         Self { pieces, delay: Duration::ZERO, then: Ending::Fine, waiting: None }
     }

@@ -1,131 +1,276 @@
-//! Video tasks in a simulation: creators that may die at every step, and pollers that race for leases and sometimes come too late. What
-//! the maker of the videos was asked and what became of it is noted outside.
+//! Video tasks in a simulation: clients order and read them over HTTP, two of the gateway's own pollers look after them, and a maker
+//! who lives outside takes, loses, finishes and forgets them, as each order's plan says.
 
-use super::actors::{end_of, pause, wish};
+use super::actors::{ask, pause};
+use super::draw::Draw;
 use super::oracle::Rows;
 use super::outside::{Outside, lock};
+use super::provider::Script;
+use axum::Router;
+use http::{Method, Request, Response};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use serde_json::{Value, json};
+use std::io;
 use std::sync::Arc;
 use tollgate_gateway::app::App;
-use tollgate_store::{CallId, Leased, NewTask, TaskEnd, TaskFailure, TaskId, TaskState, TaskStep};
+use tollgate_store::{Task, TaskId, TaskPage, TaskState};
 
-/// A task's hold lives until nobody expects a verdict any more.
-const LONGEST: i64 = 30 * 86_400_000;
+/// Every film is ordered with so many seconds; this is what a second costs, and what is held for all of them.
+const SECONDS: i64 = 5;
+const SECOND: i64 = 10_000;
+const HELD: i64 = SECONDS * SECOND;
 
-/// What is known outside of one task.
+/// What is known outside of one order.
 #[derive(Clone, Debug)]
 pub struct Ordered {
     pub customer: usize,
-    pub call: CallId,
-    pub held: i64,
-    /// What the maker bills in the end; nothing when it fails.
-    pub costs: i64,
-    /// It was told that the task exists.
-    pub begun: bool,
-    /// How often the maker was asked to make it.
-    pub created: u32,
-    /// The end somebody was told it has.
-    pub ended: Option<TaskState>,
+    /// Sent with a key: twice at once, and again after a crash.
+    pub idem: bool,
+    making: Making,
+    /// How often the maker took it.
+    created: u32,
+    /// What the client was told it is called, and how it ended.
+    told: Option<TaskId>,
+    ended: Option<String>,
 }
 
-/// Orders one video.
-pub async fn creator(outside: Arc<Outside>, app: Arc<App>) {
-    let (wait, customer, held, costs, think, answers) = {
-        let mut draw = outside.draw();
-        let held = draw.between(1_000, 60_000);
-        let costs = if draw.percent(60) { draw.between(1, held) } else { 0 };
-        (draw.below(3_000), usize::from(draw.percent(30)), held, costs, draw.below(600), draw.percent(75))
-    };
-    pause(wait).await;
-    let (held, costs) = (i64::try_from(held).expect("small"), i64::try_from(costs).expect("small"));
-    let call = app.new_call_id();
-    let slot = {
-        let mut orders = lock(&outside.orders);
-        orders.push(Ordered { customer, call, held, costs, begun: false, created: 0, ended: None });
-        orders.len() - 1
-    };
-    let owner = &outside.customers[customer];
-    let new = NewTask { plan: slot.to_string(), webhook_url: None, lease_ms: 1_500 };
-    let Ok(begun) = app.store.begin_task(wish(&app, owner, call, held, LONGEST), new).await else { return };
-    lock(&outside.orders)[slot].begun = true;
-    let sending = app.store.task_sending(begun, "sim".to_owned(), "u".to_owned(), 1_500).await;
-    if !sending.is_ok_and(|still_ours| still_ours) {
-        return;
-    }
-    lock(&outside.orders)[slot].created += 1;
-    pause(think).await;
-    if answers {
-        let _ = app.store.task_accepted(begun.id, format!("up-{slot}"), 300).await;
-    }
+/// What the maker does with an order.
+#[derive(Clone, Debug)]
+struct Making {
+    taking: Taking,
+    think_ms: u64,
+    /// Looks before it is decided.
+    looks: u64,
+    verdict: Verdict,
+    /// What it bills in the end.
+    seconds: i64,
 }
 
-/// Looks after all tasks that are due, for as long as the gateway lives. Two of them run at once.
-pub async fn poller(outside: Arc<Outside>, app: Arc<App>) {
-    loop {
-        let (lease, rest) = {
-            let mut draw = outside.draw();
-            (i64::try_from(draw.between(100, 2_000)).expect("small"), draw.between(50, 900))
-        };
-        let taken = app.store.take_tasks(3, lease).await.unwrap_or_default();
-        for leased in taken {
-            look_after(&outside, &app, leased).await;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taking {
+    Fine,
+    /// Taken, and the connection breaks before it says so.
+    Lost,
+    /// Taken, and it never says so.
+    Silent,
+    /// The connection breaks before it has read the order.
+    Unread,
+    Refused,
+    Broken,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Made,
+    Failed,
+    Forgotten,
+}
+
+impl Making {
+    fn of(draw: &mut Draw) -> Making {
+        use Taking::{Broken, Fine, Lost, Refused, Silent, Unread};
+        Making {
+            taking: draw.one(&[Fine, Fine, Fine, Fine, Fine, Lost, Silent, Unread, Refused, Broken]),
+            think_ms: draw.one(&[0, 5, 300, 2_500]),
+            looks: draw.below(5),
+            verdict: draw.one(&[Verdict::Made, Verdict::Made, Verdict::Made, Verdict::Failed, Verdict::Forgotten]),
+            seconds: i64::try_from(draw.between(1, 5)).expect("few"),
         }
-        pause(rest).await;
+    }
+
+    fn costs(&self) -> i64 {
+        if self.verdict == Verdict::Made { self.seconds * SECOND } else { 0 }
     }
 }
 
-async fn look_after(outside: &Outside, app: &App, leased: Leased) {
-    let slot: usize = leased.task.plan.parse().expect("our own plan");
-    // The maker is asked; by the time it answers, the lease may be somebody else's.
-    let think = outside.draw().below(900);
-    pause(think).await;
-    let order = lock(&outside.orders)[slot].clone();
-    let ready = outside.draw().percent(40);
-    let (id, fence) = (leased.task.id, leased.fence);
-    if order.created > 0 && !ready {
-        let state = if leased.task.upstream_id.is_some() { TaskState::Running } else { TaskState::Unknown };
-        let step = TaskStep { id, fence, state, progress: None, upstream_id: None, checked: true, after_ms: 300 };
-        let _ = app.store.put_back_task(step).await;
-        return;
+/// A new order of this life.
+pub fn order(outside: &Outside) -> usize {
+    let ordered = {
+        let mut draw = outside.draw();
+        let customer = usize::from(draw.percent(30));
+        Ordered { customer, idem: draw.percent(40), making: Making::of(&mut draw), created: 0, told: None, ended: None }
+    };
+    let mut orders = lock(&outside.orders);
+    orders.push(ordered);
+    orders.len() - 1
+}
+
+/// Orders of earlier lives whose client has a key and was told nothing.
+pub fn open_orders(outside: &Outside) -> Vec<usize> {
+    let orders = lock(&outside.orders);
+    (0..orders.len()).filter(|slot| orders[*slot].idem && orders[*slot].told.is_none()).collect()
+}
+
+/// Sends an order, and reads what becomes of it now and then.
+pub async fn client(outside: Arc<Outside>, router: Router, slot: usize) {
+    let wait = outside.draw().below(3_000);
+    pause(wait).await;
+    let ordered = lock(&outside.orders)[slot].clone();
+    let secret = &outside.customers[ordered.customer].secret;
+    let body = json!({ "model": "film", "prompt": format!("film {slot}"), "seconds": SECONDS.to_string() });
+    for _ in 0..if ordered.idem { 4 } else { 1 } {
+        let key = ordered.idem.then(|| format!("film-{slot}"));
+        let (status, reply) = ask(&router, Method::POST, "/v1/videos", secret, Some(&body), key).await;
+        outside.note(&format!("answered {status} to an order, film"), slot as u64);
+        let Some(id) = reply["id"].as_str().filter(|_| status == 200) else {
+            if status != 409 && status != 503 {
+                return;
+            }
+            let wait = outside.draw().between(20, 900);
+            pause(wait).await;
+            continue;
+        };
+        let id: TaskId = id.parse().expect("a task id");
+        let told = lock(&outside.orders)[slot].told.replace(id);
+        assert!(told.is_none_or(|told| told == id), "one key and two tasks: {told:?} and {id}");
+        return read(&outside, &router, slot, secret, id).await;
     }
-    // One that never reached the maker fails; the others end as the maker says.
-    let costs = if order.created > 0 { order.costs } else { 0 };
-    let state = if costs > 0 { TaskState::Completed } else { TaskState::Failed };
-    let failure =
-        (costs == 0).then(|| TaskFailure { code: "failed".to_owned(), message: "it cannot be made".to_owned() });
-    let owner = &outside.customers[order.customer];
-    let close = end_of(app, owner, order.call, costs);
-    let end = TaskEnd { fence, state, result: None, failure, forgiven: false, webhook_url: None, close };
-    if let Ok(Some(closed)) = app.store.finish_task(end).await {
+}
+
+async fn read(outside: &Outside, router: &Router, slot: usize, secret: &str, id: TaskId) {
+    let looks = outside.draw().below(4);
+    for _ in 0..looks {
+        let wait = outside.draw().one(&[10, 700, 6_000]);
+        pause(wait).await;
+        let (status, task) = ask(router, Method::GET, &format!("/v1/videos/{id}"), secret, None, None).await;
+        if status != 200 {
+            assert_eq!(status, 503, "what was ordered can be read: {task}");
+            continue;
+        }
+        let state = task["status"].as_str().expect("a state").to_owned();
         let order = &mut lock(&outside.orders)[slot];
-        assert_eq!(order.ended, None, "a task ended twice: {order:?}");
-        assert_eq!(closed.captured.nano(), costs, "{order:?}");
-        order.ended = Some(state);
+        match &order.ended {
+            Some(ended) => assert_eq!(ended, &state, "an end was taken back: {order:?}"),
+            None if state == "completed" || state == "failed" => order.ended = Some(state),
+            None => {}
+        }
     }
+}
+
+/// The maker, at its two addresses.
+pub async fn maker(outside: Arc<Outside>, request: Request<Incoming>) -> io::Result<Response<Script>> {
+    let path = request.uri().path().to_owned();
+    let body = request.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
+    let slot = |name: &str| name.rsplit(['-', ' ']).next().and_then(|tag| tag.parse::<usize>().ok()).expect("a tag");
+    if let Some(task) = path.strip_prefix("/api/v1/tasks/") {
+        if let Some(task) = task.strip_suffix("/cancel") {
+            outside.note("cancelled at the maker", slot(task) as u64);
+            return said(200, &json!({ "request_id": "r" }));
+        }
+        return looked_at(&outside, slot(task)).await;
+    }
+    let body: Value = serde_json::from_slice(&body)?;
+    taken(&outside, slot(body["input"]["prompt"].as_str().unwrap_or_default())).await
+}
+
+async fn taken(outside: &Outside, slot: usize) -> io::Result<Response<Script>> {
+    let making = lock(&outside.orders)[slot].making.clone();
+    match making.taking {
+        Taking::Unread => return Err(io::ErrorKind::ConnectionReset.into()),
+        Taking::Refused => return said(400, &json!({ "code": "InvalidParameter", "message": "no" })),
+        Taking::Broken => return said(500, &json!({ "code": "InternalError", "message": "broken" })),
+        Taking::Fine | Taking::Lost | Taking::Silent => {}
+    }
+    outside.note("the maker takes", slot as u64);
+    lock(&outside.orders)[slot].created += 1;
+    pause(making.think_ms).await;
+    match making.taking {
+        Taking::Lost => Err(io::ErrorKind::ConnectionReset.into()),
+        Taking::Silent => std::future::pending().await,
+        _ => said(200, &json!({ "output": { "task_id": format!("up-{slot}"), "task_status": "PENDING" } })),
+    }
+}
+
+async fn looked_at(outside: &Outside, slot: usize) -> io::Result<Response<Script>> {
+    let (trouble, think) = {
+        let mut draw = outside.draw();
+        (draw.below(100), draw.one(&[0, 0, 20, 900]))
+    };
+    pause(think).await;
+    match trouble {
+        0..8 => return said(500, &json!({ "code": "InternalError", "message": "broken" })),
+        8..12 => return Err(io::ErrorKind::ConnectionReset.into()),
+        12..16 => std::future::pending().await,
+        _ => {}
+    }
+    let making = {
+        let making = &mut lock(&outside.orders)[slot].making;
+        let now = making.clone();
+        making.looks = making.looks.saturating_sub(1);
+        now
+    };
+    let word = match (making.looks, making.verdict) {
+        (2.., _) => "PENDING",
+        (1, _) => "RUNNING",
+        (_, Verdict::Failed) => "FAILED",
+        (_, Verdict::Forgotten) => "UNKNOWN",
+        (_, Verdict::Made) => {
+            let output = json!({ "task_status": "SUCCEEDED", "video_url": "https://maker.example/film.mp4" });
+            return said(200, &json!({ "output": output, "usage": { "duration": making.seconds } }));
+        }
+    };
+    said(200, &json!({ "output": { "task_status": word, "code": "x", "message": "x" } }))
+}
+
+fn said(status: u16, body: &Value) -> io::Result<Response<Script>> {
+    let reply = Response::builder().status(status).header("content-type", "application/json");
+    Ok(reply.body(Script::of([body.to_string()])).expect("a reply"))
 }
 
 /// What holds of every task, and how much is still held for those that go on, by customer.
 pub async fn check(outside: &Outside, app: &App, rows: &Rows, when: &str) -> Vec<i64> {
     let mut held = vec![0; outside.customers.len()];
     let orders = lock(&outside.orders).clone();
-    for order in orders {
-        assert!(order.created <= 1, "{when}: the maker was asked twice: {order:?}");
-        let task = app.store.any_task(TaskId::of(order.call)).await.expect("tasks can be read");
-        let row = rows.get(&order.call.to_string());
-        let Some(task) = task else {
-            assert!(!order.begun && row.is_none(), "{when}: a task is gone: {order:?}");
-            continue;
-        };
-        if let Some(ended) = order.ended {
-            assert_eq!(task.state, ended, "{when}: an end was undone: {order:?}");
+    for (number, customer) in outside.customers.iter().enumerate() {
+        let page = TaskPage { after: None, limit: 10_000, oldest_first: true };
+        let tasks = app.store.tasks(customer.account, page).await.expect("tasks can be read");
+        for task in &tasks {
+            if !task.state.is_final() {
+                held[number] += HELD;
+            }
+            let row = rows.get(&task.id.call().to_string());
+            assert_eq!(row.is_some(), task.state.is_final(), "{when}: an end has its row, {task:?} has {row:?}");
+            // Whose it is shows the name the maker gave it, or the one the client was told.
+            let upstream = |slot: usize| task.upstream_id == Some(format!("up-{slot}"));
+            let order = (0..orders.len()).find(|slot| orders[*slot].told == Some(task.id) || upstream(*slot));
+            let charge = row.map_or(0, |row| row.charge.nano());
+            check_one(order.map(|slot| &orders[slot]), task, charge, when);
         }
-        if task.state.is_final() {
-            let charge = row.map(|row| row.charge.nano());
-            let costs = if order.created > 0 { order.costs } else { 0 };
-            assert_eq!(charge, Some(costs), "{when}: {order:?} is {:?}", task.state);
-        } else {
-            assert!(row.is_none(), "{when}: it goes on and has its row: {order:?}");
-            held[order.customer] += order.held;
+        // Before the maker hears of an order its task is safe, whatever happens then.
+        let mine = || orders.iter().filter(|order| order.customer == number);
+        let created = mine().filter(|order| order.created > 0).count();
+        assert!(tasks.len() >= created, "{when}: {created} were taken and {} are known", tasks.len());
+        for order in mine() {
+            assert!(order.created <= 1, "{when}: the maker was asked twice: {order:?}");
+            if let Some(id) = order.told {
+                assert!(tasks.iter().any(|task| task.id == id), "{when}: a task is gone: {order:?}");
+            }
         }
     }
     held
+}
+
+fn check_one(order: Option<&Ordered>, task: &Task, charge: i64, when: &str) {
+    let Some(order) = order else {
+        assert_eq!((charge, task.state == TaskState::Completed), (0, false), "{when}: nobody made {task:?}");
+        return;
+    };
+    let shown = match task.state {
+        TaskState::Completed => "completed",
+        state if state.is_final() => "failed",
+        _ => "open",
+    };
+    assert!(order.ended.as_deref().is_none_or(|ended| ended == shown), "{when}: {order:?} is {shown}");
+    let failure = task.failure.as_ref().map(|failure| failure.code.as_str());
+    match (task.state, order.making.verdict) {
+        (TaskState::Completed, verdict) => {
+            assert_eq!((verdict, charge), (Verdict::Made, order.making.costs()), "{when}: {order:?}");
+        }
+        // Given up when nobody could find out for too long; the customer does not pay.
+        (TaskState::Failed, Verdict::Made | Verdict::Forgotten) => {
+            assert_eq!((failure, charge), (Some("task_unknown"), 0), "{when}: {order:?} {task:?}");
+        }
+        _ => assert_eq!(charge, 0, "{when}: {order:?} {task:?}"),
+    }
 }
