@@ -16,6 +16,7 @@ use crate::receipt::{self, PublicKeys, Signed};
 use crate::report::{Gauges, Recovered, Report, Swept};
 use crate::social::{SocialChange, SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain};
 use crate::task::{BegunTask, Leased, NewTask, OpenTasks, Task, TaskEnd, TaskPage, TaskStep, Told, Webhook};
+use crate::turns::{TurnWish, Turns};
 use crate::wish::CallEntry;
 use crate::world::{Options, Place, World};
 use crate::{postgres, sqlite};
@@ -367,6 +368,11 @@ impl Store {
     /// Webhooks that are due, each for one taker at a time.
     pub async fn take_webhooks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Webhook>, StoreError> {
         on_engine!(self, e => e.take_webhooks(limit, lease_ms).await)
+    }
+
+    /// Turns at a provider, over all replicas: each begins at an even distance from the one before.
+    pub async fn turns(&self, wish: TurnWish<'_>) -> Result<Turns, StoreError> {
+        on_engine!(self, e => e.turns(wish).await)
     }
 
     /// What became of one; nothing changes when somebody else has it by now.

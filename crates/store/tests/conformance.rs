@@ -84,6 +84,7 @@ suite!(
     tasks_are_paged_and_hidden,
     a_webhook_is_written_with_the_end_and_told_by_one,
     many_takers_share_what_is_due,
+    turns_at_a_provider_are_even_and_shared,
 );
 
 enum Server {

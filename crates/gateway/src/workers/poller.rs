@@ -4,13 +4,13 @@
 
 use crate::app::App;
 use crate::call;
+use crate::video::TurnBook;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 use tollgate_store::{OpenTasks, StoreError};
-use tollgate_upstream::Pace;
 
 /// Taken at once; more wait for the next round, which follows at once.
 const TAKEN: u32 = 200;
@@ -22,7 +22,7 @@ const TROUBLE: Duration = Duration::from_secs(2);
 /// What this replica knows of all open tasks, and its turns at the providers.
 #[derive(Default)]
 pub struct Board {
-    pub pace: Pace,
+    pub turns: TurnBook,
     open: Mutex<Vec<OpenTasks>>,
     bell: Notify,
 }

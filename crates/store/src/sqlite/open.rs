@@ -83,6 +83,7 @@ impl Engine {
             readers: Readers::new(path, thread.is_none()),
             social: super::social::Days::default(),
             writer: Mutex::new(thread),
+            lines: super::turns::Lines::default(),
             ids: Maker::new(world.clone()),
             options,
             world,

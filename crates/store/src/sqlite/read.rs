@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
@@ -25,6 +26,8 @@ pub(super) struct Readers {
     path: PathBuf,
     idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
+    /// Readings so far.
+    asked: AtomicU64,
     /// Read on the thread that asks: in a simulation there is no other.
     here: bool,
 }
@@ -39,7 +42,7 @@ pub(super) struct StoredIdem {
 
 impl Readers {
     pub fn new(path: PathBuf, here: bool) -> Self {
-        Self { path, idle: Arc::default(), permits: Arc::new(Semaphore::new(READERS)), here }
+        Self { path, idle: Arc::default(), permits: Arc::new(Semaphore::new(READERS)), asked: AtomicU64::new(0), here }
     }
 
     pub async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
@@ -47,6 +50,7 @@ impl Readers {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         let permit = self.permits.clone().acquire_owned().await.map_err(StoreError::away)?;
         let (idle, path) = (self.idle.clone(), self.path.clone());
         let reading = move || {
@@ -65,6 +69,10 @@ impl Readers {
             return reading();
         }
         tokio::task::spawn_blocking(reading).await.map_err(StoreError::away)?
+    }
+
+    pub fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
     }
 
     pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {

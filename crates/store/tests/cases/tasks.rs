@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tollgate_catalog::Money;
 use tollgate_store::{
-    BegunTask, Close, Ending, HoldRefused, Leased, NewTask, TaskEnd, TaskFailure, TaskId, TaskPage, TaskState,
-    TaskStep, Told,
+    BegunTask, Close, Ending, HoldRefused, Leased, NewTask, TaskEnd, TaskFailure, TaskId, TaskPage,
+    TaskState, TaskStep, Told, TurnWish, Turns,
 };
 
 use crate::common::{Customer, House, idem};
@@ -307,5 +307,31 @@ pub async fn many_takers_share_what_is_due(h: House) {
     }
     assert_eq!(ends.join_all().await.into_iter().filter(|ended| *ended).count(), 200, "each ended once");
     assert_eq!(h.pots(&c).await, (0, 9_000, 0, 0));
+    h.close().await;
+}
+
+/// Whoever asks, the turns of a line follow each other, and nobody gets one that is too far ahead.
+pub async fn turns_at_a_provider_are_even_and_shared(h: House) {
+    let wish = TurnWish { line: "kling", every_us: 100_000, count: 4, patience_us: 3_000_000 };
+    let began = tokio::time::Instant::now();
+    let asked = futures_util::future::join_all((0..5).map(|_| h.store.turns(wish))).await;
+    let spent = i64::try_from(began.elapsed().as_micros()).expect("small");
+    let mut given: Vec<Turns> = asked.into_iter().map(|turns| turns.expect("asked")).collect();
+    given.sort_by_key(|turns| turns.after_us);
+    for (place, turns) in (0i64..).zip(&given) {
+        assert_eq!(turns.count, 4, "{given:?}");
+        // Counted from when the question arrived, somewhere within the time it took.
+        let at = place * 400_000;
+        assert!((at - spent..=at).contains(&turns.after_us), "{place}: {given:?} in {spent} us");
+    }
+    let other = h.store.turns(TurnWish { line: "ark", ..wish }).await.expect("asked");
+    assert_eq!(other, Turns { after_us: 0, count: 4 }, "each line has its own");
+    let short = TurnWish { count: 100, patience_us: 2_500_000, ..wish };
+    let rest = h.store.turns(short).await.expect("asked");
+    assert!((1..=26).contains(&rest.count) && rest.after_us <= 2_000_000, "as far as patience reaches: {rest:?}");
+    let none = h.store.turns(TurnWish { patience_us: 1_000, ..wish }).await.expect("asked");
+    assert!(none.count == 0 && none.after_us > 1_000, "{none:?}");
+    let again = h.store.turns(TurnWish { patience_us: 20_000_000, ..wish }).await.expect("asked");
+    assert!(again.count == 4 && again.after_us <= none.after_us, "asking in vain takes no turn: {again:?} {none:?}");
     h.close().await;
 }

@@ -5,6 +5,7 @@ mod families_ae;
 mod families_cd;
 mod family_b;
 mod money;
+mod pace;
 mod quote;
 mod reading;
 mod scenarios;
