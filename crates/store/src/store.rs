@@ -139,6 +139,11 @@ impl Store {
         on_engine!(self, e => e.limit_account(id, change).await)
     }
 
+    /// Where an account hears of all its tasks from now on; `None`: nowhere. The answer is `None` where there is no such account.
+    pub async fn set_webhook(&self, id: AccountId, url: Option<String>) -> Result<Option<Account>, StoreError> {
+        on_engine!(self, e => e.set_webhook(id, url).await)
+    }
+
     /// Keys whose own record, or whose account's, changed at `since` or later: what a cache of keys must forget.
     pub async fn keys_changed_since(&self, since: i64) -> Result<Vec<KeyAndAccount>, StoreError> {
         on_engine!(self, e => e.keys_changed_since(since).await)
@@ -365,14 +370,14 @@ impl Store {
         on_engine!(self, e => e.open_tasks().await)
     }
 
-    /// Webhooks that are due, each for one taker at a time.
-    pub async fn take_webhooks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Webhook>, StoreError> {
-        on_engine!(self, e => e.take_webhooks(limit, lease_ms).await)
-    }
-
     /// Turns at a provider, over all replicas: each begins at an even distance from the one before.
     pub async fn turns(&self, wish: TurnWish<'_>) -> Result<Turns, StoreError> {
         on_engine!(self, e => e.turns(wish).await)
+    }
+
+    /// Webhooks that are due, each for one taker at a time.
+    pub async fn take_webhooks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Webhook>, StoreError> {
+        on_engine!(self, e => e.take_webhooks(limit, lease_ms).await)
     }
 
     /// What became of one; nothing changes when somebody else has it by now.

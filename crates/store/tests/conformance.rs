@@ -85,6 +85,7 @@ suite!(
     a_webhook_is_written_with_the_end_and_told_by_one,
     many_takers_share_what_is_due,
     turns_at_a_provider_are_even_and_shared,
+    an_account_names_where_it_is_told,
 );
 
 enum Server {

@@ -35,6 +35,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/operators.sql"),
     include_str!("migrations/vain.sql"),
     include_str!("migrations/responses.sql"),
+    include_str!("migrations/account_webhooks.sql"),
 ];
 
 impl Engine {
@@ -82,8 +83,8 @@ impl Engine {
             shared,
             readers: Readers::new(path, thread.is_none()),
             social: super::social::Days::default(),
-            writer: Mutex::new(thread),
             lines: super::turns::Lines::default(),
+            writer: Mutex::new(thread),
             ids: Maker::new(world.clone()),
             options,
             world,

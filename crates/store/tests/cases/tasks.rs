@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate_catalog::Money;
 use tollgate_store::{
-    BegunTask, Close, Ending, HoldRefused, Leased, NewTask, TaskEnd, TaskFailure, TaskId, TaskPage,
+    AccountId, BegunTask, Close, Ending, HoldRefused, Leased, NewTask, TaskEnd, TaskFailure, TaskId, TaskPage,
     TaskState, TaskStep, Told, TurnWish, Turns,
 };
 
@@ -333,5 +333,22 @@ pub async fn turns_at_a_provider_are_even_and_shared(h: House) {
     assert!(none.count == 0 && none.after_us > 1_000, "{none:?}");
     let again = h.store.turns(TurnWish { patience_us: 20_000_000, ..wish }).await.expect("asked");
     assert!(again.count == 4 && again.after_us <= none.after_us, "asking in vain takes no turn: {again:?} {none:?}");
+    h.close().await;
+}
+
+pub async fn an_account_names_where_it_is_told(h: House) {
+    let c = h.customer(0, 1_000).await;
+    let url = |text: &str| Some(text.to_owned());
+    for want in [url("https://example.com/a"), url("https://example.com/b"), None] {
+        let changed = h.store.set_webhook(c.account, want.clone()).await.expect("written").expect("the account");
+        assert_eq!(changed.webhook_url, want);
+        let read = h.store.account(c.account).await.expect("read").expect("the account");
+        assert_eq!((read.webhook_url, read.paid_available.nano()), (want.clone(), 1_000));
+        // Those who keep keys in memory hear of it.
+        let seen = h.store.keys_changed_since(changed.changed_at).await.expect("read");
+        assert!(seen.iter().any(|one| one.account.id == c.account && one.account.webhook_url == want), "{seen:?}");
+    }
+    let nobody = AccountId([7; 16]);
+    assert!(h.store.set_webhook(nobody, None).await.expect("asked").is_none());
     h.close().await;
 }
