@@ -118,7 +118,8 @@ impl Call<'_> {
     }
 
     pub fn link(&self, task: &Task, signing: Signing) -> String {
-        file::link(self.host, &task.id, task.seconds, signing, task.choice.is("dead_link"))
+        let name = format!("{}-{}", task.seconds, task.kilobytes());
+        file::link(self.host, &task.id, &name, signing, task.choice.is("dead_link"))
     }
 
     /// Whether a submission of this scenario meets trouble before it is looked at.
@@ -206,11 +207,11 @@ fn route(call: &Call<'_>, asked: &Rates) -> Answer {
     ];
     for (prefix, name, maker) in makers {
         if let Some(path) = below(prefix) {
-            return maker(&Call { path, ..*call });
             // Whatever is not read makes, or ends, something.
             if call.method == "GET" {
                 asked.arrived(name, crate::record::now_ms());
             }
+            return maker(&Call { path, ..*call });
         }
     }
     Answer::json(404, &serde_json::json!({"message": "no such maker of videos"}))
