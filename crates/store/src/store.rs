@@ -319,9 +319,9 @@ impl Store {
         on_engine!(self, e => e.task_accepted(id, upstream_id, after_ms).await)
     }
 
-    /// Open tasks that are due, the longest due first, each for one taker at a time.
-    pub async fn take_tasks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Leased>, StoreError> {
-        on_engine!(self, e => e.take_tasks(limit, lease_ms).await)
+    /// Open tasks that are due, but not those at these providers, the longest due first, each for one taker at a time.
+    pub async fn take_tasks(&self, limit: u32, lease_ms: i64, except: &[String]) -> Result<Vec<Leased>, StoreError> {
+        on_engine!(self, e => e.take_tasks(limit, lease_ms, except).await)
     }
 
     /// One open task before it is due; `None` when it has ended or somebody has it.

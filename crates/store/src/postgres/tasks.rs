@@ -93,15 +93,15 @@ impl Engine {
         receive.await.map_err(|_| StoreError::away("the store was shut"))?
     }
 
-    pub async fn take_tasks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Leased>, StoreError> {
+    pub async fn take_tasks(&self, limit: u32, lease_ms: i64, except: &[String]) -> Result<Vec<Leased>, StoreError> {
         let sql = format!(
             "WITH t AS (UPDATE task SET fence = fence + 1, leased = true, owner = $1, due_at = tollgate_now() + $2 \
-             WHERE call_id IN (SELECT call_id FROM task WHERE state < 5 AND due_at <= tollgate_now() ORDER BY due_at \
-             LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING *) \
+             WHERE call_id IN (SELECT call_id FROM task WHERE state < 5 AND due_at <= tollgate_now() \
+             AND (provider IS NULL OR provider <> ALL ($4)) ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING *) \
              SELECT {TASK}, t.fence, p.json FROM t JOIN price p ON p.id = t.price_id"
         );
         let owner = self.shared.replica.as_slice();
-        let rows = self.rows(&sql, &[&owner, &lease_ms, &i64::from(limit)]).await?;
+        let rows = self.rows(&sql, &[&owner, &lease_ms, &i64::from(limit), &except]).await?;
         rows.iter().map(leased).collect()
     }
 

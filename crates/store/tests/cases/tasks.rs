@@ -57,7 +57,7 @@ async fn pass(h: &House, ms: i64) {
 }
 
 async fn one(h: &House, lease_ms: i64) -> Leased {
-    let mut taken = h.store.take_tasks(10, lease_ms).await.expect("taken");
+    let mut taken = h.store.take_tasks(10, lease_ms, &[]).await.expect("taken");
     assert_eq!(taken.len(), 1);
     taken.remove(0)
 }
@@ -71,7 +71,7 @@ pub async fn a_task_lives_and_is_paid_once(h: House) {
     let begun = begin(&h, &c, 300).await;
     assert_eq!(h.pots(&c).await, (0, 730, 30, 270), "its money is held");
     assert_eq!(state(&h, &c, begun.id).await, TaskState::Held);
-    assert!(h.store.take_tasks(10, LEASE).await.expect("taken").is_empty(), "its creator has it");
+    assert!(h.store.take_tasks(10, LEASE, &[]).await.expect("taken").is_empty(), "its creator has it");
     assert!(h.store.task_sending(begun, "sim".into(), "wan".into(), LEASE).await.expect("written"));
     assert_eq!(state(&h, &c, begun.id).await, TaskState::Submitting);
     assert!(h.store.take_task(begun.id, LEASE).await.expect("asked").is_none(), "its creator has it");
@@ -82,7 +82,7 @@ pub async fn a_task_lives_and_is_paid_once(h: House) {
     assert_eq!((leased.task.upstream_id.as_deref(), leased.task.state), (Some("up-1"), TaskState::Queued));
     assert_eq!((leased.task.provider.as_deref(), leased.task.upstream_model.as_deref()), (Some("sim"), Some("wan")));
     assert_eq!(leased.price.id(), crate::common::unit_price().id(), "the price of its hold");
-    assert!(h.store.take_tasks(10, LEASE).await.expect("taken").is_empty(), "one taker at a time");
+    assert!(h.store.take_tasks(10, LEASE, &[]).await.expect("taken").is_empty(), "one taker at a time");
     assert!(h.store.put_back_task(step(&leased, TaskState::Running, 0)).await.expect("put back"));
     assert!(!h.store.put_back_task(step(&leased, TaskState::Queued, 0)).await.expect("asked"), "given back already");
 
@@ -136,7 +136,7 @@ pub async fn whoever_looks_at_a_task_takes_it_early(h: House) {
     let begun = begin(&h, &c, 300).await;
     assert!(h.store.task_sending(begun, "sim".into(), "wan".into(), LEASE).await.expect("written"));
     assert!(h.store.task_accepted(begun.id, "up-1".into(), LEASE).await.expect("written"));
-    assert!(h.store.take_tasks(10, LEASE).await.expect("taken").is_empty(), "not due");
+    assert!(h.store.take_tasks(10, LEASE, &[]).await.expect("taken").is_empty(), "not due");
     let leased = h.store.take_task(begun.id, LEASE).await.expect("taken").expect("nobody has it");
     assert!(h.store.take_task(begun.id, LEASE).await.expect("asked").is_none(), "somebody has it");
     assert!(h.store.put_back_task(step(&leased, TaskState::Running, LEASE)).await.expect("put back"));
@@ -211,7 +211,7 @@ pub async fn neither_a_restart_nor_a_sweep_ends_a_task(h: House) {
     let h = h.reopen().await;
     assert_eq!((h.recovered.voided, h.recovered.settled), (0, 0));
     assert_eq!(h.pots(&c).await, (0, 500, 0, 500));
-    let taken = h.store.take_tasks(10, LEASE).await.expect("taken");
+    let taken = h.store.take_tasks(10, LEASE, &[]).await.expect("taken");
     let mut states: Vec<TaskState> = taken.iter().map(|one| one.task.state).collect();
     states.sort();
     assert_eq!(states, [TaskState::Submitting, TaskState::Queued], "nobody holds them any more");
@@ -284,7 +284,7 @@ pub async fn many_takers_share_what_is_due(h: House) {
         takers.spawn(async move {
             let mut mine = Vec::new();
             loop {
-                let taken = store.take_tasks(7, LEASE).await.expect("taken");
+                let taken = store.take_tasks(7, LEASE, &[]).await.expect("taken");
                 if taken.is_empty() {
                     return mine;
                 }
@@ -307,6 +307,31 @@ pub async fn many_takers_share_what_is_due(h: House) {
     }
     assert_eq!(ends.join_all().await.into_iter().filter(|ended| *ended).count(), 200, "each ended once");
     assert_eq!(h.pots(&c).await, (0, 9_000, 0, 0));
+    h.close().await;
+}
+
+/// Those of a provider that has its hands full can be left for later; nothing else is held up by them.
+pub async fn tasks_of_a_busy_provider_are_left_for_later(h: House) {
+    let c = h.customer(0, 10_000).await;
+    let mut at = Vec::new();
+    for provider in ["busy", "busy", "idle"] {
+        let begun = begin(&h, &c, 100).await;
+        assert!(h.store.task_sending(begun, provider.into(), "wan".into(), LEASE).await.expect("written"));
+        assert!(h.store.task_accepted(begun.id, format!("up-{}", begun.id), 0).await.expect("written"));
+        at.push(begun.id);
+    }
+    let taken = h.store.take_tasks(10, LEASE, &["busy".to_owned(), "nobody".to_owned()]).await.expect("taken");
+    assert_eq!(
+        taken.iter().map(|one| one.task.id).collect::<Vec<_>>(),
+        [at[2]],
+        "though the others are due for longer"
+    );
+    let mut rest = h.store.take_tasks(10, LEASE, &[]).await.expect("taken");
+    assert_eq!(rest.iter().map(|one| one.task.id).collect::<HashSet<_>>(), HashSet::from([at[0], at[1]]));
+    rest.extend(taken);
+    for leased in &rest {
+        h.store.finish_task(end(&h, &c, leased.task.id, leased.fence, 0)).await.expect("ended").expect("ours");
+    }
     h.close().await;
 }
 

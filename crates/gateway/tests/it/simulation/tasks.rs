@@ -65,7 +65,7 @@ pub async fn poller(outside: Arc<Outside>, app: Arc<App>) {
             let mut draw = outside.draw();
             (i64::try_from(draw.between(100, 2_000)).expect("small"), draw.between(50, 900))
         };
-        let taken = app.store.take_tasks(3, lease).await.unwrap_or_default();
+        let taken = app.store.take_tasks(3, lease, &[]).await.unwrap_or_default();
         for leased in taken {
             look_after(&outside, &app, leased).await;
         }
