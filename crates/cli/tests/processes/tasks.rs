@@ -90,8 +90,8 @@ async fn states(house: &House, gate: usize) -> HashMap<String, String> {
     }
 }
 
-fn is_final(state: &String) -> bool {
-    ["completed", "failed", NEVER_SENT].contains(&state.as_str())
+fn is_final(state: &str) -> bool {
+    ["completed", "failed", NEVER_SENT].contains(&state)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,7 +138,7 @@ async fn every_task_ends_once_while_replicas_die() {
         if creations.is_empty() {
             let house = house.lock().await;
             let states = states(&house, 0).await;
-            done = states.len() == count && states.values().all(is_final);
+            done = states.len() == count && states.values().all(|state| is_final(state));
             if done || began.elapsed() > Duration::from_secs(if long() { 900 } else { 120 }) {
                 let left = states.values().filter(|state| !is_final(state)).count();
                 assert!(done, "{left} of {} tasks do not end", states.len());
