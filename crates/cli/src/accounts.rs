@@ -4,12 +4,14 @@ use crate::amounts::{amount, change, first_limit, moment, signed};
 use crate::args;
 use crate::books::{KEY_COLUMNS, ask};
 use crate::real;
+use crate::serve::settings;
 use crate::show::Output;
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::Money;
+use tollgate_gateway::webhooks::checked;
 use tollgate_store::admin::{Command, Refund};
 use tollgate_store::{AccountId, CallId, Change, Credit, CreditKind, EventPage, Limits, NewAccount, NewLimits, Pot};
 
@@ -28,6 +30,7 @@ const ACCOUNT_COLUMNS: &[(&str, &str)] = &[
     ("today", "used.day$"),
     ("a month", "limits.month$"),
     ("this month", "used.month$"),
+    ("webhook", "webhook_url"),
     ("created", "created_at@"),
 ];
 const EVENT_COLUMNS: &[(&str, &str)] = &[
@@ -93,6 +96,14 @@ pub async fn account(config: &Path, command: args::Account, out: &Output) -> any
                 month: change("--limit-month", limits.limit_month.as_deref())?,
             };
             let changed = ask(config, Command::AccountLimits { account: id, limits }).await?;
+            out.table(&changed, std::slice::from_ref(&changed), ACCOUNT_COLUMNS);
+        }
+        args::Account::Webhook { account, url, none: _ } => {
+            let id: AccountId = account.parse().context("account")?;
+            let allowed = settings(config)?.video.webhooks;
+            let checked = url.map(|url| checked(&url, &allowed)).transpose();
+            let url = checked.map_err(|refusal| anyhow!(refusal.message.replace("`webhook_url`", "the address")))?;
+            let changed = ask(config, Command::AccountWebhook { account: id, url }).await?;
             out.table(&changed, std::slice::from_ref(&changed), ACCOUNT_COLUMNS);
         }
         args::Account::History { account, limit, before } => {

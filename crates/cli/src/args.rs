@@ -139,6 +139,16 @@ pub enum Account {
         #[command(flatten)]
         limits: AccountLimits,
     },
+    /// Tell an address of the end of every video task of an account, where the request names none of its own.
+    Webhook {
+        account: String,
+        /// https, and not inside; `[webhooks]` in the configuration says what else may be told.
+        #[arg(required_unless_present = "none")]
+        url: Option<String>,
+        /// Tell nobody any more.
+        #[arg(long, conflicts_with = "url")]
+        none: bool,
+    },
     /// Correct a balance: add credit, or take it away with a negative amount. Never below zero.
     Adjust(Adjust),
     /// Top-ups, adjustments, refunds and expired credit, newest first, with who did it and why.

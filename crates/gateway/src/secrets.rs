@@ -1,8 +1,10 @@
 //! The secrets that sign links and webhooks. They stand in a file, one per line: the first signs, all are believed, so that one is
-//! exchanged by writing the new one above the old one and taking the old one away when what it signed has ended.
+//! exchanged by writing the new one above the old one and taking the old one away when what it signed has ended. The running gateway
+//! takes a changed file over.
 //!
 //! Without a file one is made at the first start, in the data folder. Replicas share one file, or each other's links do not open.
 
+use arc_swap::ArcSwap;
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use ring::hmac;
@@ -13,48 +15,70 @@ use std::sync::Arc;
 /// A line shorter than this is no secret.
 const SHORTEST: usize = 32;
 
-/// Never empty. Neither printed nor sent.
-#[derive(Clone)]
-pub struct Secrets(Arc<[hmac::Key]>);
+/// Neither printed nor sent.
+pub struct Secrets(ArcSwap<Lines>);
 
-impl Secrets {
-    /// Reads the file, or makes it.
-    pub fn open(path: &Path, fill: impl Fn(&mut [u8])) -> io::Result<Secrets> {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => make(path, fill)?,
-            Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
-        };
-        Secrets::read(&text).ok_or_else(|| {
+/// What a file says: never empty, the one that signs first.
+pub struct Lines(Vec<hmac::Key>);
+
+impl Lines {
+    /// Reads a file that must be there.
+    pub fn open(path: &Path) -> io::Result<Lines> {
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+        Lines::read(&text).ok_or_else(|| {
             let why = format!("{}: each line must be a secret of at least {SHORTEST} characters", path.display());
             io::Error::new(io::ErrorKind::InvalidData, why)
         })
     }
 
     /// One secret per line; empty lines and lines with a `#` in front do not count.
-    pub fn read(text: &str) -> Option<Secrets> {
+    fn read(text: &str) -> Option<Lines> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let lines: Vec<&str> = lines.collect();
         let good = !lines.is_empty() && lines.iter().all(|line| line.len() >= SHORTEST);
         let key = |line: &&str| hmac::Key::new(hmac::HMAC_SHA256, line.as_bytes());
-        good.then(|| Secrets(lines.iter().map(key).collect()))
+        good.then(|| Lines(lines.iter().map(key).collect()))
+    }
+}
+
+impl Secrets {
+    /// Reads the file, or makes it.
+    pub fn open(path: &Path, fill: impl Fn(&mut [u8])) -> io::Result<Secrets> {
+        if !path.exists() {
+            make(path, fill)?;
+        }
+        Lines::open(path).map(Secrets::of)
+    }
+
+    pub fn read(text: &str) -> Option<Secrets> {
+        Lines::read(text).map(Secrets::of)
+    }
+
+    fn of(lines: Lines) -> Secrets {
+        Secrets(ArcSwap::from_pointee(lines))
+    }
+
+    /// From now on these sign and are believed, and no others.
+    pub fn take_over(&self, lines: Lines) {
+        self.0.store(Arc::new(lines));
     }
 
     /// A signature that stands in an address. `purpose` keeps what is signed for one use from being used for another.
     pub fn sign(&self, purpose: &str, text: &str) -> String {
-        BASE64_URL_SAFE_NO_PAD.encode(hmac::sign(&self.0[0], &labelled(purpose, text)))
+        BASE64_URL_SAFE_NO_PAD.encode(hmac::sign(&self.0.load().0[0], &labelled(purpose, text)))
     }
 
     /// Whether one of the secrets has signed this; takes the same time whatever is wrong with it.
     pub fn has_signed(&self, purpose: &str, text: &str, signature: &str) -> bool {
         let Ok(given) = BASE64_URL_SAFE_NO_PAD.decode(signature) else { return false };
-        self.0.iter().any(|key| hmac::verify(key, &labelled(purpose, text), &given).is_ok())
+        self.0.load().0.iter().any(|key| hmac::verify(key, &labelled(purpose, text), &given).is_ok())
     }
 
     /// Secrets for one customer and one use, made of ours, newest first: they can be told without telling ours.
     pub fn derived(&self, purpose: &str, whose: &str) -> Vec<Derived> {
         let one = |key| hmac::sign(key, &labelled(purpose, whose)).as_ref().to_vec();
-        self.0.iter().map(|key| Derived(one(key))).collect()
+        self.0.load().0.iter().map(|key| Derived(one(key))).collect()
     }
 }
 
@@ -78,7 +102,7 @@ impl Derived {
 }
 
 /// Readable by its owner only; of processes that start together one makes it.
-fn make(path: &Path, fill: impl Fn(&mut [u8])) -> io::Result<String> {
+fn make(path: &Path, fill: impl Fn(&mut [u8])) -> io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let mut random = [0; 32];
     fill(&mut random);
@@ -89,10 +113,9 @@ fn make(path: &Path, fill: impl Fn(&mut [u8])) -> io::Result<String> {
     match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(mut file) => {
             file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            Ok(text)
+            file.sync_all()
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => std::fs::read_to_string(path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     }
 }
@@ -123,6 +146,18 @@ mod tests {
         assert_eq!(told.len(), 2);
         assert_eq!(told[1], old.derived("webhook", "acct_1")[0].told());
         assert_ne!(told[1], old.derived("webhook", "acct_2")[0].told());
+    }
+
+    #[test]
+    fn a_new_file_counts_at_once() {
+        let secrets = Secrets::read(OLD).expect("secrets");
+        let old = secrets.sign("link", "text");
+        secrets.take_over(Lines::read(&format!("{NEW}\n{OLD}")).expect("secrets"));
+        let new = secrets.sign("link", "text");
+        assert_ne!(old, new, "the new one signs");
+        assert!(secrets.has_signed("link", "text", &old) && secrets.has_signed("link", "text", &new));
+        secrets.take_over(Lines::read(NEW).expect("secrets"));
+        assert!(!secrets.has_signed("link", "text", &old) && secrets.has_signed("link", "text", &new));
     }
 
     #[test]

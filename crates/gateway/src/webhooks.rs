@@ -13,7 +13,7 @@ use http_body_util::Full;
 use serde_json::{Value, json};
 use std::net::IpAddr;
 use std::time::Duration;
-use tollgate_store::{AccountId, Task, TaskState, Told, Webhook};
+use tollgate_store::{Account, AccountId, Task, TaskState, Told, Webhook};
 use tollgate_upstream::is_public;
 use tollgate_wire::error::Code;
 
@@ -28,9 +28,10 @@ pub fn secrets(app: &App, account: AccountId) -> Vec<String> {
     app.secrets.derived(PURPOSE, &account.to_string()).iter().map(|secret| secret.told()).collect()
 }
 
-/// Where an account wants to hear of all its tasks.
-pub fn of_account(app: &App, account: AccountId) -> Option<String> {
-    app.settings.video.webhooks.accounts.get(&account.to_string()).cloned()
+/// Where an account wants to hear of all its tasks: what was set for it, else what the configuration says.
+pub fn of_account(app: &App, account: &Account) -> Option<String> {
+    let configured = || app.settings.video.webhooks.accounts.get(&account.id.to_string()).cloned();
+    account.webhook_url.clone().or_else(configured)
 }
 
 /// The value of `webhook_url`, if it may be told. Names are looked up when it is, and again each time.

@@ -1,6 +1,6 @@
 //! The simulator's own endpoints, for tests that run in another process:
 //! `GET /_sim/received[?since=ID]`, `DELETE /_sim/received`, `GET /_sim/count`, `GET /_sim/scenarios`,
-//! `GET /_sim/videos` (scenarios of video tasks, and how many tasks there are), `PUT /_sim/social?path=PART&scenario=NAME`.
+//! `GET /_sim/videos` (scenarios of video tasks, how many tasks there are, how often each maker was asked about them), `PUT /_sim/social?path=PART&scenario=NAME`.
 
 use bytes::Bytes;
 use http::{Method, Response};
@@ -23,6 +23,7 @@ pub(crate) fn answer(world: &World, method: &Method, path: &str, query: &str) ->
         }
         ("DELETE", "/_sim/received") => {
             records.clear();
+            world.asked.clear();
             json!({"cleared": true})
         }
         ("GET", "/_sim/count") => {
@@ -40,7 +41,13 @@ pub(crate) fn answer(world: &World, method: &Method, path: &str, query: &str) ->
         ("GET", "/_sim/videos") => {
             let named: serde_json::Map<_, _> =
                 crate::video::scenarios().map(|(name, meaning)| (name.to_string(), Value::from(meaning))).collect();
-            json!({"scenarios": named, "tasks": world.videos.len()})
+            let asked: serde_json::Map<_, _> = world
+                .asked
+                .all()
+                .into_iter()
+                .map(|(maker, asked)| (maker.to_string(), json!({"all": asked.all, "most_in_a_second": asked.most})))
+                .collect();
+            json!({"scenarios": named, "tasks": world.videos.len(), "asked": asked})
         }
         ("GET", "/_sim/scenarios") => {
             scenarios().map(|(name, meaning)| (name.to_string(), Value::from(meaning))).collect()

@@ -61,6 +61,7 @@ pub(crate) struct World {
     pub records: Arc<Records>,
     pub social: Orders,
     pub videos: crate::video::Book,
+    pub asked: crate::video::Rates,
 }
 
 impl Sim {
@@ -74,6 +75,7 @@ impl Sim {
             records: Arc::new(Records::new(keep)),
             social: Orders::default(),
             videos: crate::video::Book::default(),
+            asked: crate::video::Rates::default(),
         });
         let stop = CancellationToken::new();
         let tracker = TaskTracker::new();
@@ -115,6 +117,11 @@ impl Sim {
         self.world.videos.len()
     }
 
+    /// How often each maker of videos was asked about its tasks.
+    pub fn asked(&self) -> std::collections::BTreeMap<&'static str, crate::video::Asked> {
+        self.world.asked.all()
+    }
+
     /// All remembered calls, oldest first.
     pub fn received(&self) -> Vec<Received> {
         self.world.records.after(0)
@@ -127,6 +134,7 @@ impl Sim {
     /// Forgets what was received and starts the counts again; ids go on counting.
     pub fn clear(&self) {
         self.world.records.clear();
+        self.world.asked.clear();
     }
 
     /// Closes every connection at once, as a provider that dies does.

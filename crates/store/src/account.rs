@@ -27,6 +27,9 @@ pub struct Account {
     pub limits: Limits,
     /// What counts against the limits now.
     pub used: Used,
+    /// Where it wants to hear of all its tasks.
+    #[serde(default)]
+    pub webhook_url: Option<String>,
 }
 
 /// Wish for a new account.

@@ -35,6 +35,7 @@ pub enum Command {
     AccountList { after: Option<AccountId>, limit: u32 },
     AccountShow { account: AccountId },
     AccountLimits { account: AccountId, limits: NewLimits },
+    AccountWebhook { account: AccountId, url: Option<String> },
     AccountExpiring { account: AccountId },
     AccountEvents { account: AccountId, page: EventPage },
     Credit { credit: Credit },
@@ -114,6 +115,9 @@ impl Store {
             Command::AccountLimits { account, limits } => {
                 let changed = self.limit_account(account, limits).await?;
                 value(changed.ok_or_else(|| missing(account.to_string()))?)
+            }
+            Command::AccountWebhook { account, url } => {
+                value(self.set_webhook(account, url).await?.ok_or_else(|| missing(account.to_string()))?)
             }
             Command::AccountExpiring { account } => value(self.expiring(account).await?),
             Command::AccountEvents { account, page } => value(self.events(account, page).await?),

@@ -31,6 +31,7 @@ mod store;
 mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod turns;
 mod used;
 mod verify;
 mod wish;
@@ -56,6 +57,7 @@ pub use store::{Opened, Receipted, Store};
 pub use task::{
     BegunTask, Leased, NewTask, OpenTasks, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep, Told, Webhook,
 };
+pub use turns::{TurnWish, Turns};
 pub use verify::INVARIANTS;
 pub use wish::CallEntry;
 pub use world::{FillRandom, NowMs, Options, Place, World};

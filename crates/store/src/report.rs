@@ -58,6 +58,8 @@ pub struct Gauges {
     pub settle_lag_ms: u64,
     pub journal_bytes: u64,
     pub down: bool,
+    /// Readings and statements asked of the database beside the groups.
+    pub queries: u64,
     pub commits: u64,
     pub committed_ops: u64,
     pub largest_group: u64,

@@ -16,6 +16,7 @@ use crate::receipt::{self, PublicKeys, Signed};
 use crate::report::{Gauges, Recovered, Report, Swept};
 use crate::social::{SocialChange, SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain};
 use crate::task::{BegunTask, Leased, NewTask, OpenTasks, Task, TaskEnd, TaskPage, TaskStep, Told, Webhook};
+use crate::turns::{TurnWish, Turns};
 use crate::wish::CallEntry;
 use crate::world::{Options, Place, World};
 use crate::{postgres, sqlite};
@@ -136,6 +137,11 @@ impl Store {
             return Err(StoreError::Conflict("an account is limited by day and month".into()));
         }
         on_engine!(self, e => e.limit_account(id, change).await)
+    }
+
+    /// Where an account hears of all its tasks from now on; `None`: nowhere. The answer is `None` where there is no such account.
+    pub async fn set_webhook(&self, id: AccountId, url: Option<String>) -> Result<Option<Account>, StoreError> {
+        on_engine!(self, e => e.set_webhook(id, url).await)
     }
 
     /// Keys whose own record, or whose account's, changed at `since` or later: what a cache of keys must forget.
@@ -313,9 +319,9 @@ impl Store {
         on_engine!(self, e => e.task_accepted(id, upstream_id, after_ms).await)
     }
 
-    /// Open tasks that are due, the longest due first, each for one taker at a time.
-    pub async fn take_tasks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Leased>, StoreError> {
-        on_engine!(self, e => e.take_tasks(limit, lease_ms).await)
+    /// Open tasks that are due, but not those at these providers, the longest due first, each for one taker at a time.
+    pub async fn take_tasks(&self, limit: u32, lease_ms: i64, except: &[String]) -> Result<Vec<Leased>, StoreError> {
+        on_engine!(self, e => e.take_tasks(limit, lease_ms, except).await)
     }
 
     /// One open task before it is due; `None` when it has ended or somebody has it.
@@ -362,6 +368,11 @@ impl Store {
     /// Open tasks by state.
     pub async fn open_tasks(&self) -> Result<Vec<OpenTasks>, StoreError> {
         on_engine!(self, e => e.open_tasks().await)
+    }
+
+    /// Turns at a provider, over all replicas: each begins at an even distance from the one before.
+    pub async fn turns(&self, wish: TurnWish<'_>) -> Result<Turns, StoreError> {
+        on_engine!(self, e => e.turns(wish).await)
     }
 
     /// Webhooks that are due, each for one taker at a time.

@@ -85,6 +85,9 @@ suite!(
     tasks_are_paged_and_hidden,
     a_webhook_is_written_with_the_end_and_told_by_one,
     many_takers_share_what_is_due,
+    tasks_of_a_busy_provider_are_left_for_later,
+    turns_at_a_provider_are_even_and_shared,
+    an_account_names_where_it_is_told,
 );
 
 enum Server {

@@ -47,7 +47,7 @@ async fn handle_remix(app: &Arc<App>, id: CallId, source: &str, request: Request
     file::result(&task)?;
     let kept = KeptPlan::read(&task.plan).ok_or_else(|| unknown(source))?;
     let ask = VideoAsk::remix(&task, &kept, &prompt)?;
-    let webhook_url = webhooks::of_account(app, caller.account.id);
+    let webhook_url = webhooks::of_account(app, &caller.account);
     let made = call::create_task(app, caller, TaskAsk { id, endpoint: ENDPOINT, ask, webhook_url, idem }).await?;
     Ok(reply(app, &base(app, &parts), &made))
 }
@@ -82,7 +82,7 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
     };
     // Both endpoints are one: the same key and body find the same task on either.
     let idem = reading::idempotency(&parts.headers, "/v1/videos", &printed)?;
-    let webhook_url = webhook_url(app, &asked)?.or_else(|| webhooks::of_account(app, caller.account.id));
+    let webhook_url = webhook_url(app, &asked)?.or_else(|| webhooks::of_account(app, &caller.account));
     let ask = VideoAsk::of(&app.serving.load(), &asked);
     let made = call::create_task(app, caller, TaskAsk { id, endpoint, ask, webhook_url, idem }).await?;
     Ok(reply(app, &base(app, &parts), &made))

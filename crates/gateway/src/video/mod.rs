@@ -9,9 +9,11 @@ mod s3;
 mod settings;
 pub mod shelf;
 pub mod show;
+mod turns;
 
 pub use ask::{VideoAsk, most};
 pub use kept::{KeptPlan, KeptResult};
 pub use offers::Offers;
 pub use settings::{Bucket, CopyTo, Delivery, VideoSettings, WebhookSettings};
 pub use shelf::Shelf;
+pub use turns::TurnBook;

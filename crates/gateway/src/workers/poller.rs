@@ -4,16 +4,16 @@
 
 use crate::app::App;
 use crate::call;
+use crate::video::TurnBook;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 use tollgate_store::{OpenTasks, StoreError};
-use tollgate_upstream::Pace;
 
-/// Taken at once; more wait for the next round, which follows at once.
-const TAKEN: u32 = 200;
+/// No more are begun at a provider when it has this part of all places; a round takes half as many.
+const SHARE: usize = 4;
 /// How often open tasks are counted, over all replicas.
 const COUNTED: Duration = Duration::from_secs(5);
 /// After a round that failed.
@@ -22,8 +22,10 @@ const TROUBLE: Duration = Duration::from_secs(2);
 /// What this replica knows of all open tasks, and its turns at the providers.
 #[derive(Default)]
 pub struct Board {
-    pub pace: Pace,
+    pub turns: TurnBook,
     open: Mutex<Vec<OpenTasks>>,
+    /// Looks under way, by provider.
+    looks: Mutex<HashMap<String, usize>>,
     bell: Notify,
 }
 
@@ -44,6 +46,28 @@ impl Board {
             *oldest = one.oldest_at.min(*oldest);
         }
         states
+    }
+
+    /// Those at which this many looks are under way.
+    fn busy(&self, share: usize) -> Vec<String> {
+        let looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        looks.iter().filter(|(_, count)| **count >= share).map(|(name, _)| name.clone()).collect()
+    }
+
+    fn begin(&self, provider: &str) {
+        *self.looks.lock().unwrap_or_else(PoisonError::into_inner).entry(provider.to_owned()).or_default() += 1;
+    }
+
+    /// Whether there was no place for more at this provider until now.
+    fn end(&self, provider: &str, share: usize) -> bool {
+        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(count) = looks.get_mut(provider) else { return false };
+        let full = *count >= share;
+        *count -= 1;
+        if *count == 0 {
+            looks.remove(provider);
+        }
+        full
     }
 
     fn counted(&self, open: Vec<OpenTasks>) {
@@ -86,19 +110,22 @@ async fn round(app: &Arc<App>, places: &Arc<Semaphore>) -> Result<bool, StoreErr
     if app.stopping.is_cancelled() || free == 0 {
         return Ok(false);
     }
-    let wanted = free.min(TAKEN);
+    let share = (app.settings.tasks.parallel / SHARE).max(1);
+    let wanted = free.min(u32::try_from(share.div_ceil(2)).unwrap_or(u32::MAX));
     let lease = i64::try_from(app.settings.tasks.lease().as_millis()).unwrap_or(i64::MAX);
-    let taken = app.store.take_tasks(wanted, lease).await?;
+    let taken = app.store.take_tasks(wanted, lease, &app.tasks.busy(share)).await?;
     let more = taken.len() >= wanted as usize;
     for leased in taken {
         let Ok(place) = places.clone().try_acquire_owned() else { break };
         let (worker, places) = (app.clone(), places.clone());
+        let provider = leased.task.provider.clone().unwrap_or_default();
+        app.tasks.begin(&provider);
         app.tracker.spawn(async move {
             if let Err(error) = call::look(&worker, &leased).await {
                 // Its lease ends by itself.
                 tracing::warn!(task = %leased.task.id, %error, "a look at a task came to nothing");
             }
-            let full = places.available_permits() == 0;
+            let full = worker.tasks.end(&provider, share) || places.available_permits() == 0;
             drop(place);
             if full {
                 worker.tasks.bell.notify_one();

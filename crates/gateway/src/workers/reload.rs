@@ -1,7 +1,9 @@
 //! Takes over a changed configuration without a restart: on SIGHUP and when a watched file changes. All or nothing: a broken
-//! file leaves the old snapshot serving, raises `tollgate_catalog_stale`, and says every mistake in the log.
+//! file leaves the old snapshot serving, raises `tollgate_catalog_stale`, and says every mistake in the log. The secrets that sign
+//! links and webhooks are taken over with it.
 
 use crate::app::App;
+use crate::secrets::Lines;
 use crate::settings::{Source, catalog_paths};
 use notify::{RecursiveMode, Watcher as _};
 use std::sync::Arc;
@@ -12,17 +14,26 @@ use tollgate_catalog::Mistake;
 /// Editors write a file in several steps; the last one counts.
 const SETTLE: Duration = Duration::from_millis(200);
 
+/// Files are looked at this often in any case: not every file system tells of changes, and the folder of the secrets is not watched.
+const LOOK: Duration = Duration::from_secs(10);
+
 /// Reads what has changed and, if all of it is right, serves it from the next call on. Reading a large catalog and giving back the
 /// old one take a while; both happen on threads that serve no calls.
 pub async fn reload(app: &App, source: &Source) -> Result<(), Vec<Mistake>> {
-    let source = source.clone();
+    let (source, secrets_file) = (source.clone(), app.settings.secrets_file.clone());
     let before = app.serving.load_full();
-    let loaded =
-        tokio::task::spawn_blocking(move || source.load_again(&before.catalog)).await.unwrap_or_else(|error| {
-            Err(vec![Mistake { file: String::new(), line: 0, field: String::new(), reason: error.to_string() }])
-        });
-    match loaded {
-        Ok(loaded) => {
+    let reading = move || {
+        let secrets = Lines::open(&secrets_file).map_err(|error| vec![mistake(error.to_string())]);
+        match (source.load_again(&before.catalog), secrets) {
+            (Ok(loaded), Ok(secrets)) => Ok((loaded, secrets)),
+            (Err(mistakes), Ok(_)) | (Ok(_), Err(mistakes)) => Err(mistakes),
+            (Err(mistakes), Err(more)) => Err([mistakes, more].concat()),
+        }
+    };
+    let read = tokio::task::spawn_blocking(reading).await;
+    match read.unwrap_or_else(|error| Err(vec![mistake(error.to_string())])) {
+        Ok((loaded, secrets)) => {
+            app.secrets.take_over(secrets);
             app.metrics.catalog_stale.set(0);
             app.metrics.catalog_loads.inc();
             tracing::info!(
@@ -42,6 +53,10 @@ pub async fn reload(app: &App, source: &Source) -> Result<(), Vec<Mistake>> {
             Err(mistakes)
         }
     }
+}
+
+fn mistake(reason: String) -> Mistake {
+    Mistake { file: String::new(), line: 0, field: String::new(), reason }
 }
 
 /// Watches files and signals until the stop.
@@ -70,6 +85,7 @@ pub async fn watch(app: Arc<App>, source: Source) {
         let asked = tokio::select! {
             _ = hangup.recv() => true,
             Some(()) = changed.recv() => false,
+            () = tokio::time::sleep(LOOK) => false,
             () = app.stopping.cancelled() => return,
         };
         tokio::time::sleep(SETTLE).await;
@@ -84,7 +100,7 @@ pub async fn watch(app: Arc<App>, source: Source) {
 }
 
 fn fingerprint(source: &Source, app: &App) -> Vec<(std::path::PathBuf, Option<std::time::SystemTime>, u64)> {
-    let mut files = vec![source.file.clone()];
+    let mut files = vec![source.file.clone(), app.settings.secrets_file.clone()];
     files.extend(catalog_paths(&app.settings.catalog_dir).unwrap_or_default());
     files.sort();
     let stamp = |path: std::path::PathBuf| {

@@ -416,6 +416,21 @@ impl Drop for House {
     }
 }
 
+/// Another gateway over the same database, simulator and keys, with a data folder of its own.
+pub async fn second(house: &House) -> Running {
+    let dir = house.dir.join("second");
+    std::fs::create_dir_all(dir.join("catalog")).expect("a folder");
+    for name in ["tollgate.toml", "sim.key", "access.key", "secret.key"] {
+        std::fs::copy(house.dir.join(name), dir.join(name)).expect("copied");
+    }
+    for name in ["models.toml", "more.toml", "video.toml"] {
+        std::fs::copy(house.dir.join("catalog").join(name), dir.join("catalog").join(name)).expect("copied");
+    }
+    let source = Source { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
+    let loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+    start(loaded, None, world(&house.clock)).await.expect("started")
+}
+
 /// A path of the simulator where each request is a paid call of ours.
 fn is_conversation(path: &str) -> bool {
     ["/chat/completions", "/messages", "/responses"].iter().any(|end| path.ends_with(end))

@@ -115,6 +115,11 @@ impl Task {
         }
     }
 
+    /// How much longer its file is than it must be.
+    pub fn kilobytes(&self) -> u32 {
+        self.choice.number("kb", 0)
+    }
+
     pub fn tells_usage(&self) -> bool {
         !(self.choice.is("usage") && self.choice.raw("kind") == Some("none"))
     }

@@ -25,9 +25,9 @@ pub(super) fn now() -> i64 {
     now_ms() / 1000
 }
 
-/// A link to the file of a task. `dead` has ended a minute ago.
-pub(super) fn link(host: &str, id: &str, seconds: u32, signing: Signing, dead: bool) -> String {
-    let path = format!("/video/files/{id}/{seconds}.mp4");
+/// A link to the file of a task, named by its length. `dead` has ended a minute ago.
+pub(super) fn link(host: &str, id: &str, name: &str, signing: Signing, dead: bool) -> String {
+    let path = format!("/video/files/{id}/{name}.mp4");
     let now = now();
     let query = match signing {
         Signing::Oss => {
@@ -48,18 +48,19 @@ pub(super) fn link(host: &str, id: &str, seconds: u32, signing: Signing, dead: b
     format!("http://{host}{path}{query}")
 }
 
-/// Answers `GET /video/files/{id}/{seconds}.mp4`.
+/// Answers `GET /video/files/{id}/{seconds}-{kilobytes}.mp4`.
 pub(super) fn answer(path: &str, query: &str, headers: &HeaderMap) -> Response<Bytes> {
     let name = path.strip_prefix("/video/files/").and_then(|rest| rest.rsplit_once('/')).map(|(_, name)| name);
-    let seconds = name.and_then(|name| name.strip_suffix(".mp4")).and_then(|text| text.parse::<u32>().ok());
-    let Some(seconds) = seconds.filter(|seconds| *seconds <= 120) else {
+    let name = name.and_then(|name| name.strip_suffix(".mp4")?.split_once('-'));
+    let length = name.and_then(|(seconds, more)| Some((seconds.parse::<u32>().ok()?, more.parse::<u32>().ok()?)));
+    let Some((seconds, kilobytes)) = length.filter(|(seconds, _)| *seconds <= 120) else {
         return response(404, "application/xml", Bytes::from_static(b"<Error><Code>NoSuchKey</Code></Error>"));
     };
     if !opens(path, query) {
         let body = b"<Error><Code>AccessDenied</Code><Message>Request has expired.</Message></Error>";
         return response(403, "application/xml", Bytes::from_static(body));
     }
-    send(&mp4::video(seconds), headers)
+    send(&mp4::longer(seconds, kilobytes), headers)
 }
 
 /// A file, whole or the one range that was asked for.
@@ -136,7 +137,7 @@ mod tests {
     fn links_open_until_they_end() {
         for signing in [Signing::Oss, Signing::Tos, Signing::Plain] {
             for dead in [false, true] {
-                let link = link("h", "t1", 5, signing, dead);
+                let link = link("h", "t1", "5-0", signing, dead);
                 let (path, query) =
                     link.strip_prefix("http://h").expect("a link").split_once('?').unwrap_or((&link[8..], ""));
                 assert_eq!(opens(path, query), !dead, "{link}");

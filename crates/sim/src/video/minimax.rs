@@ -185,6 +185,7 @@ fn poll1(call: &Call<'_>) -> Answer {
     let word = match phase {
         Phase::Limited => return error1(1002, None),
         Phase::Broken => return Answer::json(500, &json!({"base_resp": base(1000, None)})),
+        Phase::Forgotten => return error1(2013, Some("invalid params, task_id")),
         Phase::Queued => "Queueing",
         Phase::Running => "Processing",
         Phase::Strange => "Reviewing",

@@ -15,11 +15,14 @@ mod minimax;
 mod mp4;
 mod openai;
 mod picture;
+mod rate;
 mod reply;
 mod scenario;
 mod veo;
 
 pub(crate) use book::Book;
+pub use rate::Asked;
+pub(crate) use rate::Rates;
 pub(crate) use reply::answer;
 
 /// The access key of the fake Kling.

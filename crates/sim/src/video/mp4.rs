@@ -1,8 +1,21 @@
 //! A tiny video that players accept: one H.264 picture of 16 by 16 pixels, shown for the wanted time. The picture is stored raw
 //! (I_PCM), so no encoder is needed.
 
+/// The longest file, in kilobytes on top.
+const LONGEST: u32 = 65_536;
+
+/// The whole file, made longer by so many kilobytes that players skip. No two of them are alike, so that a piece in the wrong place shows.
+pub(super) fn longer(seconds: u32, kilobytes: u32) -> Vec<u8> {
+    let mut file = video(seconds);
+    if kilobytes > 0 {
+        let filler: Vec<u8> = (0..kilobytes.min(LONGEST) * 256).flat_map(u32::to_be_bytes).collect();
+        file.extend(atom(b"free", &[&filler]));
+    }
+    file
+}
+
 /// The whole file.
-pub(super) fn video(seconds: u32) -> Vec<u8> {
+fn video(seconds: u32) -> Vec<u8> {
     let sample = sample();
     let head = atom(b"ftyp", &[b"isom\0\0\x02\0", b"isomiso2avc1mp41"]);
     let data = atom(b"mdat", &[&sample]);
@@ -153,6 +166,7 @@ mod tests {
     /// Every box ends where its parent says, and the table points at the data.
     #[test]
     fn boxes_fit_into_each_other() {
+        assert_eq!(longer(5, 2).len(), video(5).len() + 8 + 2 * 1024);
         let file = video(5);
         let mut names = Vec::new();
         walk(&file, &mut names);

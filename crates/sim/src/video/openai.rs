@@ -169,7 +169,7 @@ fn delete(call: &Call<'_>, id: &str) -> Answer {
 fn content(call: &Call<'_>, id: &str) -> Answer {
     match call.book.get(VENDOR, id) {
         Some(task) if task.choice.is("dead_link") => error(404, "not_found", "The video has expired.", None),
-        Some(task) => Answer::whole(file::send(&mp4::video(task.seconds), call.headers)),
+        Some(task) => Answer::whole(file::send(&mp4::longer(task.seconds, task.kilobytes()), call.headers)),
         None => error(404, "not_found", "Video not found.", None),
     }
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::book::{Book, New, Phase, Task};
 use super::file::{self, Signing};
+use super::rate::Rates;
 use super::scenario::Choice;
 use super::{ark, dashscope, kling, minimax, openai, veo};
 use crate::fault::response;
@@ -117,7 +118,8 @@ impl Call<'_> {
     }
 
     pub fn link(&self, task: &Task, signing: Signing) -> String {
-        file::link(self.host, &task.id, task.seconds, signing, task.choice.is("dead_link"))
+        let name = format!("{}-{}", task.seconds, task.kilobytes());
+        file::link(self.host, &task.id, &name, signing, task.choice.is("dead_link"))
     }
 
     /// Whether a submission of this scenario meets trouble before it is looked at.
@@ -150,7 +152,7 @@ pub(crate) async fn answer(
         host,
         require_key: world.require_key.as_deref(),
     };
-    let answer = route(&call);
+    let answer = route(&call, &world.asked);
     received.status = answer.status;
     received.accepted = answer.task.is_some();
     received.scenario = answer.scenario.to_string();
@@ -190,21 +192,25 @@ pub(crate) async fn answer(
 
 type Maker = fn(&Call<'_>) -> Answer;
 
-fn route(call: &Call<'_>) -> Answer {
+fn route(call: &Call<'_>, asked: &Rates) -> Answer {
     if call.path.starts_with("/video/files/") {
         return Answer::whole(file::answer(call.path, call.query, call.headers));
     }
     let below = |prefix: &str| call.path.strip_prefix(prefix).filter(|rest| rest.starts_with('/'));
-    let makers: [(&str, Maker); 6] = [
-        ("/video/dashscope", dashscope::answer),
-        ("/video/ark/api/v3", ark::answer),
-        ("/video/kling", kling::answer),
-        ("/video/minimax", minimax::answer),
-        ("/video/gemini", veo::answer),
-        ("/v1", openai::answer),
+    let makers: [(&str, &'static str, Maker); 6] = [
+        ("/video/dashscope", "dashscope", dashscope::answer),
+        ("/video/ark/api/v3", "ark", ark::answer),
+        ("/video/kling", "kling", kling::answer),
+        ("/video/minimax", "minimax", minimax::answer),
+        ("/video/gemini", "gemini", veo::answer),
+        ("/v1", "openai", openai::answer),
     ];
-    for (prefix, maker) in makers {
+    for (prefix, name, maker) in makers {
         if let Some(path) = below(prefix) {
+            // Whatever is not read makes, or ends, something.
+            if call.method == "GET" {
+                asked.arrived(name, crate::record::now_ms());
+            }
             return maker(&Call { path, ..*call });
         }
     }

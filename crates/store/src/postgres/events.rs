@@ -34,6 +34,12 @@ impl Engine {
         self.account(account).await
     }
 
+    pub async fn set_webhook(&self, account: AccountId, url: Option<String>) -> Result<Option<Account>, StoreError> {
+        let sql = "UPDATE account SET webhook_url = $2, changed_at = $3 WHERE id = $1";
+        self.rows(sql, &[&account.0.as_slice(), &url, &self.now()]).await?;
+        self.account(account).await
+    }
+
     /// Expires what is due in all accounts. Every replica may do this at any time: an account's row is locked first.
     pub(super) async fn lapse_due(&self) -> Result<u64, StoreError> {
         let sql = "SELECT DISTINCT account_id FROM trial_lot WHERE expires_at <= $1 AND free > 0 LIMIT 1000";

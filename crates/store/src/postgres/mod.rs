@@ -66,6 +66,7 @@ struct Shared {
     /// Where operations go that the database refuses for good.
     refused: PathBuf,
     down: AtomicBool,
+    queries: AtomicU64,
     commits: AtomicU64,
     committed_ops: AtomicU64,
     largest_group: AtomicU64,
@@ -96,6 +97,7 @@ impl Shared {
             watch: Mutex::default(),
             refused,
             down: AtomicBool::new(false),
+            queries: AtomicU64::new(0),
             commits: AtomicU64::new(0),
             committed_ops: AtomicU64::new(0),
             largest_group: AtomicU64::new(0),
@@ -173,6 +175,7 @@ impl Engine {
             settle_lag_ms,
             journal_bytes: s.journal.waiting_bytes(s.queue.durable()),
             down: s.down.load(Ordering::Relaxed),
+            queries: s.queries.load(Ordering::Relaxed),
             commits: s.commits.load(Ordering::Relaxed),
             committed_ops: s.committed_ops.load(Ordering::Relaxed),
             largest_group: s.largest_group.load(Ordering::Relaxed),

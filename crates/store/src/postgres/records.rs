@@ -1,5 +1,6 @@
 //! Accounts, keys, credit and usage on PostgreSQL: plain statements, each its own transaction.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio_postgres::Row;
@@ -19,7 +20,7 @@ use crate::wish::{CallEntry, end_of_entries};
 /// The longest a statement of its own may take; what sweeps a large table needs some of it.
 const READ_TIME: Duration = Duration::from_secs(30);
 
-type Param<'a> = &'a (dyn ToSql + Sync);
+pub(super) type Param<'a> = &'a (dyn ToSql + Sync);
 
 impl Engine {
     pub(super) async fn rows(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, StoreError> {
@@ -33,6 +34,7 @@ impl Engine {
         sql: &str,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, StoreError> {
+        self.shared.queries.fetch_add(1, Ordering::Relaxed);
         let asked = async {
             let link = self.connector.reader().await?;
             Ok(link.client.query(sql, params).await?)

@@ -11,7 +11,7 @@ use crate::limits::{Limits, Used};
 
 pub(super) const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.trial_available, a.paid_available, \
      a.trial_held, a.paid_held, a.topped_up, a.groups, a.closed_at, a.day_limit, a.month_limit, a.day, a.day_used, a.month, \
-     a.month_used";
+     a.month_used, a.webhook_url";
 pub(super) const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k.changed_at, k.expires_at, \
      k.revoked_at, k.models, k.cidrs, k.cap, k.spent, k.held, k.day_limit, k.month_limit, k.day, k.day_used, k.month, \
      k.month_used";
@@ -64,6 +64,7 @@ pub(super) fn account(r: &Row, at: usize, now: i64) -> Result<Account, StoreErro
         closed_at: r.try_get(at + 10)?,
         limits: Limits { total: None, day: limit(r, at + 11)?, month: limit(r, at + 12)? },
         used: used(r, at + 13)?.at(now),
+        webhook_url: r.try_get(at + 17)?,
     })
 }
 

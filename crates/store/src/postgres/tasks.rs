@@ -7,6 +7,7 @@ use tokio_postgres::Row;
 
 use super::calls::bytes;
 use super::queue::{Answer, Pending};
+use super::records::Param;
 use super::rows::id;
 use super::{Engine, lock};
 use crate::call::{Closed, Hold, HoldRefused, tidy_raw_usage};
@@ -15,6 +16,7 @@ use crate::ids::{AccountId, KeyId, TaskId};
 use crate::task::{
     BegunTask, Leased, NewTask, OpenTasks, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep, Told, Webhook,
 };
+use crate::turns::{TurnWish, Turns};
 
 const TASK: &str = "t.call_id, t.account_id, t.key_id, t.endpoint, t.model, t.provider, t.upstream_model, t.upstream_id, \
      t.state, t.progress, t.plan, t.result, t.failure_code, t.failure_message, t.webhook_url, t.created_at, t.checked_at, \
@@ -91,15 +93,15 @@ impl Engine {
         receive.await.map_err(|_| StoreError::away("the store was shut"))?
     }
 
-    pub async fn take_tasks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Leased>, StoreError> {
+    pub async fn take_tasks(&self, limit: u32, lease_ms: i64, except: &[String]) -> Result<Vec<Leased>, StoreError> {
         let sql = format!(
             "WITH t AS (UPDATE task SET fence = fence + 1, leased = true, owner = $1, due_at = tollgate_now() + $2 \
-             WHERE call_id IN (SELECT call_id FROM task WHERE state < 5 AND due_at <= tollgate_now() ORDER BY due_at \
-             LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING *) \
+             WHERE call_id IN (SELECT call_id FROM task WHERE state < 5 AND due_at <= tollgate_now() \
+             AND (provider IS NULL OR provider <> ALL ($4)) ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING *) \
              SELECT {TASK}, t.fence, p.json FROM t JOIN price p ON p.id = t.price_id"
         );
         let owner = self.shared.replica.as_slice();
-        let rows = self.rows(&sql, &[&owner, &lease_ms, &i64::from(limit)]).await?;
+        let rows = self.rows(&sql, &[&owner, &lease_ms, &i64::from(limit), &except]).await?;
         rows.iter().map(leased).collect()
     }
 
@@ -112,6 +114,15 @@ impl Engine {
         let owner = self.shared.replica.as_slice();
         let rows = self.rows(&sql, &[&owner, &lease_ms, &id.0.as_slice()]).await?;
         rows.first().map(leased).transpose()
+    }
+
+    pub async fn turns(&self, wish: TurnWish<'_>) -> Result<Turns, StoreError> {
+        let sql = "SELECT after_us, given FROM tollgate_turns($1, $2, $3, $4)";
+        let params: [Param<'_>; 4] = [&wish.line, &wish.every_us.max(1), &i64::from(wish.count), &wish.patience_us];
+        let rows = self.rows(sql, &params).await?;
+        let row = rows.first().ok_or_else(|| StoreError::broken("no answer"))?;
+        let count = u32::try_from(row.try_get::<_, i64>(1)?).unwrap_or(0);
+        Ok(Turns { after_us: row.try_get(0)?, count })
     }
 
     /// What this replica had in its hands before it was started again is due at once.

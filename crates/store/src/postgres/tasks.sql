@@ -71,3 +71,24 @@ BEGIN
     ON CONFLICT DO NOTHING;
   END IF;
 END $$;
+
+-- Turns of a line that follow each other, as `turns.rs` gives them: microseconds until the first, and how many.
+CREATE OR REPLACE FUNCTION tollgate_turns(of_line text, every bigint, wanted bigint, patience bigint,
+  OUT after_us bigint, OUT given bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  v_now bigint;
+  v_next bigint;
+BEGIN
+  INSERT INTO turn (line, next_us) VALUES (of_line, 0) ON CONFLICT DO NOTHING;
+  SELECT next_us INTO v_next FROM turn WHERE line = of_line FOR UPDATE;
+  v_now := extract(epoch FROM clock_timestamp()) * 1000000;
+  -- A clock that was set back would leave turns far ahead.
+  IF v_next > v_now + 60000000 THEN v_next := v_now; END IF;
+  v_next := greatest(v_next, v_now);
+  after_us := v_next - v_now;
+  given := 0;
+  IF after_us <= patience THEN
+    given := least((patience - after_us) / every + 1, wanted);
+    UPDATE turn SET next_us = v_next + every * given WHERE line = of_line;
+  END IF;
+END $$;

@@ -150,6 +150,12 @@ impl<'a> Apply<'a> {
                 return Ok(Outcome::Done(Ok(())));
             }
             Op::Limits(whose, limits, at, _) => return Ok(Outcome::Done(self.limits(*whose, limits, *at)?)),
+            Op::Webhook(account, url, at, _) => {
+                let sql = "UPDATE account SET webhook_url = ?2, changed_at = ?3 WHERE id = ?1";
+                let changed = self.statement(sql)?.execute(params![account.0, url, at])?;
+                let missing = || Err(StoreError::NotFound(account.to_string()));
+                return Ok(Outcome::Done(if changed == 1 { Ok(()) } else { missing() }));
+            }
             Op::Lapse(lapse) => self.lapse(lapse)?,
             Op::Recount(account, key, spent) => {
                 self.accounts.entry(*account).or_default().used = Some(spent.account);

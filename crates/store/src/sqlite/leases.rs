@@ -2,6 +2,7 @@
 //! need no row; after a restart everything is due as the file says, and nobody holds anything.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::ids::{CallId, IdMap};
 
@@ -10,6 +11,8 @@ struct Lease {
     fence: i64,
     /// Somebody has it, until it is due.
     taken: bool,
+    /// Where it was sent.
+    provider: Option<Arc<str>>,
 }
 
 #[derive(Default)]
@@ -21,13 +24,13 @@ pub(super) struct Leases {
 impl Leases {
     /// A new task, in the hands of whoever began it.
     pub fn begin(&mut self, call: CallId, due_at: i64) -> i64 {
-        self.put(call, Lease { due_at, fence: 1, taken: true });
+        self.put(call, Lease { due_at, fence: 1, taken: true, provider: None });
         1
     }
 
     /// A task as the file has it: the process that held it is gone.
-    pub fn load(&mut self, call: CallId, due_at: i64) {
-        self.put(call, Lease { due_at, fence: 0, taken: false });
+    pub fn load(&mut self, call: CallId, due_at: i64, provider: Option<Arc<str>>) {
+        self.put(call, Lease { due_at, fence: 0, taken: false, provider });
     }
 
     fn put(&mut self, call: CallId, lease: Lease) {
@@ -44,10 +47,15 @@ impl Leases {
         self.open.get(&call).is_some_and(|lease| lease.fence == fence)
     }
 
-    /// Those that are due, the oldest first, each with its new fence.
-    pub fn take_due(&mut self, now: i64, until: i64, limit: usize) -> Vec<(CallId, i64)> {
-        let due: Vec<CallId> =
-            self.due.iter().take_while(|(at, _)| *at <= now).take(limit).map(|(_, call)| *call).collect();
+    /// Those that are due and not at one of these providers, the oldest first, each with its new fence.
+    pub fn take_due(&mut self, now: i64, until: i64, limit: usize, except: &[String]) -> Vec<(CallId, i64)> {
+        let open = &self.open;
+        let wanted = |call: &CallId| {
+            let provider = open.get(call).and_then(|lease| lease.provider.as_deref());
+            provider.is_none_or(|name| except.iter().all(|one| one != name))
+        };
+        let due = self.due.iter().take_while(|(at, _)| *at <= now).map(|(_, call)| *call);
+        let due: Vec<CallId> = due.filter(wanted).take(limit).collect();
         due.into_iter().filter_map(|call| self.give(call, until).map(|fence| (call, fence))).collect()
     }
 
@@ -61,24 +69,26 @@ impl Leases {
     }
 
     fn give(&mut self, call: CallId, until: i64) -> Option<i64> {
-        let fence = self.open.get(&call)?.fence + 1;
-        self.put(call, Lease { due_at: until, fence, taken: true });
+        let lease = self.open.get(&call)?;
+        let (fence, provider) = (lease.fence + 1, lease.provider.clone());
+        self.put(call, Lease { due_at: until, fence, taken: true, provider });
         Some(fence)
     }
 
-    /// Holds on to it for longer.
-    pub fn keep(&mut self, call: CallId, fence: i64, until: i64) -> bool {
+    /// Holds on to it for longer: it goes to this provider.
+    pub fn keep(&mut self, call: CallId, fence: i64, until: i64, provider: &str) -> bool {
         let held = self.holds(call, fence);
         if held {
-            self.put(call, Lease { due_at: until, fence, taken: true });
+            self.put(call, Lease { due_at: until, fence, taken: true, provider: Some(provider.into()) });
         }
         held
     }
 
     /// Nobody has it until it is due; the number of whoever had it is worth nothing any more.
     pub fn release(&mut self, call: CallId, due_at: i64) {
-        if let Some(fence) = self.open.get(&call).map(|lease| lease.fence + 1) {
-            self.put(call, Lease { due_at, fence, taken: false });
+        if let Some(lease) = self.open.get(&call) {
+            let (fence, provider) = (lease.fence + 1, lease.provider.clone());
+            self.put(call, Lease { due_at, fence, taken: false, provider });
         }
     }
 

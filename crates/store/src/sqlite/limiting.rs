@@ -1,4 +1,4 @@
-//! New spending limits on the embedded engine.
+//! New terms of accounts and keys on the embedded engine: spending limits, and where an account hears of its tasks.
 
 use tokio::sync::oneshot;
 
@@ -25,6 +25,15 @@ impl Engine {
         }
         self.limit(Err(id), |books| Some(&mut books.accounts.get_mut(&id)?.limits), change).await?;
         self.account(id).await
+    }
+
+    pub async fn set_webhook(&self, id: AccountId, url: Option<String>) -> Result<Option<Account>, StoreError> {
+        let now = self.now();
+        match self.ask(|reply| Op::Webhook(id, url, now, reply)).await {
+            Ok(()) => self.account(id).await,
+            Err(StoreError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// New limits count from here on; the database follows.

@@ -28,6 +28,7 @@ pub(crate) mod stepping;
 mod task_rows;
 mod tasks;
 mod trial;
+mod turns;
 mod writer;
 
 use std::fs::File;
@@ -56,6 +57,7 @@ pub(crate) struct Engine {
     shared: Arc<Shared>,
     readers: Readers,
     social: social::Days,
+    lines: turns::Lines,
     writer: Mutex<Option<JoinHandle<()>>>,
     ids: Maker,
     options: Options,
@@ -249,6 +251,7 @@ impl Engine {
         let mut g = Gauges {
             journal_bytes: s.journal.waiting_bytes(s.durable()),
             down: s.down.load(Ordering::Relaxed),
+            queries: self.readers.asked(),
             commits: s.commits.load(Ordering::Relaxed),
             committed_ops: s.committed_ops.load(Ordering::Relaxed),
             largest_group: s.largest_group.load(Ordering::Relaxed),

@@ -35,6 +35,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/operators.sql"),
     include_str!("migrations/vain.sql"),
     include_str!("migrations/responses.sql"),
+    include_str!("migrations/account_webhooks.sql"),
 ];
 
 impl Engine {
@@ -82,6 +83,7 @@ impl Engine {
             shared,
             readers: Readers::new(path, thread.is_none()),
             social: super::social::Days::default(),
+            lines: super::turns::Lines::default(),
             writer: Mutex::new(thread),
             ids: Maker::new(world.clone()),
             options,
@@ -218,11 +220,12 @@ fn load_owners(conn: &Connection, books: &mut Books) -> Result<(), StoreError> {
 
 /// Open tasks. Those whose creator was at work are due at once: it is gone.
 fn load_tasks(conn: &Connection, books: &mut Books) -> Result<(), StoreError> {
-    let sql = "SELECT call_id, CASE WHEN state < 2 THEN 0 ELSE due_at END FROM task WHERE state < 5";
+    let sql = "SELECT call_id, CASE WHEN state < 2 THEN 0 ELSE due_at END, provider FROM task WHERE state < 5";
     let mut open = conn.prepare(sql)?;
     let mut rows = open.query([])?;
     while let Some(r) = rows.next()? {
-        books.leases.load(CallId(r.get(0)?), r.get(1)?);
+        let provider: Option<String> = r.get(2)?;
+        books.leases.load(CallId(r.get(0)?), r.get(1)?, provider.map(Into::into));
     }
     Ok(())
 }

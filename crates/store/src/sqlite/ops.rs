@@ -32,6 +32,8 @@ pub(super) enum Op {
     Revoke(KeyId, i64, Reply<()>),
     /// New limits of a key, or of an account.
     Limits(Result<KeyId, AccountId>, Limits, i64, Reply<()>),
+    /// Where an account hears of its tasks.
+    Webhook(AccountId, Option<String>, i64, Reply<()>),
     Lapse(Box<LapseOp>),
     /// What counts in the day and month, after an operation was taken back.
     Recount(AccountId, KeyId, Spent),

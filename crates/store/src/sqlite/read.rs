@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
@@ -25,6 +26,8 @@ pub(super) struct Readers {
     path: PathBuf,
     idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
+    /// Readings so far.
+    asked: AtomicU64,
     /// Read on the thread that asks: in a simulation there is no other.
     here: bool,
 }
@@ -39,7 +42,7 @@ pub(super) struct StoredIdem {
 
 impl Readers {
     pub fn new(path: PathBuf, here: bool) -> Self {
-        Self { path, idle: Arc::default(), permits: Arc::new(Semaphore::new(READERS)), here }
+        Self { path, idle: Arc::default(), permits: Arc::new(Semaphore::new(READERS)), asked: AtomicU64::new(0), here }
     }
 
     pub async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
@@ -47,6 +50,7 @@ impl Readers {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         let permit = self.permits.clone().acquire_owned().await.map_err(StoreError::away)?;
         let (idle, path) = (self.idle.clone(), self.path.clone());
         let reading = move || {
@@ -65,6 +69,10 @@ impl Readers {
             return reading();
         }
         tokio::task::spawn_blocking(reading).await.map_err(StoreError::away)?
+    }
+
+    pub fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
     }
 
     pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
@@ -240,7 +248,8 @@ pub(super) fn key(c: &Connection, id: KeyId) -> rusqlite::Result<Option<Key>> {
 }
 
 const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.trial_available, a.paid_available, a.trial_held, \
-     a.paid_held, a.topped_up, a.groups, a.closed_at, a.day_limit, a.month_limit, a.day, a.day_used, a.month, a.month_used";
+     a.paid_held, a.topped_up, a.groups, a.closed_at, a.day_limit, a.month_limit, a.day, a.day_used, a.month, a.month_used, \
+     a.webhook_url";
 const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k.changed_at, k.expires_at, k.revoked_at, \
      k.models, k.cidrs, k.cap, k.spent, k.held, k.day_limit, k.month_limit, k.day, k.day_used, k.month, k.month_used";
 const KEY_COLUMNS: usize = 20;
@@ -283,6 +292,7 @@ fn read_account(r: &Row<'_>, at: usize) -> rusqlite::Result<Account> {
         closed_at: r.get(at + 10)?,
         limits: Limits { total: None, day: limit(r, at + 11)?, month: limit(r, at + 12)? },
         used: used(r, at + 13)?,
+        webhook_url: r.get(at + 17)?,
     })
 }
 

@@ -52,6 +52,7 @@ impl Engine {
             closed_at: None,
             limits: Limits { total: None, ..new.limits },
             used: Used::default(),
+            webhook_url: None,
         };
         self.ask(|reply| Op::Account(Box::new(account), reply)).await?;
         self.account(id).await?.ok_or_else(|| StoreError::broken("a new account is gone"))

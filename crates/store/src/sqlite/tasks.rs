@@ -26,7 +26,7 @@ impl Engine {
         lease_ms: i64,
     ) -> Result<bool, StoreError> {
         let (call, due_at) = (begun.id.call(), self.now().saturating_add(lease_ms));
-        if !lock(&self.shared.books).leases.keep(call, begun.fence, due_at) {
+        if !lock(&self.shared.books).leases.keep(call, begun.fence, due_at, &provider) {
             return Ok(false);
         }
         self.change(TaskOp::Sending { call, provider, upstream_model, due_at }).await?;
@@ -48,9 +48,10 @@ impl Engine {
         Ok(true)
     }
 
-    pub async fn take_tasks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Leased>, StoreError> {
+    pub async fn take_tasks(&self, limit: u32, lease_ms: i64, except: &[String]) -> Result<Vec<Leased>, StoreError> {
         let now = self.now();
-        let taken = lock(&self.shared.books).leases.take_due(now, now.saturating_add(lease_ms), limit as usize);
+        let until = now.saturating_add(lease_ms);
+        let taken = lock(&self.shared.books).leases.take_due(now, until, limit as usize, except);
         self.leased(taken).await
     }
 

@@ -317,6 +317,7 @@ fn answer(op: Op, outcome: Outcome) {
             | Op::Key(_, reply)
             | Op::Revoke(_, _, reply)
             | Op::Limits(_, _, _, reply)
+            | Op::Webhook(_, _, _, reply)
             | Op::Social(_, reply)
             | Op::Task(_, reply)
             | Op::Operator(_, reply)

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tollgate_catalog::Money;
 use tollgate_store::{
-    BegunTask, Close, Ending, HoldRefused, Leased, NewTask, TaskEnd, TaskFailure, TaskId, TaskPage, TaskState,
-    TaskStep, Told,
+    AccountId, BegunTask, Close, Ending, HoldRefused, Leased, NewTask, TaskEnd, TaskFailure, TaskId, TaskPage,
+    TaskState, TaskStep, Told, TurnWish, Turns,
 };
 
 use crate::common::{Customer, House, idem};
@@ -57,7 +57,7 @@ async fn pass(h: &House, ms: i64) {
 }
 
 async fn one(h: &House, lease_ms: i64) -> Leased {
-    let mut taken = h.store.take_tasks(10, lease_ms).await.expect("taken");
+    let mut taken = h.store.take_tasks(10, lease_ms, &[]).await.expect("taken");
     assert_eq!(taken.len(), 1);
     taken.remove(0)
 }
@@ -71,7 +71,7 @@ pub async fn a_task_lives_and_is_paid_once(h: House) {
     let begun = begin(&h, &c, 300).await;
     assert_eq!(h.pots(&c).await, (0, 730, 30, 270), "its money is held");
     assert_eq!(state(&h, &c, begun.id).await, TaskState::Held);
-    assert!(h.store.take_tasks(10, LEASE).await.expect("taken").is_empty(), "its creator has it");
+    assert!(h.store.take_tasks(10, LEASE, &[]).await.expect("taken").is_empty(), "its creator has it");
     assert!(h.store.task_sending(begun, "sim".into(), "wan".into(), LEASE).await.expect("written"));
     assert_eq!(state(&h, &c, begun.id).await, TaskState::Submitting);
     assert!(h.store.take_task(begun.id, LEASE).await.expect("asked").is_none(), "its creator has it");
@@ -82,7 +82,7 @@ pub async fn a_task_lives_and_is_paid_once(h: House) {
     assert_eq!((leased.task.upstream_id.as_deref(), leased.task.state), (Some("up-1"), TaskState::Queued));
     assert_eq!((leased.task.provider.as_deref(), leased.task.upstream_model.as_deref()), (Some("sim"), Some("wan")));
     assert_eq!(leased.price.id(), crate::common::unit_price().id(), "the price of its hold");
-    assert!(h.store.take_tasks(10, LEASE).await.expect("taken").is_empty(), "one taker at a time");
+    assert!(h.store.take_tasks(10, LEASE, &[]).await.expect("taken").is_empty(), "one taker at a time");
     assert!(h.store.put_back_task(step(&leased, TaskState::Running, 0)).await.expect("put back"));
     assert!(!h.store.put_back_task(step(&leased, TaskState::Queued, 0)).await.expect("asked"), "given back already");
 
@@ -136,7 +136,7 @@ pub async fn whoever_looks_at_a_task_takes_it_early(h: House) {
     let begun = begin(&h, &c, 300).await;
     assert!(h.store.task_sending(begun, "sim".into(), "wan".into(), LEASE).await.expect("written"));
     assert!(h.store.task_accepted(begun.id, "up-1".into(), LEASE).await.expect("written"));
-    assert!(h.store.take_tasks(10, LEASE).await.expect("taken").is_empty(), "not due");
+    assert!(h.store.take_tasks(10, LEASE, &[]).await.expect("taken").is_empty(), "not due");
     let leased = h.store.take_task(begun.id, LEASE).await.expect("taken").expect("nobody has it");
     assert!(h.store.take_task(begun.id, LEASE).await.expect("asked").is_none(), "somebody has it");
     assert!(h.store.put_back_task(step(&leased, TaskState::Running, LEASE)).await.expect("put back"));
@@ -211,7 +211,7 @@ pub async fn neither_a_restart_nor_a_sweep_ends_a_task(h: House) {
     let h = h.reopen().await;
     assert_eq!((h.recovered.voided, h.recovered.settled), (0, 0));
     assert_eq!(h.pots(&c).await, (0, 500, 0, 500));
-    let taken = h.store.take_tasks(10, LEASE).await.expect("taken");
+    let taken = h.store.take_tasks(10, LEASE, &[]).await.expect("taken");
     let mut states: Vec<TaskState> = taken.iter().map(|one| one.task.state).collect();
     states.sort();
     assert_eq!(states, [TaskState::Submitting, TaskState::Queued], "nobody holds them any more");
@@ -284,7 +284,7 @@ pub async fn many_takers_share_what_is_due(h: House) {
         takers.spawn(async move {
             let mut mine = Vec::new();
             loop {
-                let taken = store.take_tasks(7, LEASE).await.expect("taken");
+                let taken = store.take_tasks(7, LEASE, &[]).await.expect("taken");
                 if taken.is_empty() {
                     return mine;
                 }
@@ -307,5 +307,73 @@ pub async fn many_takers_share_what_is_due(h: House) {
     }
     assert_eq!(ends.join_all().await.into_iter().filter(|ended| *ended).count(), 200, "each ended once");
     assert_eq!(h.pots(&c).await, (0, 9_000, 0, 0));
+    h.close().await;
+}
+
+/// Those of a provider that has its hands full can be left for later; nothing else is held up by them.
+pub async fn tasks_of_a_busy_provider_are_left_for_later(h: House) {
+    let c = h.customer(0, 10_000).await;
+    let mut at = Vec::new();
+    for provider in ["busy", "busy", "idle"] {
+        let begun = begin(&h, &c, 100).await;
+        assert!(h.store.task_sending(begun, provider.into(), "wan".into(), LEASE).await.expect("written"));
+        assert!(h.store.task_accepted(begun.id, format!("up-{}", begun.id), 0).await.expect("written"));
+        at.push(begun.id);
+    }
+    let taken = h.store.take_tasks(10, LEASE, &["busy".to_owned(), "nobody".to_owned()]).await.expect("taken");
+    assert_eq!(
+        taken.iter().map(|one| one.task.id).collect::<Vec<_>>(),
+        [at[2]],
+        "though the others are due for longer"
+    );
+    let mut rest = h.store.take_tasks(10, LEASE, &[]).await.expect("taken");
+    assert_eq!(rest.iter().map(|one| one.task.id).collect::<HashSet<_>>(), HashSet::from([at[0], at[1]]));
+    rest.extend(taken);
+    for leased in &rest {
+        h.store.finish_task(end(&h, &c, leased.task.id, leased.fence, 0)).await.expect("ended").expect("ours");
+    }
+    h.close().await;
+}
+
+/// Whoever asks, the turns of a line follow each other, and nobody gets one that is too far ahead.
+pub async fn turns_at_a_provider_are_even_and_shared(h: House) {
+    let wish = TurnWish { line: "kling", every_us: 100_000, count: 4, patience_us: 3_000_000 };
+    let began = tokio::time::Instant::now();
+    let asked = futures_util::future::join_all((0..5).map(|_| h.store.turns(wish))).await;
+    let spent = i64::try_from(began.elapsed().as_micros()).expect("small");
+    let mut given: Vec<Turns> = asked.into_iter().map(|turns| turns.expect("asked")).collect();
+    given.sort_by_key(|turns| turns.after_us);
+    for (place, turns) in (0i64..).zip(&given) {
+        assert_eq!(turns.count, 4, "{given:?}");
+        // Counted from when the question arrived, somewhere within the time it took.
+        let at = place * 400_000;
+        assert!((at - spent..=at).contains(&turns.after_us), "{place}: {given:?} in {spent} us");
+    }
+    let other = h.store.turns(TurnWish { line: "ark", ..wish }).await.expect("asked");
+    assert_eq!(other, Turns { after_us: 0, count: 4 }, "each line has its own");
+    let short = TurnWish { count: 100, patience_us: 2_500_000, ..wish };
+    let rest = h.store.turns(short).await.expect("asked");
+    assert!((1..=26).contains(&rest.count) && rest.after_us <= 2_000_000, "as far as patience reaches: {rest:?}");
+    let none = h.store.turns(TurnWish { patience_us: 1_000, ..wish }).await.expect("asked");
+    assert!(none.count == 0 && none.after_us > 1_000, "{none:?}");
+    let again = h.store.turns(TurnWish { patience_us: 20_000_000, ..wish }).await.expect("asked");
+    assert!(again.count == 4 && again.after_us <= none.after_us, "asking in vain takes no turn: {again:?} {none:?}");
+    h.close().await;
+}
+
+pub async fn an_account_names_where_it_is_told(h: House) {
+    let c = h.customer(0, 1_000).await;
+    let url = |text: &str| Some(text.to_owned());
+    for want in [url("https://example.com/a"), url("https://example.com/b"), None] {
+        let changed = h.store.set_webhook(c.account, want.clone()).await.expect("written").expect("the account");
+        assert_eq!(changed.webhook_url, want);
+        let read = h.store.account(c.account).await.expect("read").expect("the account");
+        assert_eq!((read.webhook_url, read.paid_available.nano()), (want.clone(), 1_000));
+        // Those who keep keys in memory hear of it.
+        let seen = h.store.keys_changed_since(changed.changed_at).await.expect("read");
+        assert!(seen.iter().any(|one| one.account.id == c.account && one.account.webhook_url == want), "{seen:?}");
+    }
+    let nobody = AccountId([7; 16]);
+    assert!(h.store.set_webhook(nobody, None).await.expect("asked").is_none());
     h.close().await;
 }

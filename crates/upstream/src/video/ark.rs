@@ -70,11 +70,8 @@ impl Video for Ark {
 
     fn polled(&self, task: &Handle<'_>, reply: &Reply) -> Result<Report, Fault> {
         let json = reply.json();
-        let Some(word) = json["status"].as_str().filter(|_| reply.is_ok()) else {
-            return Err(self.refused(task.api, reply));
-        };
-        let error = &json["error"];
-        let mut report = Report::of(word, WORDS).because(error["code"].as_str(), error["message"].as_str());
+        let told = Report::told(&json, WORDS).filter(|_| reply.is_ok());
+        let mut report = told.ok_or_else(|| self.refused(task.api, reply))?;
         report.link = json["content"]["video_url"].as_str().and_then(Link::read);
         let usage = &json["usage"];
         report.used.tokens = count(&usage["total_tokens"]).or_else(|| count(&usage["completion_tokens"]));
@@ -99,11 +96,7 @@ impl Video for Ark {
             let ours = items.iter().find(|item| item["safety_identifier"] == sought.external_id);
             return Ok(Page { ours: ours.and_then(|item| id(&item["id"])), alike: Vec::new(), next });
         }
-        let in_time = |item: &&Value| {
-            let created = item["created_at"].as_i64().unwrap_or_default();
-            (sought.sent.0..=sought.sent.1).contains(&created)
-        };
-        let alike = items.iter().filter(in_time).filter_map(|item| id(&item["id"])).collect();
+        let alike = items.iter().filter(|item| sought.is_like(item, &[])).filter_map(|item| id(&item["id"])).collect();
         Ok(Page { ours: None, alike, next })
     }
 

@@ -115,11 +115,7 @@ impl Video for MiniMax {
         let Some(list) = list.filter(|_| reply.is_ok()) else {
             return Err(self.refused(sought.api, reply));
         };
-        let alike = |task: &&Value| {
-            let created = task["created_at"].as_i64().unwrap_or_default();
-            let same = ["resolution", "duration"].iter().all(|name| Some(&task[*name]) == sought.body.get(*name));
-            same && (sought.sent.0..=sought.sent.1).contains(&created)
-        };
+        let alike = |task: &&Value| sought.is_like(task, &["resolution", "duration"]);
         let alike = list.iter().filter(alike).filter_map(|task| id(&task["id"])).collect();
         Ok(Page { ours: None, alike, next: next_page(cursor, list, count(&json["total"]), sought.sent.0) })
     }
@@ -156,9 +152,7 @@ fn first(json: &Value) -> Option<Report> {
 }
 
 fn second(task: &Value) -> Option<Report> {
-    let error = &task["error"];
-    let code = id(&error["code"]);
-    let mut report = Report::of(task["status"].as_str()?, WORDS).because(code.as_deref(), error["message"].as_str());
+    let mut report = Report::told(task, WORDS)?;
     report.link = task["content"]["url"].as_str().and_then(Link::read);
     report.used.millis = millis(&task["usage"]["total_seconds"]);
     report.used.raw = Used::raw(&task["usage"]);

@@ -96,6 +96,13 @@ impl Report {
         }
     }
 
+    /// From an object with a `status` and, when it has ended badly, an `error` of `code` and `message`. `None`: it has no status.
+    pub(super) fn told(object: &Value, words: &[(&str, Standing)]) -> Option<Report> {
+        let error = &object["error"];
+        let code = read::id(&error["code"]);
+        Some(Report::of(object["status"].as_str()?, words).because(code.as_deref(), error["message"].as_str()))
+    }
+
     /// Adds the reason when the task has ended badly. The text is made safe for the caller.
     pub(super) fn because(mut self, code: Option<&str>, text: Option<&str>) -> Report {
         let Standing::Ended(ending) = self.standing else { return self };

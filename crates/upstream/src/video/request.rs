@@ -49,6 +49,15 @@ pub struct Sought<'a> {
     pub body: &'a Map<String, Value>,
 }
 
+impl Sought<'_> {
+    /// Whether an entry of a provider's list was made while ours was sent, and has these values of it.
+    pub(super) fn is_like(&self, entry: &Value, names: &[&str]) -> bool {
+        let created = entry["created_at"].as_i64().unwrap_or_default();
+        (self.sent.0..=self.sent.1).contains(&created)
+            && names.iter().all(|name| Some(&entry[*name]) == self.body.get(*name))
+    }
+}
+
 /// A whole reply.
 #[derive(Clone, Debug)]
 pub struct Reply {

@@ -74,11 +74,8 @@ impl Video for Sora {
 
     fn polled(&self, task: &Handle<'_>, reply: &Reply) -> Result<Report, Fault> {
         let json = reply.json();
-        let Some(word) = json["status"].as_str().filter(|_| reply.is_ok()) else {
-            return Err(self.refused(task.api, reply));
-        };
-        let error = &json["error"];
-        let mut report = Report::of(word, WORDS).because(error["code"].as_str(), error["message"].as_str());
+        let told = Report::told(&json, WORDS).filter(|_| reply.is_ok());
+        let mut report = told.ok_or_else(|| self.refused(task.api, reply))?;
         report.progress = percent(&json["progress"]);
         if report.standing == Standing::Succeeded {
             let expires_at = json["expires_at"].as_i64();
@@ -103,11 +100,7 @@ impl Video for Sora {
         let Some(list) = json["data"].as_array().filter(|_| reply.is_ok()) else {
             return Err(self.refused(sought.api, reply));
         };
-        let alike = |video: &&Value| {
-            let created = video["created_at"].as_i64().unwrap_or_default();
-            let same = ["seconds", "size"].iter().all(|name| Some(&video[*name]) == sought.body.get(*name));
-            same && (sought.sent.0..=sought.sent.1).contains(&created)
-        };
+        let alike = |video: &&Value| sought.is_like(video, &["seconds", "size"]);
         let alike = list.iter().filter(alike).filter_map(|video| id(&video["id"])).collect();
         let last = list.last().filter(|video| video["created_at"].as_i64().is_none_or(|at| at >= sought.sent.0));
         let next = last.filter(|_| json["has_more"] == true).and_then(|video| id(&video["id"]));

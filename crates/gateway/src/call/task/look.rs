@@ -115,9 +115,9 @@ impl Watched<'_> {
     }
 
     /// Waits for a turn at the provider; `false`: the line is too long.
-    pub async fn turn(&self) -> bool {
+    pub async fn turn(&self) -> Result<bool, StoreError> {
         let limit = polls_per_second(&self.provider, self.habits());
-        self.app.tasks.pace.turn(&self.provider.name, limit as usize, TURN).await.is_ok()
+        self.app.tasks.turns.turn(&self.app.store, &self.provider.name, limit, TURN).await
     }
 
     /// Until when a task is waited for before its fate counts as unknown.
@@ -141,8 +141,8 @@ impl Watched<'_> {
 
     async fn poll(&self, id: &str) -> Result<(), StoreError> {
         let (app, state) = (self.app, self.leased.task.state);
-        if !self.turn().await {
-            return put_back(app, self.leased, state, None, false, self.soon()).await;
+        if !self.turn().await? {
+            return put_back(app, self.leased, state, None, false, self.another_time()).await;
         }
         let asking = self.asking();
         let handle = Handle { api: self.api, call: &self.kept.call, id };
@@ -249,6 +249,14 @@ impl Watched<'_> {
 
     pub fn soon(&self) -> i64 {
         next_look(self.app, &self.provider, self.habits())
+    }
+
+    /// Where the line is too long: at any time of the next round, so that those who came together do not come together again.
+    pub fn another_time(&self) -> i64 {
+        let mut draw = [0u8; 4];
+        self.app.world.fill(&mut draw);
+        let soon = self.soon().max(1);
+        soon / 5 + i64::from(u32::from_le_bytes(draw)) % soon
     }
 
     /// A task whose fate is unknown is looked at less and less often.

@@ -14,7 +14,7 @@ pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
     if !watched.habits().finds {
         return undecided(watched).await;
     }
-    if !watched.turn().await {
+    if !watched.turn().await? {
         return watched.still_unknown().await;
     }
     let external_id = task.id.to_string();

@@ -251,6 +251,25 @@ async fn d_legacy() {
     let ask = json!({ "prompt": "p", "metadata": metadata });
     let model = "MiniMax-Hailuo-02";
     table.sends(says, model, ask, Sent::new(PATH, body(model, metadata), 278_000)).await;
+    let says = "and in `metadata.subject_reference`, as it is written";
+    let subject = json!([{ "type": "character", "image": [PICTURE] }]);
+    for model in ["MiniMax-Hailuo-2.3", "MiniMax-Hailuo-02"] {
+        let metadata = json!({ "subject_reference": subject });
+        let ask = json!({ "prompt": "p", "metadata": metadata });
+        table.sends(says, model, ask, Sent::new(PATH, body(model, metadata), 278_000)).await;
+        for (wrong, field) in [
+            (json!(PICTURE), "metadata.subject_reference"),
+            (json!([{ "type": "animal", "image": [PICTURE] }]), "metadata.subject_reference[0].type"),
+            (json!([{ "type": "character", "image": PICTURE }]), "metadata.subject_reference[0].image"),
+        ] {
+            let ask = json!({ "prompt": "p", "metadata": { "subject_reference": wrong } });
+            table.refuses("of the maker's shape only", model, ask, "invalid_parameter", field, "").await;
+        }
+        let says = "what is no field of theirs is dropped, also inside metadata, and told";
+        let ask = json!({ "prompt": "p", "subject_reference": subject, "metadata": { "subject": subject } });
+        let warned = &["subject_reference", "metadata.subject"];
+        table.sends(says, model, ask, Sent::new(PATH, body(model, json!({})), 278_000).warned(warned)).await;
+    }
     let says = "the fast model takes image requests only: text alone is refused free of charge";
     let fast = "MiniMax-Hailuo-2.3-Fast";
     let field = "metadata.first_frame_image";

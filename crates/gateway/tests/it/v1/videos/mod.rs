@@ -1,10 +1,12 @@
 //! Video tasks: the paths below /v1/videos and /v1/video/generations.
 
 mod catalog;
+mod checklist;
 mod families_ae;
 mod families_cd;
 mod family_b;
 mod money;
+mod pace;
 mod quote;
 mod reading;
 mod scenarios;

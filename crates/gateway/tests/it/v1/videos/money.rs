@@ -8,7 +8,7 @@ use tollgate_catalog::Money;
 use tollgate_store::{Task, TaskId, TaskPage, TaskState, UsageRow};
 
 /// A model of each of the nine ways to make videos, and the provider that does.
-const MAKERS: [(&str, &str); 9] = [
+pub const MAKERS: [(&str, &str); 9] = [
     ("wan2.7-t2v", "dashscope"),
     ("seedance-2.5", "ark"),
     ("kling-v3", "kling"),
@@ -21,7 +21,7 @@ const MAKERS: [(&str, &str); 9] = [
 ];
 
 /// Providers that keep our id: what was lost there is found.
-const FINDS: [&str; 2] = ["ark", "kling"];
+pub const FINDS: [&str; 2] = ["ark", "kling"];
 
 pub fn request(model: &str, prompt: &str) -> Value {
     let metadata = match model {
@@ -32,16 +32,16 @@ pub fn request(model: &str, prompt: &str) -> Value {
     json!({ "model": model, "prompt": prompt, "metadata": metadata })
 }
 
-async fn house(tasks: &'static str) -> House {
+pub async fn house(tasks: &'static str) -> House {
     House::with(Plan { videos: true, usd: "1000", tasks, ..Plan::default() }).await
 }
 
-async fn post(house: &House, body: &Value) -> reqwest::Response {
+pub async fn post(house: &House, body: &Value) -> reqwest::Response {
     house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(body).send().await.expect("a reply")
 }
 
 /// Creates a task, or says why there is none.
-async fn create(house: &House, model: &str, prompt: &str) -> Result<TaskId, (u16, Value)> {
+pub async fn create(house: &House, model: &str, prompt: &str) -> Result<TaskId, (u16, Value)> {
     let reply = post(house, &request(model, prompt)).await;
     if reply.status() != 200 {
         return Err(error_of(reply).await);
@@ -57,7 +57,7 @@ async fn task(house: &House, id: TaskId) -> Task {
 }
 
 /// The task when it has ended, with its one usage row.
-async fn ended(house: &House, id: TaskId) -> (Task, UsageRow) {
+pub async fn ended(house: &House, id: TaskId) -> (Task, UsageRow) {
     for _ in 0..6_000 {
         let task = task(house, id).await;
         if task.state.is_final() {
@@ -69,7 +69,7 @@ async fn ended(house: &House, id: TaskId) -> (Task, UsageRow) {
     panic!("{id} does not end: {:?}", task(house, id).await);
 }
 
-fn code(task: &Task) -> &str {
+pub fn code(task: &Task) -> &str {
     task.failure.as_ref().map_or("", |failure| failure.code.as_str())
 }
 
@@ -133,6 +133,24 @@ async fn what_a_provider_refuses_leaves_nothing_behind() {
     assert!(rows.iter().all(|row| row.charge.is_zero() && row.hold > Money::ZERO && row.provider.is_some()));
 }
 
+/// Sends a task whose creation may be answered with doubt; its name is told in any case.
+pub async fn sent(house: &House, model: &str, prompt: &str) -> TaskId {
+    let reply = post(house, &request(model, prompt)).await;
+    let status = reply.status().as_u16();
+    let body: Value = reply.json().await.expect("JSON");
+    let text = match status {
+        200 => body["id"].as_str().expect("an id").to_owned(),
+        504 => {
+            assert_eq!(body["error"]["code"], "charge_state_unknown");
+            let message = body["error"]["message"].as_str().expect("a message");
+            let at = message.find("task_").expect("the task's name");
+            message[at..at + 31].to_owned()
+        }
+        _ => panic!("{model} {prompt}: {status} {body}"),
+    };
+    text.parse().expect("a task id")
+}
+
 /// The reply is lost, late, a proxy's page or garbage, and the task was made.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_creation_is_found_or_forgiven_and_never_sent_again() {
@@ -140,20 +158,7 @@ async fn a_lost_creation_is_found_or_forgiven_and_never_sent_again() {
     let mut tasks = Vec::new();
     for (model, provider) in MAKERS {
         for prompt in ["[[sim:lost]]", "[[sim:page]]", "[[sim:garbage]]"] {
-            let reply = post(&house, &request(model, prompt)).await;
-            let status = reply.status().as_u16();
-            let body: Value = reply.json().await.expect("JSON");
-            let text = match status {
-                200 => body["id"].as_str().expect("an id").to_owned(),
-                504 => {
-                    assert_eq!(body["error"]["code"], "charge_state_unknown");
-                    let message = body["error"]["message"].as_str().expect("a message");
-                    let at = message.find("task_").expect("the task's name");
-                    message[at..at + 31].to_owned()
-                }
-                _ => panic!("{model} {prompt}: {status} {body}"),
-            };
-            tasks.push((model, provider, prompt, text.parse::<TaskId>().expect("a task id")));
+            tasks.push((model, provider, prompt, sent(&house, model, prompt).await));
         }
     }
     let count = tasks.len();

@@ -48,6 +48,10 @@ async fn anothers_task_is_not_found_anywhere() {
         let (status, error) = error_of(reply).await;
         assert_eq!((status, error["code"].as_str()), (404, Some("task_not_found")), "{path}");
     }
+    let remix = house.url(&format!("/v1/videos/{}/remix", id(&task)));
+    let reply = house.http.post(remix).bearer_auth(&other).json(&json!({ "prompt": "p" })).send().await;
+    let (status, error) = error_of(reply.expect("a reply")).await;
+    assert_eq!((status, error["code"].as_str()), (404, Some("task_not_found")), "a remix");
     let url = house.url(&format!("/v1/video/generations/{}", id(&task)));
     let reply = house.http.get(url).bearer_auth(&other).send().await.expect("a reply");
     assert_eq!(reply.status(), 404);

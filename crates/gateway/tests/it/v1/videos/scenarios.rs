@@ -22,7 +22,7 @@ const MODELS: &[(&str, i64)] = &[
 /// Tokens the maker of the second model counts for its smallest video.
 const SEEDANCE: i64 = 108_000 * 9_730;
 
-fn price(model: &str) -> i64 {
+pub fn price(model: &str) -> i64 {
     let micro = MODELS.iter().find(|row| row.0 == model).expect("a model").1;
     if model == "seedance-2.5" { SEEDANCE } else { micro * 1_000 }
 }

@@ -171,11 +171,30 @@ async fn an_account_can_be_told_of_all_its_tasks() {
     let own = format!("[webhooks.account.{}]\nurl = \"{url}\"\n", house.account);
     std::fs::write(&file, format!("{config}{own}")).expect("written");
     house.restart().await;
-    let body = json!({ "model": "sora-2", "prompt": "[[sim:queue=0 run=0]]" });
-    let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
-    let task: Value = reply.expect("a reply").json().await.expect("JSON");
-    finished(&house, task["id"].as_str().expect("an id")).await;
-    let (_, body) = receiver.reach(1).await.remove(0);
-    let event: Value = serde_json::from_slice(&body).expect("JSON");
-    assert_eq!(event["data"]["id"], task["id"]);
+    let make = async |named: Option<&str>| -> Value {
+        let body = json!({ "model": "sora-2", "prompt": "[[sim:queue=0 run=0]]", "webhook_url": named });
+        let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
+        let task: Value = reply.expect("a reply").json().await.expect("JSON");
+        finished(&house, task["id"].as_str().expect("an id")).await
+    };
+    // What the request names comes first, then what was set for the account, then what the file says.
+    let (own, own_url) = Receiver::start(&[]).await;
+    let (named, named_url) = Receiver::start(&[]).await;
+    let set = async |url: Option<String>| {
+        let app = &house.running().app;
+        app.store.set_webhook(house.account, url).await.expect("written").expect("the account");
+        app.keys.refresh(&app.store, &app.world).await.expect("refreshed");
+    };
+    let told = async |receiver: &Receiver, count: usize, task: &Value| {
+        let (_, body) = receiver.reach(count).await.remove(count - 1);
+        let event: Value = serde_json::from_slice(&body).expect("JSON");
+        assert_eq!(event["data"]["id"], task["id"]);
+    };
+    told(&receiver, 1, &make(None).await).await;
+    set(Some(own_url)).await;
+    told(&own, 1, &make(None).await).await;
+    told(&named, 1, &make(Some(&named_url)).await).await;
+    set(None).await;
+    told(&receiver, 2, &make(None).await).await;
+    assert_eq!((receiver.seen().len(), own.seen().len(), named.seen().len()), (2, 1, 1), "one of them each time");
 }

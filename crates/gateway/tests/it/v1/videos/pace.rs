@@ -1,0 +1,180 @@
+//! How much the poller asks: of a provider with very many open tasks, and of the store when nothing is due.
+
+use super::money::{create, ended, request};
+use super::table::quick;
+use crate::engine::Engine;
+use crate::house::{House, Plan, second};
+use std::time::{Duration, Instant};
+use tollgate_catalog::Money;
+use tollgate_gateway::app::App;
+use tollgate_gateway::workers::reload::reload;
+use tollgate_store::testing::price;
+use tollgate_store::{Hold, NewTask, TaskState};
+
+/// Polls a second that the provider allows.
+const LIMIT: usize = 40;
+const OPEN: usize = 2_000;
+
+/// Two gateways look after the open tasks of one provider and, together, ask it no more often than it allows.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_gateways_together_stay_below_a_providers_limit() {
+    let [_, postgres] = Engine::both().await;
+    let mut house = House::with(Plan {
+        videos: true,
+        usd: "100000",
+        database: postgres.url.clone(),
+        tasks: "refresh_after = \"1h\"",
+        ..Plan::default()
+    })
+    .await;
+    let file = house.dir.join("tollgate.toml");
+    let text = std::fs::read_to_string(&file).expect("read");
+    let (before, kling) = text.split_once("[provider.kling]").expect("its section");
+    let kling = kling.replacen("requests_per_second = 1000", &format!("requests_per_second = {LIMIT}"), 1);
+    std::fs::write(&file, format!("{before}[provider.kling]{kling}")).expect("written");
+    reload(&house.running().app, &house.source).await.expect("reloaded");
+    let other = second(&house).await;
+    let urls = [house.url("/v1/videos"), format!("http://{}/v1/videos", other.address)];
+    let body = request("kling-v3", "[[sim:ok queue=1000000]]");
+    let doors = tokio::sync::Semaphore::new(64);
+    let creating = (0..OPEN).map(|number| {
+        let (house, doors, url, body) = (&house, &doors, &urls[number % 2], &body);
+        async move {
+            let _door = doors.acquire().await.expect("open");
+            let reply = house.http.post(url).bearer_auth(&house.key).json(body).send().await.expect("a reply");
+            assert_eq!(reply.status(), 200);
+        }
+    });
+    futures_util::future::join_all(creating).await;
+    // What was sent while the creations kept the machine busy may have arrived in heaps.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    house.sim.clear();
+    let began = Instant::now();
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let asked = house.sim.asked()["kling"].clone();
+    let seconds = usize::try_from(began.elapsed().as_secs()).expect("small");
+    // One burst on top: what left evenly need not arrive so.
+    assert!(asked.most <= LIMIT + LIMIT / 4, "{} in a second, {asked:?}", asked.most);
+    assert!(asked.all >= (seconds * LIMIT / 3) as u64, "and what is allowed is used: {} in {seconds} s", asked.all);
+    let report = house.running().app.store.verify().await.expect("verified");
+    assert_eq!(report.breaches, []);
+    // Its tasks stay open for ever; all their money is held.
+    house.checked = true;
+    other.stop().await;
+    house.running.take().expect("running").stop().await;
+}
+
+/// Somebody who accepts connections and never says anything.
+fn silent() -> (std::net::TcpListener, String) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    (listener, url)
+}
+
+/// A provider with more due tasks than there are places answers none of its questions: the tasks of the others go on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_provider_holds_up_nobody_elses_tasks() {
+    let (listener, url) = silent();
+    let config = format!(
+        "[provider.silent]\nkind = \"kling\"\nbase_url = \"{url}\"\nsecret_file = \"sim.key\"\nfirst_byte_time = \"10m\"\n"
+    );
+    let tasks = "refresh_after = \"1h\"\nlook_time = \"5m\"\nparallel = 32";
+    let mut house = House::with(Plan { videos: true, usd: "1000", config, tasks, ..Plan::default() }).await;
+    let app = house.running().app.clone();
+    let made = create(&house, "kling-v3", "[[sim:ok queue=0 run=0]]").await.expect("taken");
+    let plan = app.store.task(house.account, made).await.expect("read").expect("the task").plan;
+    for _ in 0..200 {
+        let hold = hold(&app, &house).await;
+        let new = NewTask { plan: plan.clone(), webhook_url: None, lease_ms: 60_000 };
+        let begun = app.store.begin_task(hold, new).await.expect("begun");
+        assert!(app.store.task_sending(begun, "silent".into(), "kling-v3".into(), 60_000).await.expect("written"));
+        assert!(app.store.task_accepted(begun.id, "upstream".into(), 0).await.expect("written"));
+    }
+    // They have their places by now, for five minutes.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    for number in 0..40 {
+        let id = create(&house, "kling-v3", &format!("{number} [[sim:ok queue=1 run=1]]")).await.expect("taken");
+        if number % 10 == 9 {
+            let (task, row) = ended(&house, id).await;
+            assert!(task.state == TaskState::Completed && row.charge.nano() > 0, "{task:?}");
+        }
+    }
+    house.checked = true;
+    // With it go the connections that wait, and the looks that a stop would wait for.
+    drop(listener);
+    house.running.take().expect("running").stop().await;
+}
+
+/// Nobody looks at its tasks by itself for an hour: whoever reads one has its provider asked, unless it was heard of lately.
+#[tokio::test(flavor = "multi_thread")]
+async fn reading_a_task_asks_its_provider() {
+    for (after, asks) in [("10ms", true), ("1h", false)] {
+        let tasks = if asks { "refresh_after = \"10ms\"" } else { "refresh_after = \"1h\"" };
+        let mut house = House::with(Plan { videos: true, usd: "1000", tasks, ..Plan::default() }).await;
+        let file = house.dir.join("tollgate.toml");
+        let text = std::fs::read_to_string(&file).expect("read");
+        std::fs::write(&file, text.replace("poll_every = \"40ms\"", "poll_every = \"1h\"")).expect("written");
+        reload(&house.running().app, &house.source).await.expect("reloaded");
+        let id = create(&house, "kling-v3", "[[sim:ok queue=1 run=1]]").await.expect("taken");
+        let mut seen = Vec::new();
+        for _ in 0..3 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            let reply = house.get(&format!("/v1/videos/{id}")).send().await.expect("a reply");
+            let task: serde_json::Value = reply.json().await.expect("JSON");
+            seen.push(task["status"].as_str().expect("a status").to_owned());
+        }
+        let expected = if asks { ["queued", "in_progress", "completed"] } else { ["queued"; 3] };
+        assert_eq!(seen, expected, "{after}");
+        assert_eq!(house.sim.asked().get("kling").map_or(0, |asked| asked.all), if asks { 3 } else { 0 });
+        house.checked = !asks;
+    }
+}
+
+/// A call with a hold of its own, as tasks begin.
+async fn hold(app: &App, house: &House) -> Hold {
+    Hold {
+        call: app.new_call_id(),
+        account: house.account,
+        key: app.store.keys(house.account).await.expect("read")[0].id,
+        amount: Money::from_nano(1_000),
+        price: price(1),
+        model: "kling-v3".to_owned(),
+        endpoint: "/v1/videos",
+        paid_only: false,
+        topped_up: true,
+        expires_at: app.world.steady_ms() + 86_400_000,
+        at: app.world.now_ms(),
+        idem: None,
+    }
+}
+
+/// Ten thousand tasks that wait: looking for due ones costs as many questions as without them.
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_that_are_not_due_cost_nothing() {
+    for engine in Engine::both().await {
+        let mut house = quick(Plan { database: engine.url.clone(), ..Plan::default() }).await;
+        let app = house.running().app.clone();
+        let model = hold(&app, &house).await;
+        let begin = |_| {
+            let hold = Hold { call: app.new_call_id(), ..model.clone() };
+            let new = NewTask { plan: "{}".to_owned(), webhook_url: None, lease_ms: 3_600_000 };
+            app.store.begin_task(hold, new)
+        };
+        for _ in 0..20 {
+            for begun in futures_util::future::join_all((0..500).map(begin)).await {
+                begun.expect("begun");
+            }
+        }
+        let before = (app.store.gauges(), Instant::now());
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let (now, spent) = (app.store.gauges(), before.1.elapsed());
+        let rounds = u64::try_from(spent.as_millis() / 20).expect("small");
+        let others = 20 * (spent.as_secs() + 1);
+        let asked = now.queries - before.0.queries;
+        assert!(asked <= rounds + others, "{}: {asked} questions in {rounds} rounds", engine.name);
+        assert!(now.committed_ops - before.0.committed_ops <= others, "{}: nothing is written", engine.name);
+        assert!(house.sim.received().is_empty(), "nobody was asked about them");
+        house.checked = true;
+        house.running.take().expect("running").stop().await;
+    }
+}
