@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::experiment::{Memory, Results, Shape};
+use crate::pairs::Pairs;
 use crate::report::{added_p50, per_core_second, ratio};
 use crate::subject::Kind;
 
 pub struct Bar {
-    pub name: &'static str,
+    pub name: String,
     pub limit: f64,
     pub at_least: bool,
     pub got: f64,
@@ -22,7 +23,7 @@ impl Bar {
     pub fn line(&self) -> String {
         let (sign, verdict) = (if self.at_least { "≥" } else { "≤" }, if self.met() { "met" } else { "NOT met" });
         let Self { name, limit, got, unit, .. } = self;
-        format!("{verdict:>8}  {name:<58} {got:>8.2}{unit}  (bar {sign} {limit}{unit})")
+        format!("{verdict:>8}  {name:<66} {got:>8.2}{unit}  (bar {sign} {limit}{unit})")
     }
 
     pub fn json(&self) -> Value {
@@ -30,17 +31,20 @@ impl Bar {
     }
 }
 
-/// Empty when tollgate was not measured.
+/// Of what was measured of tollgate.
 pub fn all(results: &Results) -> Vec<Bar> {
-    let Some(memory) = results.memory.get(&Kind::Tollgate) else {
-        return Vec::new();
-    };
+    let traffic = results.memory.get(&Kind::Tollgate).map(|memory| traffic(results, memory));
+    let pairs = results.pairs.as_ref().map(Pairs::bars);
+    traffic.into_iter().chain(pairs).flatten().collect()
+}
+
+fn traffic(results: &Results, memory: &Memory) -> Vec<Bar> {
     let calls = ratio(results, Shape::Plain, Kind::Tollgate, |figures| per_core_second(figures, figures.requests));
     let events = ratio(results, Shape::Stream, Kind::Tollgate, |figures| per_core_second(figures, figures.events));
     let added = added_p50(results, Shape::Latency20, Kind::Tollgate)
         / added_p50(results, Shape::Latency20, Kind::Proxy).max(1.0);
-    let at_least = |name, got, limit| Bar { name, limit, at_least: true, got, unit: "×" };
-    let at_most = |name, got, limit, unit| Bar { name, limit, at_least: false, got, unit };
+    let at_least = |name: &str, got, limit| Bar { name: name.to_owned(), limit, at_least: true, got, unit: "×" };
+    let at_most = |name: &str, got, limit, unit| Bar { name: name.to_owned(), limit, at_least: false, got, unit };
     vec![
         at_least("plain calls per core second, to the proxy's", calls, 0.50),
         at_most("added p50 at 200 calls/s (20 ms think), to the proxy's", added, 2.5, "×"),

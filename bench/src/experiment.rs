@@ -6,12 +6,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use crate::children::{self, Held, Part};
+use crate::pairs::Pairs;
 use crate::subject::{Kind, Place, Subject};
 use crate::{report, stat};
+
+/// A part of the experiment that can be had alone.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Only {
+    /// Everything beside proxy and direct way.
+    Traffic,
+    /// Streams between the dialects.
+    Dialects,
+}
 
 #[derive(Args)]
 pub struct Settings {
@@ -26,6 +36,9 @@ pub struct Settings {
     /// Seconds of each measurement.
     #[arg(long)]
     seconds: Option<f64>,
+    /// One part of it; without this both.
+    #[arg(long, value_enum)]
+    only: Option<Only>,
     /// Streams held open for the memory figure.
     #[arg(long, default_value_t = 2000)]
     idle_streams: usize,
@@ -94,6 +107,7 @@ pub struct Memory {
 pub struct Results {
     pub rounds: BTreeMap<(Shape, Kind), Vec<Figures>>,
     pub memory: BTreeMap<Kind, Memory>,
+    pub pairs: Option<Pairs>,
 }
 
 pub fn run(settings: &Settings) -> anyhow::Result<()> {
@@ -130,29 +144,42 @@ fn measure_all(settings: &Settings, scratch: &std::path::Path) -> anyhow::Result
     }
     let place = Place { bench, tollgate, upstream, subject_core, load_core, scratch: scratch.to_path_buf() };
     let mut results = Results::default();
-    for kind in &kinds[1..] {
-        eprintln!("memory of {}", kind.name());
-        results.memory.insert(*kind, memory(*kind, &place, settings.idle_streams)?);
+    if settings.only != Some(Only::Dialects) {
+        for kind in &kinds[1..] {
+            eprintln!("memory of {}", kind.name());
+            results.memory.insert(*kind, memory(*kind, &place, settings.idle_streams)?);
+        }
+        rounds(settings, &place, &kinds, &mut results)?;
     }
-    rounds(settings, &place, &kinds, &mut results)?;
+    if settings.only != Some(Only::Traffic) && place.tollgate.is_some() {
+        let (rounds, seconds) = settings.length();
+        results.pairs = Some(Pairs::measured(&place, rounds, seconds)?);
+    }
     Ok(results)
 }
 
+impl Settings {
+    /// Rounds, and the seconds of each measurement.
+    fn length(&self) -> (usize, f64) {
+        let (rounds, seconds) = if self.quick { (2, 1.0) } else { (8, 1.5) };
+        (self.rounds.unwrap_or(rounds), self.seconds.unwrap_or(seconds))
+    }
+}
+
 fn rounds(settings: &Settings, place: &Place, kinds: &[Kind], results: &mut Results) -> anyhow::Result<()> {
-    let rounds = settings.rounds.unwrap_or(if settings.quick { 2 } else { 8 });
-    let seconds = settings.seconds.unwrap_or(if settings.quick { 1.0 } else { 1.5 });
+    let (rounds, seconds) = settings.length();
     let subjects = kinds.iter().map(|kind| Subject::start(*kind, place, "rounds"));
     let subjects = subjects.collect::<anyhow::Result<Vec<_>>>()?;
     for subject in &subjects {
         // Pools, caches and lazily built tables are filled before anything counts.
-        measure(subject, Shape::Plain, 0.5, place)?;
-        measure(subject, Shape::Stream, 0.5, place)?;
+        measure(subject, Shape::Plain.arguments(), 0.5, place)?;
+        measure(subject, Shape::Stream.arguments(), 0.5, place)?;
     }
     for round in 1..=rounds {
         for shape in Shape::ALL {
             for subject in &subjects {
                 eprintln!("round {round} of {rounds}: {shape:?} {}", subject.kind.name());
-                let figures = measure(subject, shape, seconds, place)?;
+                let figures = measure(subject, shape.arguments(), seconds, place)?;
                 results.rounds.entry((shape, subject.kind)).or_default().push(figures);
             }
         }
@@ -165,18 +192,20 @@ fn rounds(settings: &Settings, place: &Place, kinds: &[Kind], results: &mut Resu
     Ok(())
 }
 
-fn measure(subject: &Subject, shape: Shape, seconds: f64, place: &Place) -> anyhow::Result<Figures> {
+/// One load with these options against a subject.
+pub fn measure(subject: &Subject, load: &[&str], seconds: f64, place: &Place) -> anyhow::Result<Figures> {
     let (target, seconds) = (subject.addr.to_string(), seconds.to_string());
     let common = ["load", "--target", &target, "--key", &subject.key, "--seconds", &seconds];
     let before = subject.sample()?;
-    let seen = children::ask(&place.bench, &[&common, shape.arguments()].concat(), place.load_core)?;
+    let seen = children::ask(&place.bench, &[&common, load].concat(), place.load_core)?;
     // Work a gateway puts off until after the reply is part of the call's price.
     std::thread::sleep(Duration::from_millis(200));
     let cpu = subject.sample()?.zip(before).map_or(0.0, |(after, before)| after.cpu_seconds - before.cpu_seconds);
     ensure!(
         seen["errors"] == 0,
-        "{} {shape:?}: {} errors, {}",
+        "{} {}: {} errors, {}",
         subject.kind.name(),
+        load.join(" "),
         seen["errors"],
         seen["last_error"]
     );

@@ -13,6 +13,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use crate::http1::Reply;
+use crate::tongue::Tongue;
 use crate::{pace, replies};
 
 #[derive(Args, Clone)]
@@ -25,6 +26,9 @@ pub struct Settings {
     pub model: String,
     #[arg(long)]
     pub stream: bool,
+    /// What the client speaks; other than chat completions it asks for streams only.
+    #[arg(long, value_enum, default_value_t = Tongue::Chat)]
+    pub tongue: Tongue,
     #[arg(long, default_value_t = 64)]
     pub connections: usize,
     #[arg(long, default_value_t = 3.0)]
@@ -80,7 +84,11 @@ impl Seen {
 }
 
 pub fn run(settings: &Settings) -> anyhow::Result<()> {
-    let request = replies::request(settings.target, &settings.key, &settings.model, settings.stream);
+    let Settings { target, key, model, .. } = settings;
+    let request = match settings.tongue {
+        Tongue::Chat => replies::request(*target, key, model, settings.stream),
+        tongue => tongue.request(*target, key, model),
+    };
     let start = Instant::now();
     let seen = match settings.rate {
         Some(rate) => pace::run(settings, &request, rate)?,

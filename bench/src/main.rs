@@ -7,6 +7,7 @@ mod experiment;
 mod http1;
 mod load;
 mod pace;
+mod pairs;
 mod proxy;
 mod replies;
 mod report;
@@ -14,6 +15,7 @@ mod stat;
 mod subject;
 mod timer;
 mod tollgate;
+mod tongue;
 mod upstream;
 
 use std::net::SocketAddr;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::bars::{self, mebibytes, per_stream};
 use crate::experiment::{Figures, Results, Shape};
+use crate::pairs::Pairs;
 use crate::subject::Kind;
 
 const KINDS: [Kind; 3] = [Kind::Direct, Kind::Proxy, Kind::Tollgate];
@@ -36,7 +37,7 @@ fn typical(results: &Results, shape: Shape, kind: Kind, figure: impl Fn(&Figures
     median(rounds(results, shape, kind).iter().map(figure).collect())
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.retain(|value| value.is_finite());
     values.sort_by(f64::total_cmp);
     match values.len() {
@@ -47,6 +48,19 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 pub fn print(results: &Results) {
+    if !results.rounds.is_empty() {
+        traffic(results);
+    }
+    if let Some(pairs) = &results.pairs {
+        pairs.print();
+    }
+    println!();
+    for bar in bars::all(results) {
+        println!("{}", bar.line());
+    }
+}
+
+fn traffic(results: &Results) {
     let kinds = || KINDS.into_iter().filter(|kind| results.rounds.contains_key(&(Shape::Plain, *kind)));
     println!("\nPlain calls, 64 connections, closed loop");
     println!("{:>10} {:>10} {:>16} {:>12} {:>12}", "", "calls/s", "calls/core-s", "CPU µs/call", "to proxy");
@@ -79,10 +93,6 @@ pub fn print(results: &Results) {
     for (kind, memory) in &results.memory {
         let (idle, after, stream) = (mebibytes(memory.idle), mebibytes(memory.after_run), per_stream(memory));
         println!("{:>10} {idle:>10.1} {after:>12.1} {stream:>18.1}", kind.name());
-    }
-    println!();
-    for bar in bars::all(results) {
-        println!("{}", bar.line());
     }
 }
 
@@ -140,5 +150,6 @@ pub fn json(results: &Results) -> Value {
         })
         .collect();
     let bars: Vec<_> = bars::all(results).iter().map(bars::Bar::json).collect();
-    json!({"measurements": rounds, "memory": memory, "bars": bars})
+    let pairs = results.pairs.as_ref().map(Pairs::json);
+    json!({"measurements": rounds, "memory": memory, "dialects": pairs, "bars": bars})
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::children;
 use crate::replies::MODELS;
+use crate::tongue::Tongue;
 
 /// Writes `tollgate.toml` and the catalog; returns the path of the former.
 pub fn write_config(dir: &Path, listen: SocketAddr, upstream: SocketAddr) -> anyhow::Result<PathBuf> {
@@ -22,11 +23,25 @@ pub fn write_config(dir: &Path, listen: SocketAddr, upstream: SocketAddr) -> any
              [[model.\"{model}\".route]]\nprovider = \"bench\"\nupstream_model = \"{model}\"\n\n"
         )
     });
-    fs::write(catalog.join("bench.toml"), models.collect::<String>())?;
+    let sold = r#"supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]"#;
+    let spoken = Tongue::ALL.map(|tongue| {
+        let (model, provider) = (tongue.model(), tongue.name());
+        format!(
+            "[model.\"{model}\"]\ncontext_window = 128_000\nmax_output_tokens = 4_096\n{sold}\n\
+             [model.\"{model}\".price]\ninput = 150_000\noutput = 600_000\n\
+             [[model.\"{model}\".route]]\nprovider = \"{provider}\"\nupstream_model = \"bench-0-200\"\n\n"
+        )
+    });
+    fs::write(catalog.join("bench.toml"), models.chain(spoken).collect::<String>())?;
     let config = format!(
         "listen = \"{listen}\"\ndata_dir = \"data\"\ncatalog_dir = \"catalog\"\n\n\
          [provider.bench]\nkind = \"openai\"\nbase_url = \"http://{upstream}/v1\"\n"
     );
+    let providers = Tongue::ALL.map(|tongue| {
+        let (kind, path) = tongue.provider();
+        format!("[provider.{}]\nkind = \"{kind}\"\nbase_url = \"http://{upstream}{path}\"\n", tongue.name())
+    });
+    let config = config + &providers.concat();
     let path = dir.join("tollgate.toml");
     fs::write(&path, config)?;
     Ok(path)

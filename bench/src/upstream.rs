@@ -15,18 +15,33 @@ use tokio_util::task::TaskTracker;
 use crate::http1;
 use crate::replies::{self, Events, MODELS, STREAM_HEAD, Wish};
 use crate::timer::Timer;
+use crate::tongue::Tongue;
+
+/// The stream that is there in every dialect.
+const SPOKEN: (&str, u64) = ("bench-0-200", 200);
 
 struct Shelf {
-    replies: HashMap<String, (Bytes, Events)>,
+    replies: HashMap<Wish, (Bytes, Events)>,
+    /// The same stream in the dialects that are not chat's.
+    spoken: HashMap<Tongue, Events>,
     timer: Timer,
+}
+
+impl Shelf {
+    fn filled() -> Self {
+        let wish = |model: &str| Wish::named(model.trim_start_matches("bench-"));
+        let built = MODELS.iter().filter_map(|model| Some((wish(model)?, (replies::whole(model), Events::of(model)))));
+        let (model, count) = SPOKEN;
+        let spoken = Tongue::ALL.into_iter().map(|tongue| (tongue, tongue.events(model, count)));
+        Self { replies: built.collect(), spoken: spoken.collect(), timer: Timer::start() }
+    }
 }
 
 pub fn run(listen: SocketAddr) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind(listen).await.context("listening")?;
-        let built = MODELS.iter().map(|model| (model.to_string(), (replies::whole(model), Events::of(model))));
-        let shelf = Arc::new(Shelf { replies: built.collect(), timer: Timer::start() });
+        let shelf = Arc::new(Shelf::filled());
         let tracker = TaskTracker::new();
         loop {
             let (socket, _) = listener.accept().await?;
@@ -55,15 +70,16 @@ async fn serve(mut socket: TcpStream, shelf: &Shelf) -> anyhow::Result<()> {
                 return Ok(());
             }
         }
-        answer(&mut socket, shelf, &buffer[end..end + length]).await?;
+        answer(&mut socket, shelf, &buffer[..end], &buffer[end..end + length]).await?;
         buffer.drain(..end + length);
     }
 }
 
-async fn answer(socket: &mut TcpStream, shelf: &Shelf, body: &[u8]) -> anyhow::Result<()> {
-    let wish = Wish::of(body).context("a request without a bench model")?;
-    let model = MODELS.iter().find(|model| Wish::of(format!("\"{model}\"").as_bytes()) == Some(wish));
-    let (whole, events) = &shelf.replies[*model.context("no such model")?];
+async fn answer(socket: &mut TcpStream, shelf: &Shelf, head: &[u8], body: &[u8]) -> anyhow::Result<()> {
+    let tongue = Tongue::asked(head);
+    let wish = Wish::of(tongue, head, body).context("a request without a bench model")?;
+    let (whole, events) = shelf.replies.get(&wish).context("no such model")?;
+    let events = if tongue == Tongue::Chat { events } else { &shelf.spoken[&tongue] };
     match wish {
         Wish::Whole { think_ms } => {
             think(shelf, think_ms).await;
@@ -72,8 +88,11 @@ async fn answer(socket: &mut TcpStream, shelf: &Shelf, body: &[u8]) -> anyhow::R
         Wish::Stream { think_ms, events: count, pause_ms } => {
             think(shelf, think_ms).await;
             socket.write_all(STREAM_HEAD).await?;
-            for _ in 0..count {
-                socket.write_all(&events.token).await?;
+            for event in &events.opening {
+                socket.write_all(event).await?;
+            }
+            for at in 0..count {
+                socket.write_all(events.token(at)).await?;
                 if pause_ms == 0 {
                     tokio::task::yield_now().await;
                 } else {
@@ -88,7 +107,7 @@ async fn answer(socket: &mut TcpStream, shelf: &Shelf, body: &[u8]) -> anyhow::R
         }
         Wish::Idle => {
             socket.write_all(STREAM_HEAD).await?;
-            socket.write_all(&events.token).await?;
+            socket.write_all(events.token(0)).await?;
             // Until the peer closes.
             while socket.read(&mut [0; 64]).await? > 0 {}
         }

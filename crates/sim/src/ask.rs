@@ -90,7 +90,7 @@ impl Ask {
         })
     }
 
-    /// For `strict`: the first field OpenAI does not know.
+    /// For `strict`: the first top-level field OpenAI does not know.
     pub fn check_fields(&self) -> Result<(), Refusal> {
         match self.fields.iter().find(|field| !KNOWN.split(' ').any(|known| known == *field)) {
             None => Ok(()),

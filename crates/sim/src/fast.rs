@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::ask::Ask;
+use crate::scenario::Choice;
 use crate::script::Step;
 
 const EVENTS: u64 = 100;
@@ -19,7 +20,6 @@ static WHOLE: LazyLock<Bytes> = LazyLock::new(|| {
     });
     reply.to_string().into()
 });
-static EVENT: LazyLock<Bytes> = LazyLock::new(|| event(json!({"content": " coin"}), Value::Null));
 static LAST: LazyLock<Bytes> = LazyLock::new(|| event(json!({}), json!("stop")));
 
 /// Whether the body names a fast scenario as its model. Looks at bytes only; inside a prompt the quotes would be
@@ -45,7 +45,9 @@ pub(crate) fn stream(ask: &Ask) -> Option<Vec<Step>> {
     }
     let argument = ask.model.strip_prefix("sim-faststream-");
     let events = argument.and_then(|text| text.parse().ok()).unwrap_or(EVENTS);
-    let mut steps = vec![Step::Repeat(EVENT.clone(), events), Step::Send(LAST.clone())];
+    let size = Choice::of(&ask.model, &ask.last_user).map_or(0, |choice| choice.count("size", 0));
+    let said = event(json!({"content": piece(size)}), Value::Null);
+    let mut steps = vec![Step::Repeat(said, events), Step::Send(LAST.clone())];
     if ask.include_usage {
         let usage = json!({"prompt_tokens": 9, "completion_tokens": events, "total_tokens": 9 + events});
         let chunk = json!({
@@ -56,6 +58,11 @@ pub(crate) fn stream(ask: &Ask) -> Option<Vec<Step>> {
     }
     steps.push(Step::Send(Bytes::from_static(b"data: [DONE]\n\n")));
     Some(steps)
+}
+
+/// What is said in every event, so many bytes of it at least.
+pub(crate) fn piece(size: usize) -> String {
+    format!("{:x<size$}", " coin")
 }
 
 fn event(delta: Value, finish: Value) -> Bytes {

@@ -8,7 +8,7 @@
 //!
 //! # Options
 //! `tokens` words of the reply (12) · `chunks` content events (one per word; alone it also sets `tokens`) ·
-//! `size` bytes of each word · `prompt` overrides the prompt count · `think_ms` before the first byte ·
+//! `size` bytes of each word (of each event in `faststream`) · `prompt` overrides the prompt count · `think_ms` before the first byte ·
 //! `delay_ms` between events · `after` content events before a fault (3) ·
 //! `cut=reset|fin|eof` TCP reset, socket closed without the last HTTP chunk, or HTTP body ended as if complete ·
 //! `kind` flavour of `wrong_usage` and `garbage` · `cached`, `written`, `reasoning` token counts · `mib` length of

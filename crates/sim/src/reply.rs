@@ -115,8 +115,9 @@ fn read(world: &World, received: &mut Received) -> Result<(Ask, Choice), Refusal
     received.stream = ask.stream;
     let choice = Choice::of(&ask.model, &ask.last_user)?;
     received.scenario = choice.name().to_string();
-    if choice.is(S::Strict) {
+    if choice.is(S::Strict) || ask.model.starts_with("sim-strict") {
         ask.check_fields()?;
+        dialect::chat::check(&received.json())?;
     }
     Ok((ask, choice))
 }

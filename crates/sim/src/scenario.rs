@@ -120,7 +120,7 @@ const TABLE: &[(Scenario, &str, &str, &str)] = &[
     (S::U2028, "u2028", "tokens", "raw U+2028, U+2029 and U+0085 inside the JSON"),
     (S::IgnoreMaxTokens, "ignore_max_tokens", "tokens", "says more than it was allowed to"),
     (S::SameId, "same_id", "tokens", "always the same reply id"),
-    (S::Strict, "strict", "tokens", "refuses unknown top-level fields"),
+    (S::Strict, "strict", "tokens", "refuses all that OpenAI itself refuses; as a model it does so in every scenario"),
     (S::Fast, "fast", "tokens", "a prebuilt reply, not recorded: for load"),
     (S::Faststream, "faststream", "chunks", "prebuilt events as fast as they are taken, not recorded: for load"),
 ];

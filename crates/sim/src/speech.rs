@@ -69,7 +69,7 @@ impl Speech {
         let calling = match choice.scenario {
             S::Tools | S::ReasoningTools => !ask.wants_text,
             S::Agent => !ask.wants_text && !ask.tools.is_empty(),
-            S::Plain => ask.forced.is_some(),
+            S::Plain | S::Strict => ask.forced.is_some(),
             _ => false,
         };
         let calls = if calling { tool_calls(ask, choice) } else { Vec::new() };
@@ -163,7 +163,8 @@ fn text(ask: &Ask, choice: &Choice, speaks: bool, left: usize) -> Words {
     }
     if choice.is(S::Faststream) {
         // One piece, which is sent again and again.
-        return Words { pieces: vec![" coin".to_string()], tokens: choice.number("chunks").unwrap_or(100), ..nothing };
+        let piece = crate::fast::piece(choice.count("size", 0));
+        return Words { pieces: vec![piece], tokens: choice.number("chunks").unwrap_or(100), ..nothing };
     }
     if let Some(schema) = &ask.schema {
         let json = example(schema, true).to_string();
@@ -228,7 +229,7 @@ fn tool_calls(ask: &Ask, choice: &Choice) -> Vec<Call> {
     let count = if ask.one_call {
         1
     } else {
-        choice.count("calls", if matches!(choice.scenario, S::Agent | S::Plain) { 1 } else { 2 })
+        choice.count("calls", if matches!(choice.scenario, S::Agent | S::Plain | S::Strict) { 1 } else { 2 })
     };
     let call = |place: usize| {
         let tool = tools[place % tools.len()];

@@ -92,6 +92,34 @@ export class House {
     }
   }
 
+  /** The newest call of the account. */
+  async newest() {
+    return (await this.get('/v1/usage?limit=1')).data[0];
+  }
+
+  /**
+   * A client of one of the models that differ in their provider leaves in mid-stream: the provider is told at once, and the call
+   * is charged for what was said until then, at the published price.
+   */
+  async left(model, leave) {
+    const mark = await this.mark();
+    const earlier = (await this.newest())?.call_id;
+    await leave();
+    let [row, seen] = [];
+    for (let tries = 0; ; tries++) {
+      [row, seen] = [await this.newest(), (await this.received(mark))[0]];
+      if (row.call_id !== earlier && row.ending && seen.client_closed_at_ms) break;
+      assert.ok(tries < 100, `not noticed: ${JSON.stringify([row, seen])}`);
+      await sleep(50);
+    }
+    assert.deepEqual([row.model, row.ending, row.estimated], [model, 'client_left', true]);
+    assert.equal(seen.finished, false, 'the provider went on to its end');
+    assert.ok(row.usage.output > 0 && row.usage.output < 100, JSON.stringify(row));
+    // 1 and 4 USD per million tokens (catalog/dialects.toml).
+    assert.equal(row.charge_nano_usd, row.usage.input * 1_000 + row.usage.output * 4_000);
+    assert.ok(row.charge_nano_usd <= row.hold_nano_usd);
+  }
+
   /** Requests that reached the provider after the given mark. */
   async received(mark = 0) {
     const reply = await fetch(`${this.simUrl}/_sim/received?since=${mark}`);

@@ -31,6 +31,10 @@ class Said:
     turn: object = None
 
 
+def unparsed(value):
+    return {name: inner for name, inner in value.items() if not name.startswith("parsed")}
+
+
 class Chat:
     """openai, chat completions."""
 
@@ -59,7 +63,9 @@ class Chat:
         return options
 
     def ask(self, model, turns, *, tools=False, thinking=False, schema=False):
-        reply = self.client.chat.completions.create(model=model, messages=turns, **self._options(tools, thinking, schema))
+        return self._said(self.client.chat.completions.create(model=model, messages=turns, **self._options(tools, thinking, schema)))
+
+    def _said(self, reply):
         message = reply.choices[0].message
         calls = [(call.id, call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or []]
         extra = message.model_extra or {}
@@ -68,20 +74,20 @@ class Chat:
             calls=calls,
             thought="reasoning_content" in extra or "reasoning_details" in extra,
             usage=(reply.usage.prompt_tokens, reply.usage.completion_tokens),
-            turn=[message.model_dump(exclude_none=True)],
+            # The helper of streams adds what it parsed, which is not for sending back.
+            turn=[json.loads(json.dumps(message.model_dump(exclude_none=True)), object_hook=unparsed)],
         )
 
     def results(self, said):
         return [{"role": "tool", "tool_call_id": call[0], "content": "sunny"} for call in said.calls]
 
-    def stream(self, model, text, *, tools=False):
-        options = self._options(tools, False, False)
+    def stream(self, model, text, *, tools=False, thinking=False):
+        options = self._options(tools, thinking, False)
         with self.client.chat.completions.stream(model=model, messages=[self.user(text)], stream_options={"include_usage": True}, **options) as stream:
             pieces = [event.delta for event in stream if event.type == "content.delta"]
-            done = stream.get_final_completion()
-        message = done.choices[0].message
-        calls = [(call.id, call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or []]
-        return Said(text="".join(pieces), calls=calls, usage=(done.usage.prompt_tokens, done.usage.completion_tokens))
+            said = self._said(stream.get_final_completion())
+        assert "".join(pieces) == said.text
+        return said
 
     def leave(self, model, text):
         raw = self.client.chat.completions.with_raw_response.create(model=model, messages=[self.user(text)], stream=True)
@@ -90,7 +96,6 @@ class Chat:
             if event.choices and event.choices[0].delta.content:
                 break
         stream.close()
-        return raw.headers["x-request-id"]
 
 
 class Messages:
@@ -138,8 +143,8 @@ class Messages:
         results = [{"type": "tool_result", "tool_use_id": call[0], "content": "sunny"} for call in said.calls]
         return [{"role": "user", "content": results}]
 
-    def stream(self, model, text, *, tools=False):
-        options = self._options(tools, False, False)
+    def stream(self, model, text, *, tools=False, thinking=False):
+        options = self._options(tools, thinking, False)
         with self.client.messages.stream(model=model, messages=[self.user(text)], **options) as stream:
             pieces = list(stream.text_stream)
             said = self._said(stream.get_final_message())
@@ -149,7 +154,6 @@ class Messages:
     def leave(self, model, text):
         with self.client.messages.stream(model=model, messages=[self.user(text)], max_tokens=4000) as stream:
             next(iter(stream.text_stream))
-            return stream.response.headers["x-request-id"]
 
 
 class Responses:
@@ -195,8 +199,8 @@ class Responses:
     def results(self, said):
         return [{"type": "function_call_output", "call_id": call[0], "output": "sunny"} for call in said.calls]
 
-    def stream(self, model, text, *, tools=False):
-        with self.client.responses.stream(model=model, input=[self.user(text)], **self._options(tools, False, False)) as stream:
+    def stream(self, model, text, *, tools=False, thinking=False):
+        with self.client.responses.stream(model=model, input=[self.user(text)], **self._options(tools, thinking, False)) as stream:
             pieces = [event.delta for event in stream if event.type == "response.output_text.delta"]
             said = self._said(stream.get_final_response())
         assert "".join(pieces) == said.text
@@ -209,7 +213,6 @@ class Responses:
             if event.type == "response.output_text.delta":
                 break
         stream.close()
-        return raw.headers["x-request-id"]
 
 
 class Google:
@@ -249,7 +252,7 @@ class Google:
             calls=[(call.id, call.name, call.args) for call in calls],
             thought=any(part.thought or part.thought_signature for part in parts),
             usage=(usage.prompt_token_count, output),
-            turn=[replies[-1].candidates[0].content],
+            turn=[types.Content(role="model", parts=parts)],
         )
 
     def ask(self, model, turns, *, tools=False, thinking=False, schema=False):
@@ -262,16 +265,15 @@ class Google:
 
         return [types.Content(role="user", parts=[part(call) for call in said.calls])]
 
-    def stream(self, model, text, *, tools=False):
-        config = self._config(tools, False, False)
+    def stream(self, model, text, *, tools=False, thinking=False):
+        config = self._config(tools, thinking, False)
         chunks = list(self.client.models.generate_content_stream(model=model, contents=[self.user(text)], config=config))
         return self._said([chunk for chunk in chunks if chunk.candidates and chunk.candidates[0].content] or chunks)
 
     def leave(self, model, text):
         stream = self.client.models.generate_content_stream(model=model, contents=[self.user(text)])
-        first = next(stream)
+        next(stream)
         stream.close()
-        return (first.sdk_http_response.headers or {}).get("x-request-id") if first.sdk_http_response else None
 
 
 CLIENTS = (Chat, Messages, Responses, Google)

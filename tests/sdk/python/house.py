@@ -18,7 +18,7 @@ import urllib.request
 from fractions import Fraction
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-CATALOG = tomllib.loads((ROOT / "catalog/demo.toml").read_text(encoding="utf-8"))
+PRICED = [tomllib.loads((ROOT / "catalog" / name).read_text(encoding="utf-8"))["model"] for name in ("demo.toml", "dialects.toml")]
 TWELVE = "the gate opens for every coin and counts each one with care"
 
 # Which face prices which counter of a usage row; a face that a model does not have costs what its side costs.
@@ -33,7 +33,7 @@ def executable():
 
 def price_of(counters, model, *, topped_up, multiplier=Fraction(1)):
     """Nano-USD for the counters of a usage row: micro-USD per million tokens, rounded up once."""
-    table = CATALOG["model"][model]
+    table = next(models[model] for models in PRICED if model in models)
     prices = table.get("paid", table["price"]) if topped_up else table["price"]
     total = Fraction(0)
     for counter, face in (INPUT | OUTPUT).items():
@@ -142,6 +142,29 @@ class House:
                 return row
             assert time.monotonic() < deadline, (call_id, status, body)
             time.sleep(0.02)
+
+    def newest(self):
+        """The newest call of the account."""
+        return next(iter(self.get("/v1/usage?limit=1")["data"]), None)
+
+    def left(self, model, leave, *, seconds=10):
+        """A client leaves in mid-stream: the provider is told at once, and the call is charged for what was said until then, at the
+        published price. Works for SDKs that do not tell the id of a call."""
+        mark, earlier = self.seen_by_provider(), self.newest()
+        leave()
+        deadline = time.monotonic() + seconds
+        while True:
+            row, [seen] = self.newest(), self.received(mark)
+            ended = row and row["ending"] and (earlier is None or row["call_id"] != earlier["call_id"])
+            if ended and seen["client_closed_at_ms"]:
+                break
+            assert time.monotonic() < deadline, (row, seen)
+            time.sleep(0.02)
+        assert (row["model"], row["ending"], row["estimated"]) == (model, "client_left", True), row
+        assert not seen["finished"], "the provider went on to its end"
+        assert 0 < row["usage"]["output"] < 100, row
+        assert row["charge_nano_usd"] == price_of(row["usage"], model, topped_up=self.balance()["topped_up"]), row
+        assert row["charge_nano_usd"] <= row["hold_nano_usd"]
 
     # The provider's side
 

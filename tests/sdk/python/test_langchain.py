@@ -1,5 +1,8 @@
 """LangChain's three providers, four ways, against a provider of every dialect. Runs in an environment of its own."""
 
+import base64
+import json
+
 import pytest
 
 pytest.importorskip("langchain_openai", reason="in the environment `langchain` only")
@@ -9,7 +12,7 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_openai import ChatOpenAI
 
-from dialects import MODELS, SCHEMA
+from dialects import MODELS, PICTURE, SCHEMA
 
 WORDS = "the gate opens for every coin"
 
@@ -19,25 +22,35 @@ def weather(city: str) -> str:
     return f"sunny in {city}"
 
 
-def chat(house, model):
-    return ChatOpenAI(model=model, base_url=house.base_url + "/v1", api_key=house.key, max_retries=0, stream_usage=True)
+def chat(house, model, *, thinking=False):
+    more = {"reasoning_effort": "high"} if thinking else {}
+    return ChatOpenAI(model=model, base_url=house.base_url + "/v1", api_key=house.key, max_retries=0, stream_usage=True, **more)
 
 
-def responses(house, model):
-    return ChatOpenAI(model=model, base_url=house.base_url + "/v1", api_key=house.key, max_retries=0, use_responses_api=True)
+def responses(house, model, *, thinking=False):
+    more = {"reasoning": {"effort": "high", "summary": "auto"}, "include": ["reasoning.encrypted_content"], "store": False}
+    options = dict(model=model, base_url=house.base_url + "/v1", api_key=house.key, max_retries=0, use_responses_api=True)
+    return ChatOpenAI(**options, **(more if thinking else {}))
 
 
-def messages(house, model):
-    return ChatAnthropic(model=model, base_url=house.base_url, api_key=house.key, max_retries=0, max_tokens=4000)
+def messages(house, model, *, thinking=False):
+    more = {"thinking": {"type": "enabled", "budget_tokens": 1024}} if thinking else {}
+    return ChatAnthropic(model=model, base_url=house.base_url, api_key=house.key, max_retries=0, max_tokens=4000, **more)
 
 
-def google(house, model):
-    return ChatGoogleGenerativeAI(model=model, base_url=house.base_url, api_key=house.key, max_retries=1, transport="rest")
+def google(house, model, *, thinking=False):
+    more = {"include_thoughts": True} if thinking else {}
+    return ChatGoogleGenerativeAI(model=model, base_url=house.base_url, api_key=house.key, max_retries=1, **more)
 
 
 @pytest.fixture(params=[chat, responses, messages, google], ids=lambda make: make.__name__)
-def llm(house, request, model):
-    return request.param(house, model)
+def make(request):
+    return request.param
+
+
+@pytest.fixture
+def llm(house, make, model):
+    return make(house, model)
 
 
 @pytest.fixture(params=MODELS)
@@ -55,22 +68,56 @@ def test_plain(llm):
     assert (reply.usage_metadata["input_tokens"], reply.usage_metadata["output_tokens"]) == (3, 6)
 
 
+def streamed(llm, asked):
+    """All pieces of a stream, put together as LangChain does it."""
+    pieces = list(llm.stream(asked))
+    return sum(pieces[1:], pieces[0])
+
+
 def test_stream(llm):
-    whole = None
-    for piece in llm.stream("Say it. [[sim:tokens=6]]"):
-        whole = piece if whole is None else whole + piece
+    whole = streamed(llm, "Say it. [[sim:tokens=6]]")
     assert text(whole) == WORDS
     assert (whole.usage_metadata["input_tokens"], whole.usage_metadata["output_tokens"]) == (3, 6)
 
 
-def test_parallel_tools_and_the_turn_with_their_results(llm):
+def two_turns(llm, question, *, stream=False):
+    """Two calls of a tool, and the turn with their results; the first answer is sent back as LangChain keeps it."""
     bound = llm.bind_tools([weather])
-    question = HumanMessage("Weather? [[sim:tools calls=2]]")
-    reply = bound.invoke([question])
+    question = HumanMessage(question)
+    reply = streamed(bound, [question]) if stream else bound.invoke([question])
     assert [(call["name"], call["args"]) for call in reply.tool_calls] == [("weather", {"city": "Paris"})] * 2
     results = [ToolMessage(weather(**call["args"]), tool_call_id=call["id"], name=call["name"]) for call in reply.tool_calls]
     end = bound.invoke([question, reply, *results])
     assert text(end) and not end.tool_calls
+    return reply
+
+
+def test_parallel_tools_and_the_turn_with_their_results(llm):
+    two_turns(llm, "Weather? [[sim:tools calls=2]]")
+
+
+def test_streamed_tools_and_the_turn_with_their_results(llm):
+    two_turns(llm, "Weather? [[sim:tools calls=2]]", stream=True)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_thoughts_survive_the_second_turn(house, make, model, stream):
+    mark = house.seen_by_provider()
+    reply = two_turns(make(house, model, thinking=True), "Think. [[sim:reasoning_tools calls=2]]", stream=stream)
+    # LangChain's reader of chat completions does not know thoughts: that turn goes on without them.
+    if make is not chat:
+        assert "reasoning" in [block["type"] for block in reply.content_blocks]
+    assert [seen["status"] for seen in house.received(mark)] == [200, 200]
+
+
+def test_a_picture_reaches_the_provider(house, llm):
+    data = base64.b64encode(PICTURE).decode()
+    picture = {"type": "image", "base64": data, "mime_type": "image/png"}
+    mark = house.seen_by_provider()
+    reply = llm.invoke([HumanMessage([{"type": "text", "text": "What is it? [[sim:tokens=6]]"}, picture])])
+    assert text(reply) == WORDS
+    [seen] = house.received(mark)
+    assert data[:60] in json.dumps(seen["body"])
 
 
 def test_an_answer_in_a_schema(llm):
@@ -81,3 +128,19 @@ def test_an_answer_in_a_schema(llm):
 def test_errors_are_raised(llm):
     with pytest.raises(Exception, match="model_options|refused|400"):
         llm.invoke("[[sim:error400]]")
+
+
+def test_a_broken_stream_raises(llm):
+    with pytest.raises(Exception, match="provider|upstream|ended|502"):
+        list(llm.stream("[[sim:cut_midstream after=2 cut=eof]]"))
+
+
+def test_leaving_ends_the_call(house, llm, model):
+    def leave():
+        stream = llm.stream("[[sim:tokens=200 delay_ms=50]]")
+        for piece in stream:
+            if text(piece):
+                break
+        stream.close()
+
+    house.left(model, leave)

@@ -13,6 +13,8 @@ use crate::refusal::Refusal;
 use crate::scenario::{Choice, Scenario as S};
 use crate::server::World;
 
+const VERSIONS: [&str; 3] = ["2023-01-01", "2023-06-01", "2026-10-21"];
+
 /// The HTTP error a scenario answers with, if that is what it does.
 pub(super) fn of(dialect: Dialect, choice: &Choice) -> Option<Response<Bytes>> {
     let S::Error(status) = choice.scenario else {
@@ -109,8 +111,11 @@ pub(super) fn check_key(world: &World, dialect: Dialect, parts: &Parts, received
             Dialect::Gemini => Refusal::new(400, "API key not valid. Please pass a valid API key."),
         });
     }
-    if dialect == Dialect::Anthropic && header("anthropic-version").is_none() {
-        return Err(Refusal::new(400, "anthropic-version: header is required"));
+    match header("anthropic-version") {
+        None if dialect == Dialect::Anthropic => Err(Refusal::new(400, "anthropic-version: header is required")),
+        Some(version) if dialect == Dialect::Anthropic && !VERSIONS.contains(&version) => {
+            Err(Refusal::new(400, &format!("anthropic-version: \"{version}\" is not a valid version")))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }

@@ -8,9 +8,11 @@
 //! Gemini has none), `no_finish` the reason of the stop. `error_midstream` takes `kind=flat|failed` at Responses (the
 //! `error` event or `response.failed` alone; both otherwise) and `kind=bare` at Gemini (an error outside the framing).
 //! `reasoning` takes `kind=redacted` at Anthropic. Responses shows a summary only when it is asked for, Gemini thoughts
-//! only with `includeThoughts`. Nothing is stored: every `previous_response_id` is unknown.
+//! only with `includeThoughts`. Nothing is stored: every `previous_response_id` is unknown. `chat` is how strictly OpenAI itself
+//! reads the fourth dialect, for models named `sim-strict`.
 
 mod anthropic;
+pub(crate) mod chat;
 mod check;
 mod error;
 mod gemini;

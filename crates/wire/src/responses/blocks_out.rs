@@ -90,11 +90,12 @@ impl Writer {
         self.open = Some(Open::Thought(Thought { summary, ..Thought::default() }));
         let item = item::reasoning(&self.id(), &Thought::default());
         self.added(&item, out);
-        if summary {
-            self.part(out, "response.reasoning_summary_part.added", ("summary_index", 0), |body| {
-                body.raw("part", r#"{"type":"summary_text","text":""}"#);
-            });
-        }
+        // Helpers refuse a piece of a part that was not announced.
+        let (name, index, part) = match summary {
+            true => ("response.reasoning_summary_part.added", "summary_index", r#"{"type":"summary_text","text":""}"#),
+            false => ("response.content_part.added", "content_index", r#"{"type":"reasoning_text","text":""}"#),
+        };
+        self.part(out, name, (index, 0), |body| body.raw("part", part));
     }
 
     pub(super) fn seal(&mut self, seal: Option<&Seal<'_>>, redacted: bool, out: &mut Vec<u8>) {
@@ -119,15 +120,18 @@ impl Writer {
         if thought.text.is_empty() {
             return;
         }
-        let (text, summary) = (thought.text.to_string(), thought.summary);
-        if !summary {
-            return self
-                .part(out, "response.reasoning_text.done", ("content_index", 0), |body| body.text("text", &text));
-        }
-        self.part(out, "response.reasoning_summary_text.done", ("summary_index", 0), |body| body.text("text", &text));
-        self.part(out, "response.reasoning_summary_part.done", ("summary_index", 0), |body| {
+        let text = thought.text.to_string();
+        let (said, ended, index, kind) = match thought.summary {
+            true => {
+                let names = ("response.reasoning_summary_text.done", "response.reasoning_summary_part.done");
+                (names.0, names.1, "summary_index", "summary_text")
+            }
+            false => ("response.reasoning_text.done", "response.content_part.done", "content_index", "reasoning_text"),
+        };
+        self.part(out, said, (index, 0), |body| body.text("text", &text));
+        self.part(out, ended, (index, 0), |body| {
             body.object("part", |part| {
-                part.text("type", "summary_text");
+                part.text("type", kind);
                 part.text("text", &text);
             });
         });

@@ -2,8 +2,12 @@
 
 use crate::chat::joined;
 use crate::dialect::Dialect;
-use crate::hub::{Call, CallKind, Citation, Thought, fitting_id};
+use crate::hub::{Call, CallKind, Citation, Origin, Seal, Thought, fitting_id};
 use crate::json::{Array, Object};
+
+/// Before the text that Anthropic signed, in the envelope of its signature: clients of this dialect send back what is encrypted and may
+/// leave out what was shown, and a signature is of no use without its text. What is redacted has none.
+pub(super) const SIGNED: char = '=';
 
 /// One content part of a message.
 #[derive(Debug, Default)]
@@ -58,7 +62,9 @@ pub(super) fn reasoning(id: &str, thought: &Thought<'_>) -> String {
             one.array("content", |list| part(list, "reasoning_text"));
         }
         if let Some(seal) = &thought.seal {
-            one.text("encrypted_content", &seal.written(Dialect::Responses));
+            let signed = seal.origin == Origin::Anthropic && !thought.redacted;
+            let whole = signed.then(|| Seal::new(seal.origin, &*seal.data, format!("{SIGNED}{}", thought.text)));
+            one.text("encrypted_content", &whole.as_ref().unwrap_or(seal).written(Dialect::Responses));
         }
     })
 }

@@ -1,7 +1,8 @@
 //! Input items read as turns: each item is a turn of its own, neighbours are joined where a dialect wants that.
 
+use super::item::SIGNED;
 use crate::dialect::Dialect;
-use crate::hub::{Call, CallKind, Media, Part, Place, Role, Seal, Thought, Turn, others, place_of_url};
+use crate::hub::{Call, CallKind, Media, Origin, Part, Place, Role, Seal, Thought, Turn, others, place_of_url};
 use crate::json::Node;
 use crate::problem::Problem;
 use std::borrow::Cow;
@@ -61,7 +62,14 @@ pub(super) fn thought<'a>(item: &Node<'a>) -> Thought<'a> {
     let text = if summary { join("summary") } else { raw };
     let bound = item.text_of("id").cloned().unwrap_or_default();
     let seal = item.text_of("encrypted_content").map(|data| Seal::read(Dialect::Responses, data.clone(), bound));
-    let redacted = text.is_empty() && seal.as_ref().is_some_and(|seal| seal.origin == crate::hub::Origin::Anthropic);
+    if let Some(seal) = seal.as_ref().filter(|seal| seal.origin == Origin::Anthropic)
+        && let Some(signed) = seal.bound.strip_prefix(SIGNED)
+    {
+        let text = Cow::Owned(signed.to_owned());
+        let seal = Some(Seal::new(seal.origin, seal.data.clone(), ""));
+        return Thought { text, summary: false, seal, redacted: false };
+    }
+    let redacted = text.is_empty() && seal.as_ref().is_some_and(|seal| seal.origin == Origin::Anthropic);
     Thought { summary: summary && !text.is_empty(), text: Cow::Owned(text), seal, redacted }
 }
 
@@ -150,4 +158,28 @@ fn file<'a>(node: &Node<'a>) -> Option<Place<'a>> {
         return Some(Place::Url(url.clone()));
     }
     node.text_of("file_id").map(|id| Place::Id(id.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::item;
+    use super::*;
+
+    /// Vercel's `ai` sends a reasoning item back without the text that it was not shown in a summary.
+    #[test]
+    fn a_signature_brings_its_text_along() {
+        for (text, redacted) in [("Hm. \u{2028}\"so\"", false), ("", false), ("", true)] {
+            let seal = Some(Seal::new(Origin::Anthropic, "c2ln", ""));
+            let thought = Thought { text: text.into(), summary: false, seal, redacted };
+            let written = item::reasoning("rs_1", &thought);
+            let mut stripped: serde_json::Value = serde_json::from_str(&written).expect("JSON");
+            if let Some(map) = stripped.as_object_mut() {
+                map.remove("content");
+            }
+            for sent in [written, stripped.to_string()] {
+                let node = Node::read(&sent).expect("JSON");
+                assert_eq!(super::thought(&node), thought, "{sent}");
+            }
+        }
+    }
 }

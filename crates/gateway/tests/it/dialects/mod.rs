@@ -15,14 +15,14 @@ pub async fn house() -> House {
     House::with(Plan { catalog: CATALOG, ..Plan::default() }).await
 }
 
-/// A model for each dialect of providers, sold in every format, at 1,000 and 2,000 nano-USD per token.
+/// A model for each dialect of providers, all of them strict, sold in every format, at 1,000 and 2,000 nano-USD per token.
 pub const CATALOG: &str = r#"
 [model."gemini-on-openai"]
 context_window = 100000
 max_output_tokens = 1000
 supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
 price = { input = 1_000_000, output = 2_000_000 }
-route = [{ provider = "sim", upstream_model = "sim-plain" }]
+route = [{ provider = "sim", upstream_model = "sim-strict" }]
 
 [model."gemini-on-anthropic"]
 context_window = 100000

@@ -51,7 +51,7 @@ async fn streams() {
         assert_eq!(client.streamed_text(&events).split_whitespace().count(), 6, "{client:?} {model}: {text}");
         assert!(client.is_whole(&text, &events) && client.error_in(&events).is_none(), "{client:?} {model}: {text}");
         assert_eq!(client.usage(&events), (2, 6), "{client:?} {model}: {text}");
-        assert!(!text.contains("sim-plain"), "the public name only: {text}");
+        assert!(!text.contains("sim-plain") && !text.contains("sim-strict"), "the public name only: {text}");
         let row = house.row(call).await;
         assert_eq!((row.ending, row.charge.nano(), row.estimated), (Ending::Answered, 2 * 1_000 + 6 * 2_000, false));
     })

@@ -41,6 +41,9 @@ pub(super) fn check(block: &Place<'_>, place: char) -> Checked {
         "text" if block.need("text")?.text()?.is_empty() => {
             return Err(Refusal::bad(&block.path, "messages: text content blocks must be non-empty"));
         }
+        "text" if block.need("text")?.text()?.trim().is_empty() => {
+            return Err(Refusal::bad(&block.path, "messages: text content blocks must contain non-whitespace text"));
+        }
         "text" => {}
         "image" => picture(&block.need("source")?)?,
         "document" => document(&block.need("source")?)?,

@@ -97,7 +97,7 @@ fn blocks(said: &Said<'_>) -> Vec<Block> {
     }
     if !speech.pieces.is_empty() {
         blocks.push(Block {
-            whole: json!({"type": "text", "text": speech.text(), "citations": null}),
+            whole: json!({"type": "text", "text": speech.text()}),
             start: json!({"type": "text", "text": ""}),
             deltas: speech.pieces.iter().map(|piece| json!({"type": "text_delta", "text": piece})).collect(),
         });

@@ -31,6 +31,10 @@ fn companions(root: &Place<'_>) -> Checked {
     if root.field("temperature").is_some_and(|place| place.value.as_f64() != Some(1.0)) {
         return Err(Refusal::bad("temperature", "`temperature` may only be set to 1 when thinking is enabled."));
     }
+    if root.field("top_p").is_some_and(|place| place.value.as_f64().is_none_or(|top_p| top_p < 0.95)) {
+        let text = "`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled.";
+        return Err(Refusal::bad("top_p", text));
+    }
     if root.field("top_k").is_some() {
         return Err(Refusal::bad("top_k", "`top_k` must be unset when thinking is enabled."));
     }

@@ -30,6 +30,9 @@ pub(super) fn read(messages: &[Place<'_>], tools: bool) -> Checked<History> {
         if at == 0 && role != "user" {
             return Err(Refusal::bad("messages", "messages: first message must use the \"user\" role"));
         }
+        if role == "system" {
+            check_place(messages, at)?;
+        }
         let content = message.need("content")?;
         check_content(&content, role, at + 1 == messages.len())?;
         // Turns of one speaker are merged, so results may be spread over them; they are due before the next answer.
@@ -63,6 +66,17 @@ pub(super) fn read(messages: &[Place<'_>], tools: bool) -> Checked<History> {
     }
     unanswered(&open, messages.len())?;
     Ok(history)
+}
+
+/// A system turn in the middle stands after a user's, and either ends the history or is answered at once.
+fn check_place(messages: &[Place<'_>], at: usize) -> Checked {
+    let role = |at: usize| messages.get(at).map(|message| message.value["role"].as_str().unwrap_or_default());
+    let (before, after) = (at.checked_sub(1).and_then(role), role(at + 1));
+    if before == Some("user") && matches!(after, None | Some("assistant")) {
+        return Ok(());
+    }
+    let text = "role 'system' must follow a user turn and be last or before an assistant turn";
+    Err(messages[at].wrong(text))
 }
 
 fn check_content(content: &Place<'_>, role: &str, last: bool) -> Checked {

@@ -12,6 +12,20 @@ use crate::scenario::{Choice, Scenario as S};
 const DATA: &str = "text inlineData fileData functionCall functionResponse executableCode codeExecutionResult toolCall \
     toolResponse";
 const BESIDE: &str = "thought thoughtSignature videoMetadata mediaResolution partMetadata";
+/// What it can look at or listen to.
+const MEDIA: &[&str] = &[
+    "image/png",
+    "image/jpeg",
+    "image/webp",
+    "image/heic",
+    "image/heif",
+    "image/gif",
+    "audio/",
+    "video/",
+    "text/",
+    "application/pdf",
+    "application/json",
+];
 /// What Google documents for calls whose signature is not at hand.
 const STAND_INS: [&str; 2] = ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"];
 
@@ -60,6 +74,12 @@ pub(super) fn read(contents: &Place<'_>) -> Checked<History> {
                 return Err(Refusal::bad("contents", text));
             }
             _ => {}
+        }
+        let follows_model = at > 0 && list[at - 1].value["role"] == "model";
+        if calls > 0 && follows_model {
+            let text = "Please ensure that function call turn comes immediately after a user turn or after a function \
+                        response turn.";
+            return Err(Refusal::bad("contents", text));
         }
         open = (calls > 0).then_some(calls);
         history.calls += calls;
@@ -112,6 +132,10 @@ fn check_part(part: &Place<'_>, role: &str) -> Checked {
         "text" => data.text().map(drop)?,
         "inlineData" => {
             data.fields("mimeType! data! displayName")?;
+            let mime = data.need("mimeType")?.text()?;
+            if !MEDIA.iter().any(|known| mime.starts_with(known)) {
+                return Err(Refusal::bad("mimeType", &format!("Unsupported MIME type: {mime}")));
+            }
             check_bytes(&data.need("data")?)?;
         }
         "fileData" => {

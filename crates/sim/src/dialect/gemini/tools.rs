@@ -15,7 +15,12 @@ pub(super) fn read(root: &Place<'_>) -> Checked<Vec<Tool>> {
     for tool in root.entries("tools")? {
         tool.fields(KINDS)?;
         for function in tool.entries("functionDeclarations")? {
-            offered.push(declared(&function)?);
+            let tool = declared(&function)?;
+            if offered.iter().any(|known: &Tool| known.name == tool.name) {
+                let text = format!("Duplicate function declaration found: {}", tool.name);
+                return Err(Refusal::bad("tools", &text));
+            }
+            offered.push(tool);
         }
     }
     choice(root, &offered)?;

@@ -1,5 +1,7 @@
 //! Input items: which there are, what they must contain, and that calls, results and sealed thoughts belong together.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::super::check::{Checked, Place};
@@ -85,10 +87,28 @@ fn kind<'a>(item: &Place<'a>) -> Checked<&'a str> {
         return Err(item.wrong(&format!("'{word}' is not a supported type of item")));
     };
     item.fields(fields)?;
+    check_id(item, word)?;
     if word == "item_reference" || word == "compaction" {
         return Err(not_found(item.value["id"].as_str().unwrap_or_default()));
     }
     Ok(word)
+}
+
+/// An item's own id tells what it is.
+fn check_id(item: &Place<'_>, kind: &str) -> Checked {
+    let prefix = match kind {
+        "message" => "msg",
+        "function_call" => "fc",
+        "custom_tool_call" => "ctc",
+        "reasoning" => "rs",
+        _ => return Ok(()),
+    };
+    let Some(id) = item.field("id") else { return Ok(()) };
+    if id.text()?.starts_with(prefix) {
+        return Ok(());
+    }
+    let (path, said) = (&id.path, id.text()?);
+    Err(Refusal::bad(path, &format!("Invalid '{path}': '{said}'. Expected an ID that begins with '{prefix}'.")))
 }
 
 fn not_found(id: &str) -> Refusal {
@@ -118,6 +138,9 @@ fn parts(content: &Place<'_>, table: &[(&str, &str)]) -> Checked<String> {
             return Err(Refusal::bad(&format!("{}.type", part.path), &text).with_code(Some("invalid_value")));
         };
         part.fields(fields)?;
+        if word == "input_image" && part.field("image_url").is_none() && part.field("file_id").is_none() {
+            return Err(Refusal::missing(&format!("{}.image_url", part.path)));
+        }
         if let Some(url) = part.field("image_url") {
             check_url(&url)?;
         }
@@ -126,7 +149,7 @@ fn parts(content: &Place<'_>, table: &[(&str, &str)]) -> Checked<String> {
     Ok(texts.join("\n"))
 }
 
-fn check_url(url: &Place<'_>) -> Checked {
+pub(in super::super) fn check_url(url: &Place<'_>) -> Checked {
     let text = url.text()?;
     let data = text.strip_prefix("data:image/").and_then(|rest| rest.split_once(";base64,"));
     let fits = data.map_or_else(|| text.starts_with("http"), |(_, data)| seal::is_base64(data));
@@ -134,10 +157,7 @@ fn check_url(url: &Place<'_>) -> Checked {
 }
 
 fn call(item: &Place<'_>) -> Checked<String> {
-    let id = item.need("call_id")?;
-    if id.text()?.len() > 64 {
-        return Err(id.wrong("string too long: expected a string with maximum length 64"));
-    }
+    call_id(item)?;
     let name = item.need("name")?;
     if !super::super::check::is_name(name.text()?, 64) {
         return Err(name.wrong("expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'"));
@@ -150,7 +170,17 @@ fn call(item: &Place<'_>) -> Checked<String> {
     Ok(String::new())
 }
 
+fn call_id(item: &Place<'_>) -> Checked {
+    let id = item.need("call_id")?;
+    match id.text()?.len() {
+        0 => Err(id.wrong("empty string: expected a string with minimum length 1")),
+        1..=64 => Ok(()),
+        _ => Err(id.wrong("string too long: expected a string with maximum length 64")),
+    }
+}
+
 fn output(item: &Place<'_>) -> Checked<String> {
+    call_id(item)?;
     let output = item.need("output")?;
     match output.value.as_str() {
         Some(text) => Ok(text.to_string()),
@@ -191,6 +221,11 @@ fn together(items: &[Place<'_>]) -> Checked {
     if let Some(id) = calls.iter().find(|id| !results.contains(id)) {
         return Err(Refusal::bad("input", &format!("No tool output found for function call {id}.")));
     }
+    let mut known = BTreeSet::new();
+    if let Some(id) = items.iter().filter_map(|item| item.value["id"].as_str()).find(|id| !known.insert(*id)) {
+        let text = format!("Duplicate item found with id {id}. Remove duplicate items from your input and try again.");
+        return Err(Refusal::bad("input", &text));
+    }
     let is_thought = |item: &Place<'_>| item.value["type"] == "reasoning";
     for (at, item) in items.iter().enumerate() {
         let next = items.get(at + 1).map(|item| item.value);
@@ -201,7 +236,8 @@ fn together(items: &[Place<'_>]) -> Checked {
             return Err(Refusal::bad("input", text));
         }
         let id = item.value["id"].as_str().unwrap_or_default();
-        let thought_of = id.starts_with("fc_thought_") && !items[..at].iter().any(is_thought);
+        let thought_of =
+            (id.starts_with("fc_thought_") || id.starts_with("ctc_thought_")) && !items[..at].iter().any(is_thought);
         if thought_of {
             let text =
                 format!("Item '{id}' of type 'function_call' was provided without its required 'reasoning' item.");

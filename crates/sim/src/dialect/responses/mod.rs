@@ -6,11 +6,13 @@ mod tools;
 
 use serde_json::Value;
 
-use super::check::{Checked, Place};
+use super::check::{Checked, Place, is_name};
 use crate::ask::{Ask, forced, words};
 use crate::refusal::Refusal;
 
+pub(super) use items::check_url as data_url;
 pub(super) use say::{beats, failures, object};
+pub(super) use tools::strict_schema;
 
 const FIELDS: &str = "model! input instructions previous_response_id conversation store background stream stream_options \
     max_output_tokens max_tool_calls tools tool_choice parallel_tool_calls reasoning text include top_logprobs \
@@ -124,6 +126,10 @@ fn format(root: &Place<'_>, input: &str) -> Checked<Option<Value>> {
     match format.need("type")?.one_of("text json_object json_schema")? {
         "json_schema" => {
             format.fields("type! name! schema! description strict")?;
+            let name = format.need("name")?;
+            if !is_name(name.text()?, 64) {
+                return Err(name.wrong("expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'"));
+            }
             let schema = format.need("schema")?;
             if format.flag("strict")? {
                 tools::strict_schema(&schema, "response_format")?;

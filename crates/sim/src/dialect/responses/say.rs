@@ -178,8 +178,9 @@ fn message(said: &Said<'_>) -> Item {
 
 fn called(said: &Said<'_>, place: usize, call: &Call) -> Item {
     // A call that came of a thought says so in its id, and cannot be sent back without it.
-    let prefix = if said.speech.reasoning.is_empty() { "fc_" } else { "fc_thought_" };
-    let id = format!("{}_{place}", said.id(prefix));
+    let thought = if said.speech.reasoning.is_empty() { "" } else { "thought_" };
+    let prefix = if call.free { "ctc_" } else { "fc_" };
+    let id = format!("{}_{place}", said.id(&format!("{prefix}{thought}")));
     let (kind, field, delta, done) = if call.free {
         let (delta, done) = ("response.custom_tool_call_input.delta", "response.custom_tool_call_input.done");
         ("custom_tool_call", "input", delta, done)

@@ -84,7 +84,7 @@ fn choice(root: &Place<'_>, offered: &[Tool]) -> Checked {
 }
 
 /// Strict schemas name every property as required and allow no other.
-pub(super) fn strict_schema(schema: &Place<'_>, name: &str) -> Checked {
+pub(in super::super) fn strict_schema(schema: &Place<'_>, name: &str) -> Checked {
     let bad = |what: &str| Refusal::bad(&schema.path, &format!("Invalid schema for function '{name}': {what}"));
     let properties = schema.value["properties"].as_object();
     if schema.value["type"] == "object" {

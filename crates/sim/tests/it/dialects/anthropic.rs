@@ -62,6 +62,11 @@ async fn refuses_what_anthropic_refuses() {
         (json!({"thinking": {"type": "enabled", "budget_tokens": 2000}, "temperature": 0.5}), "may only be set to 1"),
         (json!({"thinking": {"type": "enabled", "budget_tokens": 2000}, "tools": tools, "tool_choice": {"type": "any"}}), "forces tool use"),
         (json!({"thinking": {"type": "enabled", "budget_tokens": 2000}, "tools": tools, "messages": turns(json!([call]), json!([result]))}), "Expected `thinking`"),
+        (json!({"messages": [{"role": "user", "content": [{"type": "text", "text": " \n"}]}]}), "non-whitespace text"),
+        (json!({"messages": [{"role": "user", "content": "x"}, {"role": "system", "content": "y"}]}), ""),
+        (json!({"messages": [{"role": "user", "content": "x"}, {"role": "system", "content": "y"}, {"role": "user", "content": "z"}]}), "must follow a user turn"),
+        (json!({"thinking": {"type": "enabled", "budget_tokens": 2000}, "top_p": 0.5}), "greater than or equal to 0.95"),
+        (json!({"thinking": {"type": "adaptive"}, "top_p": 0.98}), ""),
         (json!({"temperature": 1.5}), "temperature"),
         (json!({"stop_sequences": [" "]}), "non-whitespace"),
         (json!({"metadata": {"team": "x"}}), "metadata.team: Extra inputs"),
@@ -86,6 +91,9 @@ async fn asks_for_its_key_and_version() {
     let answer = Anthropic.ask(&locked, "m", &Anthropic.body("sim-plain", "x")).await;
     assert_eq!((answer.status(), &answer.json()["error"]["type"]), (401, &json!("authentication_error")));
     let headers = "anthropic-version: 1\r\nx-api-key: z\r\n";
+    let odd = read(request_with(&locked, "POST", "/v1/messages", headers, &body).await).await;
+    assert!(odd.status() == 400 && odd.text().contains("is not a valid version"));
+    let headers = "anthropic-version: 2026-10-21\r\nx-api-key: z\r\n";
     assert_eq!(read(request_with(&locked, "POST", "/v1/messages", headers, &body).await).await.status(), 200);
     assert!(locked.received().iter().all(|received| received.header("x-api-key").is_none()));
 }
@@ -94,7 +102,7 @@ async fn asks_for_its_key_and_version() {
 async fn counts_without_billing() {
     let sim = sim().await;
     let mut body = Anthropic.body("sim-plain", "one two three");
-    let headers = "anthropic-version: 1\r\n";
+    let headers = "anthropic-version: 2023-06-01\r\n";
     let count = async |body: &Value| {
         let body = body.to_string();
         read(request_with(&sim, "POST", "/v1/messages/count_tokens", headers, &body).await).await

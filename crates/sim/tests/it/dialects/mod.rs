@@ -1,6 +1,7 @@
 //! The three other chat dialects: what they refuse, what they say, and every scenario in each of them.
 
 mod anthropic;
+mod chat;
 mod gemini;
 mod responses;
 mod scenarios;
