@@ -158,6 +158,9 @@ fn play_reply(golden: &Golden) -> String {
         if converted.facts.error.is_none() {
             writeln!(out, "{}", pretty(&converted.body)).unwrap();
         }
+        if !converted.dropped.is_empty() {
+            writeln!(out, "dropped: {}", converted.dropped).unwrap();
+        }
     }
     out
 }
@@ -211,6 +214,9 @@ fn play_events(golden: &Golden, to: Dialect, size: usize) -> String {
         stream.saw_done()
     )
     .unwrap();
+    if let Some(dropped) = stream.dropped() {
+        writeln!(out, "--- dropped: {dropped}").unwrap();
+    }
     out
 }
 
