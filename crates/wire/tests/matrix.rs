@@ -155,11 +155,11 @@ fn play_reply(golden: &Golden) -> String {
             )
             .unwrap();
         }
-        if converted.facts.error.is_none() {
-            writeln!(out, "{}", pretty(&converted.body)).unwrap();
-        }
         if !converted.dropped.is_empty() {
             writeln!(out, "dropped: {}", converted.dropped).unwrap();
+        }
+        if converted.facts.error.is_none() {
+            writeln!(out, "{}", pretty(&converted.body)).unwrap();
         }
     }
     out

@@ -117,6 +117,10 @@ fn what_no_dialect_says_is_told_as_dropped() {
         (&failed["error"]["code"], &failed["output"][0]["content"][0]["text"]),
         (&json!("server_error"), &json!("a"))
     );
+    let mut first = stopped(G, "");
+    first["candidates"][0].as_object_mut().unwrap().remove("finishReason");
+    let played = play(G, R, &[first, stopped(G, "MALFORMED_FUNCTION_CALL")]);
+    assert_eq!(played.data.last().unwrap()["type"], "response.failed", "in a stream too");
 }
 
 /// An answer that is nothing but an unreadable call is no answer: another route may do better, and nobody pays.
