@@ -20,7 +20,8 @@ pub struct ChatRules {
     pub gemini3: bool,
     /// Sent where the provider demands a limit of the output and the caller gives none.
     pub default_max_output: Option<u64>,
-    /// Tools are taken in chat completions only with this `reasoning_effort`.
+    /// Tools are taken in chat completions only with this `reasoning_effort`: of chat clients, and of all where the provider
+    /// speaks chat.
     pub tools_need_effort: Option<String>,
     /// Values of `tool_choice` that are refused: `auto`, `none`, `any`, `named`.
     pub refused_tool_choice: Vec<String>,

@@ -36,6 +36,8 @@ pub struct Fault {
     pub upstream_status: Option<u16>,
     /// Seconds, at most 60.
     pub retry_after: Option<u32>,
+    /// The provider did not accept sealed reasoning; it may accept the same request without.
+    pub seals: bool,
 }
 
 impl Fault {
@@ -50,6 +52,7 @@ impl Fault {
             maybe_charged: false,
             upstream_status: None,
             retry_after: None,
+            seals: false,
         }
     }
 

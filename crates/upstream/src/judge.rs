@@ -69,7 +69,27 @@ fn caller(error: Option<&UpstreamError>) -> Fault {
         maybe_charged: false,
         upstream_status: None,
         retry_after: None,
+        seals: error.is_some_and(about_seals),
     }
+}
+
+/// How providers say that sealed reasoning is not theirs, or not any more.
+const SEALS: &[&str] = &[
+    "invalid `signature` in",
+    "invalid `data` in `redacted_thinking`",
+    "blocks in the latest assistant message cannot be modified",
+    "invalid_encrypted_content",
+    "encrypted content",
+    "thought signature",
+    "thought_signature",
+];
+
+fn about_seals(error: &UpstreamError) -> bool {
+    let said = |text: &str| {
+        let text = text.to_ascii_lowercase();
+        SEALS.iter().any(|words| text.contains(words))
+    };
+    said(&error.message) || error.code.as_deref().is_some_and(said)
 }
 
 /// Nothing of the provider's text: it may speak of our account.
@@ -105,6 +125,7 @@ fn provider(status: u16, error: Option<&UpstreamError>) -> Fault {
         maybe_charged: false,
         upstream_status: None,
         retry_after: None,
+        seals: false,
     }
 }
 
@@ -118,6 +139,17 @@ fn plain_failure(text: &str) -> Option<String> {
     }
     Some(safe_text(line, MOST_FAILURE))
 }
+
+/// What our own account is told in a bad request: Google's for a key it does not know, that has ended or may not be used from where we
+/// are, Anthropic's for an empty account.
+const TROUBLE: &[&str] = &[
+    "api key not valid",
+    "api key not found",
+    "api key expired",
+    "pass a valid api key",
+    "user location is not supported",
+    "credit balance is too low",
+];
 
 /// Money and access trouble of our own account, in whatever status it comes.
 fn operators_trouble(error: &UpstreamError) -> bool {
@@ -137,9 +169,9 @@ fn operators_trouble(error: &UpstreamError) -> bool {
         let text = text.as_deref().unwrap_or_default().to_ascii_lowercase();
         WORDS.iter().any(|word| text.contains(word))
     };
-    // Two providers dress it as a bad request, and only their words tell.
-    let said = ["API key not valid", "credit balance is too low"];
-    named(&error.code) || named(&error.kind) || said.iter().any(|text| error.message.contains(text))
+    // Some providers dress it as a bad request, and only their words tell.
+    let message = error.message.to_ascii_lowercase();
+    named(&error.code) || named(&error.kind) || TROUBLE.iter().any(|text| message.contains(text))
 }
 
 /// Words of error objects, by the status they would have come with.

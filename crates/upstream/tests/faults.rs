@@ -78,6 +78,7 @@ fn nothing_leaks() {
             assert!(!message.contains(word), "{status}: {message}");
         }
     }
+    // Case 126.
     let trace = error(r#"Traceback (most recent call last):\n File \"main.py\", line 3"#, "server_error", "");
     assert!(!fault(500, &trace).message.contains("main"));
     assert_eq!(
@@ -246,6 +247,45 @@ fn errors_of_every_dialect() {
         let inside =
             adaptor.error_inside(&tollgate_wire::chat::UpstreamError::read(body.as_bytes()).expect("an error"));
         assert_eq!((inside.blame, inside.code), (blame, code), "inside: {kind} {body}");
+    }
+}
+
+/// A key that Google does not know, that has ended or may not be used comes as a bad request: ours to mend, and nothing of it is told.
+#[test]
+fn a_refused_key_of_gemini_is_the_operators_affair() {
+    for (text, details) in [
+        ("API key not valid. Please pass a valid API key.", r#"[{"reason":"API_KEY_INVALID","domain":"d"}]"#),
+        ("API key not valid. Please pass a valid API key.", "[]"),
+        ("API Key not found. Please pass a valid API key.", "[]"),
+        ("API key expired. Please renew the API key.", "[]"),
+        ("User location is not supported for the API use.", "[]"),
+        ("Something new about AIzaSyA-12345678", r#"[{"@type":"x"},{"reason":"API_KEY_INVALID"}]"#),
+        ("Pay first", r#"[{"reason":"BILLING_DISABLED"}]"#),
+    ] {
+        let status = "INVALID_ARGUMENT";
+        let body = format!(r#"{{"error":{{"code":400,"message":"{text}","status":"{status}","details":{details}}}}}"#);
+        let fault = kind_of("gemini").fault(400, &HeaderMap::new(), body.as_bytes());
+        assert_eq!((fault.blame, fault.code, fault.try_other), (Blame::Operator, Code::UpstreamError, true), "{text}");
+        let told = fault.message.to_lowercase();
+        assert!(!told.contains("key") && !told.contains("location") && !told.contains("pay"), "{told}");
+    }
+}
+
+/// Case 64: refused seals are told apart from every other bad request.
+#[test]
+fn refused_seals_are_known_by_their_words() {
+    for (kind, text, code, seals) in [
+        ("anthropic", "messages.1.content.0: Invalid `signature` in `thinking` block", "", true),
+        ("anthropic", "messages.1.content.0: Invalid `data` in `redacted_thinking` block", "", true),
+        ("openai-responses", "The encrypted content gAAA could not be verified.", "invalid_encrypted_content", true),
+        ("gemini", "Thought signature is not valid.", "", true),
+        ("anthropic", "max_tokens: Field required", "", false),
+        ("openai-responses", "Invalid value for 'input'.", "invalid_value", false),
+    ] {
+        let body = format!(r#"{{"error":{{"message":"{text}","type":"invalid_request_error","code":"{code}"}}}}"#);
+        let fault = kind_of(kind).fault(400, &HeaderMap::new(), body.as_bytes());
+        assert_eq!((fault.blame, fault.seals), (Blame::Caller, seals), "{text}");
+        assert!(!kind_of(kind).fault(500, &HeaderMap::new(), body.as_bytes()).seals, "only of a bad request");
     }
 }
 

@@ -13,7 +13,7 @@ mod write;
 pub(crate) use build::{Array, Object};
 pub(crate) use push::{Push, Step, Steps};
 pub(crate) use tree::{Kind, Node};
-pub(crate) use write::{Edit, quoted, splice, write_raw, write_str};
+pub(crate) use write::{Edit, has_separator, quoted, splice, write_raw, write_str};
 
 use std::borrow::Cow;
 use std::ops::Range;

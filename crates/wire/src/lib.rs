@@ -55,6 +55,6 @@ pub mod video;
 
 pub use chat::{Broken, End as StreamEnd, NotAReply, Reply, StreamFault, UpstreamError};
 pub use dialect::Dialect;
-pub use exchange::{Converted, Path, Request, Rules, Sent, Setup, Stream, convert};
+pub use exchange::{Converted, Path, Request, Rules, Sent, Setup, Stream, convert, unsealed};
 pub use hub::{Dropped, Echo, Names, Target, Voice};
 pub use problem::Problem;

@@ -155,6 +155,9 @@ fn play_reply(golden: &Golden) -> String {
             )
             .unwrap();
         }
+        if !converted.dropped.is_empty() {
+            writeln!(out, "dropped: {}", converted.dropped).unwrap();
+        }
         if converted.facts.error.is_none() {
             writeln!(out, "{}", pretty(&converted.body)).unwrap();
         }
@@ -211,6 +214,9 @@ fn play_events(golden: &Golden, to: Dialect, size: usize) -> String {
         stream.saw_done()
     )
     .unwrap();
+    if let Some(dropped) = stream.dropped() {
+        writeln!(out, "--- dropped: {dropped}").unwrap();
+    }
     out
 }
 

@@ -316,6 +316,7 @@ fn check(upstream: Dialect, client: Dialect, blocks: &[Block], streamed: bool) -
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
+    /// Cases 58 and 60, 61, 62 and 67 for every pair, whole and streamed.
     #[test]
     fn the_provider_finds_its_own_words(blocks in any_answer(), streamed in any::<bool>()) {
         for upstream in [Dialect::Anthropic, Dialect::Responses, Dialect::Gemini] {

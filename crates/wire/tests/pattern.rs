@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use tollgate_wire::chat::{Broken, End, Stream, StreamSetup};
+use tollgate_wire::{Dialect, Names, Setup, Voice};
 
 /// What the client got, and everything the meter says.
 fn play<'a>(rename: bool, chunks: impl Iterator<Item = &'a [u8]>) -> (Vec<u8>, String) {
@@ -100,5 +101,92 @@ proptest! {
         prop_assert_eq!(&play(rename, events.iter().map(String::as_bytes)), &measure, "event by event");
         prop_assert_eq!(&play(rename, std::iter::once(all.as_slice())), &measure, "in one piece");
         prop_assert_eq!(&play(rename, all.chunks(size)), &measure, "{} bytes at a time", size);
+    }
+}
+
+/// The same for a stream that stays in another dialect.
+fn pass<'a>(dialect: Dialect, chunks: impl Iterator<Item = &'a [u8]>) -> (String, String) {
+    let voice = Voice { id: "call_1".into(), model: "public".into(), created: 1, ..Voice::default() };
+    let setup =
+        Setup { from: dialect, to: dialect, voice, names: Names::default(), rename: true, max_event_bytes: 400 };
+    let mut stream = tollgate_wire::Stream::new(setup);
+    let mut client = Vec::new();
+    let mut end = String::new();
+    for chunk in chunks {
+        match stream.feed(Bytes::copy_from_slice(chunk)) {
+            Ok(bytes) => client.extend_from_slice(&bytes),
+            Err(Broken { before, fault }) => {
+                client.extend_from_slice(&before);
+                end = format!("{fault:?}");
+                break;
+            }
+        }
+    }
+    let facts =
+        (stream.counted_output(), stream.has_output(), stream.events(), stream.saw_done(), stream.usage_is_current());
+    if end.is_empty() {
+        end = format!("{:?}", stream.finish());
+    }
+    // Where a stream ends in an error, its number goes on from the last one that passed.
+    client.extend_from_slice(&stream.error_event(tollgate_wire::error::Code::UpstreamError, "x"));
+    (String::from_utf8(client).unwrap(), format!("{facts:?} {end}"))
+}
+
+fn named(name: &str, rest: &str) -> String {
+    format!("event: {name}\ndata: {{\"type\":\"{name}\"{rest}}}\n\n")
+}
+
+fn claude() -> impl Strategy<Value = String> {
+    let delta = |kind: &str, name: &str, text: &str, index: u8| {
+        named(
+            "content_block_delta",
+            &format!(",\"index\":{index},\"delta\":{{\"type\":\"{kind}\",\"{name}\":\"{text}\"}}"),
+        )
+    };
+    prop_oneof![
+        8 => (said(), 0u8..2).prop_map(move |(text, index)| delta("text_delta", "text", &text, index)),
+        4 => said().prop_map(move |text| delta("thinking_delta", "thinking", &text, 0)),
+        2 => said().prop_map(move |text| delta("input_json_delta", "partial_json", &text, 1)),
+        1 => Just(named("content_block_start", ",\"index\":1,\"content_block\":{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"f\",\"input\":{}}")),
+        1 => Just(named("message_delta", ",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":9}")),
+        1 => Just(named("ping", "")),
+        1 => said().prop_map(move |text| delta("text_delta", "text", &text, 0).replace('\n', "\r\n")),
+    ]
+}
+
+fn responses() -> impl Strategy<Value = String> {
+    let delta = |name: &str, text: &str, number: u64, more: &str| {
+        named(
+            name,
+            &format!(",\"sequence_number\":{number},\"item_id\":\"m\",\"output_index\":0,\"delta\":\"{text}\"{more}"),
+        )
+    };
+    let noise = |noise: &str| format!(",\"obfuscation\":\"{noise}\"");
+    prop_oneof![
+        8 => (said(), 0u64..40).prop_map(move |(text, number)| delta("response.output_text.delta", &text, number, "")),
+        6 => (said(), 0u64..40, "[a-z]{0,9}").prop_map(move |(text, number, pad)| {
+            delta("response.output_text.delta", &text, number, &noise(&pad))
+        }),
+        3 => said().prop_map(move |text| delta("response.reasoning_text.delta", &text, 7, "")),
+        1 => said().prop_map(|text| named("response.output_text.delta", &format!(",\"item_id\":\"m\",\"delta\":\"{text}\""))),
+        1 => Just(named("response.created", ",\"sequence_number\":0,\"response\":{\"id\":\"r\",\"model\":\"up\"}")),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #[test]
+    fn a_pattern_shows_in_no_other_dialect(
+        claude in proptest::collection::vec(claude(), 1..24),
+        responses in proptest::collection::vec(responses(), 1..24),
+        size in 2usize..600,
+    ) {
+        for (dialect, events) in [(Dialect::Anthropic, claude), (Dialect::Responses, responses)] {
+            let all: Vec<u8> = events.concat().into_bytes();
+            let measure = pass(dialect, all.chunks(1));
+            prop_assert_eq!(&pass(dialect, events.iter().map(String::as_bytes)), &measure, "event by event");
+            prop_assert_eq!(&pass(dialect, std::iter::once(all.as_slice())), &measure, "in one piece");
+            prop_assert_eq!(&pass(dialect, all.chunks(size)), &measure, "{} bytes at a time", size);
+        }
     }
 }

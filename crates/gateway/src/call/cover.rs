@@ -14,6 +14,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tollgate_catalog::Money;
 use tollgate_store::{Extend, HoldRefused};
+use tollgate_wire::error::Code;
 
 /// Of a few tokens our count can be several times the provider's: tool calls are mostly punctuation.
 const FEW: u64 = 256;
@@ -126,5 +127,14 @@ impl Cover {
     /// Output tokens that are held for.
     pub fn held(&self) -> u64 {
         self.held
+    }
+}
+
+/// What a client is told whose stream ends because no more could be held for it.
+pub fn why_uncovered(code: Code) -> &'static str {
+    match code {
+        Code::InsufficientBalance => "The balance does not cover more of this answer. What was produced is charged.",
+        Code::LedgerUnavailable => "No more could be held for this answer. What was produced is charged.",
+        _ => "The limits of this key or account do not cover more of this answer. What was produced is charged.",
     }
 }

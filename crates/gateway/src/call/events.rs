@@ -6,7 +6,7 @@
 //! patience at a stop.
 
 use super::conversation::{Keeper, Keeping};
-use super::cover::{Cover, Covered};
+use super::cover::{Cover, Covered, why_uncovered};
 use super::dispatch::Started;
 use super::open::Call;
 use super::why_refused;
@@ -47,6 +47,8 @@ pub struct Events {
     cover: Cover,
     /// A piece that the hold does not cover yet.
     withheld: Option<Bytes>,
+    /// Something was let go out.
+    begun: bool,
     /// Who keeps the answer before its last event goes out, and the keeping once it has begun.
     keeper: Option<Arc<dyn Keeper>>,
     keeping: Option<Box<Keeping>>,
@@ -86,6 +88,7 @@ impl Events {
             cut: None,
             cover: Cover::new(&call.quote),
             withheld: None,
+            begun: false,
             keeper: started.keeper,
             keeping: None,
             delivered: 0,
@@ -112,6 +115,7 @@ impl Events {
         if self.withheld.is_some() {
             meter.only(self.delivered.min(self.cover.held()));
         }
+        self.call.note_dropped(self.reader.dropped());
     }
 
     /// What was produced until now, as far as anybody has told: checked with every piece.
@@ -131,6 +135,7 @@ impl Events {
             return None;
         }
         self.delivered = produced;
+        self.begun |= !out.is_empty();
         if self.reader.saw_done() {
             return self.upstream_ended(out);
         }
@@ -176,6 +181,7 @@ impl Events {
         match self.reader.feed(chunk) {
             Ok(out) => self.passed(out),
             Err(broken) => {
+                self.begun |= !broken.before.is_empty();
                 let event = self.broke(&broken.fault);
                 Some(joined(broken.before, event))
             }
@@ -203,6 +209,9 @@ impl Events {
         self.call.close(ending, 200, reason);
         self.phase = Phase::Ended;
         self.body = None;
+        if !self.begun {
+            self.reader.unsent();
+        }
         self.reader.error_event(code, message)
     }
 
@@ -219,6 +228,7 @@ impl Events {
                 self.answered(last)
             }
             StreamEnd::Truncated { rest } => {
+                self.begun |= !rest.is_empty();
                 let fault = Fault::truncated();
                 let event = self.fail(fault.code, &fault.message, "truncated");
                 Some(joined(joined(out, rest), event))
@@ -248,14 +258,7 @@ impl Events {
         let Err(refused) = answer else { return Poll::Ready(self.passed(out)) };
         self.withheld = Some(out);
         let code = why_refused(&refused, self.call.began).code;
-        let text = match code {
-            Code::InsufficientBalance => {
-                "The balance does not cover more of this answer. What was produced is charged."
-            }
-            Code::LedgerUnavailable => "No more could be held for this answer. What was produced is charged.",
-            _ => "The limits of this key or account do not cover more of this answer. What was produced is charged.",
-        };
-        Poll::Ready(Some(self.end(Ending::Refused, code, text, code.code())))
+        Poll::Ready(Some(self.end(Ending::Refused, code, why_uncovered(code), code.code())))
     }
 
     fn poll_streaming(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use tollgate_catalog::{Face, Model, Money, Price};
 use tollgate_store::{CallId, Close, Counters, Ending, HoldRefused, Mark, StoredReply, UsageFacts};
 use tollgate_upstream::Provider;
+use tollgate_wire::Dropped;
 
 /// Replies up to this size are kept for an Idempotency-Key.
 const REPLY_KEPT: usize = 1 << 20;
@@ -39,8 +40,8 @@ pub struct OpenCall {
     pub attempts: u32,
     pub first_byte_at: Option<Millis>,
     pub idempotent: bool,
-    /// Fields of the request that the provider did not get.
-    pub dropped: Option<String>,
+    /// Fields of the request that the provider did not get, and of the answer that its client has no form for.
+    pub dropped: Dropped,
 }
 
 pub struct Call(Option<Box<OpenCall>>);
@@ -77,7 +78,7 @@ impl Call {
             attempts: 0,
             first_byte_at: None,
             idempotent: ask.idem.is_some(),
-            dropped: None,
+            dropped: Dropped::default(),
             app,
         })))
     }
@@ -186,6 +187,13 @@ impl OpenCall {
         }
     }
 
+    /// Takes over what an answer lost on its way.
+    pub fn note_dropped(&mut self, dropped: Option<&Dropped>) {
+        if let Some(dropped) = dropped {
+            self.dropped.extend(dropped);
+        }
+    }
+
     /// Evidence for the case that this process dies in mid-stream.
     pub fn mark(&self) {
         let bill = Bill { estimated: true, ..self.bill() };
@@ -229,7 +237,7 @@ impl OpenCall {
             attempts: self.attempts,
             first_byte_ms: self.first_byte_at.map(|at| u32::try_from(at - self.began).unwrap_or(0)),
             tier: price.tier.clone(),
-            dropped: self.dropped.clone(),
+            dropped: (!self.dropped.is_empty()).then(|| self.dropped.to_string()),
             price: (price.id() != self.quote.price.id()).then_some(price),
         }
     }

@@ -27,7 +27,8 @@ pub struct Head {
 
 impl Head {
     pub fn of(call: &Call, content_type: HeaderValue) -> Head {
-        let dropped = call.dropped.as_deref().and_then(|list| HeaderValue::from_str(list).ok());
+        let dropped = &call.dropped;
+        let dropped = (!dropped.is_empty()).then(|| HeaderValue::try_from(dropped.to_string()).ok()).flatten();
         Head { id: call.id, content_type, dropped }
     }
 

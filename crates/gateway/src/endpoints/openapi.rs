@@ -425,7 +425,7 @@ fn schemas() -> Value {
             "object": { "const": "usage" }, "call_id": text, "model": text,
             "ending": { "enum": tollgate_store::Ending::ALL.map(tollgate_store::Ending::name) },
             "status": int, "usage": { "type": "object" }, "estimated": { "type": "boolean" },
-            "dropped": { "type": "array", "items": text, "description": "Fields of the request that the provider has nothing like" },
+            "dropped": { "type": "array", "items": text, "description": "Fields of the request that the provider has nothing like, and (as `answer.…`) parts of the answer that the client's dialect has no form for" },
             "hold_nano_usd": nano, "charge_nano_usd": nano, "charge_usd": text, "write_off_nano_usd": nano,
             "refunded_nano_usd": nano, "calculation": { "type": ["object", "null"] }, "entries": { "type": "array" },
         } },

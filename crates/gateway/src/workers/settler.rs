@@ -56,5 +56,6 @@ async fn read_on(mut call: Box<OpenCall>, mut body: Body, mut reader: Reader) {
         }
     }
     call.meter.tokens().read(&reader);
+    call.note_dropped(reader.dropped());
     call.close(Ending::ClientLeft, CLIENT_CLOSED, "client_gone_read_on", None);
 }

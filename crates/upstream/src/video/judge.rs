@@ -101,6 +101,7 @@ fn base(blame: Blame, code: Code, message: String) -> Fault {
         maybe_charged: false,
         upstream_status: None,
         retry_after: None,
+        seals: false,
     }
 }
 

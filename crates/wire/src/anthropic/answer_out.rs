@@ -26,6 +26,7 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
     let (reason, sequence) = stop_reason(choice.finish.as_ref(), choice.has_calls());
     body.text("stop_reason", reason);
     body.or_null("stop_sequence", sequence);
+    stop_details(&mut body, choice.finish.as_ref());
     answer.usage.unwrap_or_default().write(Shape::Anthropic, body.key("usage"));
     body.end();
     out
@@ -45,12 +46,18 @@ pub(super) fn stop_reason<'f>(finish: Option<&'f Finish<'_>>, calls: bool) -> (&
     }
 }
 
+pub(super) fn stop_details(object: &mut Object<'_>, finish: Option<&Finish<'_>>) {
+    if let Some(details) = finish.and_then(|finish| finish.details.as_ref()) {
+        details.write(object);
+    }
+}
+
 fn block(list: &mut Array<'_>, output: &Output) {
     match output {
         Output::Text { text, cites } => list.object(|one| {
             one.text("type", "text");
             one.text("text", text);
-            if !cites.is_empty() {
+            if cites.iter().any(is_ours) {
                 one.array("citations", |list| cites.iter().for_each(|cite| citation(list, cite)));
             }
         }),
@@ -86,6 +93,10 @@ fn thought(list: &mut Array<'_>, thought: &Thought<'_>) {
             one.text("signature", seal.as_deref().unwrap_or(""));
         }
     });
+}
+
+fn is_ours(cite: &Citation<'_>) -> bool {
+    matches!(cite, Citation::Url { .. } | Citation::Foreign { origin: Dialect::Anthropic, .. })
 }
 
 /// A link, as a search result's; other citations only where they come from Anthropic.

@@ -120,7 +120,7 @@ fn tools<'a>(body: &Node<'a>) -> Result<Vec<Tool<'a>>, Problem> {
             description: node.text_of("description").cloned(),
             kind,
             cached: node.get("cache_control").is_some(),
-            raw: node.raw,
+            at: format!("tools[{at}]"),
             rest: others(node, &["name", "type", "description", "input_schema", "strict"]),
         });
     }

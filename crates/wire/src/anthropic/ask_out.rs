@@ -4,7 +4,7 @@ use super::blocks_out::{self, Marks};
 use super::thinking::{Thinking, choice_beside};
 use crate::dialect::Dialect;
 use crate::hub::{
-    Ask, Carry, Dropped, FREE_TEXT, Format, Merge, Names, Target, Tool, ToolChoice, ToolKind, for_anthropic,
+    Ask, Carry, Dropped, FREE_TEXT, Format, Merge, Names, Role, Target, Tool, ToolChoice, ToolKind, for_anthropic,
     free_text_schema, object_schema, paired, sent_name,
 };
 use crate::json::{Array, Object};
@@ -12,6 +12,9 @@ use crate::problem::Problem;
 use std::collections::HashSet;
 
 const JSON_ONLY: &str = "Answer with one JSON object and nothing else: no explanation, no code fence.";
+
+/// Stands where a conversation begins with the assistant.
+const BEGINS: &str = "<system-reminder>\nThe assistant speaks first in this conversation.\n</system-reminder>";
 
 pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, Names), Problem> {
     let mut carry = Carry::new(target);
@@ -36,6 +39,13 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
         blocks_out::system(&system, instruction.as_deref(), &mut body, &mut marks);
     }
     let mut list = Array::begin(body.key("messages"));
+    if ask.turns.first().is_some_and(|turn| turn.role == Role::Assistant) {
+        // The first to speak must be the user, who cannot say nothing.
+        list.object(|first| {
+            first.text("role", "user");
+            first.text("content", BEGINS);
+        });
+    }
     for turn in &ask.turns {
         blocks_out::message(turn, &mut list, &mut carry, &mut marks)?;
     }
@@ -170,10 +180,10 @@ fn tools(
         _ => None,
     };
     let mut list = Array::begin(body.key("tools"));
-    for (at, tool) in ask.tools.iter().enumerate() {
+    for tool in &ask.tools {
         if allowed.is_none_or(|names| names.contains(&tool.name)) {
             carry.part_rest(&tool.rest)?;
-            write_tool(tool, at, &mut list, carry, marks)?;
+            write_tool(tool, &mut list, carry, marks)?;
         }
     }
     list.end();
@@ -224,17 +234,11 @@ fn history_tools(ask: &Ask<'_>, body: &mut Object<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-fn write_tool(
-    tool: &Tool<'_>,
-    at: usize,
-    list: &mut Array<'_>,
-    carry: &mut Carry<'_>,
-    marks: &mut Marks,
-) -> Result<(), Problem> {
+fn write_tool(tool: &Tool<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>, marks: &mut Marks) -> Result<(), Problem> {
     let schema = match &tool.kind {
         ToolKind::Function { schema, .. } => object_schema(schema.as_deref()),
         ToolKind::Custom { format } => {
-            carry.drop_if(&format!("tools[{at}].format"), format.is_some_and(|raw| !raw.contains("\"text\"")))?;
+            carry.drop_if(&format!("{}.format", tool.at), format.is_some_and(|raw| !raw.contains("\"text\"")))?;
             free_text_schema(FREE_TEXT)
         }
         ToolKind::WebSearch => {
@@ -246,7 +250,7 @@ fn write_tool(
         }
         ToolKind::Hosted => {
             let text = format!("The tool `{}` runs at another provider.", tool.name);
-            return Err(Problem::unsupported(&format!("tools[{at}]"), text));
+            return Err(Problem::unsupported(&tool.at, text));
         }
     };
     let strict = matches!(tool.kind, ToolKind::Function { strict: Some(true), .. });

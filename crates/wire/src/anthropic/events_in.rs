@@ -3,10 +3,13 @@
 use super::blocks_in::thinking;
 use crate::chat::UpstreamError;
 use crate::dialect::Dialect;
-use crate::hub::{CallKind, Citation, Event, Finish, Seal, Sink, Stop};
+use crate::hub::{CallKind, Citation, Details, Event, Finish, Seal, Sink, Stop};
 use crate::json::Node;
 use crate::usage::{Report, Shape};
 use std::borrow::Cow;
+
+/// A longer signature is none: nobody makes such.
+const MOST_SEAL: usize = 4 << 20;
 
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
@@ -17,7 +20,6 @@ pub(crate) struct Reader {
     /// The input a block began with, where a server sends it whole.
     input: String,
     args: bool,
-    thought: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +96,6 @@ impl Reader {
         self.signature.clear();
         self.input.clear();
         self.args = false;
-        self.thought = false;
         self.open = Some(match block.str_of("type") {
             "text" => {
                 if let Some(text) = block.text_of("text").filter(|text| !text.is_empty()) {
@@ -148,11 +149,12 @@ impl Reader {
             }
             "thinking_delta" => {
                 if let Some(text) = text("thinking") {
-                    self.thought = true;
                     sink(Event::Thought { choice: 0, text, summary: false });
                 }
             }
-            "signature_delta" => self.signature.push_str(delta.str_of("signature")),
+            "signature_delta" if self.signature.len() <= MOST_SEAL => {
+                self.signature.push_str(delta.str_of("signature"))
+            }
             "input_json_delta" => {
                 if let (Some(text), Some(Block::Call(call))) = (text("partial_json"), self.open) {
                     self.args = true;
@@ -173,7 +175,11 @@ impl Reader {
             Some(Block::Text) => sink(Event::TextEnd { choice: 0 }),
             Some(Block::Thinking) => {
                 let signature = std::mem::take(&mut self.signature);
-                let seal = (!signature.is_empty()).then(|| Seal::read(Dialect::Anthropic, signature.into(), "".into()));
+                if signature.len() > MOST_SEAL {
+                    sink(Event::Lost { what: Cow::Borrowed("signature") });
+                }
+                let sound = (1..=MOST_SEAL).contains(&signature.len());
+                let seal = sound.then(|| Seal::read(Dialect::Anthropic, signature.into(), "".into()));
                 sink(Event::ThoughtEnd { choice: 0, seal, redacted: false });
             }
             Some(Block::Call(call)) => {
@@ -201,7 +207,13 @@ impl Reader {
             "model_context_window_exceeded" => Stop::Context,
             _ => Stop::End,
         };
-        let finish = Finish { stop, native: reason.clone(), sequence: node.text_of("stop_sequence").cloned() };
+        told_apart(node, sink);
+        let finish = Finish {
+            stop,
+            native: reason.clone(),
+            sequence: node.text_of("stop_sequence").cloned(),
+            details: Details::read(node),
+        };
         sink(Event::Finish { choice: 0, finish: finish.with_calls(self.calls > 0) });
     }
 }
@@ -210,6 +222,15 @@ fn start(message: &Node<'_>, sink: &mut Sink<'_>) {
     let text = |name| message.text_of(name).cloned().unwrap_or_default();
     sink(Event::Start { id: text("id"), model: text("model") });
     usage(message, sink);
+}
+
+/// Members of a message (or of its last delta) about which nobody else has anything to say.
+const APART: [&str; 3] = ["container", "context_management", "diagnostics"];
+
+fn told_apart(node: &Node<'_>, sink: &mut Sink<'_>) {
+    for name in APART.into_iter().filter(|name| node.get(name).is_some()) {
+        sink(Event::Lost { what: Cow::Borrowed(name) });
+    }
 }
 
 fn usage(node: &Node<'_>, sink: &mut Sink<'_>) {

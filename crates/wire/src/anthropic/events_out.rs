@@ -4,7 +4,7 @@
 //! stopped; at most one signature per thought, last before its stop; usage repeated in full with the stop reason;
 //! `message_stop` last. Every event has its `event:` line, without which the SDKs see nothing.
 
-use super::answer_out::{citation, stop_reason};
+use super::answer_out::{citation, stop_details, stop_reason};
 use crate::dialect::Dialect;
 use crate::hub::{
     CallKind, Citation, Event, FREE_TEXT, Finish, Held, Lane, Seal, Voice, Waiting, fitting_id, quoted_text,
@@ -44,6 +44,11 @@ impl Writer {
             calls: false,
             finish: None,
         }
+    }
+
+    /// More had to wait for its turn than is kept.
+    pub fn is_full(&self) -> bool {
+        self.lane.is_full()
     }
 
     pub fn write(&mut self, event: &Event<'_>, usage: Option<&Usage>, out: &mut Vec<u8>) {
@@ -289,6 +294,7 @@ impl Writer {
             body.object("delta", |delta| {
                 delta.text("stop_reason", reason);
                 delta.or_null("stop_sequence", sequence);
+                stop_details(delta, self.finish.as_ref());
             });
             usage.copied().unwrap_or_default().write(Shape::Anthropic, body.key("usage"));
         });

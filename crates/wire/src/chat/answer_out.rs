@@ -55,6 +55,9 @@ pub(crate) fn joined(lists: &[String]) -> String {
     format!("[{}]", inner.join(","))
 }
 
+/// The words of the four dialects for an answer that is over because all was said.
+const USUAL: [&str; 5] = ["stop", "end_turn", "completed", "STOP", ""];
+
 /// `finish_reason`, and the provider's own word where chat has none for it.
 pub(super) fn finish(one: &mut Object<'_>, finish: Option<&Finish<'_>>, calls: bool) {
     let stop = finish.map_or(if calls { Stop::Tools } else { Stop::End }, |finish| finish.stop);
@@ -67,10 +70,13 @@ pub(super) fn finish(one: &mut Object<'_>, finish: Option<&Finish<'_>>, calls: b
             Stop::Filter => "content_filter",
         },
     );
-    if let Some(finish) =
-        finish.filter(|_| matches!(stop, Stop::Pause | Stop::Malformed | Stop::Context | Stop::Filter))
-    {
+    let Some(finish) = finish else { return };
+    let odd = stop == Stop::End && !USUAL.contains(&finish.native.as_ref());
+    if odd || matches!(stop, Stop::Pause | Stop::Malformed | Stop::Context | Stop::Filter) {
         one.text("native_finish_reason", &finish.native);
+    }
+    if let Some(details) = &finish.details {
+        details.write(one);
     }
 }
 

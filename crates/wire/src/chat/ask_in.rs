@@ -121,24 +121,24 @@ fn tools<'a>(body: &Node<'a>) -> Result<Vec<Tool<'a>>, Problem> {
         let custom = node.str_of("type") == "custom";
         let inner = node.get(if custom { "custom" } else { "function" });
         let Some(inner) = inner else {
-            tools.push(hosted(node));
+            tools.push(hosted(node, at));
             continue;
         };
         let Some(name) = inner.text_of("name").cloned() else {
             return Err(Problem::missing(&format!("tools[{at}].function.name")));
         };
-        tools.push(function(node, inner, name, custom));
+        tools.push(function(node, inner, name, custom, format!("tools[{at}]")));
     }
     for (at, node) in body.get("functions").map_or(&[][..], Node::items).iter().enumerate() {
         let Some(name) = node.text_of("name").cloned() else {
             return Err(Problem::missing(&format!("functions[{at}].name")));
         };
-        tools.push(function(node, node, name, false));
+        tools.push(function(node, node, name, false, format!("functions[{at}]")));
     }
     Ok(tools)
 }
 
-fn function<'a>(node: &Node<'a>, inner: &Node<'a>, name: Cow<'a, str>, custom: bool) -> Tool<'a> {
+fn function<'a>(node: &Node<'a>, inner: &Node<'a>, name: Cow<'a, str>, custom: bool, at: String) -> Tool<'a> {
     let kind = if custom {
         ToolKind::Custom { format: inner.get("format").map(|format| format.raw) }
     } else {
@@ -153,20 +153,20 @@ fn function<'a>(node: &Node<'a>, inner: &Node<'a>, name: Cow<'a, str>, custom: b
         description: inner.text_of("description").cloned(),
         kind,
         cached: node.get("cache_control").is_some(),
-        raw: node.raw,
+        at,
         rest: others(inner, &["name", "description", "parameters", "strict", "format"]),
     }
 }
 
 /// A tool that runs at the provider.
-fn hosted<'a>(node: &Node<'a>) -> Tool<'a> {
+fn hosted<'a>(node: &Node<'a>, at: usize) -> Tool<'a> {
     Tool {
         name: node.text_of("type").cloned().unwrap_or(Cow::Borrowed("tool")),
         namespace: None,
         description: None,
         kind: ToolKind::Hosted,
         cached: false,
-        raw: node.raw,
+        at: format!("tools[{at}]"),
         rest: Vec::new(),
     }
 }

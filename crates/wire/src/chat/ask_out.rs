@@ -124,10 +124,10 @@ fn tools(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<
         return Ok(());
     }
     let mut list = Array::begin(body.key("tools"));
-    for (at, tool) in ask.tools.iter().enumerate() {
+    for tool in &ask.tools {
         carry.part_rest(&tool.rest)?;
         carry.unmarked(tool.cached)?;
-        write_tool(tool, at, &mut list)?;
+        write_tool(tool, &mut list)?;
     }
     list.end();
     if let Some(parallel) = ask.parallel {
@@ -166,7 +166,7 @@ fn one_tool(object: &mut Object<'_>, ask: &Ask<'_>, name: &str, sent: &str) {
     object.object(kind, |inner| inner.text("name", sent));
 }
 
-fn write_tool(tool: &Tool<'_>, at: usize, list: &mut Array<'_>) -> Result<(), Problem> {
+fn write_tool(tool: &Tool<'_>, list: &mut Array<'_>) -> Result<(), Problem> {
     let name = sent_name(Dialect::Chat, tool.namespace.as_deref(), &tool.name);
     match &tool.kind {
         ToolKind::Function { schema, strict } => list.object(|one| {
@@ -192,7 +192,7 @@ fn write_tool(tool: &Tool<'_>, at: usize, list: &mut Array<'_>) -> Result<(), Pr
         }),
         ToolKind::WebSearch | ToolKind::Hosted => {
             let text = format!("The tool `{}` runs at another provider.", tool.name);
-            return Err(Problem::unsupported(&format!("tools[{at}]"), text));
+            return Err(Problem::unsupported(&tool.at, text));
         }
     }
     Ok(())

@@ -6,7 +6,7 @@
 use super::turns_in::{arguments, read_detail};
 use crate::chat::UpstreamError;
 use crate::dialect::Dialect;
-use crate::hub::{CallKind, Citation, Event, Finish, Sink, Stop, Thought, Whole, made_id, owned_seal};
+use crate::hub::{CallKind, Citation, Details, Event, Finish, Sink, Stop, Thought, Whole, made_id, owned_seal};
 use crate::json::Node;
 use crate::usage::{Report, Shape};
 use std::borrow::Cow;
@@ -86,7 +86,12 @@ impl Reader {
         }
         if let Some(reason) = node.text_of("finish_reason") {
             let native = node.text_of("native_finish_reason").unwrap_or(reason).clone();
-            choice.finish(number, stop(reason), native, sink);
+            let mut finish = Finish { details: Details::read(node), ..Finish::new(stop(reason), native) };
+            // Some servers name the sequence that was met.
+            if let Some(met) = node.text_of("stop_reason").filter(|_| finish.stop == Stop::End) {
+                finish = Finish { stop: Stop::Sequence, sequence: Some(met.clone()), ..finish };
+            }
+            choice.finish(number, finish, sink);
         }
         usage(node, sink);
     }
@@ -97,7 +102,7 @@ impl Reader {
         for (at, choice) in self.choices.iter_mut().enumerate() {
             any |= choice.output || choice.finished;
             if choice.output && !choice.finished {
-                choice.finish(at as u32, Stop::End, Cow::Borrowed("stop"), sink);
+                choice.finish(at as u32, Finish::new(Stop::End, Cow::Borrowed("stop")), sink);
             }
         }
         if any {
@@ -262,7 +267,7 @@ impl Choice {
         }
     }
 
-    fn finish(&mut self, choice: u32, stop: Stop, native: Cow<'_, str>, sink: &mut Sink<'_>) {
+    fn finish(&mut self, choice: u32, finish: Finish<'_>, sink: &mut Sink<'_>) {
         if self.finished {
             return;
         }
@@ -270,7 +275,7 @@ impl Choice {
         if std::mem::take(&mut self.thinking) {
             sink(Event::ThoughtEnd { choice, seal: None, redacted: false });
         }
-        let cut = matches!(stop, Stop::Length);
+        let cut = matches!(finish.stop, Stop::Length);
         for (at, call) in self.calls.iter().enumerate().filter(|(_, call)| call.opened) {
             if !call.args && !cut {
                 sink(Event::CallArgs { choice, call: at as u32, text: Cow::Borrowed("{}") });
@@ -281,7 +286,7 @@ impl Choice {
             }
         }
         let calls = self.calls.iter().any(|call| call.opened);
-        sink(Event::Finish { choice, finish: Finish { stop, native, sequence: None }.with_calls(calls) });
+        sink(Event::Finish { choice, finish: finish.with_calls(calls) });
     }
 }
 

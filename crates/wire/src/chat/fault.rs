@@ -53,6 +53,9 @@ impl UpstreamError {
 
     /// Takes one member of an error object.
     pub(crate) fn field(&mut self, key: &[u8], scan: &mut Scan<'_>) -> Result<(), Broken> {
+        if key == b"details" && scan.peek() == Some(b'[') {
+            return self.reason(scan);
+        }
         let text = match scan.peek() {
             Some(b'"') => Some(clip(&scan.string()?.text())),
             Some(b'0'..=b'9') => Some(clip(&String::from_utf8_lossy(scan.value()?))),
@@ -82,6 +85,24 @@ impl UpstreamError {
     }
 }
 
+impl UpstreamError {
+    /// Gemini's code of an error is the `reason` of one of its details.
+    fn reason(&mut self, scan: &mut Scan<'_>) -> Result<(), Broken> {
+        scan.array(|scan| {
+            if scan.peek() != Some(b'{') {
+                return scan.skip();
+            }
+            scan.object(|key, scan| match scan.peek() {
+                Some(b'"') if key.raw() == b"reason" && self.code.is_none() => {
+                    self.code = Some(clip(&scan.string()?.text()));
+                    Ok(())
+                }
+                _ => scan.skip(),
+            })
+        })
+    }
+}
+
 fn clip(text: &str) -> String {
     text[..text.floor_char_boundary(MOST)].to_owned()
 }
@@ -101,6 +122,8 @@ mod tests {
         assert_eq!(read(r#"{"detail":"Not Found"}"#).unwrap().message, "Not Found");
         let gemini = read(r#"{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}"#).unwrap();
         assert_eq!((gemini.status, gemini.kind.as_deref()), (Some(400), Some("INVALID_ARGUMENT")));
+        let reason = r#"{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT","details":[7,{"@type":"x"},{"reason":"API_KEY_INVALID","domain":"d"}]}}"#;
+        assert_eq!(read(reason).unwrap().code.as_deref(), Some("API_KEY_INVALID"));
         assert_eq!(read(r#"{"error":null}"#), None);
         assert_eq!(read("<html>"), None);
         assert_eq!(read(r#"[1]"#), None);

@@ -61,6 +61,13 @@ impl Meter {
         self.since = true;
     }
 
+    /// Counts text that passed without being read as an event.
+    pub fn say(&mut self, thought: bool, text: &[u8]) {
+        if thought { &mut self.thought } else { &mut self.text }.text(text);
+        self.output = true;
+        self.since = true;
+    }
+
     /// Keeps the text of a report.
     pub fn keep_raw(&mut self, from: Dialect, node: &Node<'_>, whole: bool) {
         let Some(raw) = raw_usage(from, node, whole).filter(|raw| raw.len() <= MOST_RAW) else { return };

@@ -2,17 +2,22 @@
 //!
 //! Within one dialect bytes pass through and are only looked at; between two they go by way of the hub.
 
+mod any;
 mod facts;
+mod follow;
 mod meter;
+mod ours;
 mod pass;
 mod reader;
 mod reply;
 mod request;
 mod rules;
 mod stream;
+mod unsealed;
 mod writer;
 
 pub use reply::{Converted, convert};
 pub use request::{Path, Request, Sent};
 pub use rules::Rules;
 pub use stream::{Setup, Stream};
+pub use unsealed::unsealed;

@@ -1,14 +1,19 @@
-//! Events of a stream that stays in its dialect: passed on as they are, in the framing their clients want, with the public
-//! name of the model.
+//! Events of a stream that stays in its dialect: passed on as they are, in the framing their clients want, with what
+//! is ours in them.
 
+use super::follow::Follow;
+use super::ours::{Ours, place};
 use crate::dialect::Dialect;
+use crate::hub::Voice;
 use crate::json::{self, Node};
+use std::ops::Range;
 
 #[derive(Debug)]
 pub(super) struct Pass {
     dialect: Dialect,
-    /// The public name as JSON.
-    name: Option<Vec<u8>>,
+    ours: Ours,
+    /// The next event, if it is like those before.
+    pub follow: Follow,
     /// Number of the next event of a Responses stream.
     pub number: u64,
     /// Gemini: elements of one array instead of events.
@@ -17,20 +22,17 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    pub fn new(dialect: Dialect, rename_to: Option<&str>, array: bool) -> Self {
-        Pass { dialect, name: rename_to.map(json::quoted), number: 0, array, begun: false }
+    pub fn new(dialect: Dialect, voice: &Voice, rename: bool) -> Self {
+        let ours = Ours::new(dialect, rename.then_some(voice.model.as_str()), &voice.echo);
+        Pass { dialect, ours, follow: Follow::default(), number: 0, array: voice.array, begun: false }
     }
 
-    /// Writes an event with its data as it came but for the model's name.
+    /// Writes an event with its data as it came but for what is ours.
     pub fn write(&mut self, data: &str, node: &Node<'_>, out: &mut Vec<u8>) {
         if matches!(self.dialect, Dialect::Anthropic | Dialect::Responses) {
             out.extend_from_slice(b"event: ");
             out.extend_from_slice(node.str_of("type").as_bytes());
             out.push(b'\n');
-        }
-        if self.dialect == Dialect::Responses {
-            let number = node.get("sequence_number").and_then(Node::number);
-            self.number = number.map_or(self.number + 1, |number| number.saturating_add(1));
         }
         out.extend_from_slice(match (self.array, self.begun) {
             (false, _) => b"data: ",
@@ -38,23 +40,37 @@ impl Pass {
             (true, true) => b",\n",
         });
         self.begun = true;
-        let model = self.name.as_ref().and_then(|name| {
-            let model = model(self.dialect, node)?;
-            // `raw` is a piece of `data`.
-            let at = model.raw.as_ptr() as usize - data.as_ptr() as usize;
-            Some((at..at + model.raw.len(), name))
-        });
-        match model {
-            Some((place, name)) => {
-                json::write_raw(out, &data.as_bytes()[..place.start]);
-                out.extend_from_slice(name);
-                json::write_raw(out, &data.as_bytes()[place.end..]);
-            }
-            None => json::write_raw(out, data.as_bytes()),
+        let renumbered = if self.dialect == Dialect::Responses { self.numbered(data, node) } else { None };
+        let mut edits = self.ours.event_edits(data, node);
+        if let Some((place, number)) = &renumbered {
+            edits.push((place.clone(), number));
+            edits.sort_by_key(|(place, _)| place.start);
         }
+        let mut done = 0;
+        for (place, new) in edits {
+            json::write_raw(out, &data.as_bytes()[done..place.start]);
+            out.extend_from_slice(new);
+            done = place.end;
+        }
+        json::write_raw(out, &data.as_bytes()[done..]);
         if !self.array {
             out.extend_from_slice(b"\n\n");
         }
+    }
+
+    /// Numbers must rise: one that does not, or is missing, is put right. Gives where, and what stands there then.
+    fn numbered(&mut self, data: &str, node: &Node<'_>) -> Option<(Range<usize>, Vec<u8>)> {
+        let given = node.get("sequence_number");
+        if let Some(number) = given.and_then(Node::number).filter(|number| *number >= self.number) {
+            self.number = number.saturating_add(1);
+            return None;
+        }
+        let number = self.number;
+        self.number += 1;
+        Some(match given {
+            Some(given) => (place(data, given), number.to_string().into_bytes()),
+            None => (1..1, format!("\"sequence_number\":{number},").into_bytes()),
+        })
     }
 
     /// What a provider that left its end out owes the client, and the end of an array.
@@ -68,13 +84,3 @@ impl Pass {
 }
 
 const MESSAGE_STOP: &[u8] = b"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
-
-/// Where an event of this dialect names its model.
-fn model<'n, 'a>(dialect: Dialect, node: &'n Node<'a>) -> Option<&'n Node<'a>> {
-    match dialect {
-        Dialect::Chat => node.get("model"),
-        Dialect::Anthropic => node.get("message")?.get("model"),
-        Dialect::Responses => node.get("response")?.get("model"),
-        Dialect::Gemini => node.either("modelVersion", "model_version"),
-    }
-}

@@ -14,12 +14,15 @@ pub(super) enum Reader {
 }
 
 impl Reader {
-    pub fn new(dialect: Dialect) -> Self {
-        match dialect {
+    /// A reader of `from`, for a client of `to`.
+    pub fn new(from: Dialect, to: Dialect) -> Self {
+        match from {
             Dialect::Chat => Reader::Chat(chat::events_in::Reader::default()),
             Dialect::Anthropic => Reader::Anthropic(anthropic::events_in::Reader::default()),
             Dialect::Responses => Reader::Responses(responses::events_in::Reader::default()),
-            Dialect::Gemini => Reader::Gemini(gemini::events_in::Reader::default()),
+            Dialect::Gemini => {
+                Reader::Gemini(gemini::events_in::Reader::new(matches!(to, Dialect::Chat | Dialect::Responses)))
+            }
         }
     }
 

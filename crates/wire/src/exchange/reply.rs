@@ -1,10 +1,11 @@
 //! A whole reply on its way from a provider's dialect to the caller's.
 
 use super::meter::Meter;
+use super::ours::Ours;
 use super::reader::Reader;
-use crate::chat::{self, NotAReply, Reply, with_model};
+use crate::chat::{self, NotAReply, Reply, UpstreamError};
 use crate::dialect::Dialect;
-use crate::hub::{Event, Gather, Names, Restore, Voice};
+use crate::hub::{Answer, Dropped, Event, Gather, Lost, Names, Restore, Stop, Voice};
 use crate::json::{self, Node};
 use crate::{anthropic, gemini, responses};
 use bytes::Bytes;
@@ -16,6 +17,8 @@ pub struct Converted {
     pub body: Bytes,
     /// Usage, output, and an error in disguise. When there is an error, `body` is the provider's and not for the caller.
     pub facts: Reply,
+    /// What of the answer the caller's dialect has no form for.
+    pub dropped: Dropped,
 }
 
 /// Translates a whole reply. `names` are those of the request that was sent.
@@ -23,7 +26,7 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
     if from == Dialect::Chat && to == Dialect::Chat {
         let facts = chat::read_reply(&body)?;
         let body = facts.with_model(body, &voice.model);
-        return Ok(Converted { body, facts });
+        return Ok(Converted { body, facts, dropped: Dropped::default() });
     }
     let text = String::from_utf8_lossy(&body);
     let node = Node::read(&text).map_err(|_| NotAReply)?;
@@ -32,15 +35,22 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
     }
     let mut meter = Meter::new(from);
     let mut gather = Gather::default();
+    let mut lost = Lost::new(to);
     let mut restore = Restore::new(names.clone());
-    Reader::new(from).whole(&node, &mut |event: Event<'_>| {
+    Reader::new(from, to).whole(&node, &mut |event: Event<'_>| {
         restore.pass(event, &mut |event| {
             meter.see(&event);
+            if from != to {
+                lost.see(&event);
+            }
             gather.take(&event);
         });
     });
     meter.keep_raw(from, &node, true);
-    let answer = gather.answer;
+    let mut answer = gather.answer;
+    if from != to && !meter.output {
+        answer.error = answer.error.take().or_else(|| unreadable(&answer));
+    }
     let facts = Reply {
         usage: meter.usage().copied(),
         raw_usage: meter.raw().map(str::to_owned),
@@ -51,16 +61,26 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
     };
     if facts.error.is_some() {
         drop(node);
-        return Ok(Converted { body, facts });
+        return Ok(Converted { body, facts, dropped: Dropped::default() });
     }
     let written = match to {
-        _ if from == to => renamed(from, &text, &node, &voice.model, body.clone()),
+        _ if from == to => as_ours(from, &text, &node, voice, &body),
         Dialect::Chat => chat::answer_out::write(&answer, voice).into(),
         Dialect::Anthropic => anthropic::answer_out::write(&answer, voice).into(),
         Dialect::Responses => responses::answer_out::write(&answer, voice).into(),
         Dialect::Gemini => gemini::answer_out::write(&answer, voice).into(),
     };
-    Ok(Converted { body: written, facts })
+    Ok(Converted { body: written, facts, dropped: lost.dropped })
+}
+
+/// An answer that is nothing but a call which cannot be read is a fault of the provider's.
+fn unreadable(answer: &Answer) -> Option<UpstreamError> {
+    let finish = answer.choices.iter().find_map(|choice| choice.finish.as_ref())?;
+    (finish.stop == Stop::Malformed).then(|| malformed(&finish.native))
+}
+
+pub(super) fn malformed(native: &str) -> UpstreamError {
+    UpstreamError { status: Some(502), code: Some(native.to_owned()), ..UpstreamError::default() }
 }
 
 /// Whether this is a reply of the dialect at all, or an error of any.
@@ -76,16 +96,10 @@ fn is_reply(from: Dialect, node: &Node<'_>) -> bool {
     }
 }
 
-/// The same body with the public name.
-fn renamed(dialect: Dialect, text: &str, node: &Node<'_>, public: &str, body: Bytes) -> Bytes {
-    if dialect != Dialect::Gemini {
-        return with_model(body, public);
-    }
-    let Some(model) = node.either("modelVersion", "model_version") else { return body };
-    let at = model.raw.as_ptr() as usize - text.as_ptr() as usize;
-    let name = json::quoted(public);
-    if model.raw.as_bytes() == name {
-        return body;
-    }
-    Bytes::from(json::splice(text.as_bytes(), &[(at..at + model.raw.len(), &name)]))
+/// The same body with what only we know: the public name of the model, and the response that this one goes on from.
+fn as_ours(dialect: Dialect, text: &str, node: &Node<'_>, voice: &Voice, body: &Bytes) -> Bytes {
+    let ours = Ours::new(dialect, Some(&voice.model), &voice.echo);
+    let edits = ours.edits(text, node);
+    let same = edits.iter().all(|(place, new)| text.as_bytes()[place.clone()] == **new);
+    if same { body.clone() } else { Bytes::from(json::splice(text.as_bytes(), &edits)) }
 }

@@ -76,13 +76,20 @@ fn keep_or_drop(name: &str, value: &Node<'_>, before: &str, object: &mut Object<
     }
 }
 
-/// Where a dialect's clients say how hard the model is to think.
-const fn effort_field(dialect: Dialect) -> &'static str {
+/// Where a dialect's clients say how hard the model is to think, and how they say this effort.
+fn effort_in(dialect: Dialect, effort: &str) -> (&'static str, String) {
+    let off = effort == "none";
     match dialect {
-        Dialect::Chat => "reasoning_effort",
-        Dialect::Anthropic => "thinking",
-        Dialect::Responses => "reasoning.effort",
-        Dialect::Gemini => "generationConfig.thinkingConfig",
+        Dialect::Chat => ("reasoning_effort", format!("`reasoning_effort` set to `{effort}`")),
+        Dialect::Responses => ("reasoning.effort", format!("`reasoning.effort` set to `{effort}`")),
+        Dialect::Anthropic if off => ("thinking", "`thinking` set to `{\"type\":\"disabled\"}`".to_owned()),
+        Dialect::Anthropic => ("output_config.effort", format!("`output_config.effort` set to `{effort}`")),
+        Dialect::Gemini => {
+            let field = "generationConfig.thinkingConfig";
+            let value =
+                if off { "thinkingBudget` set to `0".to_owned() } else { format!("thinkingLevel` set to `{effort}") };
+            (field, format!("`{field}.{value}`"))
+        }
     }
 }
 
@@ -92,8 +99,8 @@ fn tools(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
     if ask.tools.is_empty() || (wanted.is_some() && ask.reasoning.effort == wanted) {
         return Ok(());
     }
-    let field = effort_field(ask.origin);
-    Err(Problem::unsupported(field, format!("This model takes tools only with `reasoning_effort` set to `{needed}`.")))
+    let (field, said) = effort_in(ask.origin, needed);
+    Err(Problem::unsupported(field, format!("This model takes tools only with {said}.")))
 }
 
 fn choice(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
@@ -145,26 +152,59 @@ mod tests {
         request(dialect, body).obeys(rules).err().and_then(|problem| problem.param)
     }
 
+    /// Case 75, and rule 3 of the specification: refused in the words of each dialect.
     #[test]
     fn tools_may_need_an_effort() {
         let rules = Rules { tools_need_effort: Some("none"), ..Rules::default() };
-        let tool = r#""tools":[{"type":"function","function":{"name":"f"}}]"#;
-        let chat = |more: &str| {
-            refused(
+        let hard = Rules { tools_need_effort: Some("high"), ..Rules::default() };
+        let chat = r#"{"model":"m","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"f"}}]"#;
+        let claude = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"a"}],"tools":[{"name":"f","input_schema":{}}]"#;
+        let responses = r#"{"model":"m","input":"a","tools":[{"type":"function","name":"f"}]"#;
+        let gemini = r#"{"contents":[{"parts":[{"text":"a"}]}],"tools":[{"functionDeclarations":[{"name":"f"}]}]"#;
+        for (dialect, body, off, high, field, said) in [
+            (
                 Dialect::Chat,
-                &format!(r#"{{"model":"m","messages":[{{"role":"user","content":"a"}}]{more}}}"#),
-                &rules,
-            )
-        };
-        assert_eq!(chat(""), None);
-        assert_eq!(chat(&format!(",{tool}")).as_deref(), Some("reasoning_effort"));
-        assert_eq!(chat(&format!(r#",{tool},"reasoning_effort":"low""#)).as_deref(), Some("reasoning_effort"));
-        assert_eq!(chat(&format!(r#",{tool},"reasoning_effort":"none""#)), None);
-        let claude = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"a"}],
-            "tools":[{"name":"f","input_schema":{"type":"object"}}]"#;
-        assert_eq!(refused(Dialect::Anthropic, &format!("{claude}}}"), &rules).as_deref(), Some("thinking"));
-        let off = format!(r#"{claude},"thinking":{{"type":"disabled"}}}}"#);
-        assert_eq!(refused(Dialect::Anthropic, &off, &rules), None);
+                chat,
+                r#""reasoning_effort":"none""#,
+                r#""reasoning_effort":"high""#,
+                "reasoning_effort",
+                "`reasoning_effort` set to `none`",
+            ),
+            (
+                Dialect::Anthropic,
+                claude,
+                r#""thinking":{"type":"disabled"}"#,
+                r#""output_config":{"effort":"high"}"#,
+                "thinking",
+                r#"`thinking` set to `{"type":"disabled"}`"#,
+            ),
+            (
+                Dialect::Responses,
+                responses,
+                r#""reasoning":{"effort":"none"}"#,
+                r#""reasoning":{"effort":"high"}"#,
+                "reasoning.effort",
+                "`reasoning.effort` set to `none`",
+            ),
+            (
+                Dialect::Gemini,
+                gemini,
+                r#""generationConfig":{"thinkingConfig":{"thinkingBudget":0}}"#,
+                r#""generationConfig":{"thinkingConfig":{"thinkingLevel":"HIGH"}}"#,
+                "generationConfig.thinkingConfig",
+                "`generationConfig.thinkingConfig.thinkingBudget` set to `0`",
+            ),
+        ] {
+            let ask = |more: &str, rules: &Rules<'_>| request(dialect, &format!("{body}{more}}}")).obeys(rules).err();
+            let problem = ask("", &rules).expect("refused");
+            assert_eq!(problem.param.as_deref(), Some(field), "{dialect:?}");
+            assert!(problem.message.contains(said), "{}", problem.message);
+            assert_eq!(ask(&format!(",{high}"), &rules).and_then(|one| one.param).as_deref(), Some(field));
+            assert!(ask(&format!(",{off}"), &rules).is_none(), "{dialect:?}");
+            assert!(ask(&format!(",{high}"), &hard).is_none() && ask("", &hard).is_some(), "{dialect:?}");
+            let plain = format!("{}}}", body.split(",\"tools\"").next().unwrap());
+            assert!(request(dialect, &plain).obeys(&rules).is_ok(), "{dialect:?} without tools");
+        }
     }
 
     #[test]

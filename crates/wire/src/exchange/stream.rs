@@ -1,23 +1,16 @@
 //! A streamed reply on its way from a provider's dialect to the caller's, metered as it passes.
 //!
-//! Chat to chat keeps its own, faster reader; every other pair runs through here. One terminal mark ends a stream; what
+//! Chat to chat keeps its own, faster reader; every other pair runs through `any.rs`. One terminal mark ends a stream; what
 //! comes after it is not looked at, and a stream without one is truncated, whatever its connection says.
 
-use super::meter::Meter;
-use super::pass::Pass;
-use super::reader::Reader;
+use super::any::Any;
 use super::writer::Writer;
-use crate::chat::{self, Broken, End, StreamFault, UpstreamError};
+use crate::chat::{self, Broken, End};
 use crate::dialect::Dialect;
 use crate::error::Code;
-use crate::hub::{Event, Names, Restore, Voice};
-use crate::json::Node;
-use crate::sse::{self, Cutter, Data, Frame};
+use crate::hub::{Dropped, Names, Voice};
 use crate::usage::Usage;
 use bytes::Bytes;
-
-/// The last event of a Responses stream repeats all of it, so it is kept: up to this much of the provider's stream.
-const MOST_KEPT: usize = 64 << 20;
 
 /// How one stream is to be treated.
 #[derive(Clone, Debug)]
@@ -48,57 +41,16 @@ enum Form {
     Any(Box<Any>),
 }
 
-#[derive(Debug)]
-struct Any {
-    from: Dialect,
-    call_id: String,
-    cutter: Cutter,
-    reader: Reader,
-    restore: Restore,
-    meter: Meter,
-    /// Within one dialect events pass; the writer then only writes what the provider left out.
-    pass: Option<Pass>,
-    writer: Writer,
-    state: State,
-    events: u64,
-    /// Bytes from upstream so far.
-    taken: usize,
-    /// A Responses stream that passed: its final object.
-    object: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Open,
-    Done,
-    /// The end came though nothing was said.
-    Empty,
-    Broken,
-}
-
 impl Stream {
     pub fn new(setup: Setup) -> Self {
-        let Setup { from, to, voice, names, rename, max_event_bytes } = setup;
-        if from == Dialect::Chat && to == Dialect::Chat {
+        if setup.from == Dialect::Chat && setup.to == Dialect::Chat {
+            let Setup { voice, rename, max_event_bytes, .. } = setup;
             let rename_to = rename.then_some(voice.model);
             let setup = chat::StreamSetup { wants_usage: voice.wants_usage, rename_to, max_event_bytes };
             return Stream::from(chat::Stream::new(setup));
         }
-        let any = Any {
-            from,
-            call_id: voice.id.clone(),
-            cutter: Cutter::new(max_event_bytes),
-            reader: Reader::new(from),
-            restore: Restore::new(names),
-            meter: Meter::new(from),
-            pass: (from == to).then(|| Pass::new(from, rename.then_some(voice.model.as_str()), voice.array)),
-            writer: Writer::new(to, &voice),
-            state: State::Open,
-            events: 0,
-            taken: 0,
-            object: None,
-        };
-        Stream { form: Form::Any(Box::new(any)), to }
+        let to = setup.to;
+        Stream { form: Form::Any(Box::new(Any::new(setup))), to }
     }
 
     /// A stream that nothing is read from any more, to stand where one was taken out.
@@ -120,6 +72,13 @@ impl Stream {
         match &mut self.form {
             Form::Chat(stream) => stream.finish(),
             Form::Any(any) => any.finish(),
+        }
+    }
+
+    /// Says that nothing of what was given so far went out: what is given next stands alone.
+    pub fn unsent(&mut self) {
+        if let Form::Any(any) = &mut self.form {
+            any.unsent();
         }
     }
 
@@ -185,7 +144,7 @@ impl Stream {
     pub fn saw_done(&self) -> bool {
         match &self.form {
             Form::Chat(stream) => stream.saw_done(),
-            Form::Any(any) => matches!(any.state, State::Done | State::Empty),
+            Form::Any(any) => any.saw_done(),
         }
     }
 
@@ -197,6 +156,14 @@ impl Stream {
                 Writer::Responses(writer) => any.object.as_deref().or(writer.object()),
                 _ => None,
             },
+        }
+    }
+
+    /// What of the answer the client's dialect has no form for, so far.
+    pub fn dropped(&self) -> Option<&Dropped> {
+        match &self.form {
+            Form::Chat(_) => None,
+            Form::Any(any) => Some(&any.lost.dropped).filter(|dropped| !dropped.is_empty()),
         }
     }
 
@@ -213,177 +180,5 @@ impl Stream {
 impl From<chat::Stream> for Stream {
     fn from(stream: chat::Stream) -> Stream {
         Stream { form: Form::Chat(Box::new(stream)), to: Dialect::Chat }
-    }
-}
-
-impl Any {
-    fn feed(&mut self, chunk: Bytes) -> Result<Bytes, Broken> {
-        if self.state != State::Open {
-            return Ok(Bytes::new());
-        }
-        self.taken = self.taken.saturating_add(chunk.len());
-        let mut out = Vec::with_capacity(chunk.len() + 128);
-        match self.walk(chunk, &mut out) {
-            Ok(()) => Ok(Bytes::from(out)),
-            Err(fault) => {
-                self.state = State::Broken;
-                Err(Broken { before: Bytes::from(out), fault })
-            }
-        }
-    }
-
-    fn walk(&mut self, chunk: Bytes, out: &mut Vec<u8>) -> Result<(), StreamFault> {
-        let too_long = |_: sse::TooLong| StreamFault::TooLong;
-        if self.taken > MOST_KEPT && self.pass.is_none() && matches!(self.writer, Writer::Responses(_)) {
-            return Err(StreamFault::TooLong);
-        }
-        let Some(bytes) = self.cutter.take(chunk).map_err(too_long)? else { return Ok(()) };
-        let mut at = 0;
-        while self.state == State::Open {
-            let Some(frame) = self.cutter.next(&bytes[at..]).map_err(too_long)? else {
-                return self.cutter.hold(&bytes[at..]).map_err(too_long);
-            };
-            let raw = &bytes[at..at + frame.end];
-            at += frame.end;
-            self.frame(raw, &frame, out)?;
-        }
-        Ok(())
-    }
-
-    fn frame(&mut self, raw: &[u8], frame: &Frame, out: &mut Vec<u8>) -> Result<(), StreamFault> {
-        let joined;
-        let data = match &frame.data {
-            Data::None => return Ok(()),
-            Data::One(place) => &raw[place.clone()],
-            Data::Many => {
-                joined = sse::join(raw, b' ');
-                joined.as_slice()
-            }
-        };
-        let data = data.trim_ascii();
-        if data.is_empty() {
-            return Ok(());
-        }
-        self.events += 1;
-        if data == b"[DONE]" {
-            self.done(out);
-            return Ok(());
-        }
-        self.event(data, out)
-    }
-
-    /// Chat's end; others may send it after theirs.
-    fn done(&mut self, out: &mut Vec<u8>) {
-        if self.from != Dialect::Chat {
-            return;
-        }
-        let Any { reader, restore, meter, writer, .. } = self;
-        let said = reader.done(&mut |event: Event<'_>| {
-            restore.pass(event, &mut |event| {
-                meter.see(&event);
-                writer.write(&event, meter.usage(), out);
-            });
-        });
-        if !said {
-            self.state = State::Empty;
-            return;
-        }
-        self.state = State::Done;
-        self.writer.end(self.meter.usage(), out);
-    }
-
-    fn event(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<(), StreamFault> {
-        let text = String::from_utf8_lossy(data);
-        let node = Node::read(&text).map_err(|_| StreamFault::Garbage)?;
-        if !node.is_map() {
-            return Err(StreamFault::Garbage);
-        }
-        let mut fault = None;
-        let mut ended = false;
-        let passing = self.pass.is_some();
-        let Any { reader, restore, meter, writer, .. } = self;
-        reader.read(&node, &mut |event: Event<'_>| {
-            restore.pass(event, &mut |event| match event {
-                Event::Fail(error) => fault = Some(StreamFault::Upstream(error)),
-                Event::End => ended = true,
-                event => {
-                    meter.see(&event);
-                    if !passing {
-                        writer.write(&event, meter.usage(), out);
-                    }
-                }
-            });
-        });
-        self.meter.keep_raw(self.from, &node, false);
-        if let Some(fault) = fault {
-            return Err(fault);
-        }
-        if let Some(pass) = &mut self.pass {
-            pass.write(&text, &node, out);
-        }
-        if ended {
-            self.state = State::Done;
-            if passing && self.from == Dialect::Responses {
-                self.object = node.get("response").map(|response| response.raw.to_owned());
-            }
-            if !passing {
-                self.writer.end(self.meter.usage(), out);
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self) -> End {
-        let mut out = Vec::new();
-        if self.state == State::Open
-            && let Some((raw, frame)) = self.cutter.rest()
-            && let Err(fault) = self.last(&raw, &frame, &mut out)
-        {
-            return End::Fault(fault);
-        }
-        match self.state {
-            State::Done => End::Complete { tail: Bytes::from(out) },
-            // Gemini has no other end; elsewhere the reason of the stop says that all was said.
-            State::Open if self.reader.finished() => {
-                self.state = State::Done;
-                match &self.pass {
-                    None => self.writer.end(self.meter.usage(), &mut out),
-                    Some(pass) => pass.end(&mut out),
-                }
-                End::Complete { tail: Bytes::from(out) }
-            }
-            _ => End::Truncated { rest: Bytes::from(out) },
-        }
-    }
-
-    /// What came after the last blank line: a whole event without its end, an error outside any event, or scraps.
-    fn last(&mut self, raw: &[u8], frame: &Frame, out: &mut Vec<u8>) -> Result<(), StreamFault> {
-        if frame.data == Data::None {
-            return match UpstreamError::read(raw) {
-                Some(error) => Err(StreamFault::Upstream(Box::new(error))),
-                None => Ok(()),
-            };
-        }
-        let start = out.len();
-        match self.frame(raw, frame, out) {
-            // Half an event is a cut, not nonsense.
-            Err(StreamFault::Garbage) => {
-                out.truncate(start);
-                Ok(())
-            }
-            other => other,
-        }
-    }
-
-    fn error_event(&mut self, code: Code, message: &str) -> Bytes {
-        let mut out = Vec::new();
-        match (&self.pass, &mut self.writer) {
-            (Some(pass), Writer::Responses(writer)) => writer.go_on(pass.number),
-            (Some(pass), Writer::Gemini(writer)) => writer.go_on(pass.begun),
-            _ => {}
-        }
-        self.state = State::Broken;
-        self.writer.fail(code, message, &self.call_id, self.meter.usage(), &mut out);
-        Bytes::from(out)
     }
 }

@@ -15,12 +15,15 @@ pub(super) enum Writer {
 }
 
 impl Writer {
-    pub fn new(dialect: Dialect, voice: &Voice) -> Self {
-        match dialect {
+    pub fn new(from: Dialect, to: Dialect, voice: &Voice) -> Self {
+        match to {
             Dialect::Chat => Writer::Chat(chat::events_out::Writer::new(voice)),
             Dialect::Anthropic => Writer::Anthropic(anthropic::events_out::Writer::new(voice)),
             Dialect::Responses => Writer::Responses(Box::new(responses::events_out::Writer::new(voice))),
-            Dialect::Gemini => Writer::Gemini(gemini::events_out::Writer::new(voice)),
+            Dialect::Gemini => Writer::Gemini(gemini::events_out::Writer::new(
+                voice,
+                matches!(from, Dialect::Chat | Dialect::Responses),
+            )),
         }
     }
 
@@ -36,6 +39,16 @@ impl Writer {
                 Event::Ping => out.extend_from_slice(Dialect::Gemini.heartbeat()),
                 _ => writer.write(event, out),
             },
+        }
+    }
+
+    /// More had to be kept than is allowed: the stream cannot go on.
+    pub fn is_full(&self) -> bool {
+        match self {
+            Writer::Chat(_) => false,
+            Writer::Anthropic(writer) => writer.is_full(),
+            Writer::Responses(writer) => writer.is_full(),
+            Writer::Gemini(writer) => writer.is_full(),
         }
     }
 

@@ -29,7 +29,7 @@ fn candidate(one: &mut Object<'_>, choice: &Choice, index: u64) {
         content.array("parts", |list| parts(list, choice));
         content.text("role", "model");
     });
-    one.text("finishReason", finish_reason(choice.finish.as_ref()));
+    finish(one, choice.finish.as_ref());
     one.number("index", index);
     let all: Vec<&Citation<'_>> = choice
         .outputs
@@ -113,12 +113,22 @@ pub(super) fn write_image(one: &mut Object<'_>, mime: &str, base64: &str) {
     });
 }
 
-pub(super) fn finish_reason(finish: Option<&Finish<'_>>) -> &'static str {
-    match finish.map(|finish| finish.stop) {
+/// `finishReason`, and what is said about a refusal.
+pub(super) fn finish(one: &mut Object<'_>, finish: Option<&Finish<'_>>) {
+    let reason = match finish.map(|finish| finish.stop) {
         Some(Stop::Length | Stop::Context) => "MAX_TOKENS",
         Some(Stop::Filter) => "SAFETY",
         Some(Stop::Malformed) => "MALFORMED_FUNCTION_CALL",
-        _ => "STOP",
+        Some(Stop::Pause) => "CONTINUATION",
+        Some(Stop::End | Stop::Sequence | Stop::Tools) | None => "STOP",
+    };
+    one.text("finishReason", reason);
+    if let Some(details) = finish.and_then(|finish| finish.details.as_ref()) {
+        let said: Vec<&str> =
+            [&details.category, &details.explanation].into_iter().flatten().map(|text| &**text).collect();
+        if !said.is_empty() {
+            one.text("finishMessage", &said.join(": "));
+        }
     }
 }
 

@@ -65,8 +65,8 @@ pub(crate) fn read<'a>(body: &Node<'a>, stream: bool) -> Result<Ask<'a>, Problem
         "standard" | "STANDARD" => Cow::Borrowed("default"),
         other => Cow::Owned(other.to_lowercase()),
     });
-    for tool in body.get("tools").map_or(&[][..], Node::items) {
-        tools(tool, &mut ask.tools)?;
+    for (at, tool) in body.get("tools").map_or(&[][..], Node::items).iter().enumerate() {
+        tools(tool, &format!("tools[{at}]"), &mut ask.tools)?;
     }
     if let Some(config) = body.either("toolConfig", "tool_config") {
         ask.choice = config.either("functionCallingConfig", "function_calling_config").and_then(choice);
@@ -148,12 +148,12 @@ fn generation<'a>(config: &Node<'a>, ask: &mut Ask<'a>) {
     }
 }
 
-fn tools<'a>(node: &Node<'a>, tools: &mut Vec<Tool<'a>>) -> Result<(), Problem> {
+fn tools<'a>(node: &Node<'a>, at: &str, tools: &mut Vec<Tool<'a>>) -> Result<(), Problem> {
     for (name, value) in node.members() {
         match name.as_ref() {
             "functionDeclarations" | "function_declarations" => {
-                for declaration in value.items() {
-                    tools.push(function(declaration)?);
+                for (inner, declaration) in value.items().iter().enumerate() {
+                    tools.push(function(declaration, format!("{at}.{name}[{inner}]"))?);
                 }
             }
             _ if value.is_null() => {}
@@ -166,7 +166,7 @@ fn tools<'a>(node: &Node<'a>, tools: &mut Vec<Tool<'a>>) -> Result<(), Problem> 
                     _ => ToolKind::Hosted,
                 },
                 cached: false,
-                raw: node.raw,
+                at: format!("{at}.{name}"),
                 rest: Vec::new(),
             }),
         }
@@ -174,9 +174,9 @@ fn tools<'a>(node: &Node<'a>, tools: &mut Vec<Tool<'a>>) -> Result<(), Problem> 
     Ok(())
 }
 
-fn function<'a>(node: &Node<'a>) -> Result<Tool<'a>, Problem> {
+fn function<'a>(node: &Node<'a>, at: String) -> Result<Tool<'a>, Problem> {
     let Some(name) = node.text_of("name").cloned() else {
-        return Err(Problem::missing("tools.functionDeclarations.name"));
+        return Err(Problem::missing(&format!("{at}.name")));
     };
     let schema = node
         .either("parametersJsonSchema", "parameters_json_schema")
@@ -188,7 +188,7 @@ fn function<'a>(node: &Node<'a>) -> Result<Tool<'a>, Problem> {
         description: node.text_of("description").cloned(),
         kind: ToolKind::Function { schema, strict: None },
         cached: false,
-        raw: node.raw,
+        at,
         rest: others(node, &["name", "description", "parameters", "parametersJsonSchema", "parameters_json_schema"]),
     })
 }

@@ -198,16 +198,16 @@ fn tools(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<
     let mut declared = Vec::new();
     let mut list = Array::begin(&mut declared);
     let mut search = false;
-    for (at, tool) in ask.tools.iter().enumerate() {
+    for tool in &ask.tools {
         carry.part_rest(&tool.rest)?;
         match &tool.kind {
             ToolKind::WebSearch => search = true,
             ToolKind::Hosted => {
                 let text = format!("The tool `{}` runs at another provider.", tool.name);
-                return Err(Problem::unsupported(&format!("tools[{at}]"), text));
+                return Err(Problem::unsupported(&tool.at, text));
             }
             _ if loose.is_some_and(|names| !names.contains(&tool.name)) => {}
-            _ => declare(tool, at, &mut list, carry)?,
+            _ => declare(tool, &mut list, carry)?,
         }
     }
     list.end();
@@ -246,14 +246,14 @@ fn choice(ask: &Ask<'_>, body: &mut Object<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-fn declare(tool: &Tool<'_>, at: usize, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
+fn declare(tool: &Tool<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     let schema = match &tool.kind {
         ToolKind::Function { schema, strict } => {
-            carry.drop_if(&format!("tools[{at}].strict"), *strict == Some(true))?;
+            carry.drop_if(&format!("{}.strict", tool.at), *strict == Some(true))?;
             schema.as_deref().map(str::to_owned)
         }
         ToolKind::Custom { format } => {
-            carry.drop_if(&format!("tools[{at}].format"), format.is_some_and(|raw| !raw.contains("\"text\"")))?;
+            carry.drop_if(&format!("{}.format", tool.at), format.is_some_and(|raw| !raw.contains("\"text\"")))?;
             Some(free_text_schema(FREE_TEXT))
         }
         _ => None,

@@ -1,7 +1,7 @@
 //! Grounding and log probabilities: Gemini's shapes and chat's.
 
 use crate::dialect::Dialect;
-use crate::hub::{Citation, Event, Sink};
+use crate::hub::{Citation, Event, Sink, others};
 use crate::json::{Array, Node, Object};
 use std::borrow::Cow;
 
@@ -30,24 +30,53 @@ pub(super) fn read(candidate: &Node<'_>, choice: u32, text: &str, sink: &mut Sin
     }
 }
 
+const CHUNKS: [&str; 2] = ["groundingChunks", "grounding_chunks"];
+const SUPPORTS: [&str; 2] = ["groundingSupports", "grounding_supports"];
+
 fn supports(grounding: &Node<'_>, choice: u32, text: &str, sink: &mut Sink<'_>) {
-    let chunks = grounding.either("groundingChunks", "grounding_chunks").map_or(&[][..], Node::items);
-    for support in grounding.either("groundingSupports", "grounding_supports").map_or(&[][..], Node::items) {
+    let chunks = grounding.either(CHUNKS[0], CHUNKS[1]).map_or(&[][..], Node::items);
+    let supports = grounding.either(SUPPORTS[0], SUPPORTS[1]).map_or(&[][..], Node::items);
+    let known = [CHUNKS, SUPPORTS].concat();
+    for member in others(grounding, &known).into_iter().filter(|member| !matches!(member.raw, "[]" | "{}")) {
+        sink(Event::Lost { what: format!("groundingMetadata.{}", member.name).into() });
+    }
+    if supports.is_empty() {
+        // Sources of the answer as a whole.
+        chunks.iter().for_each(|chunk| sink(Event::Cite { choice, citation: source(chunk) }));
+    }
+    for support in supports {
         let Some(segment) = support.get("segment") else { continue };
         let place = |name| segment.get(name).and_then(Node::number).and_then(|byte| characters(text, byte));
         let indices = support.either("groundingChunkIndices", "grounding_chunk_indices").map_or(&[][..], Node::items);
         for index in indices {
             let chunk = index.number().and_then(|at| chunks.get(usize::try_from(at).ok()?));
-            let Some(web) = chunk.and_then(|chunk| chunk.get("web")) else { continue };
-            let citation = Citation::Url {
-                url: web.text_of("uri").cloned().unwrap_or_default(),
-                title: web.text_of("title").cloned().unwrap_or_default(),
-                from: place("startIndex").or(Some(0)),
-                to: place("endIndex"),
-                quote: segment.text_of("text").cloned().unwrap_or_default(),
+            let Some(chunk) = chunk else { continue };
+            let citation = match source(chunk) {
+                Citation::Url { url, title, .. } => Citation::Url {
+                    url,
+                    title,
+                    from: place("startIndex").or(Some(0)),
+                    to: place("endIndex"),
+                    quote: segment.text_of("text").cloned().unwrap_or_default(),
+                },
+                other => other,
             };
             sink(Event::Cite { choice, citation });
         }
+    }
+}
+
+/// A page of the web is a link; a map, a file store and the like are theirs alone.
+fn source<'a>(chunk: &Node<'a>) -> Citation<'a> {
+    match chunk.get("web") {
+        Some(web) => Citation::Url {
+            url: web.text_of("uri").cloned().unwrap_or_default(),
+            title: web.text_of("title").cloned().unwrap_or_default(),
+            from: None,
+            to: None,
+            quote: Cow::Borrowed(""),
+        },
+        None => Citation::Foreign { origin: Dialect::Gemini, raw: Cow::Borrowed(chunk.raw) },
     }
 }
 

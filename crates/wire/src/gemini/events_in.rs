@@ -4,7 +4,7 @@ use super::cites;
 use super::parts_in::read_call;
 use crate::chat::UpstreamError;
 use crate::dialect::Dialect;
-use crate::hub::{Event, Finish, NEXT_TEXT, Seal, Sink, Stop};
+use crate::hub::{Details, Event, Finish, NEXT_TEXT, Seal, Sink, Stop, others};
 use crate::json::Node;
 use crate::usage::{Report, Shape};
 use std::borrow::Cow;
@@ -13,9 +13,11 @@ const MOST_CHOICES: u64 = 128;
 /// Text kept to turn the byte places of citations into characters; beyond it they are left out.
 const MOST_TEXT: usize = 4 << 20;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Reader {
     choices: Vec<Choice>,
+    /// How much text may still be kept: the client's dialect gives citations places in it, or does not.
+    room: usize,
 }
 
 #[derive(Debug, Default)]
@@ -28,6 +30,10 @@ struct Choice {
 }
 
 impl Reader {
+    pub fn new(places: bool) -> Self {
+        Reader { choices: Vec::new(), room: if places { MOST_TEXT } else { 0 } }
+    }
+
     pub fn read(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
         if node.get("error").is_some() {
             sink(Event::Fail(Box::new(UpstreamError::read(node.raw.as_bytes()).unwrap_or_default())));
@@ -49,7 +55,8 @@ impl Reader {
         let blocked = node.get("promptFeedback").and_then(|feedback| feedback.text_of("blockReason"));
         if let (Some(reason), true) = (blocked, candidates.is_empty()) {
             self.choices.resize_with(self.choices.len().max(1), Choice::default);
-            self.choices[0].finish(0, Stop::Filter, reason.clone(), sink);
+            let said = node.get("promptFeedback").and_then(|feedback| feedback.text_of("blockReasonMessage"));
+            self.choices[0].finish(0, ended(Stop::Filter, reason.clone(), said), sink);
         }
     }
 
@@ -69,17 +76,47 @@ impl Reader {
         let choice = &mut self.choices[at];
         let parts = node.get("content").and_then(|content| content.get("parts")).map_or(&[][..], Node::items);
         for part in parts {
-            choice.part(part, number, sink);
+            choice.part(part, number, &mut self.room, sink);
         }
         cites::read(node, number, &choice.text, sink);
+        for member in others(node, KNOWN).into_iter().filter(|member| member.raw != "[]") {
+            sink(Event::Lost { what: member.name });
+        }
         if let Some(raw) = node.either("logprobsResult", "logprobs_result").and_then(cites::logprobs) {
             sink(Event::Logprobs { choice: number, raw: Cow::Owned(raw) });
         }
         let reason = node.either("finishReason", "finish_reason").and_then(Node::text);
         if let Some(reason) = reason.filter(|reason| *reason != "FINISH_REASON_UNSPECIFIED") {
-            choice.finish(number, stop(reason), reason.clone(), sink);
+            let said = node.either("finishMessage", "finish_message").and_then(Node::text);
+            choice.finish(number, ended(stop(reason), reason.clone(), said), sink);
         }
     }
+}
+
+/// Members of a candidate that the hub has a place for, or that say again what others say.
+const KNOWN: &[&str] = &[
+    "content",
+    "index",
+    "finishReason",
+    "finish_reason",
+    "finishMessage",
+    "finish_message",
+    "groundingMetadata",
+    "grounding_metadata",
+    "citationMetadata",
+    "citation_metadata",
+    "logprobsResult",
+    "logprobs_result",
+    "avgLogprobs",
+    "avg_logprobs",
+    "tokenCount",
+    "token_count",
+];
+
+fn ended<'a>(stop: Stop, native: Cow<'a, str>, said: Option<&Cow<'a, str>>) -> Finish<'a> {
+    let details = said.filter(|_| stop == Stop::Filter);
+    let details = details.map(|said| Details { category: None, explanation: Some(said.clone()) });
+    Finish { details, ..Finish::new(stop, native) }
 }
 
 fn stop(reason: &str) -> Stop {
@@ -96,7 +133,7 @@ fn stop(reason: &str) -> Stop {
 }
 
 impl Choice {
-    fn part(&mut self, node: &Node<'_>, choice: u32, sink: &mut Sink<'_>) {
+    fn part(&mut self, node: &Node<'_>, choice: u32, room: &mut usize, sink: &mut Sink<'_>) {
         let at = self.parts;
         self.parts += 1;
         let signature = node.either("thoughtSignature", "thought_signature").and_then(Node::text).cloned();
@@ -113,7 +150,8 @@ impl Choice {
             }
             self.end_thought(choice, signature.map(|data| Seal::read(Dialect::Gemini, data, NEXT_TEXT.into())), sink);
             if !text.is_empty() {
-                if self.text.len() < MOST_TEXT {
+                if *room > 0 {
+                    *room = room.saturating_sub(text.len());
                     self.text.push_str(text);
                 }
                 sink(Event::Text { choice, text: text.clone() });
@@ -160,12 +198,11 @@ impl Choice {
         }
     }
 
-    fn finish(&mut self, choice: u32, stop: Stop, native: Cow<'_, str>, sink: &mut Sink<'_>) {
+    fn finish(&mut self, choice: u32, finish: Finish<'_>, sink: &mut Sink<'_>) {
         if std::mem::replace(&mut self.finished, true) {
             return;
         }
         self.end_thought(choice, None, sink);
-        let finish = Finish { stop, native, sequence: None };
         sink(Event::Finish { choice, finish: finish.with_calls(self.calls > 0) });
     }
 }

@@ -4,13 +4,15 @@
 //! leave whole; the reason of the finish comes once, in the last object, with the usage. Without `alt=sse` the same objects
 //! are the elements of one JSON array.
 
-use super::answer_out::{finish_reason, grounding, signature, write_call, write_image};
+use super::answer_out::{finish, grounding, signature, write_call, write_image};
 use super::cites;
 use crate::hub::{Call, Citation, Event, Finish, NEXT_TEXT, Origin, Seal, Stop, Voice, owned_seal};
 use crate::json::{Array, Object};
 use crate::usage::{Shape, Usage};
 use std::borrow::Cow;
 
+/// Citations of one answer, which are told at its end.
+const MOST_CITES: usize = 4_096;
 /// What calls that are not whole may hold in all.
 const MOST_HELD: usize = 16 << 20;
 /// Text kept to give citations their places.
@@ -24,6 +26,10 @@ pub(crate) struct Writer {
     begun: bool,
     choices: Vec<Choice>,
     held: usize,
+    /// Citations come with places in the text, so the text is kept.
+    places: bool,
+    text: usize,
+    cites: usize,
 }
 
 #[derive(Debug, Default)]
@@ -31,19 +37,24 @@ struct Choice {
     calls: Vec<Option<Call<'static>>>,
     seals: Vec<Seal<'static>>,
     cites: Vec<Citation<'static>>,
-    logprobs: Vec<String>,
     text: String,
     finish: Option<Finish<'static>>,
 }
 
 impl Writer {
-    pub fn new(voice: &Voice) -> Self {
+    /// `places`: whether the provider's citations say where in the text they belong.
+    pub fn new(voice: &Voice, places: bool) -> Self {
         let mut tail = Vec::new();
         let mut object = Object::begin(&mut tail);
         object.text("modelVersion", &voice.model);
         object.text("responseId", &voice.prefixed(""));
         tail.remove(0);
-        Writer { tail, array: voice.array, begun: false, choices: Vec::new(), held: 0 }
+        Writer { tail, array: voice.array, begun: false, choices: Vec::new(), held: 0, places, text: 0, cites: 0 }
+    }
+
+    /// More had to be kept for the end, or until a call is whole, than is allowed.
+    pub fn is_full(&self) -> bool {
+        self.held > MOST_HELD || self.cites > MOST_CITES
     }
 
     pub fn write(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
@@ -55,7 +66,8 @@ impl Writer {
         match event {
             Event::Text { text, .. } => {
                 let one = &mut self.choices[at];
-                if one.text.len() < MOST_TEXT {
+                if self.places && self.text < MOST_TEXT {
+                    self.text += text.len();
                     one.text.push_str(text);
                 }
                 let bound = one.seals.iter().position(|seal| seal.bound == NEXT_TEXT);
@@ -98,8 +110,21 @@ impl Writer {
                 }
             }
             Event::CallClose { call, .. } => self.call(choice, *call as usize, out),
-            Event::Cite { citation, .. } => self.choices[at].cites.push(citation.owned()),
-            Event::Logprobs { raw, .. } => self.choices[at].logprobs.push(raw.to_string()),
+            Event::Cite { citation, .. } => {
+                self.cites += 1;
+                if self.cites <= MOST_CITES {
+                    self.choices[at].cites.push(citation.owned());
+                }
+            }
+            Event::Logprobs { raw, .. } => self.object(out, |body| {
+                body.array("candidates", |list| {
+                    list.object(|one| {
+                        nothing(one);
+                        one.number("index", u64::from(choice));
+                        cites::write_logprobs(one, &[raw.to_string()]);
+                    });
+                });
+            }),
             Event::Image { mime, base64, .. } => self.part(choice, out, |part| write_image(part, mime, base64)),
             Event::Finish { finish, .. } => {
                 // Half a call is no call: an agent would run it.
@@ -196,6 +221,14 @@ fn content(one: &mut Object<'_>, write: impl FnOnce(&mut Object<'_>)) {
     });
 }
 
+/// A content without parts.
+fn nothing(one: &mut Object<'_>) {
+    one.object("content", |content| {
+        content.raw("parts", "[]");
+        content.text("role", "model");
+    });
+}
+
 /// The last object of a candidate.
 fn last(one: &mut Object<'_>, choice: &Choice, index: u64) {
     // A signature whose text never came still goes back with the next turn.
@@ -204,15 +237,9 @@ fn last(one: &mut Object<'_>, choice: &Choice, index: u64) {
             part.text("text", "");
             signature(part, Some(seal));
         }),
-        None => one.object("content", |content| {
-            content.raw("parts", "[]");
-            content.text("role", "model");
-        }),
+        None => nothing(one),
     }
-    one.text("finishReason", finish_reason(choice.finish.as_ref()));
+    finish(one, choice.finish.as_ref());
     one.number("index", index);
     grounding(one, &choice.cites.iter().collect::<Vec<_>>(), &choice.text);
-    if !choice.logprobs.is_empty() {
-        cites::write_logprobs(one, &choice.logprobs);
-    }
 }

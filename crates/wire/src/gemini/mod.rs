@@ -12,4 +12,4 @@ mod parts_in;
 mod parts_out;
 
 /// Stands for a signature that is not there; Google documents it for conversations that began elsewhere.
-const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+pub(crate) const NO_SIGNATURE: &str = "skip_thought_signature_validator";

@@ -137,8 +137,8 @@ pub(crate) struct Tool<'a> {
     pub description: Option<Cow<'a, str>>,
     pub kind: ToolKind<'a>,
     pub cached: bool,
-    /// The whole definition, for its own dialect.
-    pub raw: &'a str,
+    /// Where it stood in the request, for refusals.
+    pub at: String,
     pub rest: Vec<Member<'a>>,
 }
 

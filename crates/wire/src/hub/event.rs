@@ -4,6 +4,7 @@ use super::part::CallKind;
 use super::seal::Seal;
 use crate::chat::UpstreamError;
 use crate::dialect::Dialect;
+use crate::json::{Node, Object};
 use crate::usage::Report;
 use std::borrow::Cow;
 
@@ -85,6 +86,10 @@ pub(crate) enum Event<'a> {
         what: Cow<'a, str>,
         raw: Cow<'a, str>,
     },
+    /// Something about the answer that no other dialect has a word for; it is no output.
+    Lost {
+        what: Cow<'a, str>,
+    },
     Usage(Box<Report>),
     /// The tier that served the call.
     Tier(Cow<'a, str>),
@@ -121,6 +126,42 @@ pub(crate) struct Finish<'a> {
     pub native: Cow<'a, str>,
     /// The stop sequence that was met.
     pub sequence: Option<Cow<'a, str>>,
+    /// What the provider says about a refusal.
+    pub details: Option<Details<'a>>,
+}
+
+/// Why an answer was refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Details<'a> {
+    pub category: Option<Cow<'a, str>>,
+    pub explanation: Option<Cow<'a, str>>,
+}
+
+impl<'a> Details<'a> {
+    /// Anthropic's `stop_details`, which chat carries as it is.
+    pub fn read(node: &Node<'a>) -> Option<Details<'a>> {
+        let details = node.get("stop_details")?;
+        let text = |name| details.text_of(name).cloned();
+        Some(Details { category: text("category"), explanation: text("explanation") })
+    }
+
+    pub fn write(&self, object: &mut Object<'_>) {
+        object.object("stop_details", |details| {
+            details.text("type", "refusal");
+            details.or_null("category", self.category.as_deref());
+            details.or_null("explanation", self.explanation.as_deref());
+        });
+    }
+}
+
+fn owned(text: &Option<Cow<'_, str>>) -> Option<Cow<'static, str>> {
+    text.as_deref().map(|text| Cow::Owned(text.to_owned()))
+}
+
+impl<'a> Finish<'a> {
+    pub fn new(stop: Stop, native: Cow<'a, str>) -> Self {
+        Finish { stop, native, sequence: None, details: None }
+    }
 }
 
 impl Finish<'_> {
@@ -128,7 +169,11 @@ impl Finish<'_> {
         Finish {
             stop: self.stop,
             native: Cow::Owned(self.native.to_string()),
-            sequence: self.sequence.as_deref().map(|text| Cow::Owned(text.to_owned())),
+            sequence: owned(&self.sequence),
+            details: self.details.as_ref().map(|details| Details {
+                category: owned(&details.category),
+                explanation: owned(&details.explanation),
+            }),
         }
     }
 

@@ -71,6 +71,7 @@ pub(crate) struct Lane {
     waiting: VecDeque<Waiting>,
     held: usize,
     said: Vec<Held>,
+    full: bool,
 }
 
 /// What waiting calls may hold in all.
@@ -85,6 +86,11 @@ impl Lane {
     /// Whether a new call may be written at once: nothing is open, or what is open is whole.
     pub fn is_free(&self) -> bool {
         self.waiting.is_empty() && self.current.is_none_or(|(_, whole)| whole.is_whole())
+    }
+
+    /// More had to wait than is kept: what follows would not be what the provider said.
+    pub fn is_full(&self) -> bool {
+        self.full
     }
 
     pub fn open(&mut self, call: u32) {
@@ -105,7 +111,8 @@ impl Lane {
         }
         if let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.call == call) {
             self.held += text.len();
-            if self.held <= MOST_HELD {
+            self.full |= self.held > MOST_HELD;
+            if !self.full {
                 waiting.args.push_str(text);
             }
         }
@@ -118,7 +125,8 @@ impl Lane {
             return false;
         }
         self.held += text.len();
-        if self.held <= MOST_HELD {
+        self.full |= self.held > MOST_HELD;
+        if !self.full {
             match self.said.last_mut() {
                 Some(last) if last.thought == thought => last.text.push_str(text),
                 _ => self.said.push(Held { text: text.to_owned(), thought }),
@@ -129,7 +137,9 @@ impl Lane {
 
     /// What was kept.
     pub fn said(&mut self) -> Vec<Held> {
-        std::mem::take(&mut self.said)
+        let said = std::mem::take(&mut self.said);
+        self.held = self.held.saturating_sub(said.iter().map(|held| held.text.len()).sum());
+        said
     }
 
     /// A call is whole: true when it is the one being written.

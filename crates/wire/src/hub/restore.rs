@@ -20,11 +20,17 @@ pub(crate) struct Restore {
     current: Option<(u32, u32, Whole)>,
     /// A call its provider ended in the middle of its arguments: at the limit that is no end at all.
     cut: Option<(u32, u32)>,
+    full: bool,
 }
 
 impl Restore {
     pub fn new(names: Names) -> Self {
         Restore { names, ..Restore::default() }
+    }
+
+    /// More had to be kept than is allowed.
+    pub fn is_full(&self) -> bool {
+        self.full
     }
 
     pub fn pass(&mut self, event: Event<'_>, next: &mut dyn FnMut(Event<'_>)) {
@@ -55,7 +61,7 @@ impl Restore {
                 }
                 match self.waiting(choice, call) {
                     Some(args) if args.len() + text.len() <= MOST_HELD => args.push_str(&text),
-                    Some(_) => {}
+                    Some(_) => self.full = true,
                     None => next(Event::CallArgs { choice, call, text }),
                 }
             }

@@ -86,6 +86,12 @@ fn separator(bytes: &[u8], out: &mut Vec<u8>) -> usize {
     len
 }
 
+/// Whether one of the three separators stands here.
+pub(crate) fn has_separator(bytes: &[u8]) -> bool {
+    memchr::memchr2_iter(0xE2, 0xC2, bytes)
+        .any(|at| matches!(bytes[at..], [0xE2, 0x80, 0xA8 | 0xA9, ..] | [0xC2, 0x85, ..]))
+}
+
 /// Writes a value that is JSON already so that it fits into one line: line ends can only be blanks there, and the separators
 /// can only stand in strings.
 pub(crate) fn write_raw(out: &mut Vec<u8>, raw: &[u8]) {

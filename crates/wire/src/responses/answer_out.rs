@@ -45,7 +45,7 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
     object::write(
         &mut body,
         voice,
-        &State { status, items: &items, usage: answer.usage.as_ref(), reason, error: None, tier },
+        &State { status, items: &items, usage: answer.usage.as_ref(), reason, error: error(status), tier },
     );
     body.end();
     out
@@ -72,11 +72,17 @@ pub(super) fn item_id(voice: &Voice, prefix: &str, at: usize) -> String {
     format!("{}_{at}", voice.prefixed(&format!("{prefix}_")))
 }
 
+/// What a response says that ends in a call nobody can read.
+pub(super) fn error(status: &str) -> Option<(&'static str, &'static str)> {
+    (status == "failed").then_some(("upstream_invalid_reply", "The model wrote a tool call that cannot be read."))
+}
+
 /// The response's status, and why it is incomplete.
 pub(super) fn status(finish: Option<&Finish<'_>>) -> (&'static str, Option<&'static str>) {
     match finish.map(|finish| finish.stop) {
         Some(Stop::Length | Stop::Context) => ("incomplete", Some("max_output_tokens")),
         Some(Stop::Filter) => ("incomplete", Some("content_filter")),
+        Some(Stop::Malformed) => ("failed", None),
         _ => ("completed", None),
     }
 }

@@ -134,7 +134,7 @@ fn tool<'a>(
         description: node.text_of("description").cloned(),
         kind,
         cached: false,
-        raw: node.raw,
+        at: at.to_owned(),
         rest: others(node, &["type", "name", "description", "parameters", "strict", "format"]),
     });
     Ok(())

@@ -78,6 +78,7 @@ impl Reader {
                     self.end(response, sink);
                 }
             }
+            "response.audio.delta" | "response.audio.transcript.delta" => sink(foreign("audio", node)),
             "error" => fail(node, sink),
             "" if node.get("error").is_some() => fail(node, sink),
             _ => {}
@@ -196,12 +197,7 @@ impl Reader {
                 }
                 sink(Event::ThoughtEnd { choice: 0, seal: thought.seal, redacted: thought.redacted });
             }
-            other => sink(Event::Foreign {
-                choice: 0,
-                origin: Dialect::Responses,
-                what: Cow::Owned(other.to_owned()),
-                raw: Cow::Borrowed(item.raw),
-            }),
+            other => sink(foreign(other, item)),
         }
     }
 
@@ -248,8 +244,7 @@ impl Reader {
         };
         let native = Cow::Owned(if reason.is_empty() { status.to_owned() } else { reason.to_owned() });
         self.finished = true;
-        let finish = Finish { stop, native, sequence: None };
-        sink(Event::Finish { choice: 0, finish: finish.with_calls(self.calls > 0) });
+        sink(Event::Finish { choice: 0, finish: Finish::new(stop, native).with_calls(self.calls > 0) });
         sink(Event::End);
     }
 }
@@ -270,7 +265,17 @@ fn whole_part(part: &Node<'_>, sink: &mut Sink<'_>) {
                 sink(Event::Refusal { choice: 0, text: text.clone() });
             }
         }
-        _ => {}
+        other => sink(foreign(other, part)),
+    }
+}
+
+/// An item or a part that only this dialect knows.
+fn foreign<'a>(what: &str, node: &Node<'a>) -> Event<'a> {
+    Event::Foreign {
+        choice: 0,
+        origin: Dialect::Responses,
+        what: Cow::Owned(what.to_owned()),
+        raw: Cow::Borrowed(node.raw),
     }
 }
 

@@ -4,7 +4,7 @@
 //! the next; at least one delta for the arguments of a call; ids that stay the same up to the final object, which repeats every
 //! item; exactly one terminal event, then `[DONE]`.
 
-use super::answer_out::{call_prefix, item_id, known_tier, status};
+use super::answer_out::{call_prefix, error, item_id, known_tier, status};
 use super::item::{self, Said};
 use super::object::{self, State};
 use crate::dialect::Dialect;
@@ -47,6 +47,11 @@ impl Writer {
             tier: None,
             object: None,
         }
+    }
+
+    /// More had to wait for its turn than is kept.
+    pub fn is_full(&self) -> bool {
+        self.lane.is_full()
     }
 
     pub fn write(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
@@ -318,10 +323,11 @@ impl Writer {
     pub fn end(&mut self, usage: Option<&Usage>, out: &mut Vec<u8>) {
         self.start(out);
         let (ending, reason) = status(self.finish.as_ref());
-        self.close(ending, out);
-        self.drain(true, ending, out);
+        let cut = if ending == "incomplete" { "incomplete" } else { "completed" };
+        self.close(cut, out);
+        self.drain(true, cut, out);
         let usage = usage.copied().unwrap_or_default();
-        self.lifecycle(out, &format!("response.{ending}"), ending, reason, Some(&usage), None);
+        self.lifecycle(out, &format!("response.{ending}"), ending, reason, Some(&usage), error(ending));
         self.object = Some(self.last_object(ending, reason, &usage));
         out.extend_from_slice(b"data: [DONE]\n\n");
     }
@@ -330,7 +336,7 @@ impl Writer {
         let mut out = Vec::new();
         let mut body = Object::begin(&mut out);
         let tier = self.tier.as_deref();
-        let state = State { status, items: &self.items, usage: Some(usage), reason, error: None, tier };
+        let state = State { status, items: &self.items, usage: Some(usage), reason, error: error(status), tier };
         object::write(&mut body, &self.voice, &state);
         body.end();
         String::from_utf8(out).unwrap_or_default()
@@ -345,6 +351,15 @@ impl Writer {
     pub fn go_on(&mut self, number: u64) {
         self.started |= number > 0;
         self.number = number;
+    }
+
+    /// Nothing of the stream reached the client: what is told next is told from the start.
+    pub fn unsent(&mut self) {
+        self.started = false;
+        self.number = 0;
+        self.items.clear();
+        self.open = None;
+        self.lane = Lane::default();
     }
 
     /// The terminal event of a stream that failed.

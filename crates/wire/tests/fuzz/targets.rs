@@ -3,7 +3,9 @@
 use crate::mutate::Takes;
 use bytes::Bytes;
 use tollgate_wire::error::Code;
-use tollgate_wire::{Dialect, Names, Path, Request, Setup, Stream, Target as Sent, Voice, convert, responses, sse};
+use tollgate_wire::{
+    Dialect, Names, Path, Request, Setup, Stream, Target as Sent, Voice, convert, responses, sse, unsealed,
+};
 
 pub struct Target {
     pub name: &'static str,
@@ -78,6 +80,14 @@ fn request(from: Dialect, input: &[u8]) -> Result<(), String> {
             bounded(sent.body.len(), input, "request")?;
             if serde_json::from_slice::<serde::de::IgnoredAny>(&sent.body).is_err() {
                 return Err(format!("to {to:?}: not JSON"));
+            }
+            if let Some(without) = unsealed(to, &sent.body) {
+                bounded(without.len(), &sent.body, "request without seals")?;
+                if serde_json::from_slice::<serde::de::IgnoredAny>(&without).is_err()
+                    || unsealed(to, &without).is_some()
+                {
+                    return Err(format!("to {to:?}: seals are left"));
+                }
             }
         }
     }

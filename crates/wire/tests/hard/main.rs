@@ -1,9 +1,11 @@
 //! The hard cases of the reference, each under its number. What is not here is in the golden files, in the tests of usage and of
 //! the SSE reader, or is the gateway's (disconnects, headers, retries, identity across calls).
 
+mod hosted;
 mod parameters;
 mod reasoning;
 mod schemas;
+mod stops;
 mod streams;
 mod tools;
 mod turns;
@@ -39,6 +41,12 @@ pub fn dropped(from: Dialect, to: Dialect, body: Value) -> String {
 /// The refused parameter.
 pub fn refused(from: Dialect, to: Dialect, body: Value) -> String {
     try_sent(from, &Target::new(to, "up"), &body).unwrap_err().param.unwrap()
+}
+
+/// What of an answer is told as dropped.
+pub fn lost(from: Dialect, to: Dialect, body: &Value) -> String {
+    let converted = convert(from, to, Bytes::from(body.to_string()), &Names::default(), &voice()).unwrap();
+    converted.dropped.to_string()
 }
 
 pub fn voice() -> Voice {

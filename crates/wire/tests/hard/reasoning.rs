@@ -38,6 +38,106 @@ fn case_63_no_item_id_for_a_provider_that_stored_nothing() {
 }
 
 #[test]
+fn case_60_and_62_what_is_sealed_comes_back_through_another_dialect() {
+    // Anthropic's redacted thoughts, kept by a chat client and by a Responses client.
+    let message = json!({"id": "m", "type": "message", "role": "assistant", "model": "up", "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1},
+        "content": [{"type": "redacted_thinking", "data": "U0VBTA=="}, {"type": "text", "text": "a"}]});
+    let mut kept = reply(A, C, message.clone())["choices"][0]["message"].clone();
+    kept.as_object_mut().unwrap().remove("refusal");
+    let back = sent(
+        C,
+        A,
+        json!({"model": "m", "messages": [{"role": "user", "content": "q"}, kept, {"role": "user", "content": "b"}]}),
+    );
+    assert_eq!(back["messages"][1]["content"][0], json!({"type": "redacted_thinking", "data": "U0VBTA=="}));
+    let mut input = vec![json!({"role": "user", "content": "q"})];
+    input.extend(reply(A, R, message)["output"].as_array().unwrap().clone());
+    input.push(json!({"role": "user", "content": "b"}));
+    let back = sent(R, A, json!({"model": "m", "input": input}));
+    assert_eq!(back["messages"][1]["content"][0], json!({"type": "redacted_thinking", "data": "U0VBTA=="}));
+    // OpenAI's encrypted item, kept by an Anthropic client: the bytes as they were, without the id of an item nobody stored (case 63).
+    let response = json!({"id": "r", "object": "response", "status": "completed", "model": "up", "output": [
+        {"type": "reasoning", "id": "rs_7", "summary": [{"type": "summary_text", "text": "Hm"}], "encrypted_content": "gAAA=="},
+        {"type": "message", "id": "msg_7", "role": "assistant", "content": [{"type": "output_text", "text": "a", "annotations": []}]}]});
+    let kept = reply(R, A, response)["content"].clone();
+    assert!(kept[0]["signature"].as_str().unwrap().starts_with("tg1."), "{kept}");
+    let back = sent(
+        A,
+        R,
+        json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": kept}, {"role": "user", "content": "b"}]}),
+    );
+    assert_eq!(
+        back["input"][1],
+        json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm"}], "encrypted_content": "gAAA=="})
+    );
+}
+
+#[test]
+fn case_61_thoughts_and_calls_keep_their_order() {
+    let blocks = json!([{"type": "thinking", "thinking": "one", "signature": "UzE="}, {"type": "text", "text": "a"}, {"type": "tool_use", "id": "t1", "name": "f", "input": {}},
+        {"type": "thinking", "thinking": "two", "signature": "UzI="}, {"type": "text", "text": "b"}, {"type": "tool_use", "id": "t2", "name": "f", "input": {}}]);
+    let message = json!({"id": "m", "type": "message", "role": "assistant", "model": "up", "stop_reason": "tool_use", "usage": {"input_tokens": 1, "output_tokens": 1}, "content": blocks});
+    let mut input = vec![json!({"role": "user", "content": "q"})];
+    input.extend(reply(A, R, message)["output"].as_array().unwrap().clone());
+    input.extend(["t1", "t2"].map(|id| json!({"type": "function_call_output", "call_id": id, "output": "r"})));
+    let back = sent(R, A, json!({"model": "m", "input": input}));
+    assert_eq!(back["messages"][1]["content"], blocks);
+}
+
+#[test]
+fn case_65_several_summary_parts_are_one_block_with_one_signature() {
+    let delta = |index: u64, text: &str| json!({"type": "response.reasoning_summary_text.delta", "output_index": 0, "item_id": "r", "summary_index": index, "delta": text});
+    let part = |index: u64| json!({"type": "response.reasoning_summary_part.added", "output_index": 0, "item_id": "r", "summary_index": index, "part": {}});
+    let item = |sealed: &str| json!({"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "One"}, {"type": "summary_text", "text": "Two"}], "encrypted_content": sealed});
+    let events = [
+        json!({"type": "response.created", "response": {"id": "r", "model": "up"}}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": item("aGFsZg==")}),
+        part(0),
+        delta(0, "One"),
+        part(1),
+        delta(1, "Two"),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": item("d2hvbGU=")}),
+        json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}}),
+    ];
+    let played = play(R, A, &events);
+    let blocks = played.data.iter().filter(|event| event["type"] == "content_block_start").count();
+    let signatures: Vec<&Value> = played
+        .data
+        .iter()
+        .filter(|event| event["delta"]["type"] == "signature_delta")
+        .map(|event| &event["delta"]["signature"])
+        .collect();
+    assert_eq!((blocks, signatures.len()), (1, 1));
+    assert!(signatures[0].as_str().unwrap().ends_with("d2hvbGU="), "only the end has all of it: {signatures:?}");
+}
+
+#[test]
+fn case_67_a_signature_comes_back_on_its_call_and_once() {
+    let parts = json!([{"functionCall": {"id": "c1", "name": "f", "args": {}}, "thoughtSignature": "U0lH"}, {"functionCall": {"id": "c2", "name": "f", "args": {}}}]);
+    let whole = json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}], "modelVersion": "up"});
+    let chat = reply(G, C, whole.clone())["choices"][0]["message"].clone();
+    let results = ["c1", "c2"].map(|id| json!({"role": "tool", "tool_call_id": id, "content": "r"}));
+    let from_chat =
+        sent(C, G, json!({"model": "m", "messages": [{"role": "user", "content": "q"}, chat, results[0], results[1]]}));
+    let claude = reply(G, A, whole.clone())["content"].clone();
+    let results = ["c1", "c2"].map(|id| json!({"type": "tool_result", "tool_use_id": id, "content": "r"}));
+    let from_claude = sent(
+        A,
+        G,
+        json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": claude}, {"role": "user", "content": results}]}),
+    );
+    let mut input = vec![json!({"role": "user", "content": "q"})];
+    input.extend(reply(G, R, whole)["output"].as_array().unwrap().clone());
+    input.extend(["c1", "c2"].map(|id| json!({"type": "function_call_output", "call_id": id, "output": "r"})));
+    let from_responses = sent(R, G, json!({"model": "m", "input": input}));
+    for back in [from_chat, from_claude, from_responses] {
+        let parts = &back["contents"][1]["parts"];
+        assert_eq!((&parts[0]["thoughtSignature"], parts[1].get("thoughtSignature")), (&json!("U0lH"), None), "{back}");
+        assert_eq!(back.to_string().matches("U0lH").count(), 1, "{back}");
+    }
+}
+
+#[test]
 fn case_66_a_paragraph_between_summary_parts() {
     let events = |index: u64, text: &str| {
         [

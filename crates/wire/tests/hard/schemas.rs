@@ -25,6 +25,14 @@ fn case_49_and_50_limits_are_told_and_references_moved() {
 }
 
 #[test]
+fn case_52_a_property_is_no_keyword() {
+    let names = json!({"minimum": {"type": "integer"}, "format": {"type": "string"}, "default": {"type": "string"}, "uniqueItems": {"type": "boolean"}});
+    let schema = json!({"type": "object", "properties": names, "required": ["minimum"]});
+    let kept = &sent(C, A, asked(schema))["output_config"]["format"]["schema"]["properties"];
+    assert_eq!(kept, &names);
+}
+
+#[test]
 fn case_51_to_54_gemini_gets_json_schema_as_it_is() {
     let schema = json!({"$schema": "x", "type": "object", "properties": {"format": {"const": 1}, "default": {}, "me": {"$ref": "#"}}, "propertyNames": {"pattern": "^a"}});
     let mut body = asked(schema.clone());

@@ -51,6 +51,21 @@ fn case_80_an_event_of_four_mebibytes() {
 }
 
 #[test]
+fn case_82_an_event_cut_before_its_blank_line_is_one_event_and_leaves_in_one_piece() {
+    let first = format!("data: {}\n", text("a"));
+    let rest = format!("\ndata: {}\n\ndata: [DONE]\n\n", stop());
+    for to in [A, R, G] {
+        let setup =
+            Setup { from: C, to, voice: voice(), names: Names::default(), rename: true, max_event_bytes: 1 << 20 };
+        let mut stream = Stream::new(setup);
+        let before = stream.feed(Bytes::from(first.clone())).unwrap();
+        assert!(before.is_empty(), "{to:?}: half an event says nothing");
+        let out = stream.feed(Bytes::from(rest.clone())).unwrap();
+        assert!(out.ends_with(b"\n\n") && !out.is_empty(), "{to:?}");
+    }
+}
+
+#[test]
 fn case_84_a_ping_is_a_heartbeat() {
     let start = json!({"type": "message_start", "message": {"id": "m", "model": "up", "usage": {"input_tokens": 1, "output_tokens": 1}}});
     let played = play(A, C, &[start, json!({"type": "ping"})]);
@@ -74,6 +89,22 @@ fn case_87_and_88_and_109_usage_wherever_it_stands() {
         json!({"id": "c", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}});
     let played = play(C, A, &[text("a"), stop(), usage, done()]);
     assert_eq!(played.data[played.data.len() - 2]["usage"]["input_tokens"], 3, "told again with the stop reason");
+    // A chat client that did not ask is told nothing, and is metered all the same.
+    for wants_usage in [true, false] {
+        let voice = Voice { wants_usage, ..voice() };
+        let setup = Setup { from: A, to: C, voice, names: Names::default(), rename: true, max_event_bytes: 1 << 20 };
+        let mut stream = Stream::new(setup);
+        let message = json!({"id": "m", "model": "up", "usage": {"input_tokens": 3, "output_tokens": 1}});
+        let all = format!(
+            "data: {}\n\ndata: {}\n\ndata: {}\n\n",
+            json!({"type": "message_start", "message": message}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}}),
+            json!({"type": "message_stop"})
+        );
+        let out = String::from_utf8(stream.feed(Bytes::from(all)).unwrap().to_vec()).unwrap();
+        assert_eq!(out.contains("\"prompt_tokens\":3"), wants_usage, "{out}");
+        assert_eq!(stream.usage().map(|usage| (usage.input, usage.output)), Some((3, 2)));
+    }
 }
 
 #[test]
@@ -163,6 +194,46 @@ fn case_99_usage_of_a_failed_response_is_kept() {
 }
 
 #[test]
+fn case_100_nothing_matters_after_the_end() {
+    for to in [A, R, G] {
+        let mut played = play(C, to, &[text("a"), stop(), done()]);
+        assert_eq!(played.end, "complete");
+        assert!(played.stream.saw_done());
+        assert_eq!(
+            played.stream.feed(Bytes::from_static(b"data: {\"error\":{\"message\":\"late\"}}\n\n")),
+            Ok(Bytes::new())
+        );
+        assert!(matches!(played.stream.finish(), StreamEnd::Complete { tail } if tail.is_empty()), "{to:?}");
+    }
+}
+
+/// Within the dialect too: a number that is missing or does not rise would make a client drop the event as one it has seen.
+#[test]
+fn case_103_numbers_of_a_responses_provider_are_put_right() {
+    let delta = |number: Value| {
+        let mut event = json!({"type": "response.output_text.delta", "output_index": 0, "item_id": "m", "delta": "x"});
+        if !number.is_null() {
+            event["sequence_number"] = number;
+        }
+        event
+    };
+    let completed = json!({"type": "response.completed", "sequence_number": 2, "response": {"id": "r", "status": "completed", "output": []}});
+    let events = [
+        delta(json!(0)),
+        delta(json!(0)),
+        delta(Value::Null),
+        delta(json!(7)),
+        delta(json!(7)),
+        delta(json!(8)),
+        completed,
+    ];
+    let played = play(R, R, &events);
+    let numbers: Vec<u64> = played.data.iter().map(|event| event["sequence_number"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, [0, 1, 2, 7, 8, 9, 10]);
+    assert_eq!(played.stream.response_object().map(|object| object.contains("completed")), Some(true));
+}
+
+#[test]
 fn case_103_and_104_and_105_numbers_starts_and_indexes_are_ours() {
     let created = json!({"type": "response.created", "response": {"id": "r", "model": "up"}});
     let progress = json!({"type": "response.in_progress", "response": {"id": "r", "model": "up"}});
@@ -215,6 +286,32 @@ fn case_120_and_121_stop_sequences_and_split_texts() {
         (&chat["choices"][0]["message"]["content"], &chat["choices"][0]["finish_reason"]),
         (&json!("ab"), &json!("stop"))
     );
+    // A chat server that names the sequence it met.
+    let mut last = stop();
+    last["choices"][0]["stop_reason"] = json!("END");
+    let played = play(C, A, &[text("a"), last.clone(), done()]);
+    let delta = &played.data[played.data.len() - 2]["delta"];
+    assert_eq!((&delta["stop_reason"], &delta["stop_sequence"]), (&json!("stop_sequence"), &json!("END")));
+    last["choices"][0]["stop_reason"] = Value::Null;
+    let played = play(C, A, &[text("a"), last, done()]);
+    assert_eq!(played.data[played.data.len() - 2]["delta"]["stop_reason"], "end_turn");
+}
+
+#[test]
+fn case_123_the_tier_that_served_is_kept_for_the_log() {
+    let usage = json!({"input_tokens": 3, "output_tokens": 1, "service_tier": "priority"});
+    let events = [
+        json!({"type": "message_start", "message": {"id": "m", "model": "up", "usage": usage}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "a"}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}}),
+        json!({"type": "message_stop"}),
+    ];
+    for to in [C, A, R, G] {
+        let played = play(A, to, &events);
+        assert!(played.stream.raw_usage().unwrap().contains("priority"), "{to:?}");
+    }
+    assert_eq!(play(A, R, &events).data.last().unwrap()["response"]["service_tier"], "priority");
 }
 
 #[test]
@@ -229,6 +326,31 @@ fn case_124_and_125_one_id_and_the_public_name() {
     // Within one dialect the name changes and nothing else does.
     let start = json!({"type": "message_start", "message": {"id": "m", "model": "up", "odd": 1.50, "usage": {"input_tokens": 1, "output_tokens": 1}}});
     assert_eq!(play(A, A, &[start]).data[0]["message"]["model"], "public");
+}
+
+/// What goes out when nothing of a stream went out before is well-formed by itself.
+#[test]
+fn an_error_in_the_place_of_the_first_piece_stands_alone() {
+    let first = format!("data: {}\n\n", text("a"));
+    let gemini = "data: {\"candidates\":[{\"index\":0,\"content\":{\"parts\":[{\"text\":\"a\"}]}}]}\n\n";
+    let created = "data: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"r\"}}\n\n";
+    for (from, to, piece) in [(C, G, first.as_str()), (G, G, gemini), (C, R, first.as_str()), (R, R, created)] {
+        let voice = Voice { array: to == G, ..voice() };
+        let setup = Setup { from, to, voice, names: Names::default(), rename: true, max_event_bytes: 1 << 20 };
+        let mut stream = Stream::new(setup);
+        assert!(!stream.feed(Bytes::copy_from_slice(piece.as_bytes())).unwrap().is_empty());
+        stream.unsent();
+        let out = stream.error_event(tollgate_wire::error::Code::InsufficientBalance, "no");
+        let out = String::from_utf8(out.to_vec()).unwrap();
+        if to == G {
+            let list: Vec<Value> = serde_json::from_str(&out).unwrap();
+            assert_eq!((list.len(), &list[0]["error"]["code"]), (1, &json!(402)), "{from:?}");
+        } else {
+            let kinds: Vec<&str> = out.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+            assert_eq!(kinds, ["response.created", "response.in_progress", "response.failed"], "{from:?}");
+            assert!(out.contains("\"sequence_number\":0,"), "{from:?}");
+        }
+    }
 }
 
 /// The final object of Responses repeats the stream, so a stream without end has one there.

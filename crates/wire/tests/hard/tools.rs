@@ -37,6 +37,24 @@ fn case_21_one_content_for_parallel_results() {
 }
 
 #[test]
+fn case_22_pictures_of_parallel_results_follow_for_gemini_2() {
+    let picture = json!([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"}}]);
+    let body = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}, {"type": "tool_use", "id": "2", "name": "f", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": picture}, {"type": "tool_result", "tool_use_id": "2", "content": "r"}]}]});
+    let mut old = Target::new(G, "up");
+    old.gemini3 = false;
+    let (older, _) = try_sent(A, &old, &body).unwrap();
+    let results = older["contents"][2]["parts"].as_array().unwrap();
+    assert!(results.len() == 2 && results.iter().all(|part| part["functionResponse"].is_object()), "{older}");
+    assert_eq!(older["contents"][3]["parts"][0]["inlineData"]["mimeType"], "image/png");
+    let newer = sent(A, G, body);
+    assert_eq!(newer["contents"].as_array().unwrap().len(), 3);
+    let inside = &newer["contents"][2]["parts"][0]["functionResponse"]["parts"][0]["inlineData"];
+    assert_eq!(inside["data"], "QUJD");
+}
+
+#[test]
 fn case_23_and_24_gemini_calls_end_a_turn_and_are_numbered() {
     let call = json!({"functionCall": {"name": "f", "args": {}}});
     let played = play(

@@ -109,6 +109,36 @@ fn case_10_gemini_begins_with_the_user() {
     assert_eq!(body["contents"].as_array().unwrap().len(), 3);
 }
 
+/// Anthropic wants the user first, too, and nobody may say nothing there.
+#[test]
+fn an_assistant_who_speaks_first_is_introduced_to_anthropic() {
+    let body = sent(
+        C,
+        A,
+        chat(
+            json!([{"role": "system", "content": "s"}, {"role": "assistant", "content": "Hi"}, {"role": "user", "content": "q"}]),
+        ),
+    );
+    let roles: Vec<&Value> = body["messages"].as_array().unwrap().iter().map(|message| &message["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "user"]);
+    assert!(!body["messages"][0]["content"].as_str().unwrap().trim().is_empty());
+    let plain = sent(C, A, chat(json!([{"role": "user", "content": "q"}])));
+    assert_eq!(plain["messages"].as_array().unwrap().len(), 1, "nothing is put before the user");
+}
+
+#[test]
+fn case_19_a_role_on_a_call_is_nobodys() {
+    let body = json!({"model": "m", "input": [{"role": "user", "content": "q"},
+        {"type": "function_call", "role": "assistant", "call_id": "1", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "role": "tool", "call_id": "1", "output": "r"}]});
+    for to in [C, A, G] {
+        let (_, all) = try_sent(R, &Target::new(to, "up"), &body).unwrap();
+        assert_eq!(all.dropped.to_string(), "role", "{to:?}");
+    }
+    let calls = &sent(R, C, body)["messages"][1];
+    assert_eq!((calls["role"].as_str(), calls["tool_calls"][0].get("role")), (Some("assistant"), None));
+}
+
 #[test]
 fn case_11_and_12_a_late_system_text_stays_where_it_is() {
     let body = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"},
@@ -117,6 +147,15 @@ fn case_11_and_12_a_late_system_text_stays_where_it_is() {
     assert!(gemini.get("systemInstruction").is_none());
     assert!(gemini["contents"][2]["parts"][1]["text"].as_str().unwrap().contains("brief"));
     assert_eq!(sent(A, C, body)["messages"][3], json!({"role": "system", "content": "brief"}));
+    // To Anthropic: a reminder that keeps its cache mark, or a turn of its own where the model knows such and it follows the user's.
+    let chat = chat(
+        json!([{"role": "user", "content": "a"}, {"role": "system", "content": [{"type": "text", "text": "brief", "cache_control": {"type": "ephemeral"}}]}]),
+    );
+    let reminder = &sent(C, A, chat.clone())["messages"][0]["content"][1];
+    assert!(reminder["text"].as_str().unwrap().contains("brief") && reminder["cache_control"]["type"] == "ephemeral");
+    let mut native = Target::new(A, "up");
+    native.system_turns = true;
+    assert_eq!(try_sent(C, &native, &chat).unwrap().0["messages"][1]["role"], "system");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{Conversation, meter};
 use crate::app::Serving;
-use crate::call::dispatch::{Begun, Started, Whole};
+use crate::call::dispatch::{Begun, Started, Whole, note};
 use crate::call::meter::Meter;
 use crate::call::need::Work;
 use crate::call::open::Call;
@@ -14,7 +14,8 @@ use tokio::time::Instant;
 use tollgate_catalog::{Model, Route};
 use tollgate_upstream::{Blame, Body, ChatAsk, Fault, Provider};
 use tollgate_wire::{
-    Dialect, Names, Problem, Setup, Stream, StreamEnd, StreamFault, UpstreamError, Voice, chat, convert,
+    Dialect, Dropped, Names, Problem, Setup, Stream, StreamEnd, StreamFault, UpstreamError, Voice, chat, convert,
+    unsealed,
 };
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -32,18 +33,11 @@ impl Work for Conversation {
     async fn attempt(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Begun, Fault> {
         let Some(from) = provider.kind.dialect() else { return Err(no_conversations()) };
         let (body, names) = self.body(call, provider, route, from)?;
-        let call_id = call.id.to_string();
-        let stream = self.request.stream;
-        let passed = if from == self.request.dialect { self.passed.as_slice() } else { &[] };
-        let ask = provider.chat(ChatAsk { body, call_id: &call_id, model: &route.upstream_model, stream, passed });
-        let reply = call.app.client.send(provider, ask).await?;
-        if !reply.status().is_success() {
-            return Err(Box::pin(call.app.client.fault(provider, reply)).await);
+        let way = Way { conversation: self, provider, route, from, names: &names };
+        match way.ask(call, body.clone()).await {
+            Err(fault) if fault.seals && !self.strict => Box::pin(way.ask_without_seals(call, &body, fault)).await,
+            other => other,
         }
-        let body = Body::new(reply.into_body(), provider.settings.idle);
-        let way = Way { conversation: self, provider, route, from, names };
-        // Apart, because the reader of a stream is large: every plain call would carry and move room for it.
-        if stream { Box::pin(way.stream(call, body)).await } else { way.whole(call, body).await }
     }
 }
 
@@ -57,11 +51,11 @@ impl Conversation {
         from: Dialect,
     ) -> Result<(Bytes, Names), Fault> {
         if from == self.request.dialect && call.model.chat.sampling {
-            call.dropped = None;
+            call.dropped = Dropped::default();
             return Ok((self.request.own_body(&route.upstream_model), Names::default()));
         }
         let sent = self.sent(&call.model, route, provider, from).map_err(cannot_translate)?;
-        call.dropped = (!sent.dropped.is_empty()).then(|| sent.dropped.to_string());
+        call.dropped = sent.dropped.clone();
         Ok((sent.body.clone(), sent.names.clone()))
     }
 
@@ -77,17 +71,44 @@ impl Conversation {
     }
 }
 
-/// One attempt after its request was sent.
+/// One attempt along one route.
+#[derive(Clone, Copy)]
 struct Way<'a> {
     conversation: &'a Conversation,
     provider: &'a Provider,
     route: &'a Route,
     /// The provider's dialect.
     from: Dialect,
-    names: Names,
+    names: &'a Names,
 }
 
 impl Way<'_> {
+    /// Sends the request and waits until its answer begins.
+    async fn ask(self, call: &mut Call, body: Bytes) -> Result<Begun, Fault> {
+        let Way { conversation, provider, route, from, .. } = self;
+        let call_id = call.id.to_string();
+        let stream = conversation.request.stream;
+        let passed = if from == conversation.request.dialect { conversation.passed.as_slice() } else { &[] };
+        let ask = provider.chat(ChatAsk { body, call_id: &call_id, model: &route.upstream_model, stream, passed });
+        let reply = call.app.client.send(provider, ask).await?;
+        if !reply.status().is_success() {
+            return Err(Box::pin(call.app.client.fault(provider, reply)).await);
+        }
+        let body = Body::new(reply.into_body(), provider.settings.idle);
+        // Apart, because the reader of a stream is large: every plain call would carry and move room for it.
+        if stream { Box::pin(self.stream(call, body)).await } else { self.whole(call, body).await }
+    }
+
+    /// The provider did not accept reasoning that was sealed elsewhere: asked once more without it, under the same hold. The first
+    /// answer was a refusal, so there is nothing of it to pay for.
+    async fn ask_without_seals(self, call: &mut Call, body: &[u8], fault: Fault) -> Result<Begun, Fault> {
+        let Some(body) = unsealed(self.from, body) else { return Err(fault) };
+        note(&call.app, call.id, self.provider, &fault);
+        call.attempts += 1;
+        call.dropped.add("reasoning");
+        self.ask(call, body).await
+    }
+
     async fn whole(self, call: &mut Call, body: Body) -> Result<Begun, Fault> {
         let bytes = body.whole(self.provider.settings.max_reply_bytes, call.deadline).await?;
         call.first_byte_at = Some(call.app.world.now_ms());
@@ -96,8 +117,9 @@ impl Way<'_> {
             let facts = chat::read_reply(&bytes).map_err(|_| Fault::garbage())?;
             (facts.with_model(bytes, &call.model.name), facts)
         } else {
-            let converted = convert(self.from, to, bytes, &self.names, &self.conversation.voice(call));
+            let converted = convert(self.from, to, bytes, self.names, &self.conversation.voice(call));
             let converted = converted.map_err(|_| Fault::garbage())?;
+            call.dropped.extend(&converted.dropped);
             (converted.body, converted.facts)
         };
         if let Some(error) = &facts.error {
@@ -128,7 +150,7 @@ impl Way<'_> {
                 return match reader.finish() {
                     // A provider may leave out the last blank line.
                     StreamEnd::Complete { tail } if reader.saw_done() || !tail.is_empty() => {
-                        Ok(self.started(tail, None, body, reader))
+                        Ok(self.started(call, tail, None, body, reader))
                     }
                     StreamEnd::Fault(fault) => Err(Fault::of_stream(kind, &fault)),
                     // Not one event: this was no stream at all.
@@ -145,9 +167,9 @@ impl Way<'_> {
             }
             match reader.feed(chunk) {
                 Ok(first) if first.is_empty() && !reader.saw_done() => {}
-                Ok(first) => return Ok(self.started(first, None, body, reader)),
+                Ok(first) => return Ok(self.started(call, first, None, body, reader)),
                 Err(broken) if reader.has_output() => {
-                    return Ok(self.started(broken.before, Some(broken.fault), body, reader));
+                    return Ok(self.started(call, broken.before, Some(broken.fault), body, reader));
                 }
                 Err(broken) => return Err(Fault::of_stream(kind, &broken.fault)),
             }
@@ -173,7 +195,8 @@ impl Way<'_> {
         })
     }
 
-    fn started(&self, first: Bytes, fault: Option<StreamFault>, body: Body, reader: Stream) -> Begun {
+    fn started(&self, call: &mut Call, first: Bytes, fault: Option<StreamFault>, body: Body, reader: Stream) -> Begun {
+        call.note_dropped(reader.dropped());
         let content_type = if self.conversation.array { JSON } else { EVENTS };
         let keeper = self.conversation.keeper.clone();
         Begun::Stream(Box::new(Started { first, fault, body, reader, content_type, keeper }))
@@ -192,6 +215,7 @@ fn cannot_translate(problem: Problem) -> Fault {
         maybe_charged: false,
         upstream_status: None,
         retry_after: None,
+        seals: false,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::refusal::Refusal;
 use std::sync::{Arc, PoisonError};
 use tollgate_catalog::{Model, Route};
 use tollgate_upstream::Provider;
-use tollgate_wire::{Dialect, Dropped, Names, Problem, Sent, Target};
+use tollgate_wire::{Dialect, Dropped, Names, Problem, Rules, Sent, Target};
 
 /// Sent to a provider that demands a limit of the output when neither caller nor catalog gives one.
 const USUAL_OUTPUT: u64 = 8_192;
@@ -60,6 +60,10 @@ impl Conversation {
                     names: Names::default(),
                 },
             });
+        }
+        if let (Dialect::Chat, Some(effort)) = (dialect, model.chat.tools_need_effort.as_deref()) {
+            // A rule of the provider's chat completions holds whatever our client speaks; a chat client is held to it on every route.
+            self.request.obeys(&Rules { tools_need_effort: Some(effort), ..Rules::default() })?;
         }
         let mut sent = self.request.upstream_body(&target(model, route, dialect, self.strict))?;
         if self.passed.iter().any(|(name, _)| name == "anthropic-beta") {

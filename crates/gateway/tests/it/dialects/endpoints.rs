@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tollgate_store::Ending;
 use tollgate_wire::Dialect;
 
+/// Case 85 is told by the headers of each stream.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_client_is_served_by_a_provider_of_chat() {
     let house = house().await;
@@ -27,6 +28,10 @@ async fn every_client_is_served_by_a_provider_of_chat() {
         let reply = client.ask(&house, "gemini-on-openai", "say [[sim:tokens=6]]", true).await;
         let call = call_id(&reply);
         assert_eq!(reply.headers()["content-type"], "text/event-stream");
+        assert_eq!(
+            (&reply.headers()["cache-control"], &reply.headers()["x-accel-buffering"]),
+            (&"no-cache".parse().expect("value"), &"no".parse().expect("value"))
+        );
         let text = reply.text().await.expect("text");
         let events = events(&text);
         assert_eq!(client.streamed_text(&events).split_whitespace().count(), 6, "{client:?}: {text}");
@@ -134,6 +139,83 @@ async fn the_rules_of_a_model_are_kept_before_anything_is_held() {
     let sent: Value = serde_json::from_slice(&house.sim.received()[0].body).expect("JSON");
     assert!(sent.get("temperature").is_none() && sent["tools"].is_array(), "{sent}");
     assert_eq!(sent["model"], "sim-plain");
+}
+
+/// Case 75 and rule 3 of the specification: what the provider's chat completions refuse is refused in the words of every client.
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_that_need_an_effort_are_refused_in_every_dialect() {
+    let house = house().await;
+    let model = "gemini-strict";
+    for client in Client::all() {
+        let mut body = client.body(model, "say [[sim:tokens=2]]", false);
+        let (tools, effort, param) = match client.0 {
+            Dialect::Chat => (
+                json!([{ "type": "function", "function": { "name": "f", "parameters": { "type": "object" } } }]),
+                ("reasoning_effort", json!("none")),
+                "reasoning_effort",
+            ),
+            Dialect::Anthropic => (
+                json!([{ "name": "f", "input_schema": { "type": "object" } }]),
+                ("thinking", json!({ "type": "disabled" })),
+                "thinking",
+            ),
+            Dialect::Responses => (
+                json!([{ "type": "function", "name": "f", "parameters": { "type": "object" } }]),
+                ("reasoning", json!({ "effort": "none" })),
+                "reasoning.effort",
+            ),
+            Dialect::Gemini => (
+                json!([{ "functionDeclarations": [{ "name": "f" }] }]),
+                ("generationConfig", json!({ "thinkingConfig": { "thinkingBudget": 0 } })),
+                "generationConfig.thinkingConfig",
+            ),
+        };
+        body["tools"] = tools;
+        let ask =
+            async |body: &Value| client.post(&house, &client.path(model, false), body).send().await.expect("a reply");
+        let (had, seen) = (house.available().await, house.sim.received().len());
+        let refused = ask(&body).await;
+        assert_eq!(refused.status(), 400, "{client:?}");
+        let text = refused.text().await.expect("text");
+        assert!(text.contains(param) && text.contains("takes tools only with"), "{client:?}: {text}");
+        assert_eq!((house.available().await, house.sim.received().len()), (had, seen), "nothing is held or sent");
+        body[effort.0] = effort.1;
+        let reply = ask(&body).await;
+        assert_eq!(reply.status(), 200, "{client:?}: {}", reply.text().await.unwrap_or_default());
+        house.quiet().await;
+    }
+}
+
+/// Case 122: whichever model the provider lets answer, the price is that of the model that was asked for, and that is the one named.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_stands_in_costs_what_was_quoted() {
+    let house = house().await;
+    for client in Client::all() {
+        for model in super::UPSTREAMS {
+            let reply = client.ask(&house, model, "say [[sim:tokens=3 reply_model=stand-in]]", false).await;
+            let call = call_id(&reply);
+            let body: Value = reply.json().await.expect("JSON");
+            assert_eq!(client.model(&body), model, "{client:?}: {body}");
+            assert!(!body.to_string().contains("stand-in"), "{client:?} on {model}: {body}");
+            let row = house.row(call).await;
+            assert_eq!((row.charge.nano(), row.upstream_model.as_deref()), (3 * 1_000 + 3 * 2_000, Some("sim-plain")));
+        }
+    }
+}
+
+/// Case 102, decided otherwise: a compressed body is not unpacked but refused, by the name of its header, before anything is read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_compressed_body_is_refused_by_name() {
+    let house = house().await;
+    for client in Client::all() {
+        let path = client.path("gemini-on-openai", false);
+        let body = client.body("gemini-on-openai", "hello", false);
+        let reply = client.post(&house, &path, &body).header("content-encoding", "gzip").send().await.expect("a reply");
+        assert_eq!(reply.status(), 415, "{client:?}");
+        let text = reply.text().await.expect("text");
+        assert!(text.contains("compressed"), "{client:?}: {text}");
+    }
+    assert!(house.sim.received().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

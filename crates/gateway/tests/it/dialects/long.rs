@@ -69,6 +69,7 @@ async fn a_stream_without_money_for_more_ends_with_what_is_paid_for() {
     }
 }
 
+/// Case 83.
 #[tokio::test(flavor = "multi_thread")]
 async fn silence_is_filled_in_the_way_each_client_tolerates() {
     let plan = Plan { config: "[limits]\nheartbeat = \"200ms\"\n".to_owned(), catalog: CATALOG, ..Default::default() };

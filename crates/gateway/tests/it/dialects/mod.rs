@@ -3,7 +3,10 @@
 mod client;
 mod endpoints;
 mod long;
+mod lost;
 mod pairs;
+mod scripted;
+mod seals;
 
 use crate::house::{House, Plan};
 
@@ -55,4 +58,10 @@ state = false
 tools_need_effort = "none"
 refused_tool_choice = ["any", "named"]
 named_roles = ["group"]
+
+[model."gemini-strict"]
+supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [{ provider = "sim", upstream_model = "sim-plain" }]
+chat = { tools_need_effort = "none" }
 "#;

@@ -141,6 +141,7 @@ async fn streams_that_break_say_so_and_are_paid_for_what_came() {
     .await;
 }
 
+/// Case 101.
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_that_leave_pay_for_what_they_got() {
     each(async |house, client, model| {

@@ -4,6 +4,7 @@ use crate::house::{House, Plan, call_id, chat, error_of, events, streamed};
 use serde_json::json;
 use tollgate_store::Ending;
 
+/// Case 94 is `error_first`: a stream that begins with its error keeps the status of one.
 #[tokio::test(flavor = "multi_thread")]
 async fn provider_errors_are_translated_and_free() {
     let house = House::new().await;

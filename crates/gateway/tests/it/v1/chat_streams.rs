@@ -59,12 +59,14 @@ async fn events_are_not_held_back_for_the_next_one() {
     }
 }
 
+/// Case 81 is among them: a stream that does not say it is one.
 #[tokio::test(flavor = "multi_thread")]
 async fn odd_framing_from_the_provider_reaches_the_client_clean() {
     let house = House::new().await;
     for scenario in [
         "crlf",
         "comments",
+        "no_content_type",
         "no_done",
         "after_done",
         "split_utf8",

@@ -29,6 +29,10 @@ async fn a_response_is_continued_whatever_the_provider_speaks() {
             (1, 1, 1),
             "{model}"
         );
+        assert_eq!(
+            second["previous_response_id"], first["id"],
+            "{model}: shown, though the provider was told nothing of it"
+        );
         assert_eq!(times(&house, "pirate"), 0, "instructions are not inherited");
         assert_eq!(times(&house, "previous_response_id"), 0, "the provider is told nothing of state");
         let third = create(&house, next(&second, model, "plums")).await;
@@ -40,6 +44,23 @@ async fn a_response_is_continued_whatever_the_provider_speaks() {
         create(&house, next(&first, model, "cherries")).await;
         assert_eq!((times(&house, "apples"), times(&house, "pears"), times(&house, "cherries")), (1, 0, 1));
         assert_ne!(id(&third), id(&second));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_shows_what_it_continues() {
+    let house = house().await;
+    for model in MODELS {
+        let first = create(&house, json!({ "model": model, "input": "apples [[sim:tokens=3]]" })).await;
+        let mut body = next(&first, model, "pears [[sim:tokens=2]]");
+        body["stream"] = json!(true);
+        let text = send(&house, Method::POST, "/v1/responses", Some(&body)).await.text().await.expect("text");
+        let shown: Vec<Value> = events(&text)
+            .iter()
+            .filter(|event| event["response"].is_object())
+            .map(|event| event["response"]["previous_response_id"].clone())
+            .collect();
+        assert!(shown.len() >= 2 && shown.iter().all(|id| *id == first["id"]), "{model}: {shown:?}");
     }
 }
 

@@ -1,0 +1,75 @@
+//! What of an answer has no form in its client's dialect: blocks of tools that ran at the provider, sound, places in documents. A request's
+//! fields are seen to by `policy.rs`; an answer is not refused for what it holds, so here everything is recorded, as `answer.` and
+//! the provider's own name for it.
+
+use super::dropped::Dropped;
+use super::event::{Citation, Event, Stop};
+use crate::dialect::Dialect;
+
+#[derive(Debug)]
+pub(crate) struct Lost {
+    to: Dialect,
+    pub dropped: Dropped,
+}
+
+impl Lost {
+    pub fn new(to: Dialect) -> Self {
+        Lost { to, dropped: Dropped::default() }
+    }
+
+    /// Looks at an event on its way to the writer, which leaves out what is recorded here.
+    pub fn see(&mut self, event: &Event<'_>) {
+        let one_choice = matches!(self.to, Dialect::Anthropic | Dialect::Responses);
+        let what = match event {
+            Event::Lost { what } => what,
+            Event::Foreign { what, .. } => what,
+            Event::Audio { .. } if self.to != Dialect::Chat => "audio",
+            Event::Image { .. } if self.to == Dialect::Anthropic => "image",
+            Event::Cite { citation: Citation::Foreign { origin, .. }, .. }
+                if self.to != Dialect::Chat && *origin != self.to =>
+            {
+                "citations"
+            }
+            Event::Logprobs { .. } if self.to == Dialect::Anthropic => "logprobs",
+            Event::Finish { finish, .. } => match (finish.stop, self.to) {
+                (Stop::Pause, Dialect::Responses) | (Stop::Malformed, Dialect::Anthropic) => &finish.native,
+                (_, Dialect::Responses) if finish.details.is_some() => "stop_details",
+                _ => return,
+            },
+            _ if one_choice && event.choice().is_some_and(|choice| choice > 0) => "choices",
+            _ => return,
+        };
+        self.dropped.add(&format!("answer.{what}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_dialect_has_no_form_for() {
+        let events = [
+            Event::Foreign { choice: 0, origin: Dialect::Anthropic, what: "server_tool_use".into(), raw: "{}".into() },
+            Event::Lost { what: "container".into() },
+            Event::Audio { choice: 0, raw: "{}".into() },
+            Event::Image { choice: 0, mime: "image/png".into(), base64: "".into() },
+            Event::Cite { choice: 0, citation: Citation::Foreign { origin: Dialect::Anthropic, raw: "{}".into() } },
+            Event::Text { choice: 1, text: "b".into() },
+            Event::Text { choice: 0, text: "a".into() },
+        ];
+        for (to, dropped) in [
+            (Dialect::Chat, "answer.server_tool_use,answer.container"),
+            (Dialect::Anthropic, "answer.server_tool_use,answer.container,answer.audio,answer.image,answer.choices"),
+            (
+                Dialect::Responses,
+                "answer.server_tool_use,answer.container,answer.audio,answer.citations,answer.choices",
+            ),
+            (Dialect::Gemini, "answer.server_tool_use,answer.container,answer.audio,answer.citations"),
+        ] {
+            let mut lost = Lost::new(to);
+            events.iter().for_each(|event| lost.see(event));
+            assert_eq!(lost.dropped.to_string(), dropped, "{to:?}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! 2.3: tools that run at the provider. Web search is translated; any other is refused by the name of its field, what it left in the
+//! history is dropped and told, and so is what it leaves in an answer.
+
+use super::*;
+
+fn with_tool(from: Dialect, tool: Value) -> Value {
+    match from {
+        Dialect::Chat => json!({"model": "m", "messages": [{"role": "user", "content": "q"}], "tools": [tool]}),
+        Dialect::Anthropic => {
+            json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}], "tools": [tool]})
+        }
+        Dialect::Responses => json!({"model": "m", "input": "q", "tools": [tool]}),
+        Dialect::Gemini => {
+            json!({"contents": [{"parts": [{"text": "q"}]}], "tools": [{"functionDeclarations": [{"name": "f"}]}, tool]})
+        }
+    }
+}
+
+#[test]
+fn tools_of_another_provider_are_refused_by_their_place() {
+    for (from, tool, place) in [
+        (A, json!({"type": "code_execution_20250825", "name": "code_execution"}), "tools[0]"),
+        (A, json!({"type": "web_fetch_20250910", "name": "web_fetch"}), "tools[0]"),
+        (
+            A,
+            json!({"type": "computer_20250124", "name": "computer", "display_width_px": 1, "display_height_px": 1}),
+            "tools[0]",
+        ),
+        (A, json!({"type": "bash_20250124", "name": "bash"}), "tools[0]"),
+        (A, json!({"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"}), "tools[0]"),
+        (A, json!({"type": "tool_search_tool_regex_20251119", "name": "tool_search"}), "tools[0]"),
+        (R, json!({"type": "code_interpreter", "container": {"type": "auto"}}), "tools[0]"),
+        (R, json!({"type": "file_search", "vector_store_ids": ["v"]}), "tools[0]"),
+        (R, json!({"type": "computer_use_preview", "environment": "browser"}), "tools[0]"),
+        (R, json!({"type": "mcp", "server_label": "s", "server_url": "https://x.example"}), "tools[0]"),
+        (R, json!({"type": "image_generation"}), "tools[0]"),
+        (R, json!({"type": "local_shell"}), "tools[0]"),
+        (
+            R,
+            json!({"type": "namespace", "name": "n", "tools": [{"type": "mcp", "server_label": "s"}]}),
+            "tools[0].tools[0]",
+        ),
+        (G, json!({"codeExecution": {}}), "tools[1].codeExecution"),
+        (G, json!({"urlContext": {}}), "tools[1].urlContext"),
+        (G, json!({"fileSearch": {"fileSearchStoreNames": ["s"]}}), "tools[1].fileSearch"),
+        (G, json!({"computer_use": {"environment": "ENVIRONMENT_BROWSER"}}), "tools[1].computer_use"),
+        (G, json!({"googleMaps": {}}), "tools[1].googleMaps"),
+        (C, json!({"type": "code_interpreter"}), "tools[0]"),
+    ] {
+        for to in [C, A, R, G].into_iter().filter(|to| *to != from) {
+            assert_eq!(refused(from, to, with_tool(from, tool.clone())), place, "{from:?} to {to:?}: {tool}");
+        }
+        // In its own dialect every byte passes.
+        let body = with_tool(from, tool);
+        assert_eq!(request(from, &body).upstream_body(&Target::new(from, "m")).unwrap().body, body.to_string());
+    }
+    assert_eq!(
+        refused(
+            A,
+            C,
+            json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}], "mcp_servers": [{"type": "url", "url": "https://x.example", "name": "s"}]})
+        ),
+        "mcp_servers"
+    );
+    assert_eq!(
+        refused(
+            A,
+            R,
+            json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}], "container": "c"})
+        ),
+        "container"
+    );
+}
+
+#[test]
+fn what_they_did_before_is_left_out_and_told() {
+    let claude = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": [
+        {"type": "server_tool_use", "id": "s", "name": "code_execution", "input": {}},
+        {"type": "code_execution_tool_result", "tool_use_id": "s", "content": {"type": "code_execution_result", "stdout": "4", "stderr": "", "return_code": 0, "content": []}},
+        {"type": "text", "text": "Four."}]}, {"role": "user", "content": "more"}]});
+    let responses = json!({"model": "m", "input": [{"role": "user", "content": "q"},
+        {"type": "code_interpreter_call", "id": "ci", "status": "completed", "container_id": "c", "code": "2+2", "outputs": []},
+        {"type": "file_search_call", "id": "fs", "status": "completed", "queries": []},
+        {"role": "assistant", "content": "Four."}, {"role": "user", "content": "more"}]});
+    let gemini = json!({"contents": [{"role": "user", "parts": [{"text": "q"}]}, {"role": "model", "parts": [
+        {"executableCode": {"language": "PYTHON", "code": "2+2"}}, {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "4"}}, {"text": "Four."}]},
+        {"role": "user", "parts": [{"text": "more"}]}]});
+    for (from, body, told) in [
+        (A, claude, "server_tool_use,code_execution_tool_result"),
+        (R, responses, "code_interpreter_call,file_search_call"),
+        (G, gemini, "executableCode,codeExecutionResult"),
+    ] {
+        for to in [C, A, R, G].into_iter().filter(|to| *to != from) {
+            let (sent, all) = try_sent(from, &Target::new(to, "up"), &body).unwrap();
+            assert_eq!(all.dropped.to_string(), told, "{from:?} to {to:?}");
+            assert!(sent.to_string().contains("Four."), "{from:?} to {to:?}: {sent}");
+        }
+    }
+}
+
+#[test]
+fn what_they_leave_in_an_answer_is_told() {
+    let claude = json!({"id": "m", "type": "message", "role": "assistant", "model": "up", "container": {"id": "c", "expires_at": "x"}, "content": [
+        {"type": "server_tool_use", "id": "s", "name": "code_execution", "input": {}},
+        {"type": "code_execution_tool_result", "tool_use_id": "s", "content": {}}, {"type": "text", "text": "Four."}],
+        "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}});
+    let responses = json!({"id": "r", "object": "response", "status": "completed", "model": "up", "output": [
+        {"type": "web_search_call", "id": "w", "status": "completed"}, {"type": "mcp_call", "id": "x", "name": "f", "arguments": "{}", "server_label": "s"},
+        {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": "Four.", "annotations": []}, {"type": "output_audio", "data": ""}]}]});
+    let gemini = json!({"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"executableCode": {"code": "2+2"}}, {"codeExecutionResult": {"output": "4"}}, {"text": "Four."}]},
+        "finishReason": "STOP", "safetyRatings": [{"category": "x"}], "urlContextMetadata": {"urlMetadata": []},
+        "groundingMetadata": {"webSearchQueries": ["q"], "searchEntryPoint": {"renderedContent": "<p>"}, "groundingChunks": [], "retrievalMetadata": {}}}], "modelVersion": "up"});
+    for (from, body, told) in [
+        (A, claude, "answer.server_tool_use,answer.code_execution_tool_result,answer.container"),
+        (R, responses, "answer.web_search_call,answer.mcp_call,answer.output_audio"),
+        (
+            G,
+            gemini,
+            "answer.executableCode,answer.codeExecutionResult,answer.groundingMetadata.searchEntryPoint,answer.groundingMetadata.webSearchQueries,answer.safetyRatings,answer.urlContextMetadata",
+        ),
+    ] {
+        for to in [C, A, R, G] {
+            let told = if to == from { "" } else { told };
+            assert_eq!(lost(from, to, &body), told, "{from:?} to {to:?}");
+            assert!(reply(from, to, body.clone()).to_string().contains("Four."), "{from:?} to {to:?}");
+        }
+    }
+}
+
+#[test]
+fn in_a_stream_too() {
+    let events = [
+        json!({"type": "message_start", "message": {"id": "m", "model": "up", "usage": {"input_tokens": 1, "output_tokens": 1}}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"query\":\"x\"}"}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "content_block_start", "index": 1, "content_block": {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}}),
+        json!({"type": "content_block_stop", "index": 1}),
+        json!({"type": "content_block_start", "index": 2, "content_block": {"type": "text", "text": "Four."}}),
+        json!({"type": "content_block_delta", "index": 2, "delta": {"type": "citations_delta", "citation": {"type": "char_location", "document_index": 0}}}),
+        json!({"type": "content_block_stop", "index": 2}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn", "container": {"id": "c"}}, "usage": {"output_tokens": 2}}),
+        json!({"type": "message_stop"}),
+    ];
+    for (to, told) in [
+        (C, Some("answer.server_tool_use,answer.web_search_tool_result,answer.container")),
+        (R, Some("answer.server_tool_use,answer.web_search_tool_result,answer.citations,answer.container")),
+        (G, Some("answer.server_tool_use,answer.web_search_tool_result,answer.citations,answer.container")),
+        (A, None),
+    ] {
+        let played = play(A, to, &events);
+        assert_eq!(played.end, "complete", "{to:?}");
+        assert_eq!(played.stream.dropped().map(ToString::to_string).as_deref(), told, "{to:?}");
+    }
+}
+
+/// Sources without a place, and sources that are no pages, are not lost: a chat client has all of them.
+#[test]
+fn sources_of_any_kind_are_citations() {
+    let grounded = |supports: Value| {
+        json!({"candidates": [{"index": 0, "content": {"parts": [{"text": "Größe"}]}, "finishReason": "STOP", "groundingMetadata": {
+            "groundingChunks": [{"web": {"uri": "https://x.example", "title": "X"}}, {"retrievedContext": {"uri": "store/1", "title": "Y"}}], "groundingSupports": supports}}], "modelVersion": "up"})
+    };
+    let support = json!([{"segment": {"startIndex": 0, "endIndex": 7}, "groundingChunkIndices": [0, 1]}]);
+    for (supports, end) in [(json!([]), 0), (support, 5)] {
+        let body = grounded(supports);
+        let message = &reply(G, C, body.clone())["choices"][0]["message"];
+        assert_eq!(
+            message["annotations"][0]["url_citation"],
+            json!({"start_index": 0, "end_index": end, "title": "X", "url": "https://x.example"})
+        );
+        assert_eq!(message["citations"], json!([{"retrievedContext": {"uri": "store/1", "title": "Y"}}]));
+        assert_eq!(lost(G, A, &body), "answer.citations");
+        assert_eq!(reply(G, A, body)["content"][0]["citations"][0]["url"], "https://x.example");
+    }
+}
