@@ -56,6 +56,6 @@ pub use store::{Opened, Receipted, Store};
 pub use task::{
     BegunTask, Leased, NewTask, OpenTasks, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep, Told, Webhook,
 };
-pub use verify::INVARIANTS;
+pub use verify::{INVARIANTS, Looked};
 pub use wish::CallEntry;
 pub use world::{FillRandom, NowMs, Options, Place, World};
