@@ -51,6 +51,7 @@ pub enum Command {
     UsageList { account: Option<AccountId>, page: Page },
     UsageShow { account: AccountId, call: CallId },
     LedgerVerify { how: Audit },
+    LedgerLast,
     LedgerEntries { page: EntryPage },
     Receipt { account: AccountId, call: CallId },
     ReceiptKeys,
@@ -145,10 +146,8 @@ impl Store {
             Command::SocialDays { day } => value(self.social_days(day).await?),
             Command::LedgerVerify { how: Audit::Full } => value(self.verify().await?),
             Command::LedgerVerify { how: Audit::Strict } => value(self.verify_strictly().await?),
-            Command::LedgerVerify { how: Audit::Changed } => match self.verify_changed().await? {
-                Some(report) => value(report),
-                None => value(self.verify().await?),
-            },
+            Command::LedgerVerify { how: Audit::Changed } => value(self.verify_changed().await?),
+            Command::LedgerLast => value(self.last_entry().await?),
             Command::LedgerEntries { page } => value(self.entries(page).await?),
             Command::Receipt { account, call } => match self.receipt(account, call).await? {
                 Receipted::Signed(signed) => value(signed),

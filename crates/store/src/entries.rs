@@ -49,6 +49,9 @@ pub struct EntryPage {
     /// The last entry of the page before.
     #[serde(default)]
     pub after: i64,
+    /// The last entry wanted ([`Store::last_entry`](crate::Store::last_entry)), so that all pages together are one moment.
+    #[serde(default)]
+    pub until: Option<i64>,
     pub limit: u32,
 }
 

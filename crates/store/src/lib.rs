@@ -58,6 +58,6 @@ pub use task::{
     BegunTask, Leased, NewTask, OpenTasks, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep, Told, Webhook,
 };
 pub use turns::{TurnWish, Turns};
-pub use verify::INVARIANTS;
+pub use verify::{INVARIANTS, Looked};
 pub use wish::CallEntry;
 pub use world::{FillRandom, NowMs, Options, Place, World};

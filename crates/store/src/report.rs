@@ -35,6 +35,8 @@ pub struct Report {
     pub last_seq: i64,
     pub accounts: u64,
     pub usage_rows: u64,
+    /// The invariants that were looked at; of the others this report says nothing.
+    pub checked: Vec<&'static str>,
     pub breaches: Vec<Breach>,
 }
 

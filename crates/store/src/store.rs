@@ -230,6 +230,11 @@ impl Store {
         on_engine!(self, e => e.usage_of(account, call).await)
     }
 
+    /// The number of the last entry, once all before it are committed: up to there the ledger is as it was at this moment.
+    pub async fn last_entry(&self) -> Result<i64, StoreError> {
+        on_engine!(self, e => e.last_entry().await)
+    }
+
     /// Ledger entries, a page at a time.
     pub async fn entries(&self, page: EntryPage) -> Result<Vec<Entry>, StoreError> {
         on_engine!(self, e => e.entries(page).await)
@@ -428,8 +433,9 @@ impl Store {
         on_engine!(self, e => e.verify(true).await)
     }
 
-    /// The same for what has changed since the last audit of this process; `None` before the first.
-    pub async fn verify_changed(&self) -> Result<Option<Report>, StoreError> {
+    /// The same for what has changed since the last audit of this process, or for everything when there is none to go on from:
+    /// at the start, and after one that failed.
+    pub async fn verify_changed(&self) -> Result<Report, StoreError> {
         on_engine!(self, e => e.verify_changed().await)
     }
 }

@@ -9,13 +9,14 @@ use std::time::Duration;
 use cable::Cable;
 use common::{Customer, House, idem, options, reply};
 use tollgate_store::testing::PostgresServer;
-use tollgate_store::{Change, Credit, CreditKind, Ending, Hold, HoldRefused, NewLimits, Options, Pot};
+use tollgate_store::{Change, Credit, CreditKind, Ending, Hold, HoldRefused, NewLimits, Options, Page, Pot};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_replicas_and_an_outage() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let server = PostgresServer::start(dir.path()).expect("a PostgreSQL server");
     dead_replicas_are_cleaned_up_after(&server.database("dead").await.expect("a database")).await;
+    two_sweepers_share_what_a_dead_replica_left(&server.database("sweepers").await.expect("a database")).await;
     a_replica_cut_off_loses_no_charge(&server.database("cut").await.expect("a database")).await;
     a_replica_that_comes_back_late_charges_its_marks(&server.database("late").await.expect("a database")).await;
     limits_hold_for_all_replicas_together(&server.database("limits").await.expect("a database")).await;
@@ -65,6 +66,40 @@ async fn dead_replicas_are_cleaned_up_after(url: &str) {
     assert_eq!(row.hold.nano(), 150);
     two.store.close(two.ending(&c, kept, 0)).await.expect("closed");
     assert_eq!(two.pots(&c).await, (0, 1_000, 0, 0));
+    two.close().await;
+}
+
+/// Both others find the same replica dead in the same moment: each of its holds is resolved by one of them.
+async fn two_sweepers_share_what_a_dead_replica_left(url: &str) {
+    let (gone, one, two) = (House::open(url).await, House::open(url).await, House::open(url).await);
+    let c = gone.customer(0, 10_000).await;
+    let mut lost = Vec::new();
+    for _ in 0..40 {
+        lost.push(gone.hold(long(&gone, &c, 100)).await.expect("a hold").call);
+    }
+    gone.store.shut().await;
+    drop(gone);
+    let mut orphaned = [0, 0];
+    for _ in 0..4 {
+        let (first, second) = tokio::join!(one.store.sweep(one.clock.now()), two.store.sweep(two.clock.now()));
+        orphaned[0] += first.expect("a sweep").orphaned;
+        orphaned[1] += second.expect("a sweep").orphaned;
+        for h in [&one, &two] {
+            h.clock.advance(21_000);
+            h.store.beat().await.expect("a beat");
+        }
+    }
+    assert_eq!(orphaned[0] + orphaned[1], 40, "each by one of them: {orphaned:?}");
+    assert_eq!(one.pots(&c).await, (0, 10_000, 0, 0));
+    let rows = two.store.usage(Some(c.account), Page { limit: 100, ..Page::default() }).await.expect("reading");
+    assert_eq!(rows.len(), 40, "one row each");
+    for call in lost {
+        let row = rows.iter().find(|row| row.call == call).expect("its row");
+        assert_eq!((row.ending, row.reason.as_str(), row.charge.nano()), (Ending::Expired, "replica_lost", 0));
+        let entries = one.store.entries_of(c.account, call).await.expect("reading");
+        assert_eq!(entries.len(), 2, "held once and ended once: {entries:?}");
+    }
+    one.close().await;
     two.close().await;
 }
 

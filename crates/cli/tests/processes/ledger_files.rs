@@ -26,6 +26,15 @@ async fn both(plan: Plan<'_>) {
     reconcile(&house).await;
     let online = house.cli(&["ledger", "verify", "--online"]).await;
     assert_eq!(online["breaches"], serde_json::json!([]));
+    // Of what it has not looked at it does not say that it holds.
+    let (_, people) = said(&house, &["ledger", "verify", "--online"]).await;
+    for (number, verdict) in [("I1", "holds"), ("I2", "-"), ("I8", "-"), ("I13", "-"), ("I14", "-"), ("I17", "-")] {
+        assert!(people.contains(&format!("{number:<4} {verdict:<7} ")), "{number}: {people}");
+    }
+    let (_, people) = said(&house, &["ledger", "verify"]).await;
+    for (number, verdict) in [("I2", "holds"), ("I8", "-"), ("I14", "holds"), ("I17", "-")] {
+        assert!(people.contains(&format!("{number:<4} {verdict:<7} ")), "{number}: {people}");
+    }
     let strict = house.cli(&["ledger", "verify", "--strict"]).await;
     assert_eq!((&strict["breaches"], &strict["entries"]), (&serde_json::json!([]), &7.into()));
 }

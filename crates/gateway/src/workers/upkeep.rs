@@ -52,7 +52,9 @@ enum Round {
 fn start(app: &Arc<App>, pause: Duration, round: Round) {
     let worker = app.clone();
     app.tracker.spawn(async move {
-        let mut tick = tokio::time::interval(pause);
+        // The audit of what has changed goes on from the first full one.
+        let wait = if matches!(round, Round::AuditChanged) { pause } else { Duration::ZERO };
+        let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + wait, pause);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
@@ -99,7 +101,7 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             }
             Ok(())
         }
-        Round::AuditChanged => app.store.verify_changed().await.map(|report| report.iter().for_each(tell)),
+        Round::AuditChanged => app.store.verify_changed().await.map(|report| tell(&report)),
     }
 }
 

@@ -7,27 +7,37 @@ use futures_util::TryStreamExt;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{IsolationLevel, Row, Transaction};
 
+use super::Engine;
 use super::rows::{counters, id, used};
-use super::{Engine, lock};
 use crate::chain::{Content, Link};
 use crate::entries::{Entry, EntryPage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Pots;
 use crate::report::Report;
-use crate::verify::{ACCOUNT, AccountRow, Auditor, CHARGE, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, Stored, show};
+use crate::verify::{
+    ACCOUNT, AccountRow, Audited, Auditor, CHARGE, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, Stored, show,
+};
 
 /// New entries are looked for from this many before the last one seen: numbers are given out before they are committed.
 const OVERLAP: i64 = 100_000;
 /// Holds past their time, by the clock of the database: a replica has this long to resolve its own or to be found dead.
 const LATE: &str =
     "SELECT call_id, 'open since before ' || due_at FROM open_hold WHERE due_at + $1 < tollgate_now() LIMIT 20";
+const LOTS: &str = "SELECT account_id, credit, free, held FROM trial_lot";
 const SWEEPS_MS: i64 = 120_000;
 
 type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 impl Engine {
     pub async fn verify(&self, strict: bool) -> Result<Report, StoreError> {
+        let mut audited = self.shared.audited.lock().await;
+        self.verify_all(&mut audited, strict).await
+    }
+
+    async fn verify_all(&self, audited: &mut Option<Audited>, strict: bool) -> Result<Report, StoreError> {
+        // What the audit before has learnt is not needed any more, and is not to be gone on from if this one fails.
+        *audited = None;
         let mut link = self.connector.connect().await?;
         let snapshot = snapshot(&mut link.client).await?;
         let mut auditor = Auditor::default();
@@ -40,12 +50,7 @@ impl Engine {
         })
         .await?;
         each(&snapshot, &format!("SELECT {KEY} FROM key"), &[], |r| key(&r).map(|row| auditor.key(&row))).await?;
-        let lots = "SELECT account_id, credit, free, held FROM trial_lot";
-        each(&snapshot, lots, &[], |r| {
-            auditor.lot(AccountId(id(&r, 0)?), &id(&r, 1)?, r.try_get(2)?, r.try_get(3)?);
-            Ok(())
-        })
-        .await?;
+        each(&snapshot, LOTS, &[], |r| lot(&r, &mut auditor)).await?;
         prices(&snapshot, &mut auditor).await?;
         each(&snapshot, &format!("SELECT {CHARGE} FROM usage"), &[], |r| charge(&r).map(|row| auditor.usage(&row)))
             .await?;
@@ -63,12 +68,14 @@ impl Engine {
         self.late_holds(&snapshot, &mut auditor).await?;
         let report = auditor.finish(strict);
         self.shared.breaches.store(report.breaches.len() as u64, Ordering::Relaxed);
-        *lock(&self.shared.audited) = Some((auditor, report.last_seq));
+        *audited = Some((auditor, report.last_seq));
         Ok(report)
     }
 
-    pub async fn verify_changed(&self) -> Result<Option<Report>, StoreError> {
-        let Some((mut auditor, after)) = lock(&self.shared.audited).take() else { return Ok(None) };
+    pub async fn verify_changed(&self) -> Result<Report, StoreError> {
+        let mut audited = self.shared.audited.lock().await;
+        // A round that fails leaves nothing behind, and the next one looks at everything.
+        let Some((mut auditor, after)) = audited.take() else { return self.verify_all(&mut audited, false).await };
         let mut link = self.connector.connect().await?;
         let snapshot = snapshot(&mut link.client).await?;
         auditor.begin_online();
@@ -84,6 +91,8 @@ impl Engine {
         let accounts: Vec<&[u8]> = touched.accounts.iter().map(|a| a.0.as_slice()).collect();
         let sql = format!("SELECT {ACCOUNT} FROM account WHERE id = ANY($1)");
         each(&snapshot, &sql, &[&accounts], |r| account(&r).map(|row| auditor.account(&row))).await?;
+        let of_accounts = format!("{LOTS} WHERE account_id = ANY($1)");
+        each(&snapshot, &of_accounts, &[&accounts], |r| lot(&r, &mut auditor)).await?;
         let keys: Vec<&[u8]> = touched.keys.iter().map(|k| k.0.as_slice()).collect();
         let sql = format!("SELECT {KEY} FROM key WHERE id = ANY($1)");
         each(&snapshot, &sql, &[&keys], |r| key(&r).map(|row| auditor.key(&row))).await?;
@@ -107,8 +116,8 @@ impl Engine {
         let report = auditor.finish_online(&touched);
         // What was found broken stays so until a full audit says otherwise.
         self.shared.breaches.fetch_max(report.breaches.len() as u64, Ordering::Relaxed);
-        *lock(&self.shared.audited) = Some((auditor, report.last_seq.max(after)));
-        Ok(Some(report))
+        *audited = Some((auditor, report.last_seq.max(after)));
+        Ok(report)
     }
 
     /// A page of entries.
@@ -116,13 +125,26 @@ impl Engine {
         self.flush().await?;
         let sql = format!(
             "SELECT {ENTRY}, replica FROM entry WHERE seq > $1 AND ($2::bytea IS NULL OR account_id = $2) AND at >= $3 AND at < $4 \
-             ORDER BY seq LIMIT $5"
+             AND seq <= $6 ORDER BY seq LIMIT $5"
         );
         let account = page.account.map(|a| a.0);
         let (from, to) = (page.from.unwrap_or(i64::MIN), page.to.unwrap_or(i64::MAX));
         let account = account.as_ref().map(<[u8; 16]>::as_slice);
-        let rows = self.rows(&sql, &[&page.after, &account, &from, &to, &i64::from(page.limit)]).await?;
+        let until = page.until.unwrap_or(i64::MAX);
+        let rows = self.rows(&sql, &[&page.after, &account, &from, &to, &i64::from(page.limit), &until]).await?;
         rows.iter().map(|r| stored(r).map(|row| Entry::of(&row))).collect()
+    }
+
+    /// Numbers are given out before they are committed. Whoever inserts keeps the table from being shared until it has committed, so
+    /// once this has had its share for a moment, no smaller number can come any more.
+    pub async fn last_entry(&self) -> Result<i64, StoreError> {
+        self.flush().await?;
+        let mut link = self.connector.connect().await?;
+        let tx = link.client.transaction().await?;
+        tx.batch_execute("SET LOCAL lock_timeout = '2s'; LOCK TABLE entry IN SHARE MODE").await?;
+        let row = tx.query_one("SELECT coalesce(max(seq), 0) FROM entry", &[]).await?;
+        tx.rollback().await?;
+        Ok(row.try_get(0)?)
     }
 
     async fn late_holds(&self, snapshot: &Transaction<'_>, auditor: &mut Auditor) -> Result<(), StoreError> {
@@ -227,6 +249,11 @@ fn account(r: &Row) -> Result<AccountRow, StoreError> {
 
 fn key(r: &Row) -> Result<KeyRow, StoreError> {
     Ok(KeyRow { id: KeyId(id(r, 0)?), spent: r.try_get(1)?, held: r.try_get(2)?, used: used(r, 3)? })
+}
+
+fn lot(r: &Row, auditor: &mut Auditor) -> Result<(), StoreError> {
+    auditor.lot(AccountId(id(r, 0)?), &id(r, 1)?, r.try_get(2)?, r.try_get(3)?);
+    Ok(())
 }
 
 fn charge(r: &Row) -> Result<ChargeRow, StoreError> {

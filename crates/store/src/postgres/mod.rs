@@ -36,7 +36,7 @@ use crate::ids::{CallId, Maker};
 use crate::journal::Journal;
 use crate::price::KnownPrices;
 use crate::report::{Gauges, Recovered};
-use crate::verify::Auditor;
+use crate::verify::Audited;
 use crate::world::{Options, Place, World};
 use connect::Connector;
 use queue::Queue;
@@ -76,7 +76,7 @@ struct Shared {
     refusals_dropped: AtomicU64,
     breaches: AtomicU64,
     /// What the last audit learnt, and the last entry it saw.
-    audited: Mutex<Option<(Auditor, i64)>>,
+    audited: tokio::sync::Mutex<Option<Audited>>,
 }
 
 /// One JSON line for each operation that the database refuses for good.
@@ -106,7 +106,7 @@ impl Shared {
             late_closes: AtomicU64::new(0),
             refusals_dropped: AtomicU64::new(0),
             breaches: AtomicU64::new(0),
-            audited: Mutex::default(),
+            audited: tokio::sync::Mutex::default(),
         }
     }
 

@@ -95,6 +95,14 @@ pub(super) fn audit_changed(
         let row = snapshot.prepare_cached(&sql)?.query_row(params![id.0], |r| Ok(account(r))).optional()?;
         row.transpose()?.into_iter().for_each(|row| auditor.account(&row));
     }
+    for id in &touched.accounts {
+        let sql = "SELECT credit, free, held FROM trial_lot WHERE account_id = ?1";
+        let mut lots = snapshot.prepare_cached(sql)?;
+        let mut rows = lots.query(params![id.0])?;
+        while let Some(r) = rows.next()? {
+            auditor.lot(*id, &r.get(0)?, r.get(1)?, r.get(2)?);
+        }
+    }
     for id in &touched.keys {
         let sql = format!("SELECT {KEY} FROM key WHERE id = ?1");
         let row = snapshot.prepare_cached(&sql)?.query_row(params![id.0], |r| Ok(key(r))).optional()?;
@@ -118,11 +126,12 @@ pub(super) fn audit_changed(
 pub(super) fn entries(conn: &Connection, page: EntryPage) -> Result<Vec<Entry>, StoreError> {
     let sql = format!(
         "SELECT {ENTRY} FROM entry NOT INDEXED WHERE seq > ?1 AND (?2 IS NULL OR account_id = ?2) AND at >= ?3 AND at < ?4 \
-         ORDER BY seq LIMIT ?5"
+         AND seq <= ?6 ORDER BY seq LIMIT ?5"
     );
     let (from, to) = (page.from.unwrap_or(i64::MIN), page.to.unwrap_or(i64::MAX));
     let mut wanted = conn.prepare_cached(&sql)?;
-    let mut rows = wanted.query(params![page.after, page.account.map(|a| a.0), from, to, page.limit])?;
+    let until = page.until.unwrap_or(i64::MAX);
+    let mut rows = wanted.query(params![page.after, page.account.map(|a| a.0), from, to, page.limit, until])?;
     let mut entries = Vec::new();
     while let Some(r) = rows.next()? {
         entries.push(Entry::of(&stored(r)?));

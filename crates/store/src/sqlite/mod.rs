@@ -46,7 +46,7 @@ use crate::journal::Journal;
 use crate::ledger::Pots;
 use crate::price::KnownPrices;
 use crate::report::Gauges;
-use crate::verify::Auditor;
+use crate::verify::Audited;
 use crate::world::{Options, World};
 use apply::Outcome;
 use books::{Books, Nap};
@@ -84,7 +84,7 @@ struct Shared {
     refusals_dropped: AtomicU64,
     breaches: AtomicU64,
     /// What the last audit learnt, and the last entry it saw.
-    audited: Mutex<Option<(Auditor, i64)>>,
+    audited: tokio::sync::Mutex<Option<Audited>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -110,7 +110,7 @@ impl Shared {
             late_closes: AtomicU64::new(0),
             refusals_dropped: AtomicU64::new(0),
             breaches: AtomicU64::new(0),
-            audited: Mutex::default(),
+            audited: tokio::sync::Mutex::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use tollgate_catalog::Money;
 
 use super::books::{AccountBook, KeyBook};
 use super::ops::{CreditOp, Op, Reply};
-use super::{Engine, lock};
+use super::{Audited, Engine, lock};
 use crate::account::{Account, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret};
 use crate::call::{Page, UsageRow};
 use crate::entries::{Entry, EntryPage};
@@ -257,24 +257,39 @@ impl Engine {
         self.readers.read(move |c| super::audit::entries(c, page)).await
     }
 
+    pub async fn last_entry(&self) -> Result<i64, StoreError> {
+        self.flush().await?;
+        let last = "SELECT coalesce(max(seq), 0) FROM entry";
+        self.readers.read(move |c| Ok(c.query_row(last, [], |r| r.get(0))?)).await
+    }
+
     pub async fn verify(&self, strict: bool) -> Result<Report, StoreError> {
+        let mut audited = self.shared.audited.lock().await;
+        self.verify_all(&mut audited, strict).await
+    }
+
+    async fn verify_all(&self, audited: &mut Option<Audited>, strict: bool) -> Result<Report, StoreError> {
+        // What the audit before has learnt is not needed any more, and is not to be gone on from if this one fails.
+        *audited = None;
         self.flush().await?;
         let now = self.now();
         let (report, auditor) = self.readers.read(move |c| super::audit::audit(c, now, strict)).await?;
         self.shared.breaches.store(report.breaches.len() as u64, Ordering::Relaxed);
-        *lock(&self.shared.audited) = Some((auditor, report.last_seq));
+        *audited = Some((auditor, report.last_seq));
         Ok(report)
     }
 
-    pub async fn verify_changed(&self) -> Result<Option<Report>, StoreError> {
+    pub async fn verify_changed(&self) -> Result<Report, StoreError> {
+        let mut audited = self.shared.audited.lock().await;
+        // A round that fails leaves nothing behind, and the next one looks at everything.
+        let Some((auditor, after)) = audited.take() else { return self.verify_all(&mut audited, false).await };
         self.flush().await?;
         let now = self.now();
-        let Some((auditor, after)) = lock(&self.shared.audited).take() else { return Ok(None) };
         let changed = move |c: &rusqlite::Connection| super::audit::audit_changed(c, auditor, after, now);
         let (report, auditor) = self.readers.read(changed).await?;
         // What was found broken stays so until a full audit says otherwise.
         self.shared.breaches.fetch_max(report.breaches.len() as u64, Ordering::Relaxed);
-        *lock(&self.shared.audited) = Some((auditor, report.last_seq.max(after)));
-        Ok(Some(report))
+        *audited = Some((auditor, report.last_seq.max(after)));
+        Ok(report)
     }
 }

@@ -17,7 +17,8 @@ use crate::ledger::{Kind, Pots};
 use crate::report::{Breach, Report};
 
 use books::Platform;
-pub use invariants::INVARIANTS;
+use invariants::looked_at;
+pub use invariants::{INVARIANTS, Looked};
 use life::OpenHold;
 pub(crate) use online::Touched;
 pub(crate) use questions::QUESTIONS;
@@ -71,6 +72,9 @@ pub(crate) struct Auditor {
     /// Entries from before there was a chain.
     unchained: u64,
 }
+
+/// What an audit has learnt, and the last entry it saw: where the next one goes on.
+pub(crate) type Audited = (Auditor, i64);
 
 impl Auditor {
     pub fn breach(&mut self, invariant: &'static str, row: String) {
@@ -168,6 +172,7 @@ impl Auditor {
             self.strictly();
         }
         self.report.accounts = self.accounts.len() as u64;
+        self.report.checked = looked_at(if strict { Looked::Strictly } else { Looked::InFull });
         std::mem::take(&mut self.report)
     }
 

@@ -8,6 +8,7 @@ use crate::ledger::Kind;
 use crate::report::Report;
 
 use super::Auditor;
+use super::invariants::{Looked, looked_at};
 use super::rows::{ChargeRow, EntryRow};
 
 /// What the new entries concern.
@@ -56,8 +57,13 @@ impl Auditor {
         self.touched = Some(Touched::default());
     }
 
+    /// What the new entries concern. Rows of accounts, keys, trial credit and calls come next.
     pub fn touched(&mut self) -> Touched {
-        self.touched.take().unwrap_or_default()
+        let touched = self.touched.take().unwrap_or_default();
+        for account in &touched.accounts {
+            self.accounts.entry(*account).or_default().seen = false;
+        }
+        touched
     }
 
     /// The usage row of a call that new entries are about; `None` when there is none.
@@ -79,14 +85,24 @@ impl Auditor {
     /// The result for what was touched.
     pub fn finish_online(&mut self, touched: &Touched) -> Report {
         for account in &touched.accounts {
-            if let Some(running) = self.accounts.get_mut(account) {
-                running.sums = super::Sums::default();
+            let running = self.accounts.entry(*account).or_default();
+            running.sums = super::Sums::default();
+            let (seen, available, held) = (std::mem::replace(&mut running.seen, true), running.available, running.held);
+            if !seen {
+                self.breach("I1", format!("{account}: entries without an account"));
+            }
+            if !self.terms.lots_within(*account, available, held) {
+                self.breach("I3", format!("{account}: more expires than there is trial credit"));
             }
         }
+        let given = self.terms.lots_given_to(&touched.accounts);
+        if std::mem::take(&mut self.lots_seen) != given {
+            self.breach("I1", format!("{given} credits that expire were given, not as many are known"));
+        }
         self.platform.forget_customers();
-        self.lots_seen = 0;
         self.report.accounts = touched.accounts.len() as u64;
         self.report.usage_rows = touched.calls.len() as u64;
+        self.report.checked = looked_at(Looked::EveryMinute);
         std::mem::take(&mut self.report)
     }
 }

@@ -1,7 +1,7 @@
 //! The audit of spending by day and month and of trial credit that expires: both are followed entry by entry and compared with
 //! what the database says in the end.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::rows::EntryRow;
 use crate::ids::{AccountId, KeyId};
@@ -119,5 +119,10 @@ impl Terms {
     /// Lots that were given, by entries; the database must have a row for each.
     pub fn lots_given(&self) -> usize {
         self.lots.values().map(|lots| lots.iter().count()).sum()
+    }
+
+    /// Those of some accounts.
+    pub fn lots_given_to(&self, accounts: &BTreeSet<AccountId>) -> usize {
+        accounts.iter().filter_map(|account| self.lots.get(account)).map(|lots| lots.iter().count()).sum()
     }
 }
