@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use tollgate_wire::chat::{NotAReply, Reply, read_reply, with_model};
+use tollgate_wire::chat::{NotAReply, Reply, read_reply};
+use tollgate_wire::{Dialect, Names, Voice, convert};
 
 fn read(text: &str) -> Result<Reply, NotAReply> {
     read_reply(&Bytes::copy_from_slice(text.as_bytes()))
@@ -86,12 +87,26 @@ fn the_public_name() {
     let reply = read_reply(&body).unwrap();
     let expected = r#"{ "x":{"model":"in"}, "model" : "pub\"lic" ,"choices":[],"y":"model"}"#;
     assert_eq!(reply.with_model(body.clone(), "pub\"lic"), expected);
-    assert_eq!(with_model(body.clone(), "pub\"lic"), expected);
-    assert_eq!(with_model(body.clone(), "up").as_ptr(), body.as_ptr());
+    assert_eq!(reply.with_model(body.clone(), "up").as_ptr(), body.as_ptr());
     let none = Bytes::from_static(b"{\"choices\":[]}");
-    assert_eq!(with_model(none.clone(), "a"), none);
-    let broken = Bytes::from_static(b"{\"model\":\"a\"");
-    assert_eq!(with_model(broken.clone(), "b"), broken);
+    assert_eq!(read_reply(&none).unwrap().with_model(none.clone(), "a"), none);
+}
+
+#[test]
+fn the_public_name_in_every_dialect() {
+    for (dialect, body) in [
+        (Dialect::Anthropic, r#"{ "x":{"model":"in"}, "model" : "up" ,"content":[],"y":"model"}"#),
+        (Dialect::Responses, r#"{ "x":{"model":"in"}, "model" : "up" ,"output":[],"y":"model"}"#),
+        (Dialect::Gemini, r#"{ "x":{"modelVersion":"in"}, "modelVersion" : "up" ,"candidates":[],"y":"model"}"#),
+    ] {
+        let bytes = Bytes::copy_from_slice(body.as_bytes());
+        let named = |model: &str| {
+            let voice = Voice { model: model.to_owned(), ..Voice::default() };
+            convert(dialect, dialect, bytes.clone(), &Names::default(), &voice).unwrap().body
+        };
+        assert_eq!(named("pub\"lic"), body.replace(r#" "up" "#, r#" "pub\"lic" "#), "{dialect:?}");
+        assert_eq!(named("up").as_ptr(), bytes.as_ptr(), "{dialect:?}: not even copied");
+    }
 }
 
 proptest! {

@@ -77,7 +77,7 @@ fn block(list: &mut Array<'_>, output: &Output) {
             one.text("type", "text");
             one.text("text", &format!("[{mime} image]"));
         }),
-        Output::Audio(_) | Output::Foreign { .. } => {}
+        Output::Audio(_) | Output::Search(_) | Output::Foreign { .. } => {}
     }
 }
 

@@ -8,6 +8,8 @@ use crate::json::Node;
 use crate::usage::{Report, Shape};
 use std::borrow::Cow;
 
+/// Longer questions are nobody's.
+const MOST_QUERY: usize = 64 << 10;
 /// A longer signature is none: nobody makes such.
 const MOST_SEAL: usize = 4 << 20;
 
@@ -27,6 +29,8 @@ enum Block {
     Text,
     Thinking,
     Call(u32),
+    /// A search of the provider's own; what for comes in pieces.
+    Search,
     Other,
 }
 
@@ -127,6 +131,12 @@ impl Reader {
                 }
                 Block::Call(call)
             }
+            "server_tool_use" if block.str_of("name") == "web_search" => {
+                if let Some(input) = block.get("input").filter(|input| !input.members().is_empty()) {
+                    self.input.push_str(input.raw);
+                }
+                Block::Search
+            }
             other => {
                 sink(Event::Foreign {
                     choice: 0,
@@ -154,6 +164,9 @@ impl Reader {
             }
             "signature_delta" if self.signature.len() <= MOST_SEAL => {
                 self.signature.push_str(delta.str_of("signature"))
+            }
+            "input_json_delta" if self.open == Some(Block::Search) && self.input.len() < MOST_QUERY => {
+                self.input.push_str(delta.str_of("partial_json"));
             }
             "input_json_delta" => {
                 if let (Some(text), Some(Block::Call(call))) = (text("partial_json"), self.open) {
@@ -189,6 +202,15 @@ impl Reader {
                     sink(Event::CallArgs { choice: 0, call, text });
                 }
                 sink(Event::CallClose { choice: 0, call });
+            }
+            Some(Block::Search) => {
+                let input = std::mem::take(&mut self.input);
+                let node = Node::read(&input).ok();
+                let query = node.as_ref().map_or("", |node| node.str_of("query"));
+                sink(match query {
+                    "" => Event::Lost { what: Cow::Borrowed("server_tool_use") },
+                    query => Event::Search { choice: 0, query: Cow::Borrowed(query) },
+                });
             }
             Some(Block::Other) | None => {}
         }

@@ -81,7 +81,12 @@ impl Reply {
     /// The body with the public model name; the same `Bytes` when it already has it.
     /// `body` must be the one this reply was read from.
     pub fn with_model(&self, body: Bytes, public: &str) -> Bytes {
-        rename(body, self.model.clone(), public)
+        let Some(place) = self.model.clone() else { return body };
+        let name = json::quoted(public);
+        if body.get(place.clone()).is_none_or(|now| now == name) {
+            return body;
+        }
+        Bytes::from(json::splice(&body, &[(place, &name)]))
     }
 
     /// The usage to bill and whether it rests on our own count; `prompt_estimate` stands in for an
@@ -89,29 +94,4 @@ impl Reply {
     pub fn best_usage(&self, prompt_estimate: u64) -> (Usage, bool) {
         super::best_usage(self.usage.as_ref(), false, self.counted_output, prompt_estimate)
     }
-}
-
-/// Puts the public name in the top-level `model` if it differs.
-pub fn with_model(body: Bytes, public: &str) -> Bytes {
-    let mut place = None;
-    let read = Scan::new(&body).object(|key, scan| {
-        let span = scan.span()?;
-        if key.raw() == b"model" {
-            place = Some(span);
-        }
-        Ok::<(), Broken>(())
-    });
-    if read.is_err() {
-        return body;
-    }
-    rename(body, place, public)
-}
-
-fn rename(body: Bytes, place: Option<Range<usize>>, public: &str) -> Bytes {
-    let Some(place) = place else { return body };
-    let name = json::quoted(public);
-    if body.get(place.clone()).is_none_or(|now| now == name) {
-        return body;
-    }
-    Bytes::from(json::splice(&body, &[(place, &name)]))
 }

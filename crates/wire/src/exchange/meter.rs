@@ -54,7 +54,7 @@ impl Meter {
                 return;
             }
             // A sealed thought is output too, though nobody can count it.
-            Event::ThoughtEnd { seal: Some(_), .. } | Event::Foreign { .. } => {}
+            Event::ThoughtEnd { seal: Some(_), .. } | Event::Foreign { .. } | Event::Search { .. } => {}
             _ => return,
         }
         self.output = true;

@@ -47,7 +47,15 @@ fn candidate(one: &mut Object<'_>, choice: &Choice, index: u64) {
             _ => "",
         })
         .collect();
-    grounding(one, &all, &text);
+    let searched: Vec<&str> = choice
+        .outputs
+        .iter()
+        .filter_map(|output| match output {
+            Output::Search(query) => Some(query.as_str()),
+            _ => None,
+        })
+        .collect();
+    grounding(one, &all, &searched, &text);
     if !choice.logprobs.is_empty() {
         cites::write_logprobs(one, &choice.logprobs);
     }
@@ -86,7 +94,7 @@ fn parts(list: &mut Array<'_>, choice: &Choice) {
                 list.object(|one| write_call(one, call, seal));
             }
             Output::Image { mime, base64 } => list.object(|one| write_image(one, mime, base64)),
-            Output::Audio(_) | Output::Foreign { .. } => {}
+            Output::Audio(_) | Output::Search(_) | Output::Foreign { .. } => {}
         }
     }
 }
@@ -132,8 +140,8 @@ pub(super) fn finish(one: &mut Object<'_>, finish: Option<&Finish<'_>>) {
     }
 }
 
-/// Links as grounding, their places in bytes.
-pub(super) fn grounding(one: &mut Object<'_>, all: &[&Citation<'_>], text: &str) {
+/// Links as grounding, their places in bytes, and what was searched for.
+pub(super) fn grounding(one: &mut Object<'_>, all: &[&Citation<'_>], searched: &[&str], text: &str) {
     let links: Vec<_> = all
         .iter()
         .filter_map(|cite| match cite {
@@ -141,10 +149,13 @@ pub(super) fn grounding(one: &mut Object<'_>, all: &[&Citation<'_>], text: &str)
             Citation::Foreign { .. } => None,
         })
         .collect();
-    if links.is_empty() {
+    if links.is_empty() && searched.is_empty() {
         return;
     }
     one.object("groundingMetadata", |grounding| {
+        if !searched.is_empty() {
+            grounding.array("webSearchQueries", |list| searched.iter().for_each(|query| list.text(query)));
+        }
         grounding.array("groundingChunks", |list| {
             for (url, title, ..) in &links {
                 list.object(|chunk| {

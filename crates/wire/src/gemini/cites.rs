@@ -28,15 +28,22 @@ pub(super) fn read(candidate: &Node<'_>, choice: u32, text: &str, sink: &mut Sin
         };
         sink(Event::Cite { choice, citation });
     }
+    // After the citations, which belong to the text before.
+    let grounding = candidate.either("groundingMetadata", "grounding_metadata");
+    let queries = grounding.and_then(|grounding| grounding.either(QUERIES[0], QUERIES[1]));
+    for query in queries.map_or(&[][..], Node::items) {
+        sink(Event::Search { choice, query: query.text().cloned().unwrap_or_default() });
+    }
 }
 
+const QUERIES: [&str; 2] = ["webSearchQueries", "web_search_queries"];
 const CHUNKS: [&str; 2] = ["groundingChunks", "grounding_chunks"];
 const SUPPORTS: [&str; 2] = ["groundingSupports", "grounding_supports"];
 
 fn supports(grounding: &Node<'_>, choice: u32, text: &str, sink: &mut Sink<'_>) {
     let chunks = grounding.either(CHUNKS[0], CHUNKS[1]).map_or(&[][..], Node::items);
     let supports = grounding.either(SUPPORTS[0], SUPPORTS[1]).map_or(&[][..], Node::items);
-    let known = [CHUNKS, SUPPORTS].concat();
+    let known = [QUERIES, CHUNKS, SUPPORTS].concat();
     for member in others(grounding, &known).into_iter().filter(|member| !matches!(member.raw, "[]" | "{}")) {
         sink(Event::Lost { what: format!("groundingMetadata.{}", member.name).into() });
     }

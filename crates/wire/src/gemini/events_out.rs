@@ -11,7 +11,7 @@ use crate::json::{Array, Object};
 use crate::usage::{Shape, Usage};
 use std::borrow::Cow;
 
-/// Citations of one answer, which are told at its end.
+/// Citations and searches of one answer, which are told at its end.
 const MOST_CITES: usize = 4_096;
 /// What calls that are not whole may hold in all.
 const MOST_HELD: usize = 16 << 20;
@@ -37,6 +37,7 @@ struct Choice {
     calls: Vec<Option<Call<'static>>>,
     seals: Vec<Seal<'static>>,
     cites: Vec<Citation<'static>>,
+    searched: Vec<String>,
     text: String,
     finish: Option<Finish<'static>>,
 }
@@ -114,6 +115,12 @@ impl Writer {
                 self.cites += 1;
                 if self.cites <= MOST_CITES {
                     self.choices[at].cites.push(citation.owned());
+                }
+            }
+            Event::Search { query, .. } => {
+                self.cites += 1;
+                if self.cites <= MOST_CITES {
+                    self.choices[at].searched.push(query.to_string());
                 }
             }
             Event::Logprobs { raw, .. } => self.object(out, |body| {
@@ -241,5 +248,6 @@ fn last(one: &mut Object<'_>, choice: &Choice, index: u64) {
     }
     finish(one, choice.finish.as_ref());
     one.number("index", index);
-    grounding(one, &choice.cites.iter().collect::<Vec<_>>(), &choice.text);
+    let searched: Vec<&str> = choice.searched.iter().map(String::as_str).collect();
+    grounding(one, &choice.cites.iter().collect::<Vec<_>>(), &searched, &choice.text);
 }

@@ -11,13 +11,25 @@ use std::borrow::Cow;
 /// One block of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Output {
-    Text { text: String, cites: Vec<Citation<'static>> },
+    Text {
+        text: String,
+        cites: Vec<Citation<'static>>,
+    },
     Refusal(String),
     Thought(Thought<'static>),
     Call(Call<'static>),
-    Image { mime: String, base64: String },
+    Image {
+        mime: String,
+        base64: String,
+    },
     Audio(String),
-    Foreign { origin: Dialect, what: String, raw: String },
+    /// What was searched for.
+    Search(String),
+    Foreign {
+        origin: Dialect,
+        what: String,
+        raw: String,
+    },
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -172,6 +184,10 @@ impl Gather {
                 outputs.push(Output::Image { mime: mime.to_string(), base64: base64.to_string() });
             }
             Event::Audio { raw, .. } => outputs.push(Output::Audio(raw.to_string())),
+            Event::Search { query, .. } => {
+                (open.text, open.thought) = (false, false);
+                outputs.push(Output::Search(query.to_string()));
+            }
             Event::Foreign { origin, what, raw, .. } => {
                 outputs.push(Output::Foreign { origin: *origin, what: what.to_string(), raw: raw.to_string() });
             }
@@ -207,6 +223,7 @@ impl Event<'_> {
             | Event::Logprobs { choice, .. }
             | Event::Image { choice, .. }
             | Event::Audio { choice, .. }
+            | Event::Search { choice, .. }
             | Event::Foreign { choice, .. }
             | Event::Finish { choice, .. } => Some(*choice),
             _ => None,

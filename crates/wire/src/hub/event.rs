@@ -79,6 +79,11 @@ pub(crate) enum Event<'a> {
         choice: u32,
         raw: Cow<'a, str>,
     },
+    /// A search that the provider made on its own.
+    Search {
+        choice: u32,
+        query: Cow<'a, str>,
+    },
     /// A block only its own dialect knows.
     Foreign {
         choice: u32,

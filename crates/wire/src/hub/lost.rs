@@ -24,6 +24,8 @@ impl Lost {
             Event::Lost { what } => what,
             Event::Foreign { what, .. } => what,
             Event::Audio { .. } if self.to != Dialect::Chat => "audio",
+            // Chat has no such item, and Anthropic's is half of a pair.
+            Event::Search { .. } if matches!(self.to, Dialect::Chat | Dialect::Anthropic) => "web_search",
             Event::Image { .. } if self.to == Dialect::Anthropic => "image",
             Event::Cite { citation: Citation::Foreign { origin, .. }, .. }
                 if self.to != Dialect::Chat && *origin != self.to =>

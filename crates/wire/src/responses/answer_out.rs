@@ -34,6 +34,7 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
                 call,
             ),
             Output::Image { base64, .. } => item::image(&id("ig"), base64),
+            Output::Search(query) => item::search(&id("ws"), "completed", query),
             _ => continue,
         };
         items.push(one);

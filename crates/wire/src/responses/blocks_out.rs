@@ -38,6 +38,10 @@ impl Writer {
     }
 
     pub(super) fn cite(&mut self, note: String, out: &mut Vec<u8>) {
+        if !matches!(self.open, Some(Open::Message(_))) {
+            // A source of what is over: it needs a message to stand in.
+            self.say("", false, out);
+        }
         let Some(Open::Message(parts)) = &mut self.open else { return };
         let at = (parts.len() as u64).saturating_sub(1);
         let Some(part) = parts.last_mut() else { return };
@@ -47,6 +51,20 @@ impl Writer {
             body.number("annotation_index", index);
             body.raw("annotation", &note);
         });
+    }
+
+    /// A search that is over: its item, and the steps that clients follow.
+    pub(super) fn search(&mut self, query: &str, out: &mut Vec<u8>) {
+        let id = self.next_id("ws");
+        self.added(&item::search(&id, "in_progress", query), out);
+        for step in ["in_progress", "searching", "completed"] {
+            let at = self.at();
+            self.send(out, &format!("response.web_search_call.{step}"), |body| {
+                body.text("item_id", &id);
+                body.number("output_index", at);
+            });
+        }
+        self.done(item::search(&id, "completed", query), out);
     }
 
     /// Ends the last part of the open message.

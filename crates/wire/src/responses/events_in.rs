@@ -197,7 +197,13 @@ impl Reader {
                 }
                 sink(Event::ThoughtEnd { choice: 0, seal: thought.seal, redacted: thought.redacted });
             }
-            other => sink(foreign(other, item)),
+            other => {
+                let query = item.get("action").and_then(|action| action.text_of("query"));
+                sink(match query.filter(|_| other == "web_search_call") {
+                    Some(query) => Event::Search { choice: 0, query: query.clone() },
+                    None => foreign(other, item),
+                });
+            }
         }
     }
 

@@ -146,10 +146,14 @@ impl Writer {
             }
             Event::Image { base64, .. } => {
                 self.close("completed", out);
-                let id = item_id(&self.voice, "ig", self.items.len());
+                let id = self.next_id("ig");
                 let item = item::image(&id, base64);
                 self.added(&item, out);
                 self.done(item, out);
+            }
+            Event::Search { query, .. } => {
+                self.close("completed", out);
+                self.search(query, out);
             }
             Event::Finish { finish, .. } => {
                 let (ending, _) = status(Some(finish));
@@ -162,7 +166,7 @@ impl Writer {
         }
     }
 
-    fn at(&self) -> u64 {
+    pub(super) fn at(&self) -> u64 {
         self.items.len() as u64
     }
 
@@ -175,7 +179,7 @@ impl Writer {
         item_id(&self.voice, prefix, self.items.len())
     }
 
-    fn send(&mut self, out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Object<'_>)) {
+    pub(super) fn send(&mut self, out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Object<'_>)) {
         event(out, &mut self.number, name, write);
     }
 
@@ -187,7 +191,12 @@ impl Writer {
         });
     }
 
-    fn done(&mut self, item: String, out: &mut Vec<u8>) {
+    /// The id of an item that opens and ends at once.
+    pub(super) fn next_id(&self, prefix: &str) -> String {
+        item_id(&self.voice, prefix, self.items.len())
+    }
+
+    pub(super) fn done(&mut self, item: String, out: &mut Vec<u8>) {
         let at = self.at();
         self.send(out, "response.output_item.done", |body| {
             body.number("output_index", at);

@@ -91,6 +91,18 @@ pub(super) fn image(id: &str, base64: &str) -> String {
     })
 }
 
+pub(super) fn search(id: &str, status: &str, query: &str) -> String {
+    text(|one| {
+        one.text("type", "web_search_call");
+        one.text("id", id);
+        one.text("status", status);
+        one.object("action", |action| {
+            action.text("type", "search");
+            action.text("query", query);
+        });
+    })
+}
+
 /// An annotation; places in documents of other dialects are none.
 pub(super) fn note(citation: &Citation<'_>) -> Option<String> {
     let Citation::Url { url, title, from, to, .. } = citation else { return None };

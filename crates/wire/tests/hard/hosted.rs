@@ -116,12 +116,13 @@ fn what_they_leave_in_an_answer_is_told() {
         (
             G,
             gemini,
-            "answer.executableCode,answer.codeExecutionResult,answer.groundingMetadata.searchEntryPoint,answer.groundingMetadata.webSearchQueries,answer.safetyRatings,answer.urlContextMetadata",
+            "answer.executableCode,answer.codeExecutionResult,answer.groundingMetadata.searchEntryPoint,answer.web_search,answer.safetyRatings,answer.urlContextMetadata",
         ),
     ] {
         for to in [C, A, R, G] {
-            let told = if to == from { "" } else { told };
-            assert_eq!(lost(from, to, &body), told, "{from:?} to {to:?}");
+            // Responses has an item for a search.
+            let told = if to == R { told.replace("answer.web_search,", "") } else { told.to_owned() };
+            assert_eq!(lost(from, to, &body), if to == from { "" } else { &told }, "{from:?} to {to:?}");
             assert!(reply(from, to, body.clone()).to_string().contains("Four."), "{from:?} to {to:?}");
         }
     }
@@ -143,14 +144,92 @@ fn in_a_stream_too() {
         json!({"type": "message_stop"}),
     ];
     for (to, told) in [
-        (C, Some("answer.server_tool_use,answer.web_search_tool_result,answer.container")),
-        (R, Some("answer.server_tool_use,answer.web_search_tool_result,answer.citations,answer.container")),
-        (G, Some("answer.server_tool_use,answer.web_search_tool_result,answer.citations,answer.container")),
+        (C, Some("answer.web_search,answer.web_search_tool_result,answer.container")),
+        (R, Some("answer.web_search_tool_result,answer.citations,answer.container")),
+        (G, Some("answer.web_search_tool_result,answer.citations,answer.container")),
         (A, None),
     ] {
         let played = play(A, to, &events);
         assert_eq!(played.end, "complete", "{to:?}");
         assert_eq!(played.stream.dropped().map(ToString::to_string).as_deref(), told, "{to:?}");
+    }
+}
+
+/// A search is asked for in every dialect that has one, so it is answered in those that have a word for it.
+#[test]
+fn searches_are_told_where_there_is_a_word_for_them() {
+    let usage = json!({"input_tokens": 1, "output_tokens": 1});
+    let claude = json!({"id": "m", "type": "message", "role": "assistant", "model": "up", "stop_reason": "end_turn", "usage": usage, "content": [
+        {"type": "text", "text": "I look. "}, {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "tolls"}}, {"type": "text", "text": "A toll."}]});
+    let responses = json!({"id": "r", "object": "response", "status": "completed", "model": "up", "output": [
+        {"type": "web_search_call", "id": "w", "status": "completed", "action": {"type": "search", "query": "tolls"}},
+        {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": "A toll.", "annotations": []}]}]});
+    let gemini = json!({"candidates": [{"index": 0, "content": {"parts": [{"text": "A toll."}]}, "finishReason": "STOP", "groundingMetadata": {"webSearchQueries": ["tolls"]}}], "modelVersion": "up"});
+    for (from, body) in [(A, claude.clone()), (G, gemini)] {
+        let output = reply(from, R, body.clone())["output"].clone();
+        let search = output.as_array().unwrap().iter().find(|item| item["type"] == "web_search_call").unwrap().clone();
+        assert_eq!(
+            (&search["status"], &search["action"]),
+            (&json!("completed"), &json!({"type": "search", "query": "tolls"})),
+            "{from:?}"
+        );
+        assert_eq!(lost(from, R, &body), "");
+    }
+    for (from, body) in [(A, claude), (R, responses)] {
+        let candidate = reply(from, G, body.clone())["candidates"][0].clone();
+        assert_eq!(candidate["groundingMetadata"]["webSearchQueries"], json!(["tolls"]), "{from:?}");
+        assert_eq!((lost(from, G, &body), lost(from, C, &body)), (String::new(), "answer.web_search".to_owned()));
+    }
+    let block =
+        |index: u64, block: Value| json!({"type": "content_block_start", "index": index, "content_block": block});
+    let events = [
+        json!({"type": "message_start", "message": {"id": "m", "model": "up", "usage": usage}}),
+        block(0, json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}})),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"query\":"}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "\"tolls\"}"}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        block(1, json!({"type": "text", "text": "A toll."})),
+        json!({"type": "content_block_stop", "index": 1}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}}),
+        json!({"type": "message_stop"}),
+    ];
+    let played = play(A, R, &events);
+    let steps: Vec<&str> =
+        kinds(&played.data).into_iter().filter(|kind| kind.starts_with("response.web_search_call")).collect();
+    assert_eq!(
+        steps,
+        [
+            "response.web_search_call.in_progress",
+            "response.web_search_call.searching",
+            "response.web_search_call.completed"
+        ]
+    );
+    let output = &played.data.last().unwrap()["response"]["output"];
+    assert_eq!((&output[0]["action"]["query"], &output[1]["content"][0]["text"]), (&json!("tolls"), &json!("A toll.")));
+    assert!(play(A, G, &events).text.contains(r#""webSearchQueries":["tolls"]"#));
+}
+
+/// Gemini tells its sources with the last object of a stream: of the text before, also when a call or nothing stands between.
+#[test]
+fn late_sources_are_annotations_all_the_same() {
+    let last = json!({"candidates": [{"index": 0, "content": {"parts": []}, "finishReason": "STOP", "groundingMetadata": {"webSearchQueries": ["tolls"],
+        "groundingChunks": [{"web": {"uri": "https://x.example", "title": "X"}}], "groundingSupports": [{"segment": {"startIndex": 0, "endIndex": 6}, "groundingChunkIndices": [0]}]}}], "modelVersion": "up"});
+    let text = json!({"text": "A toll."});
+    let call = json!({"functionCall": {"id": "c", "name": "f", "args": {}}});
+    for parts in [json!([text]), json!([text, call])] {
+        let first = json!({"candidates": [{"index": 0, "content": {"parts": parts}}], "modelVersion": "up"});
+        let played = play(G, R, &[first, last.clone()]);
+        let notes = kinds(&played.data).iter().filter(|kind| **kind == "response.output_text.annotation.added").count();
+        let output = played.data.last().unwrap()["response"]["output"].clone();
+        let told: usize = output
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|item| item["content"][0]["annotations"].as_array())
+            .map(Vec::len)
+            .sum();
+        let searches = output.as_array().unwrap().iter().filter(|item| item["type"] == "web_search_call").count();
+        assert_eq!((notes, told, searches), (1, 1, 1), "{output}");
     }
 }
 
