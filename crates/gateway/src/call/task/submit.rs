@@ -137,7 +137,7 @@ fn charge_unknown(begun: &Begun) -> Refusal {
 
 async fn shown(begun: &Begun) -> Result<Made, Refusal> {
     match begun.app.store.task(begun.caller.account.id, begun.task.id).await? {
-        Some(task) => Ok(Made { task, replayed: false }),
+        Some(task) => super::told(task, false, begun.app.world.now_ms()),
         // Nobody but its caller, who does not know its name yet, could have hidden it.
         None => Err(charge_unknown(begun)),
     }
