@@ -124,16 +124,22 @@ async fn begin(app: &App, (caller, model, quote): &Priced, ask: &TaskAsk) -> Res
 async fn same(app: &App, caller: &Caller, first: CallId) -> Result<Made, Refusal> {
     let found = app.store.task(caller.account.id, TaskId::of(first)).await?;
     match found {
-        // One that was refused a moment ago is not shown, and its key is free again: the next try is a new one.
-        Some(task) if task.state > TaskState::Submitting && task.state != TaskState::Refused => {
-            Ok(Made { task, replayed: true })
-        }
+        Some(task) if task.state > TaskState::Submitting => told(task, true, app.world.now_ms()),
         Some(_) => Err(why_refused(&HoldRefused::IdemRunning(first), app.world.now_ms())),
         None => Err(Refusal::about(
             Code::IdempotencyConflict,
             "Idempotency-Key",
             format!("The call {first} with this Idempotency-Key left no task to be shown; use a new key."),
         )),
+    }
+}
+
+/// A task as its caller is told of it. One that was given up before it was sent is none: whoever began it was too slow, and may send
+/// it again.
+fn told(task: Task, replayed: bool, now: i64) -> Result<Made, Refusal> {
+    match task.state {
+        TaskState::Refused => Err(why_refused(&HoldRefused::Unavailable, now)),
+        _ => Ok(Made { task, replayed }),
     }
 }
 
@@ -166,4 +172,41 @@ fn refuse(app: &App, caller: &Caller, model: &Model, quote: &Quote, ask: &TaskAs
 
 fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_store::{AccountId, KeyId};
+
+    #[test]
+    fn a_task_that_was_never_sent_is_none() {
+        let task = |state| Task {
+            id: TaskId([1; 16]),
+            account: AccountId([2; 16]),
+            key: KeyId([3; 16]),
+            endpoint: "/v1/videos".into(),
+            model: "kling-v3".into(),
+            provider: None,
+            upstream_model: None,
+            upstream_id: None,
+            state,
+            progress: None,
+            plan: String::new(),
+            result: None,
+            failure: None,
+            webhook_url: None,
+            created_at: 0,
+            checked_at: None,
+            unknown_since: None,
+            ended_at: None,
+        };
+        for state in TaskState::ALL {
+            let shown = told(task(state), false, 0).map(|made| made.task.state);
+            match state {
+                TaskState::Refused => assert_eq!(shown.expect_err("none").code.status(), 503),
+                _ => assert_eq!(shown.ok(), Some(state)),
+            }
+        }
+    }
 }

@@ -7,7 +7,7 @@ use crate::refusal::Refusal;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tollgate_catalog::Route;
-use tollgate_store::{TaskState, TaskStep};
+use tollgate_store::{HoldRefused, TaskState, TaskStep};
 use tollgate_upstream::video::{self, Asking, Habits, Job};
 use tollgate_upstream::{Fault, Provider};
 use tollgate_wire::error::Code;
@@ -137,7 +137,7 @@ fn charge_unknown(begun: &Begun) -> Refusal {
 
 async fn shown(begun: &Begun) -> Result<Made, Refusal> {
     match begun.app.store.task(begun.caller.account.id, begun.task.id).await? {
-        Some(task) => Ok(Made { task, replayed: false }),
+        Some(task) => super::told(task, false, begun.app.world.now_ms()),
         // Nobody but its caller, who does not know its name yet, could have hidden it.
         None => Err(charge_unknown(begun)),
     }
@@ -146,11 +146,10 @@ async fn shown(begun: &Begun) -> Result<Made, Refusal> {
 /// Others have taken the task from us. One that was never sent they end without a word, so its caller must not be given its name.
 async fn lost(begun: &Begun) -> Result<Made, Refusal> {
     let known = begun.app.store.any_task(begun.task.id).await?;
-    if known.is_some_and(|task| task.state > TaskState::Held && task.state != TaskState::Refused) {
-        return shown(begun).await;
+    if known.is_some_and(|task| task.state == TaskState::Held) {
+        return Err(super::why_refused(&HoldRefused::Unavailable, begun.app.world.now_ms()));
     }
-    let text = "The creation took too long here and was given up before the provider was asked. Nothing was charged; it can be sent again.";
-    Err(Refusal::new(Code::Overloaded, text).after(1))
+    shown(begun).await
 }
 
 /// Counts the creation among the running calls, so that a stop waits for it.
