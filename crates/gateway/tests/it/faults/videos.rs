@@ -150,7 +150,8 @@ pub async fn two_replicas_poll_one_task() {
             continue;
         };
         let (one, other) = tokio::join!(call::look(app, &first), call::look(app, &second));
-        (one.expect("looked"), other.expect("looked"));
+        one.expect("looked");
+        other.expect("looked");
         assert_eq!(shown(&house, id).await["status"], "completed", "by the one that has the fence");
         assert_eq!(metric(&house, "tollgate_tasks_stale_total"), 1, "the other changed nothing");
         let row = house.row(id.call()).await;
