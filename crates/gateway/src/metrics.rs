@@ -69,6 +69,7 @@ pub struct Metrics {
     tasks_ended: Family<TaskLabels, Counter>,
     late_tasks: Counter,
     stale_tasks: Counter,
+    late_success: Counter,
     estimated: Family<ProviderLabels, Counter>,
     paused: Family<PairLabels, Gauge>,
     pauses: Family<PairLabels, Counter>,
@@ -92,6 +93,7 @@ impl Default for Metrics {
             tasks_ended: Family::default(),
             late_tasks: Counter::default(),
             stale_tasks: Counter::default(),
+            late_success: Counter::default(),
             estimated: Family::default(),
             paused: Family::default(),
             pauses: Family::default(),
@@ -110,6 +112,11 @@ impl Default for Metrics {
         registry.register("tasks_ended", "Video tasks by how they ended", metrics.tasks_ended.clone());
         registry.register("tasks_late", "Tasks a provider took after they had ended here", metrics.late_tasks.clone());
         registry.register("tasks_stale", "Changes of a task that came too late to count", metrics.stale_tasks.clone());
+        registry.register(
+            "late_success",
+            "Videos a provider finished after their tasks had ended without a charge",
+            metrics.late_success.clone(),
+        );
         registry.register("estimated_rows", "Calls charged by our own count, by provider", metrics.estimated.clone());
         registry.register(
             "route_paused",
@@ -185,6 +192,10 @@ impl Metrics {
 
     pub fn stale_task(&self) {
         self.stale_tasks.inc();
+    }
+
+    pub fn late_success(&self) {
+        self.late_success.inc();
     }
 
     pub fn refused(&self, code: &'static str) {

@@ -37,6 +37,7 @@ suite!(
     a_key_cap_is_exact,
     many_at_once_never_overspend,
     many_kinds_in_one_group,
+    a_large_batch_is_stored_whole,
     credits_happen_once,
     refunds_go_back_once_and_within_the_charge,
     idempotency_keys,

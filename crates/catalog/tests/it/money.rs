@@ -32,6 +32,13 @@ fn what_is_not_money_is_refused() {
         ("+5", BadMoney::NotANumber),
         ("1e3", BadMoney::NotANumber),
         ("1,5", BadMoney::NotANumber),
+        // What a floating point number can be and an amount cannot.
+        ("NaN", BadMoney::NotANumber),
+        ("nan", BadMoney::NotANumber),
+        ("inf", BadMoney::NotANumber),
+        ("-inf", BadMoney::NotANumber),
+        ("Infinity", BadMoney::NotANumber),
+        ("1e309", BadMoney::NotANumber),
         ("1.0000000001", BadMoney::TooPrecise),
         ("9223372036.854775808", BadMoney::TooLarge),
         ("99999999999999999999999999999999999999999999", BadMoney::TooLarge),

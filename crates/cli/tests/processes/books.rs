@@ -12,8 +12,9 @@ const OUTPUT: i64 = 2_000;
 /// One call as the simulator received it.
 struct Sent {
     tag: String,
-    /// What the whole reply costs.
+    /// What the whole reply costs, and the prompt alone.
     cost: i64,
+    prompt: i64,
 }
 
 /// The whole usage log, by call; a call that is there twice is a mistake.
@@ -47,8 +48,9 @@ async fn sent(house: &House) -> HashMap<String, Sent> {
         let prompt = one["body"]["messages"][0]["content"].as_str().unwrap_or_default();
         let tag = prompt.rsplit(' ').next().unwrap_or_default().to_owned();
         let tokens = |name: &str| one[name].as_i64().expect("a number");
-        let cost = tokens("prompt_tokens") * INPUT + tokens("completion_tokens") * OUTPUT;
-        let before = all.insert(call.clone(), Sent { tag, cost });
+        let prompt = tokens("prompt_tokens") * INPUT;
+        let cost = prompt + tokens("completion_tokens") * OUTPUT;
+        let before = all.insert(call.clone(), Sent { tag, cost, prompt });
         assert!(before.is_none(), "{call} was sent twice");
     }
     all
@@ -106,7 +108,13 @@ fn check_one(record: &Record, rows: &HashMap<String, Value>, sent: &HashMap<Stri
             let row = rows.get(call).unwrap_or_else(|| panic!("{record:?} has no row"));
             assert!(amount(row, "charge") > 0, "{record:?}: {row}");
         }
-        Seen::Left | Seen::Lost { .. } => {}
+        // Who leaves pays at least for the prompt and for what has come in.
+        Seen::Left { call, words } if *words > 0 => {
+            let row = rows.get(call).unwrap_or_else(|| panic!("{record:?} has no row"));
+            let least = sent[call].prompt + i64::try_from(*words).expect("few") * OUTPUT;
+            assert!(amount(row, "charge") >= least, "{record:?} got {least} and paid less: {row}");
+        }
+        Seen::Left { .. } | Seen::Lost { .. } => {}
     }
 }
 
@@ -142,7 +150,7 @@ pub fn tally(records: &[Record]) -> BTreeMap<&'static str, usize> {
             Seen::Answered { .. } => "answered",
             Seen::Failed { status: 503, .. } => "unavailable",
             Seen::Failed { .. } => "failed",
-            Seen::Left => "left",
+            Seen::Left { .. } => "left",
             Seen::Lost { words: 0, .. } => "lost",
             Seen::Lost { .. } => "lost in mid-stream",
         };

@@ -156,12 +156,15 @@ async fn clients_that_leave_at_every_chunk() {
     tokio::time::sleep(Duration::from_millis(500)).await;
     books::check(&house, &records, books::nano("100")).await;
     let rows = books::usage(&house).await;
+    assert_eq!(rows.len(), records.len(), "each has its row");
     let free = rows.values().filter(|row| books::amount(row, "charge") == 0).count();
-    // The first piece of a stream may only name the speaker. Who stayed for the third got words, and pays.
-    let early = records.len() / 14 * 2;
-    assert!(free <= early, "{free} were free, {early} left at the first or second piece");
+    // The first piece of a stream may only name the speaker. Who got a word pays, as much as `books::check` says.
+    let wordless = records.iter().filter(|record| matches!(record.seen, Seen::Left { words: 0, .. })).count();
+    assert!(free <= wordless, "{free} were free, {wordless} left without a word");
+    let left = records.iter().filter(|record| matches!(record.seen, Seen::Left { .. })).count();
+    assert!(left > wordless, "{left} left, {wordless} of them without a word: nothing was tried");
     experiment.count("streams", records.len());
-    experiment.count("left", records.iter().filter(|record| record.seen == Seen::Left).count());
+    experiment.count("left", left);
     experiment.end();
 }
 
@@ -235,6 +238,7 @@ async fn sigterm_with_500_open_streams() {
 
 /// A small disk, filled while calls run and emptied again, several times.
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::disallowed_methods, reason = "whoever runs the tests says what cannot be tested here")]
 async fn disk_full() {
     let disk = tempfile::tempdir().expect("a folder");
     let mount = std::process::Command::new("mount")
@@ -242,7 +246,8 @@ async fn disk_full() {
         .arg(disk.path())
         .output();
     if !mount.as_ref().is_ok_and(|done| done.status.success()) {
-        println!("chaos: disk full: skipped, a small disk cannot be mounted here: {mount:?}");
+        let knows = std::env::var("TOLLGATE_NO_MOUNT").is_ok_and(|said| said == "1");
+        assert!(knows, "a small disk cannot be mounted here; TOLLGATE_NO_MOUNT=1 goes without: {mount:?}");
         return;
     }
     let mut experiment = Experiment::new("disk full under load, SQLite");

@@ -137,15 +137,26 @@ async fn killed_before_the_request_was_sent() {
     while house.http.get(&url).bearer_auth(&house.key).send().await.expect("a reply").status() != 200 {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let call = JoinSet::from_iter([house.post(0, &chat("mute", "hello")).send()]);
+    let ask = |house: &House| house.post(0, &chat("mute", "hello")).header("idempotency-key", "once");
+    let call = JoinSet::from_iter([ask(&house).send()]);
     let (held, _) = mute.accept().await.expect("it tries to connect");
     while house.balance(0).await["held_nano_usd"] == 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+    assert_eq!(ask(&house).send().await.expect("a reply").status(), 409, "the first is still running");
     let row = crashed(&mut house).await;
     assert_eq!(books::amount(&row, "charge"), 0);
     assert!(call.join_all().await.remove(0).is_err(), "the client was cut off");
     drop(held);
+    // It is closed, so its key is free: the same request runs anew, as far as this provider lets it.
+    let again = ask(&house).timeout(Duration::from_secs(3)).send();
+    let (again, tried) = tokio::join!(again, mute.accept());
+    tried.expect("it tries to connect once more");
+    assert!(!again.is_ok_and(|reply| reply.status() == 409), "a new run");
+    house.quiet().await;
+    house.verified().await;
+    assert_eq!(books::usage(&house).await.len(), 2, "a row for each run");
+    assert_eq!(house.balance(0).await["available_nano_usd"].as_i64(), Some(FUNDED));
 }
 
 async fn killed_while_the_provider_thinks() {

@@ -16,8 +16,8 @@ pub enum Seen {
     Answered { call: String, charge: Option<String> },
     /// A refusal or a provider's fault, as a status or as the last event of a stream.
     Failed { call: String, status: u16 },
-    /// The client hung up, as it had planned.
-    Left,
+    /// The client hung up, as it had planned; so many words had come in by then.
+    Left { call: String, words: usize },
     /// The connection broke; so many words had come in by then.
     Lost { call: Option<String>, words: usize },
 }
@@ -127,7 +127,7 @@ async fn once(client: &Client, gate: usize, kind: Kind, tag: &str) -> Seen {
     let reply = match kind {
         Kind::LeftHanging => match tokio::time::timeout(Duration::from_millis(150), ask).await {
             Ok(reply) => reply,
-            Err(_) => return Seen::Left,
+            Err(_) => return Seen::Left { call: String::new(), words: 0 },
         },
         _ => ask.await,
     };
@@ -136,21 +136,26 @@ async fn once(client: &Client, gate: usize, kind: Kind, tag: &str) -> Seen {
     read(reply, leave_after).await
 }
 
-/// The same request again and again until somebody says how it ended.
+/// How long a client goes on asking: longer than anything is away in an experiment.
+const PERSISTENCE: Duration = Duration::from_secs(60);
+
+/// The same request again and again until it is answered, which it is in the end.
 async fn persist(client: &Client, gate: usize, tag: &str) -> Seen {
     let mut last = Seen::Lost { call: None, words: 0 };
-    for attempt in 0..100 {
+    let began = std::time::Instant::now();
+    for attempt in 0.. {
         let gate = (gate + attempt) % client.urls.len();
         match send(client, gate, &body(Kind::Persistent, tag), Some(tag)).await {
             Some(reply) => last = read(reply, None).await,
             None => last = Seen::Lost { call: None, words: 0 },
         }
         let again = matches!(last, Seen::Lost { .. } | Seen::Failed { status: 409 | 503, .. });
-        if !again {
+        if !again || began.elapsed() > PERSISTENCE {
             break;
         }
         tokio::time::sleep(Duration::from_millis(30)).await;
     }
+    assert!(matches!(last, Seen::Answered { .. }), "{tag} asked {PERSISTENCE:?} and got no answer: {last:?}");
     last
 }
 
@@ -200,7 +205,7 @@ pub async fn read(mut reply: Response, leave_after: Option<usize>) -> Seen {
     let mut text = Vec::new();
     for pieces in 0.. {
         if streams && leave_after.is_some_and(|limit| pieces >= limit) {
-            return Seen::Left;
+            return Seen::Left { call, words: words(&String::from_utf8_lossy(&text)) };
         }
         match reply.chunk().await {
             Ok(Some(piece)) => text.extend_from_slice(&piece),

@@ -1,6 +1,7 @@
 //! `POST /mcp`: the social cells as tools of the Model Context Protocol (streamable HTTP, without sessions: each message
 //! is answered at once with JSON). `?platform=a,b&capability=search` narrows the list, because agents choose badly among a hundred
-//! tools. A tool call is an ordinary social call of the caller's key: the same checks, price and usage row.
+//! tools. A tool call is an ordinary social call of the caller's key: the same checks, price and usage row, and one charge for one
+//! `Idempotency-Key`.
 
 use super::{reading, social};
 use crate::app::App;
@@ -9,16 +10,21 @@ use crate::refusal::Refusal;
 use axum::body::Body;
 use axum::extract::{RawQuery, Request, State};
 use axum::response::Response;
-use http::StatusCode;
+use http::{HeaderName, HeaderValue, StatusCode};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::social::{Cell, Checked};
+use tollgate_store::Idem;
 use tollgate_wire::error::{Code, Dialect};
 use tollgate_wire::social::pairs;
 
 /// Versions of the protocol that this speaks, newest first. What it uses is the same in all of them.
 const VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
+
+const ENDPOINT: &str = "/mcp";
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 const INVALID_REQUEST: i32 = -32600;
 const NO_METHOD: i32 = -32601;
@@ -31,9 +37,13 @@ pub async fn message(State(app): State<Arc<App>>, RawQuery(query): RawQuery, req
         let body = reading::json_body(&app, &parts, body).await?;
         let message: Value = serde_json::from_slice(&body)
             .map_err(|_| Refusal::new(Code::InvalidJson, "The body is not a JSON-RPC message."))?;
-        Ok((caller, message))
+        // A client that asks again numbers its message anew; what is asked is the same.
+        let params = &message["params"];
+        let asked = json!([params["name"], params["arguments"]]).to_string();
+        let idem = reading::idempotency(&parts.headers, ENDPOINT, asked.as_bytes())?;
+        Ok((caller, idem, message))
     };
-    let (caller, message) = match reading::guarded(work).await {
+    let (caller, idem, message) = match reading::guarded(work).await {
         Ok(read) => read,
         Err(refusal) => return reading::refused(&app, Dialect::OpenAi, refusal, ""),
     };
@@ -43,28 +53,41 @@ pub async fn message(State(app): State<Arc<App>>, RawQuery(query): RawQuery, req
         *reply.status_mut() = StatusCode::ACCEPTED;
         return reply;
     };
-    let outcome = answer(&app, caller, &Filter::read(query.as_deref()), &message).await;
-    reading::json(&match outcome {
-        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+    let outcome = answer(&app, caller, &Filter::read(query.as_deref()), idem, &message).await;
+    let replayed = outcome.as_ref().is_ok_and(|(_, replayed)| *replayed);
+    let mut reply = reading::json(&match outcome {
+        Ok((result, _)) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
         Err((code, text)) => json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": text } }),
-    })
+    });
+    if replayed {
+        reply.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    reply
 }
 
 type Failed = (i32, String);
 
-async fn answer(app: &Arc<App>, caller: Arc<Caller>, filter: &Filter, message: &Value) -> Result<Value, Failed> {
+/// What is answered, and whether that was kept from an earlier call.
+async fn answer(
+    app: &Arc<App>,
+    caller: Arc<Caller>,
+    filter: &Filter,
+    idem: Option<Idem>,
+    message: &Value,
+) -> Result<(Value, bool), Failed> {
     let params = &message["params"];
+    let fresh = |result: Value| Ok((result, false));
     match message["method"].as_str() {
-        Some("initialize") => Ok(hello(params["protocolVersion"].as_str())),
-        Some("ping") => Ok(json!({})),
+        Some("initialize") => fresh(hello(params["protocolVersion"].as_str())),
+        Some("ping") => fresh(json!({})),
         Some("tools/list") => {
             let serving = app.serving.load();
             let open = |cell: &&Arc<Cell>| filter.takes(cell) && !app.social.pauses.is_paused(&cell.model.name);
-            Ok(
+            fresh(
                 json!({ "tools": serving.catalog.social.cells().filter(open).map(|cell| tool(cell)).collect::<Vec<_>>() }),
             )
         }
-        Some("tools/call") => call(app, caller, filter, params).await,
+        Some("tools/call") => call(app, caller, filter, idem, params).await,
         Some(other) => Err((NO_METHOD, format!("There is no method {other:?} here."))),
         None => Err((INVALID_REQUEST, "A message has a method.".to_owned())),
     }
@@ -97,27 +120,40 @@ fn tool(cell: &Cell) -> Value {
     })
 }
 
-async fn call(app: &Arc<App>, caller: Arc<Caller>, filter: &Filter, params: &Value) -> Result<Value, Failed> {
+async fn call(
+    app: &Arc<App>,
+    caller: Arc<Caller>,
+    filter: &Filter,
+    idem: Option<Idem>,
+    params: &Value,
+) -> Result<(Value, bool), Failed> {
     let name = params["name"].as_str().unwrap_or_default();
     let serving = app.serving.load_full();
     let cell = serving.catalog.social.by_model(name).filter(|cell| filter.takes(cell));
     let Some(cell) = cell else { return Err((INVALID_PARAMS, format!("There is no tool {name:?}."))) };
     let id = app.new_call_id();
+    let (mut first, mut replayed) = (id.to_string(), false);
     let read = |cell: &Cell| arguments(cell, &params["arguments"]);
-    let work = social::run(app, id, caller, &cell.platform, cell.capability.name(), read);
+    let work = social::run(app, id, caller, &cell.platform, cell.capability.name(), idem, read);
     let (text, failed) = match reading::guarded(work).await {
-        Ok(reply) => match reply.into_body().collect().await {
-            Ok(body) => (String::from_utf8_lossy(&body.to_bytes()).into_owned(), false),
-            Err(_) => (format!("{}: The answer broke off.", Code::SocialDataUpstreamError.code()), true),
-        },
+        Ok(reply) => {
+            replayed = reply.headers().contains_key(REPLAYED);
+            if let Some(id) = reply.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()) {
+                id.clone_into(&mut first);
+            }
+            match reply.into_body().collect().await {
+                Ok(body) => (String::from_utf8_lossy(&body.to_bytes()).into_owned(), false),
+                Err(_) => (format!("{}: The answer broke off.", Code::SocialDataUpstreamError.code()), true),
+            }
+        }
         Err(refusal) => {
             app.metrics.refused(refusal.code.code());
             (format!("{}: {}", refusal.code.code(), refusal.message), true)
         }
     };
-    Ok(
-        json!({ "content": [{ "type": "text", "text": text }], "isError": failed, "_meta": { "call_id": id.to_string() } }),
-    )
+    let told =
+        json!({ "content": [{ "type": "text", "text": text }], "isError": failed, "_meta": { "call_id": first } });
+    Ok((told, replayed))
 }
 
 /// JSON values as the texts that a query string would carry.

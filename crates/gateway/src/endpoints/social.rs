@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::Snapshot;
 use tollgate_catalog::social::{Cell, Checked, Wrong};
-use tollgate_store::CallId;
+use tollgate_store::{CallId, Idem};
 use tollgate_wire::error::{Code, Dialect};
 use tollgate_wire::social::{BadQuery, pairs};
 
@@ -33,7 +33,7 @@ pub async fn fetch(
     let work = async {
         let caller = reading::caller(&app, &parts).await?;
         let query = query.as_deref().unwrap_or("");
-        run(&app, id, caller, &platform, &capability, |cell| check(cell, query)).await
+        run(&app, id, caller, &platform, &capability, None, |cell| check(cell, query)).await
     };
     match reading::guarded(work).await {
         Ok(reply) => reply,
@@ -48,6 +48,7 @@ pub async fn run(
     caller: Arc<Caller>,
     platform: &str,
     capability: &str,
+    idem: Option<Idem>,
     read: impl FnOnce(&Cell) -> Result<Checked, Refusal>,
 ) -> Result<Response, Refusal> {
     let serving = app.serving.load_full();
@@ -68,7 +69,7 @@ pub async fn run(
     let checked = read(cell)?;
     let track = Arc::new(Track::default());
     let work = SocialCall { cell: cell.clone(), checked, track: track.clone() };
-    let outcome = call::run(app, caller, Ask { id, endpoint: ENDPOINT, work, idem: None }).await;
+    let outcome = call::run(app, caller, Ask { id, endpoint: ENDPOINT, work, idem }).await;
     let traces = track.traces();
     if let (Some(part), false) = (traces.part, traces.billed)
         && let Err(error) = app.store.social_give_back(part).await

@@ -68,7 +68,7 @@ pub const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/videos/{id}/content", Access::Key),
     ("GET", "/v1/video/generations/{id}", Access::Key),
     ("GET", "/v1/webhooks/secret", Access::Key),
-    ("POST", "/mcp", Access::Key),
+    ("POST", "/mcp", Access::Paid),
     ("POST", "/v1/quote", Access::Key),
     ("GET", "/v1/models", Access::Key),
     ("GET", "/v1/models/{id}", Access::Key),

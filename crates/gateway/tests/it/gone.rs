@@ -24,6 +24,10 @@ async fn a_client_that_leaves_at_any_chunk_pays_for_what_it_got() {
         if words > 1 {
             assert!(row.counters.output >= words as u64 - 1, "after {leave_after}: {words} words, {:?}", row.counters);
             assert!(row.charge.nano() > 0 && row.estimated);
+            // The prompt is paid as well: a token in costs 1,000, one out 2,000.
+            let (input, output) = (row.counters.input, row.counters.output);
+            assert!(input > 0, "after {leave_after}: {row:?}");
+            assert_eq!(row.charge.nano(), i64::try_from(input * 1_000 + output * 2_000).expect("small"));
         }
         assert!(row.charge <= row.hold);
     }

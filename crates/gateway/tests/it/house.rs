@@ -15,7 +15,7 @@ use tollgate_gateway::world::World;
 use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
 use tollgate_sim::{Sim, SimSettings};
 use tollgate_store::{
-    Account, AccountId, CallId, Credit, CreditKind, Limits, NewAccount, NewKey, Pot, StoreError, UsageRow,
+    Account, AccountId, CallId, Credit, CreditKind, Ending, Limits, NewAccount, NewKey, Page, Pot, StoreError, UsageRow,
 };
 
 pub const MODEL: &str = "plain";
@@ -298,6 +298,25 @@ impl House {
         app.keys.refresh(&app.store, &app.world).await.expect("refreshed");
     }
 
+    /// A key of another account, with money of its own.
+    pub async fn stranger(&self, usd: &str) -> (AccountId, String) {
+        let store = &self.running().app.store;
+        let new = NewAccount { name: "stranger".to_owned(), ..NewAccount::default() };
+        let account = store.create_account(new).await.expect("an account").id;
+        let credit = Credit {
+            id: format!("first-{account}"),
+            account,
+            kind: CreditKind::TopUp,
+            pot: Pot::Paid,
+            amount: usd.parse().expect("an amount"),
+            expires_at: None,
+            reason: "test".to_owned(),
+            actor: "test".to_owned(),
+        };
+        store.credit(credit).await.expect("credited");
+        (account, self.new_key(|key| key.account = account).await)
+    }
+
     pub async fn new_key(&self, change: impl FnOnce(&mut NewKey)) -> String {
         let mut bytes = [0; 24];
         self.running().app.world.fill(&mut bytes);
@@ -375,10 +394,58 @@ impl House {
         let store = &self.running().app.store;
         let report = store.verify().await.expect("verified");
         assert_eq!(report.breaches, [], "the audit found breaches");
-        for seen in self.sim.received().iter().filter(|one| is_conversation(&one.path)) {
-            let call: CallId = seen.header("x-client-request-id").expect("a call id").parse().expect("our call id");
-            let row = store.usage_of(self.account, call).await.expect("read");
-            assert!(row.is_some(), "the provider saw {call}, the usage log did not");
+        let rows = self.all_rows().await;
+        let mut sent: BTreeMap<CallId, u32> = BTreeMap::new();
+        let mut social = 0;
+        for seen in self.sim.received() {
+            if is_conversation(&seen.path) {
+                let call: CallId = seen.header("x-client-request-id").expect("a call id").parse().expect("our call id");
+                *sent.entry(call).or_default() += 1;
+            }
+            // A test may ask the source itself, and does not say that it is us.
+            let ours = seen.header("user-agent").is_some_and(|agent| agent.starts_with("tollgate"));
+            social += u32::from(ours && seen.path.starts_with("/api/v1/"));
+        }
+        for (call, times) in sent {
+            let row = rows.get(&call).unwrap_or_else(|| panic!("the provider saw {call}, the usage log did not"));
+            assert!(times <= row.attempts, "sent {times} times: {row:?}");
+            assert!(self.was_held(row).await, "sent without a hold: {row:?}");
+        }
+        // Neither names our call to the provider, so they are counted.
+        let held = |row: &&UsageRow| row.hold > Money::ZERO;
+        let of = |start: &'static str| rows.values().filter(held).filter(move |row| row.endpoint.starts_with(start));
+        assert!(self.sim.videos() <= of("/v1/video").count(), "a video was made without a hold");
+        // What the source refuses once is asked once more.
+        let asked: u32 = of("/v1/social").map(|row| 2 * row.attempts).sum();
+        assert!(social <= asked, "the source was asked {social} times, for {asked} there was a hold");
+    }
+
+    /// Whatever is sent was held for. What may be missing is only that the hold was still on its way to the disk.
+    async fn was_held(&self, row: &UsageRow) -> bool {
+        let free_of_charge = async || {
+            let row = self.running().app.store.usage_of(row.account, row.call).await.expect("read");
+            row.is_some_and(|row| row.price.is_some())
+        };
+        let on_its_way = ["hold_not_durable", "crashed"].contains(&row.reason.as_str());
+        // A stream that is refused more than its hold has one; what was refused at the start has none.
+        row.hold > Money::ZERO || row.ending != Ending::Refused && (on_its_way || free_of_charge().await)
+    }
+
+    /// The whole usage log, of all accounts.
+    pub async fn all_rows(&self) -> BTreeMap<CallId, UsageRow> {
+        let mut rows = BTreeMap::new();
+        let mut page = Page { before: None, limit: 1_000 };
+        loop {
+            let found = self.running().app.store.usage(None, page).await.expect("read");
+            let full = found.len() == page.limit as usize;
+            page.before = found.last().map(|row| row.call);
+            for row in found {
+                let call = row.call;
+                assert!(rows.insert(call, row).is_none(), "{call} has two rows");
+            }
+            if !full {
+                return rows;
+            }
         }
     }
 

@@ -23,6 +23,7 @@ mod v1 {
     mod chat_completions;
     mod chat_faults;
     mod chat_streams;
+    mod every_object;
     mod every_path;
     mod extension;
     mod holds;

@@ -145,3 +145,28 @@ async fn a_stop_settles_a_stream_without_room() {
     assert_eq!(house.running().recovered, Default::default(), "nothing was left for the next start");
     assert_eq!(house.row(call).await.ending, Ending::ClientLeft);
 }
+
+/// One connection has so many streams at once and no more: the next waits for one to end.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_streams_of_a_connection_are_limited() {
+    let house = House::with(Plan { config: "[limits]\nh2_streams = 2\n".to_owned(), ..Plan::default() }).await;
+    let mut send = connect(&house, 1 << 20).await;
+    // The first answer has brought the server's settings along.
+    let reply = post(&house, &mut send, "hello", false).await.await.expect("a reply");
+    assert_eq!(reply.status(), 200);
+    assert_eq!(send.current_max_send_streams(), 2);
+    let slow = [
+        post(&house, &mut send, "[[sim:think_ms=700]]", false).await,
+        post(&house, &mut send, "[[sim:think_ms=700]]", false).await,
+    ];
+    let third = post(&house, &mut send, "hello", false).await;
+    tokio::time::sleep(Duration::from_millis(250)).await;
+    assert_eq!(house.sim.received().len(), 3, "two are open: the third has not left");
+    for reply in slow {
+        assert_eq!(reply.await.expect("a reply").status(), 200);
+    }
+    assert_eq!(third.await.expect("a reply").status(), 200);
+    house.quiet().await;
+    let closed: Vec<_> = house.sim.received().iter().map(|one| one.finished).collect();
+    assert_eq!(closed, [true; 4]);
+}

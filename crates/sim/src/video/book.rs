@@ -87,6 +87,7 @@ impl Task {
             "expired" => Phase::Expired,
             "unknown" => Phase::Forgotten,
             "word" if at <= trouble => Phase::Strange,
+            "flap" if at > 1 => Phase::Running,
             "never_url" => Phase::Done { url: false },
             "no_url" => {
                 self.done += 1;

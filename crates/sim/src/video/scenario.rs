@@ -26,6 +26,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("never_url", "success without a link for ever"),
     ("file_error", "the file step fails `n` times"),
     ("usage", "numbers of the usage as `kind=string|float|none`"),
+    ("flap", "succeeds for one poll and runs again after that"),
     ("dead_link", "the link has already ended"),
 ];
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tollgate_store::{CallId, HoldRefused};
+use tollgate_store::{CallId, HoldRefused, Limits, NewKey, Page};
 
 use crate::common::{Customer, House, idem};
 
@@ -76,4 +76,52 @@ pub async fn many_kinds_in_one_group(h: House) {
     let used = h.store.account(rich.account).await.expect("reading").expect("the account").used;
     assert_eq!(used.day.nano(), 3 * 3 * (60 + 100 + 130), "what was charged counts in the day");
     Arc::into_inner(h).expect("all tasks are done").close().await;
+}
+
+/// So many calls end at once that no group takes them all: every one is in the books, on its own key.
+pub async fn a_large_batch_is_stored_whole(h: House) {
+    const KEYS: usize = 1_500;
+    let c = h.customer(0, 10_000_000).await;
+    let mut making = tokio::task::JoinSet::new();
+    for n in 0..KEYS {
+        let limits = Limits { total: Some(tollgate_catalog::Money::from_nano(5_000)), ..Limits::default() };
+        let new =
+            NewKey { account: c.account, name: n.to_string(), expires_at: None, models: None, cidrs: None, limits };
+        let (store, secret) = (h.store.clone(), format!("sk-{}", h.maker.call()));
+        making.spawn(async move { store.create_key(new, &secret).await.expect("a key").id });
+    }
+    let keys = making.join_all().await;
+    let mut holding = tokio::task::JoinSet::new();
+    for (charge, key) in (1..).zip(&keys) {
+        let customer = Customer { account: c.account, key: *key };
+        let (store, wish) = (h.store.clone(), h.wish(&customer, 4_000));
+        holding.spawn(async move {
+            let mut held = store.hold(wish).await.expect("a hold");
+            held.durable().await.expect("durable");
+            (customer, held.call, charge)
+        });
+    }
+    let held = holding.join_all().await;
+    let ending: Vec<_> =
+        held.iter().map(|(customer, call, charge)| h.store.close(h.ending(customer, *call, *charge))).collect();
+    for closing in ending {
+        assert!(closing.await.expect("closed").applied);
+    }
+    let total: i64 = (1..).take(KEYS).sum();
+    assert_eq!(h.pots(&c).await, (0, 10_000_000 - total, 0, 0));
+    let mut spent: Vec<i64> = h
+        .store
+        .keys(c.account)
+        .await
+        .expect("keys")
+        .iter()
+        .filter(|key| key.id != c.key)
+        .map(|key| key.spent.nano())
+        .collect();
+    spent.sort_unstable();
+    assert_eq!(spent, (1..).take(KEYS).collect::<Vec<i64>>(), "each key has its own");
+    let page = Page { before: None, limit: 10_000 };
+    let rows = h.store.usage(Some(c.account), page).await.expect("reading");
+    assert_eq!((rows.len(), rows.iter().map(|row| row.charge.nano()).sum::<i64>()), (KEYS, total));
+    h.close().await;
 }

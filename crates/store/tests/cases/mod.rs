@@ -9,7 +9,7 @@ mod tasks;
 mod terms;
 mod wish;
 
-pub use group::many_kinds_in_one_group;
+pub use group::*;
 pub use operator::admin_keys_are_hashes_with_a_log;
 pub use social::{
     a_social_day_is_exact, social_pauses_are_rows, turns_on_a_route_are_shared,

@@ -188,7 +188,21 @@ async fn finish(app: &App, task: &Task, end: TaskEnd, how: &'static str) -> Resu
         None => {
             app.metrics.stale_task();
             tracing::info!(task = %task.id, state = state.name(), %charge, "somebody else has this task; nothing was done");
+            if state == TaskState::Completed {
+                late_success(app, task).await?;
+            }
         }
+    }
+    Ok(())
+}
+
+/// The provider has made what the customer was given the money back for. An end is an end, but the operator may have to pay.
+async fn late_success(app: &App, task: &Task) -> Result<(), StoreError> {
+    let now = app.store.task(task.account, task.id).await?;
+    if now.is_some_and(|now| now.state.is_final() && now.state != TaskState::Completed) {
+        app.metrics.late_success();
+        tracing::warn!(task = %task.id, provider = task.provider, upstream_id = task.upstream_id,
+            "a provider finished a task that had ended without a charge; it stays without one");
     }
     Ok(())
 }

@@ -39,11 +39,12 @@ async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response
     let all: Vec<String> = said.chain([WISH.to_owned()]).collect();
     past.asked = Said::read(Dialect::Responses, with_input(past.asked.body(), &all)?, None)?;
     let reply = respond(app, caller, past, None, &parts.headers, Which { id, endpoint: ENDPOINT, idem }).await?;
-    pressed(app, id, reply).await
+    pressed(id, reply).await
 }
 
-/// The answer with the summary in one item. A repeated Idempotency-Key comes here with the first answer.
-async fn pressed(app: &App, id: CallId, reply: Response) -> Result<Response, Refusal> {
+/// The answer with the summary in one item. A repeated Idempotency-Key comes here with the first answer, and gets what that
+/// one got: names and time are those of the call in its head.
+async fn pressed(id: CallId, reply: Response) -> Result<Response, Refusal> {
     let (mut head, body) = reply.into_parts();
     let broken = || Refusal::new(Code::Internal, "The summary could not be read.");
     let answer = body.collect().await.map_err(|_| broken())?.to_bytes();
@@ -51,10 +52,11 @@ async fn pressed(app: &App, id: CallId, reply: Response) -> Result<Response, Ref
     if summary.trim().is_empty() {
         return Err(Refusal::new(Code::UpstreamInvalidReply, "The model gave no summary."));
     }
-    let own = id.to_string();
+    let first = head.headers.get("x-request-id").and_then(|first| first.to_str().ok()?.parse().ok()).unwrap_or(id);
+    let own = first.to_string();
     let own = own.rsplit_once('_').map_or(own.as_str(), |(_, own)| own);
     let item = responses::compaction(&format!("cmp_{own}"), &summary);
-    let created = u64::try_from(app.world.now_ms() / 1_000).unwrap_or(0);
+    let created = u64::try_from(first.made_at() / 1_000).unwrap_or(0);
     let whole = responses::compacted(&format!("resp_{own}"), created, &[item], &answer);
     head.headers.remove(header::CONTENT_LENGTH);
     Ok(Response::from_parts(head, whole.into()))

@@ -30,6 +30,10 @@ pub async fn the_client_leaves_in_mid_stream() {
     let row = paid(&house, call).await;
     assert_eq!(row.ending, Ending::ClientLeft);
     assert!(row.counters.output + 1 >= words as u64, "{words} words came, {:?} were counted", row.counters);
+    let delivered = i64::try_from(words - 1).expect("few") * 2_000;
+    assert!(row.counters.input > 0, "the prompt was read by the provider");
+    let input = i64::try_from(row.counters.input).expect("few") * 1_000;
+    assert!(row.charge.nano() >= input + delivered, "prompt and what was delivered: {row:?}");
 }
 
 pub async fn the_client_never_reads() {

@@ -55,6 +55,24 @@ pub async fn a_model_without_a_price() {
     assert!(house.sim.received().is_empty());
 }
 
+pub async fn a_model_that_is_paused() {
+    let house = House::with(Plan { sim: "estimated_rows = 5\npause_time = \"1h\"", ..Plan::default() }).await;
+    for _ in 0..5 {
+        assert_eq!(house.ask("[[sim:no_usage tokens=2]]").await.status(), 200);
+    }
+    house.quiet().await;
+    let (before, sent) = (house.available().await, house.sim.received().len());
+    let reply = house.ask("hello").await;
+    assert!(reply.headers().contains_key("retry-after"));
+    let call = crate::house::call_id(&reply);
+    let (status, error) = error_of(reply).await;
+    assert_eq!((status, error["code"].as_str()), (503, Some("no_route_available")), "never free");
+    let row = house.row(call).await;
+    assert_eq!((row.ending, row.attempts, row.charge.nano()), (Ending::UpstreamFault, 0, 0));
+    house.quiet().await;
+    assert_eq!((house.available().await, house.sim.received().len()), (before, sent));
+}
+
 pub async fn not_enough_money() {
     let house = House::with(Plan { usd: "0", ..Plan::default() }).await;
     house.credit("trial", Pot::Trial, Money::from_nano(FUNDED)).await;

@@ -2,8 +2,11 @@
 
 use crate::house::{House, Plan, error_of};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use tollgate_gateway::endpoints::table::{Access, PATHS};
+use tollgate_store::{Done, NewAdminKey};
 
+const ADMIN: &str = "ak-0123456789abcdef0123456789abcdef0123456789abcdef";
 const LEGACY: &str = "/v1/video/generations/{id}";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -11,7 +14,7 @@ async fn paths_with_a_key_refuse_a_missing_and_a_wrong_one() {
     let house = House::new().await;
     let mut seen = 0;
     for (method, path, access) in PATHS {
-        if !matches!(access, Access::Key | Access::Paid) {
+        if !matches!(access, Access::Key | Access::Paid | Access::Admin) {
             continue;
         }
         seen += 1;
@@ -41,14 +44,18 @@ async fn paths_with_a_key_refuse_a_missing_and_a_wrong_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn paid_paths_refuse_bad_and_too_large_bodies() {
     let house = House::with(Plan { config: "[limits]\nbody_bytes = \"10KiB\"\n".to_owned(), ..Plan::default() }).await;
+    let done = Done { actor: "test".to_owned(), reason: "a test".to_owned() };
+    let admin = NewAdminKey { name: "operator".to_owned(), expires_at: None, done };
+    house.running().app.store.create_admin_key(admin, ADMIN).await.expect("a key");
     for (method, path, access) in PATHS {
         // To cancel takes no body.
-        if *method != "POST" || *access == Access::Admin || path.ends_with("/cancel") {
+        if *method != "POST" || path.ends_with("/cancel") {
             continue;
         }
+        let key = if *access == Access::Admin { ADMIN } else { house.key.as_str() };
+        let takes_forms = path.starts_with("/v1/video") && !path.ends_with("/remix");
         let path = &filled(path).replace("/v1/quote", "/v1/quote?endpoint=/v1/chat/completions");
-        let post =
-            || house.http.post(house.url(path)).bearer_auth(&house.key).header("content-type", "application/json");
+        let post = || house.http.post(house.url(path)).bearer_auth(key).header("content-type", "application/json");
         let (status, error) = error_of(post().body("{\"model\":").send().await.expect("a reply")).await;
         assert_eq!((status, code_of(&error)), (400, "invalid_json"), "{path}");
         let (status, error) = error_of(post().body(vec![b' '; 20_000]).send().await.expect("a reply")).await;
@@ -61,10 +68,13 @@ async fn paid_paths_refuse_bad_and_too_large_bodies() {
         if let Ok(reply) = reply {
             assert_eq!(error_of(reply).await.0, 413, "{path} without a length");
         }
-        let wrong =
-            house.http.post(house.url(path)).bearer_auth(&house.key).header("content-type", "text/plain").body("{}");
-        let (status, error) = error_of(wrong.send().await.expect("a reply")).await;
+        let other = |kind: &str| house.http.post(house.url(path)).bearer_auth(key).header("content-type", kind);
+        let (status, error) = error_of(other("text/plain").body("{}").send().await.expect("a reply")).await;
         assert_eq!((status, code_of(&error)), (415, "unsupported_media_type"), "{path}");
+        let form = other("multipart/form-data; boundary=x").body(vec![b'-'; 20_000]).send().await.expect("a reply");
+        let expected = if takes_forms { (413, "body_too_large") } else { (415, "unsupported_media_type") };
+        let (status, error) = error_of(form).await;
+        assert_eq!((status, code_of(&error)), expected, "{path} with a form");
     }
     assert!(house.sim.received().is_empty());
 }
@@ -109,9 +119,49 @@ async fn unknown_paths_and_methods_get_an_error_in_shape() {
 #[test]
 fn every_paid_path_can_be_quoted() {
     for (_, path, access) in PATHS {
-        if *access == Access::Paid {
+        // A tool call is the social call it names, and quoted as that.
+        if *access == Access::Paid && *path != "/mcp" {
             let known = tollgate_gateway::quotes::READERS.iter().any(|(own, _)| own == path);
             assert!(known, "{path} has no quote");
         }
+    }
+}
+
+/// The router is written by hand beside the table: what one has, the other has.
+#[test]
+fn the_router_and_the_table_have_the_same_paths() {
+    let source = std::fs::read_to_string("src/endpoints/table.rs").expect("the router");
+    let (_, routers) = source.split_once("pub fn router(").expect("the router");
+    let mut routed = BTreeSet::new();
+    for route in routers.split(".route(").skip(1) {
+        let path = route.split('"').nth(1).expect("a path");
+        let handlers = route.split_once(path).expect("handlers").1;
+        // Up to the end of this call: a handler may be followed by another `.route(`, a layer or a merge.
+        let end = handlers.find("\n        .").or_else(|| handlers.find(".with_state")).unwrap_or(handlers.len());
+        for (name, method) in
+            [("get(", "GET"), ("post(", "POST"), ("delete(", "DELETE"), ("put(", "PUT"), ("patch(", "PATCH")]
+        {
+            let called = handlers[..end].match_indices(name);
+            if called
+                .into_iter()
+                .any(|(at, _)| !handlers[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':'))
+            {
+                routed.insert((method, path.to_owned()));
+            }
+        }
+    }
+    // What a path ends with may be a name with slashes, and after a colon what is to be done with it.
+    let serves = |(method, path): &(&str, String), (own, listed): (&str, &str)| {
+        *method == own
+            && (path == listed
+                || path
+                    .strip_suffix("{*id}")
+                    .is_some_and(|start| listed.strip_prefix(start).is_some_and(|rest| rest.starts_with('{'))))
+    };
+    for route in &routed {
+        assert!(PATHS.iter().any(|(method, path, _)| serves(route, (method, path))), "{route:?} is not in the table");
+    }
+    for (method, path, _) in PATHS {
+        assert!(routed.iter().any(|route| serves(route, (method, path))), "{method} {path} is not in the router");
     }
 }

@@ -308,3 +308,25 @@ async fn five_hundred_lost_replies_are_five_hundred_creations() {
     assert!(found > 0, "providers that keep our id find them");
     assert_eq!(house.available().await, 1_000_000_000_000 - spent);
 }
+
+/// Slower than anybody waits for: nobody gives it up, the money stays held, and what comes in the end is paid.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_beyond_patience_is_unknown_and_paid_when_it_is_made() {
+    let house = house("patience = \"300ms\"").await;
+    let id = create(&house, "kling-v3", "[[sim:ok queue=14 run=0]]").await.expect("taken");
+    let mut waited = 0;
+    while task(&house, id).await.state != TaskState::Unknown {
+        waited += 1;
+        assert!(waited < 2_000 && !task(&house, id).await.state.is_final(), "it was never unknown");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let account = house.balance().await;
+    assert!(account.paid_held > Money::ZERO, "the hold is kept");
+    let seen: Value = house.get(&format!("/v1/videos/{id}")).send().await.expect("a reply").json().await.expect("JSON");
+    assert!(["in_progress", "completed"].contains(&seen["status"].as_str().expect("a status")), "{seen}");
+    assert!(seen["error"].is_null(), "{seen}");
+    let (task, row) = ended(&house, id).await;
+    assert_eq!(task.state, TaskState::Completed);
+    assert_eq!((row.hold, row.charge, row.write_off), (account.paid_held, account.paid_held, Money::ZERO), "{row:?}");
+    assert_eq!(house.sim.videos(), 1);
+}
