@@ -38,7 +38,7 @@ impl Cell {
         page.push_str(if self.paging.is_some() { ", pages with `next`.\n" } else { ".\n" });
         for group in self.groups() {
             let names: Vec<String> = group.iter().map(|name| format!("`{name}`")).collect();
-            let _ = write!(page, "At least one of {} is required.\n", names.join(", "));
+            let _ = writeln!(page, "At least one of {} is required.", names.join(", "));
         }
         if self.params.is_empty() {
             page.push_str("\nNo parameters.\n");
@@ -49,7 +49,7 @@ impl Cell {
             let default = param.default.as_ref().map(|value| format!("`{value}`")).unwrap_or_default();
             let required = if param.required { "yes" } else { "" };
             let (kind, limits, meaning) = (param.kind.name(), param.limits(), param.en.replace('|', "\\|"));
-            let _ = write!(page, "| `{}` | {kind} | {required} | {default} | {limits} | {meaning} |\n", param.name);
+            let _ = writeln!(page, "| `{}` | {kind} | {required} | {default} | {limits} | {meaning} |", param.name);
         }
     }
 }
