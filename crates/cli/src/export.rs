@@ -28,15 +28,16 @@ pub async fn call(call: args::SocialCall) -> anyhow::Result<ExitCode> {
 pub async fn export(export: args::SocialExport, out: &Output) -> anyhow::Result<ExitCode> {
     let http = Http::new(&export.call.url, &real::api_key())?;
     let limit: Money = export.usd.parse().context("--usd")?;
-    let price = price(&http, &export.call.cell).await?;
     let first = params(&export.call.params)?;
     let mut state = State::open(&export.out, &export.call.cell, &first)?;
+    // Before there is a file: one without its note would be taken for somebody else's, also when not a page was read.
+    state.save()?;
     let mut sheet = Sheet::open(&export.out)?;
     let places = export.items.clone().map_or_else(|| shipped_items(&export.call.cell), |place| vec![place]);
     let (mut pages, mut spent, mut stopped) = (0, Money::ZERO, None);
     while pages < export.pages && !state.done {
-        let after = spent.checked_add(price).context("the amount")?;
-        if after > limit {
+        let price = price(&http, &export.call.cell, &state.next).await?;
+        if spent.checked_add(price).context("the amount")? > limit {
             stopped = Some(format!("the next page costs {price} USD and {limit} were allowed"));
             break;
         }
@@ -96,16 +97,19 @@ fn address(cell: &str, params: &Params) -> anyhow::Result<String> {
     Ok(format!("/v1/social/{}/{}?{}", encoded(platform), encoded(capability), pairs.join("&")))
 }
 
-/// What a page costs, from the gateway's own catalog.
-async fn price(http: &Http, cell: &str) -> anyhow::Result<Money> {
-    let reply = http.send("/api/social/catalog", None).await?;
-    let catalog: Value = serde_json::from_slice(&reply.body).context("the catalog")?;
-    let found = catalog["cells"].as_array().into_iter().flatten().find(|one| {
-        cell.split_once('/')
-            .is_some_and(|(platform, capability)| one["platform"] == platform && one["capability"] == capability)
-    });
-    let Some(found) = found else { bail!("this gateway does not sell {cell:?}") };
-    found["price_usd"].to_string().parse().context("the price")
+/// What a page costs this key at most: a price may depend on the account and on the parameters.
+async fn price(http: &Http, cell: &str, params: &Params) -> anyhow::Result<Money> {
+    let path = address(cell, &Params::new())?;
+    let body: serde_json::Map<String, Value> =
+        params.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let endpoint = path.trim_end_matches('?');
+    let reply =
+        http.send(&format!("/v1/quote?endpoint={endpoint}"), Some(Value::Object(body).to_string().into())).await?;
+    if reply.status != 200 {
+        bail!("the gateway quotes no price for {cell}: {}", refusal(&reply.body));
+    }
+    let quote: Value = serde_json::from_slice(&reply.body).context("the quote")?;
+    Ok(Money::from_nano(quote["hold_nano_usd"].as_i64().context("the quote has no amount")?))
 }
 
 fn refusal(body: &[u8]) -> String {
@@ -115,11 +119,40 @@ fn refusal(body: &[u8]) -> String {
 }
 
 fn progress(pages: u32, most: u32, entries: usize, spent: Money, limit: Money) {
-    if !std::io::stderr().is_terminal() {
-        return;
+    if std::io::stderr().is_terminal() {
+        eprint!("\r{} ", bar(pages, most, entries, spent, limit));
+        let _ = std::io::stderr().flush();
     }
-    let filled = (pages * 20 / most.max(1)) as usize;
+}
+
+/// How far it is: twenty marks for all pages that may be read.
+fn bar(pages: u32, most: u32, entries: usize, spent: Money, limit: Money) -> String {
+    let filled = u64::from(pages) * 20 / u64::from(most.max(1));
     let bar: String = (0..20).map(|at| if at < filled { '#' } else { '·' }).collect();
-    eprint!("\r[{bar}] page {pages}/{most}  {entries} entries  {spent}/{limit} USD ");
-    let _ = std::io::stderr().flush();
+    format!("[{bar}] page {pages}/{most}  {entries} entries  {spent}/{limit} USD")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_grows_with_the_pages() {
+        let usd = |text: &str| text.parse::<Money>().expect("an amount");
+        let bar = |pages, most| bar(pages, most, 9, usd("0.006"), usd("1"));
+        assert_eq!(bar(0, 10), "[····················] page 0/10  9 entries  0.006/1 USD");
+        assert_eq!(bar(3, 10), "[######··············] page 3/10  9 entries  0.006/1 USD");
+        assert_eq!(bar(10, 10), "[####################] page 10/10  9 entries  0.006/1 USD");
+        assert!(bar(1, 0).starts_with('[') && bar(u32::MAX, u32::MAX).starts_with("[####"), "whatever is asked for");
+    }
+
+    #[test]
+    fn a_call_is_an_address() {
+        let params = params(&["keyword=咖 啡&=".to_owned(), "page=2".to_owned()]).expect("parameters");
+        assert_eq!(
+            address("bilibili/search", &params).expect("a cell"),
+            "/v1/social/bilibili/search?keyword=%E5%92%96%20%E5%95%A1%26%3D&page=2"
+        );
+        assert!(address("bilibili", &params).is_err() && super::params(&["x".to_owned()]).is_err());
+    }
 }

@@ -7,7 +7,7 @@ use crate::app::Serving;
 use crate::call::{self, Conversation, Priced, Quote, Terms};
 use crate::endpoints::social;
 use crate::refusal::Refusal;
-use crate::social::call::SocialCall;
+use crate::social::Asked;
 use crate::video::VideoAsk;
 use bytes::Bytes;
 use http::HeaderMap;
@@ -101,7 +101,7 @@ fn social_call(serving: &Serving, parts: &[&str], body: Bytes) -> Result<Box<dyn
     };
     let pairs = given.into_iter().map(|(name, value)| Ok((name, text(value)?)));
     let checked = social::checked(cell, &pairs.collect::<Result<Vec<_>, Refusal>>()?)?;
-    Ok(Box::new(SocialCall { cell: cell.clone(), checked, track: Arc::default() }))
+    Ok(Box::new(Asked { cell: cell.clone(), checked }))
 }
 
 /// A sum that anybody can do again: the sum of all lines times the multiplier, rounded up once to the next nano-dollar.

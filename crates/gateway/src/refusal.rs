@@ -65,11 +65,11 @@ impl Refusal {
             Retry::After(seconds) => Some(seconds),
         };
         if let Some(seconds) = self.retry_after.or(advised) {
-            // Some SDKs sleep as long as they are told: never tell them more than a minute. The day's capacity is the
-            // exception, and such a call is not worth repeating before.
-            let day = self.reason == Some("daily");
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(if day { seconds } else { seconds.min(60) }));
-            if day {
+            // Some SDKs sleep as long as they are told: never tell them more than a minute. What is used up for the day or the
+            // hour is the exception, and such a call is not worth repeating before.
+            let used_up = matches!(self.reason, Some("daily" | "no_result_limit"));
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(if used_up { seconds } else { seconds.min(60) }));
+            if used_up {
                 headers.insert("x-should-retry", HeaderValue::from_static("false"));
             }
         }

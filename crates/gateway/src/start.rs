@@ -87,6 +87,8 @@ pub async fn start(loaded: Loaded, source: Option<Source>, world: World) -> Resu
     let (listen, metrics_listen) = (loaded.settings.listen, loaded.settings.metrics_listen);
     let client = client(&loaded.settings);
     let Indoors { app, recovered, settling } = indoors(loaded, Options::default(), client, world).await?;
+    // Before the first call: a cell that is paused must not be sold, nor what is known to be vain be asked.
+    app.refresh_social().await?;
     let listener = server::bind(listen).await?;
     let address = listener.local_addr()?;
     let metrics_listener = match metrics_listen {

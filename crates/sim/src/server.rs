@@ -97,6 +97,11 @@ impl Sim {
         format!("http://{}/api/v1", self.addr)
     }
 
+    /// The base of a source that somebody runs himself: `http://…/api`.
+    pub fn own_social_url(&self) -> String {
+        format!("http://{}/api", self.addr)
+    }
+
     /// From now on, social routes whose path contains `path` answer with this scenario; the empty scenario takes it back. A
     /// marker in a parameter wins.
     pub fn social_order(&self, path: &str, scenario: &str) {

@@ -47,6 +47,7 @@ suite!(
     admin_keys_are_hashes_with_a_log,
     social_pauses_are_rows,
     a_social_day_is_exact,
+    a_social_day_is_taken_and_given_back_at_once,
     vain_calls_are_remembered_while_they_matter,
     turns_on_a_route_are_shared,
     a_response_is_kept_once_for_one_account,

@@ -1,5 +1,6 @@
 //! Providers of social data: the supplier that sells it (kind `tikhub`) and sources one runs oneself with the same route
-//! names (kind `social-source`). Both answer in an envelope; they differ in who pays for an answer.
+//! names (kind `social-source`). Both are asked in the same way and answer in an envelope with `code` and `data`; errors of the supplier
+//! stand in `detail`, those of other sources often at the top, and either is read.
 //!
 //! The supplier bills HTTP 200 and nothing else, so every error status is surely free, and a request that was sent and
 //! not answered may have been billed.

@@ -4,6 +4,7 @@
 mod answer;
 mod cell;
 mod check;
+mod page;
 mod paging;
 mod param;
 mod record;

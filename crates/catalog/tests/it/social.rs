@@ -3,6 +3,7 @@
 mod checks;
 mod mistakes;
 mod notation;
+mod records;
 mod specification;
 
 use std::sync::LazyLock;
@@ -64,4 +65,16 @@ fn other_spellings_of_a_platform_lead_to_the_same_cell() {
         assert_eq!(cell.platform, key);
         assert_eq!(cell.path(), format!("/v1/social/{key}/user"));
     }
+}
+
+#[test]
+fn the_page_of_the_documentation_is_written_from_the_table() {
+    let page = include_str!("../../../../docs/social-cells.md");
+    let written = shipped().social.page();
+    let differs = page.lines().zip(written.lines()).find(|(theirs, ours)| theirs != ours);
+    assert!(
+        page == written,
+        "docs/social-cells.md is not of this table; its head says how it is written again: {differs:?}"
+    );
+    assert_eq!(written.matches("\n### ").count(), 101);
 }

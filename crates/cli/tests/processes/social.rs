@@ -1,7 +1,9 @@
-//! Social data over real processes: what replicas share on PostgreSQL, and how much memory a large answer takes.
+//! Social data over real processes: what replicas share on PostgreSQL, how much memory a large answer takes, and what customers do
+//! from the command line.
 
-use crate::house::{House, Plan};
+use crate::house::{House, Plan, text};
 use crate::postgres::Server;
+use crate::process::tollgate;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -171,6 +173,75 @@ async fn large_answers_pass_within_bounded_memory() {
     }
     let grown = peak(id) - before;
     assert!(grown < 64 << 10, "{grown} KiB more for eight answers of 16 MiB");
+    house.quiet().await;
+    house.verified().await;
+}
+
+/// A platform with another spelling, dearer for some.
+const MINE: &str = r#"
+auto_groups = ["dear", "default"]
+[group.dear]
+multiplier = 5
+[social.mine]
+order = 99
+name_en = "Mine"
+aliases = ["my_own"]
+provider = "tikhub"
+[social.mine.comments]
+price = { per_call = 2_000 }
+enable_groups = ["dear", "default"]
+[[social.mine.comments.route]]
+path = "/douyin/app/v3/fetch_video_comments"
+cost = 1_000
+[social.mine.comments.answer]
+items = ["/comments"]
+[social.mine.comments.paging]
+next = { cursor = "/cursor" }
+more = "/has_more"
+[[social.mine.comments.param]]
+name = "aweme_id"
+type = "string"
+required = true
+max_length = 256
+en = "The post."
+[[social.mine.comments.param]]
+name = "cursor"
+type = "integer"
+min = 0
+en = "Where to go on."
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_customer_calls_and_exports_for_what_it_costs_him() {
+    let plan = Plan { social: "requests_per_second = 0\n", patience: ["20s", "20s"], catalog: MINE, ..Plan::default() };
+    let house = House::new(plan).await;
+    let account = text(&house.cli(&["account", "create", "dear", "--group", "dear"]).await["id"]);
+    house.cli(&["account", "topup", &account, "1", "--id", "dear"]).await;
+    let dear = text(&house.cli(&["key", "create", &account]).await["secret"]);
+    let dir = tempfile::tempdir().expect("a folder");
+    let url = house.gates[0].url();
+    let run = |key: &str, arguments: &[&str]| {
+        let all = [&["--json", "social"], arguments, &["--url", &url]].concat();
+        let done = tollgate(&all).current_dir(dir.path()).env("TOLLGATE_API_KEY", key).output().expect("it runs");
+        let said: Value = serde_json::from_slice(&done.stdout)
+            .unwrap_or_else(|_| panic!("{all:?}: {}", String::from_utf8_lossy(&done.stderr)));
+        (done.status.success(), said)
+    };
+    // One call, printed as it came.
+    let (fine, answer) = run(&house.key, &["call", "wechat_mp/post", "url=https://mp.weixin.qq.com/s/x"]);
+    assert_eq!((fine, &answer["object"], &answer["platform"]), (true, &json!("social.result"), &json!("wechat-mp")));
+    let (fine, refused) = run(&house.key, &["call", "weibo/user", "zz=1"]);
+    assert_eq!((fine, &refused["error"]["param"]), (false, &json!("zz")));
+    // The same amount buys two pages, or none where a page is five times as dear.
+    let export = |key: &str, file: &str, usd: &str| {
+        let list = ["export", "my_own/comments", "aweme_id=7", "--items", "/comments", "--out", file, "--usd", usd];
+        run(key, &list).1
+    };
+    let (cheap, none) = (export(&house.key, "a.jsonl", "0.005"), export(&dear, "b.jsonl", "0.005"));
+    assert_eq!((&cheap["pages"], &cheap["spent_usd"]), (&json!(2), &json!("0.004")), "{cheap}");
+    assert_eq!((&none["pages"], &none["spent_usd"]), (&json!(0), &json!("0")), "{none}");
+    let one = export(&dear, "b.jsonl", "0.015");
+    assert_eq!((&one["pages"], &one["spent_usd"]), (&json!(1), &json!("0.01")), "{one}");
     house.quiet().await;
     house.verified().await;
 }

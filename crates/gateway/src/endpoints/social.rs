@@ -8,8 +8,8 @@ use crate::app::App;
 use crate::call::{self, Ask};
 use crate::caller::Caller;
 use crate::refusal::Refusal;
-use crate::social::Door;
-use crate::social::call::{SocialCall, Track};
+use crate::social::call::{SocialCall, paused};
+use crate::social::{Asked, Door, Track};
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -55,39 +55,33 @@ pub async fn run(
     let cell = cell(&serving.catalog, platform, capability)?;
     let door = app.social.pauses.door(&cell.model.name, app.world.now_ms(), app.settings.social.probe_after);
     if door == Door::Paused {
-        return Err(Refusal::new(
-            Code::SocialDataUnavailable,
-            format!("{} of {} is paused at the moment.", cell.capability.name(), cell.platform),
-        ));
+        return Err(paused(cell));
     }
-    if cell.model.requires_topup && !caller.account.topped_up {
-        return Err(Refusal::new(
-            Code::ModelRequiresTopup,
-            "Social data needs paid credit: top up the account once. Trial credit cannot be spent on it.",
-        ));
-    }
-    let checked = read(cell)?;
-    let track = Arc::new(Track::default());
-    let work = SocialCall { cell: cell.clone(), checked, track: track.clone() };
+    // When it is time to try a paused cell again, only a call that nothing stands in the way of can; for others it is paused.
+    let probing = door == Door::Probe;
+    let or_paused = |refusal| if probing { paused(cell) } else { refusal };
+    let caller = topped_up(app, cell, caller).await.map_err(or_paused)?;
+    let asked = Asked { cell: cell.clone(), checked: read(cell).map_err(or_paused)? };
+    let track = Track::new(app, cell, id, caller.account.id, asked.fingerprint());
+    let work = SocialCall { asked, track: track.clone(), probing };
     let outcome = call::run(app, caller, Ask { id, endpoint: ENDPOINT, work, idem }).await;
-    let traces = track.traces();
-    if let (Some(part), false) = (traces.part, traces.billed)
-        && let Err(error) = app.store.social_give_back(part).await
-    {
-        tracing::warn!(%error, "the cost of a free call stays counted");
+    let admitted = track.was_admitted();
+    track.end().await;
+    outcome.map_err(|refusal| if admitted { refusal } else { or_paused(refusal) })
+}
+
+/// Social data is for accounts that have topped up once, perhaps since their key was last read.
+async fn topped_up(app: &App, cell: &Cell, mut caller: Arc<Caller>) -> Result<Arc<Caller>, Refusal> {
+    if cell.model.requires_topup && !caller.account.topped_up {
+        caller = app.keys.read_again(&app.store, &caller).await?;
+        if !caller.account.topped_up {
+            return Err(Refusal::new(
+                Code::ModelRequiresTopup,
+                "Social data needs paid credit: top up the account once. Trial credit cannot be spent on it.",
+            ));
+        }
     }
-    if let Some(vain) = traces.vain
-        && let Err(error) = app.store.social_vain(vain).await
-    {
-        tracing::warn!(%error, "other replicas do not learn that a question is vain");
-    }
-    if let Some(seen) = traces.seen {
-        app.learn_social(cell, seen, door == Door::Probe).await;
-    }
-    if let Some((provider, refused)) = traces.asked {
-        app.learn_key(&provider, refused).await;
-    }
-    outcome
+    Ok(caller)
 }
 
 /// The cell on sale under this name.

@@ -1,8 +1,11 @@
 //! One request to a source. It runs apart from the call that wants it: a client that leaves does not end it, because the
-//! source bills it all the same; what then comes is kept for a while for the same question of the same account.
+//! source bills it all the same; what then comes is judged as if somebody waited, and kept for a while for the same question of the
+//! same account.
 
-use super::call::Track;
-use super::kept::Question;
+use super::judge::{Judged, open};
+use super::kept::Coming;
+use super::track::Track;
+use super::{as_social, no_data};
 use crate::app::App;
 use bytes::{Bytes, BytesMut};
 use http::Request;
@@ -21,7 +24,6 @@ pub struct Errand {
     pub provider: Arc<Provider>,
     pub request: Request<Full<Bytes>>,
     pub until: Instant,
-    pub question: Question,
     pub track: Arc<Track>,
 }
 
@@ -40,30 +42,50 @@ pub async fn fetch(errand: Errand) -> Result<Fetched, Fault> {
     let (mut send, receive) = oneshot::channel();
     let app = errand.app.clone();
     app.tracker.clone().spawn(async move {
-        let (question, cut) = (errand.question, app.cut.clone());
+        let (track, cut) = (errand.track.clone(), app.cut.clone());
         let asking = ask(errand);
         tokio::pin!(asking);
         tokio::select! {
             biased;
-            answer = &mut asking => return drop(send.send(answer)),
+            answer = &mut asking => {
+                // Whoever waits is to be the last who holds the track.
+                drop(track);
+                return drop(send.send(answer));
+            }
             () = cut.cancelled() => return,
             () = send.closed() => {}
         }
-        let coming = app.social.kept.coming(question);
-        let answer = tokio::select! {
-            answer = &mut asking => answer,
-            () = cut.cancelled() => return,
-        };
-        if let Ok(Fetched::Whole(bytes)) = answer {
-            coming.came(bytes, app.world.now_ms());
+        let coming = app.social.kept.coming(track.question());
+        tokio::select! {
+            answer = &mut asking => left(&app, &track, coming, answer),
+            () = cut.cancelled() => {}
         }
     });
     receive.await.unwrap_or_else(|_| Err(Fault::cut()))
 }
 
+/// An answer whose client has left.
+fn left(app: &App, track: &Track, coming: Coming, answer: Result<Fetched, Fault>) {
+    match answer {
+        Ok(Fetched::Whole(bytes)) => match open(track.cell(), &bytes) {
+            Ok(_) => {
+                track.works();
+                track.covered();
+                coming.came(bytes, track.call(), app.world.now_ms());
+            }
+            Err(Judged::NoResult) => track.nothing(),
+            Err(_) => track.failed(&no_data()),
+        },
+        // Too large to be kept, and nobody reads it to its end.
+        Ok(Fetched::Large { .. }) => {}
+        Err(fault) => track.failed(&as_social(fault)),
+    }
+}
+
 async fn ask(errand: Errand) -> Result<Fetched, Fault> {
-    let Errand { app, provider, request, until, track, .. } = errand;
+    let Errand { app, provider, request, until, track } = errand;
     let reply = app.client.send(&provider, request).await?;
+    track.asked(&provider.name, reply.status() == http::StatusCode::UNAUTHORIZED);
     if !reply.status().is_success() {
         return Err(app.client.fault(&provider, reply).await);
     }

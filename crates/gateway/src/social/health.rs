@@ -2,8 +2,9 @@
 
 use crate::world::Millis;
 use serde_json::{Value, json};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tollgate_store::AccountId;
 
 /// How a call that reached the source ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ struct Cell {
     last_at: Millis,
     operator_in_a_row: u32,
     /// The calls of the last minutes, for the decision to pause.
-    recent: VecDeque<(Millis, bool)>,
+    recent: VecDeque<(Millis, bool, AccountId)>,
 }
 
 const WINDOW_HOURS: Millis = 24;
@@ -45,6 +46,8 @@ const HOUR: Millis = 3_600_000;
 const IN_A_ROW: u32 = 5;
 /// Or nine failures in ten over at least so many calls of the last ten minutes.
 const MANY: usize = 20;
+/// They must be of several accounts: who asks for things that do not exist sees failures only, and must not close the cell for all.
+const ACCOUNTS: usize = 2;
 const RECENT: Millis = 600_000;
 const KEPT: usize = 1_000;
 
@@ -53,7 +56,7 @@ impl Health {
         self.cells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn add(&self, model: &str, seen: Seen, now: Millis) {
+    pub fn add(&self, model: &str, seen: Seen, account: AccountId, now: Millis) {
         let mut cells = self.cells();
         let cell = cells.entry(model.to_owned()).or_default();
         let hour = now.div_euclid(HOUR);
@@ -70,8 +73,8 @@ impl Health {
         }
         cell.last_at = now;
         cell.operator_in_a_row = if seen == Seen::Operator { cell.operator_in_a_row + 1 } else { 0 };
-        cell.recent.push_back((now, seen.works()));
-        while cell.recent.len() > KEPT || cell.recent.front().is_some_and(|(at, _)| now - at > RECENT) {
+        cell.recent.push_back((now, seen.works(), account));
+        while cell.recent.len() > KEPT || cell.recent.front().is_some_and(|(at, ..)| now - at > RECENT) {
             cell.recent.pop_front();
         }
     }
@@ -99,9 +102,14 @@ impl Health {
         if cell.operator_in_a_row >= IN_A_ROW {
             return Some(format!("{IN_A_ROW} calls in a row were refused by the source for the operator's reasons"));
         }
-        let recent = cell.recent.iter().filter(|(at, _)| now - at <= RECENT);
-        let (calls, bad) = recent.fold((0, 0), |(calls, bad), (_, good)| (calls + 1, bad + usize::from(!good)));
-        (calls >= MANY && bad * 10 >= calls * 9).then(|| format!("{bad} of {calls} calls failed within ten minutes"))
+        let recent = || cell.recent.iter().filter(|(at, ..)| now - at <= RECENT);
+        let (calls, bad) = (recent().count(), recent().filter(|(_, good, _)| !good).count());
+        if calls < MANY || bad * 10 < calls * 9 {
+            return None;
+        }
+        let accounts: HashSet<AccountId> =
+            recent().filter(|(_, good, _)| !good).map(|(.., account)| *account).collect();
+        (accounts.len() >= ACCOUNTS).then(|| format!("{bad} of {calls} calls failed within ten minutes"))
     }
 
     /// After a pause or a resumption old failures count no more.
@@ -137,18 +145,21 @@ impl Health {
 mod tests {
     use super::*;
 
+    const ONE: AccountId = AccountId([1; 16]);
+    const TWO: AccountId = AccountId([2; 16]);
+
     #[test]
     fn pauses_are_due_after_five_operator_faults_in_a_row_or_nine_in_ten_failures() {
         let health = Health::default();
         for _ in 0..4 {
-            health.add("m", Seen::Operator, 0);
+            health.add("m", Seen::Operator, ONE, 0);
         }
         assert!(health.trouble("m", 0).is_none());
-        health.add("m", Seen::Data, 0);
-        health.add("m", Seen::Operator, 0);
+        health.add("m", Seen::Data, ONE, 0);
+        health.add("m", Seen::Operator, ONE, 0);
         assert!(health.trouble("m", 0).is_none(), "the row was broken");
         for _ in 0..4 {
-            health.add("m", Seen::Operator, 0);
+            health.add("m", Seen::Operator, ONE, 0);
         }
         assert!(health.trouble("m", 0).is_some_and(|why| why.starts_with("5 calls in a row")));
         health.start_over("m");
@@ -156,10 +167,23 @@ mod tests {
 
         for n in 0..20 {
             assert!(health.trouble("n", n).is_none(), "too few to tell");
-            health.add("n", if n < 2 { Seen::NoResult } else { Seen::Fault }, n);
+            health.add("n", if n < 2 { Seen::NoResult } else { Seen::Fault }, if n == 7 { TWO } else { ONE }, n);
         }
         assert_eq!(health.trouble("n", 20).as_deref(), Some("18 of 20 calls failed within ten minutes"));
         assert!(health.trouble("n", RECENT + 30).is_none(), "that was long ago");
+    }
+
+    #[test]
+    fn the_failures_of_one_account_pause_nothing() {
+        let health = Health::default();
+        for n in 0..100 {
+            health.add("m", Seen::Fault, ONE, n);
+        }
+        assert!(health.trouble("m", 100).is_none(), "it may ask for what does not exist");
+        health.add("m", Seen::Data, TWO, 100);
+        assert!(health.trouble("m", 100).is_none(), "another one is served");
+        health.add("m", Seen::Fault, TWO, 100);
+        assert_eq!(health.trouble("m", 100).as_deref(), Some("101 of 102 calls failed within ten minutes"));
     }
 
     #[test]
@@ -174,9 +198,9 @@ mod tests {
     fn health_is_of_the_last_day() {
         let health = Health::default();
         assert!(health.record("m", 0).is_null());
-        health.add("m", Seen::Fault, 0);
-        health.add("m", Seen::Data, 5 * HOUR);
-        health.add("m", Seen::NoResult, 6 * HOUR);
+        health.add("m", Seen::Fault, ONE, 0);
+        health.add("m", Seen::Data, ONE, 5 * HOUR);
+        health.add("m", Seen::NoResult, ONE, 6 * HOUR);
         let record = health.record("m", 7 * HOUR);
         assert_eq!((record["sample_size"].as_u64(), record["success_ratio"].as_f64()), (Some(3), Some(0.666)));
         assert_eq!(

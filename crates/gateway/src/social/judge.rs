@@ -1,21 +1,43 @@
 //! Data, nothing, or a failure in disguise? The rule of the cell applied to an answer; and the parameters of the next page.
 
+use bytes::Bytes;
 use tollgate_catalog::social::{Cell, Checked, Paging, Status, Step, Value};
-use tollgate_wire::social::{Picked, Places, pairs};
+use tollgate_wire::social::{Data, Outline, Picked, Places, pairs, read_envelope};
 
 /// What an answer of status 200 is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
     Result,
     NoResult,
-    /// A status field says that the fetch failed.
+    /// It cannot be read, or a status says that the fetch failed.
     Failed,
 }
 
-pub fn judge(cell: &Cell, data: &impl Places) -> Judged {
+/// The supplier's own status says that there is no answer; without one there may be.
+pub fn is_bad(code: Option<i64>) -> bool {
+    code.is_some_and(|code| code != 200 && code != 0)
+}
+
+/// Takes an answer out of its envelope; the error says what it is if it is no result.
+pub fn open(cell: &Cell, bytes: &Bytes) -> Result<Data, Judged> {
+    let envelope = read_envelope(bytes).map_err(|_| Judged::Failed)?;
+    if is_bad(envelope.code) {
+        return Err(Judged::Failed);
+    }
+    let data = envelope.data.ok_or(Judged::NoResult)?;
+    match judge(cell, &data, data.outline(&cell.drop)) {
+        Judged::Result => Ok(data),
+        other => Err(other),
+    }
+}
+
+/// A whole answer by the rule of its cell. `outline` is of what is left without the members that are the supplier's.
+pub fn judge(cell: &Cell, data: &impl Places, outline: Outline) -> Judged {
     let rule = &cell.answer;
-    if data.find("").is_none_or(|whole| whole.is_nothing()) {
-        return Judged::NoResult;
+    match outline {
+        Outline::Nothing => return Judged::NoResult,
+        Outline::Single => return Judged::Failed,
+        Outline::Something => {}
     }
     for status in &rule.ok {
         match judge_status(status, data) {
@@ -40,7 +62,10 @@ pub fn judge(cell: &Cell, data: &impl Places) -> Judged {
 }
 
 /// What an answer of which only the beginning was seen is so far: a result, unless something seen speaks against it.
-pub fn judge_begun(cell: &Cell, seen: &impl Places) -> Judged {
+pub fn judge_begun(cell: &Cell, seen: &impl Places, outline: Outline) -> Judged {
+    if outline == Outline::Single {
+        return Judged::Failed;
+    }
     let statuses = cell.answer.ok.iter().map(|status| judge_status(status, seen).unwrap_or(Judged::Result));
     if let Some(bad) = statuses.into_iter().find(|judged| *judged != Judged::Result) {
         return bad;
@@ -106,7 +131,8 @@ pub fn next_page<'c>(cell: &'c Cell, checked: &Checked, data: &impl Places) -> V
         };
         next.extend(value.filter(|value| !value.is_empty()).map(|value| (param.name.as_str(), value)));
     }
-    next
+    // Where we would refuse the next page ourselves, the list ends for our callers.
+    if cell.check(&next).is_err() { Vec::new() } else { next }
 }
 
 /// The next value of one parameter; `None` at the end of the list.
@@ -139,6 +165,74 @@ fn step_to(
             let counts = cell.answer.items.iter().filter_map(|place| data.find(place)).map(|found| found.count());
             let count = counts.max().filter(|count| *count > 0)?;
             number()?.checked_add(i64::try_from(count).ok()?).map(|next| next.to_string())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_catalog::social::SHIPPED;
+    use tollgate_catalog::{Snapshot, load};
+
+    fn shipped() -> Snapshot {
+        let files: Vec<(String, String)> =
+            SHIPPED.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        load(&files).expect("a catalog")
+    }
+
+    #[test]
+    fn an_answer_is_data_nothing_or_a_failure() {
+        use Judged::{Failed, NoResult, Result as Data};
+        let catalog = shipped();
+        let cases = [
+            // Observed: a status that must be there, a value that means "none", a place that must hold something.
+            ("bilibili/search", r#"{"code":0,"data":{"result":[{"id":1}]}}"#, Data),
+            ("bilibili/search", r#"{"code":0,"data":{"result":[]}}"#, NoResult),
+            ("bilibili/search", r#"{"code":0,"data":{}}"#, NoResult),
+            ("bilibili/search", r#"{"code":-404,"data":{"result":[{"id":1}]}}"#, NoResult),
+            ("bilibili/search", r#"{"code":-412,"data":{"result":[{"id":1}]}}"#, Failed),
+            ("bilibili/search", r#"{"data":{"result":[{"id":1}]}}"#, Failed),
+            // Observed, with a place and no status.
+            ("douyin/post", r#"{"aweme_detail":{"id":1}}"#, Data),
+            ("douyin/post", r#"{"aweme_detail":null,"filter_detail":{"notice":"deleted"}}"#, NoResult),
+            ("douyin/post", r#"{"something_else":{"id":1}}"#, NoResult),
+            // Inferred: a place that is not there tells nothing, one that is there does.
+            ("douyin/user", r#"{"profile":{"id":1}}"#, Data),
+            ("douyin/user", r#"{"user":{"id":1}}"#, Data),
+            ("douyin/user", r#"{"user":null}"#, NoResult),
+            // A status that one form of the answer lacks.
+            ("wechat-channels/user", r#"{"contact":{"nickname":"x"}}"#, Data),
+            ("wechat-channels/user", r#"{"baseResponse":{"ret":0},"contact":{"nickname":"x"}}"#, Data),
+            ("wechat-channels/user", r#"{"baseResponse":{"ret":-1},"contact":{"nickname":"x"}}"#, Failed),
+            // Marks of emptiness.
+            ("wechat-search/search", r#"{"items":[{"id":1}],"no_more":""}"#, Data),
+            ("wechat-search/search", r#"{"items":[{"id":1}],"no_more":"no more"}"#, NoResult),
+            ("toutiao/post", r#"{"message":"success","data":{"id":1,"delete":0}}"#, Data),
+            ("toutiao/post", r#"{"message":"success","data":{"id":1,"delete":1}}"#, NoResult),
+            // Whatever the cell: nothing, nothing but the supplier's own, or no answer of a platform at all.
+            ("douyin/user", "null", NoResult),
+            ("douyin/user", "{}", NoResult),
+            ("douyin/user", "[]", NoResult),
+            ("douyin/user", r#"{"cookie":"x","debug_id":"y"}"#, NoResult),
+            ("douyin/user", r#"{"cookie":"x","user":{"id":1}}"#, Data),
+            ("douyin/user", r#""try again""#, Failed),
+            ("douyin/user", "7", Failed),
+            ("douyin/user", "true", Failed),
+            ("kuaishou/trending", r#"[{"word":"x"}]"#, Data),
+        ];
+        for (name, data, expected) in cases {
+            let (platform, capability) = name.split_once('/').expect("a cell");
+            let cell = catalog.social.cell(platform, capability).expect("a cell");
+            let answer = Bytes::from(format!(r#"{{"code":200,"data":{data}}}"#));
+            let judged = open(cell, &answer).map_or_else(|judged| judged, |_| Judged::Result);
+            assert_eq!(judged, expected, "{name} {data}");
+        }
+        let cell = catalog.social.cell("douyin", "user").expect("a cell");
+        for (answer, expected) in
+            [(r#"{"code":200}"#, NoResult), (r#"{"code":500,"data":{"user":{"id":1}}}"#, Failed), ("<", Failed)]
+        {
+            assert_eq!(open(cell, &Bytes::from_static(answer.as_bytes())).err(), Some(expected), "{answer}");
         }
     }
 }

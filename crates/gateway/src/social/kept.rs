@@ -1,12 +1,13 @@
 //! Answers that came after their client had left. The source bills them; so the same question of the same account is answered
-//! with them for a minute, and charged then. Kept by each replica for itself, within bounds.
+//! with them for a minute, and charged then. Kept by each replica for itself, within bounds. One for which nobody comes in time
+//! was billed in vain, which is told to whoever tidies up.
 
 use crate::world::Millis;
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
-use tollgate_store::AccountId;
+use tollgate_store::{AccountId, CallId, SocialVain};
 
 /// Who asks, and what.
 pub type Question = (AccountId, [u8; 32]);
@@ -16,7 +17,14 @@ const KEPT_FOR: Millis = 60_000;
 const MOST: usize = 64 << 20;
 
 #[derive(Clone, Default)]
-pub struct Kept(Arc<Mutex<HashMap<Question, Slot>>>);
+pub struct Kept(Arc<Mutex<Inside>>);
+
+#[derive(Default)]
+struct Inside {
+    slots: HashMap<Question, Slot>,
+    /// Answers that nobody took.
+    lost: Vec<(CallId, Question)>,
+}
 
 enum Slot {
     /// On its way; the channel closes when it is here or will not come.
@@ -24,6 +32,7 @@ enum Slot {
     Here {
         answer: Bytes,
         until: Millis,
+        call: CallId,
     },
 }
 
@@ -34,15 +43,35 @@ pub struct Coming {
     _done: watch::Sender<()>,
 }
 
+impl Inside {
+    /// Puts something in the place of a question; an answer that stood there is lost.
+    fn put(&mut self, question: Question, slot: Slot) {
+        if let Some(Slot::Here { call, .. }) = self.slots.insert(question, slot) {
+            self.lost.push((call, question));
+        }
+    }
+
+    fn expire(&mut self, now: Millis) {
+        let lost = &mut self.lost;
+        self.slots.retain(|question, slot| match slot {
+            Slot::Here { until, call, .. } if *until <= now => {
+                lost.push((*call, *question));
+                false
+            }
+            _ => true,
+        });
+    }
+}
+
 impl Kept {
-    fn slots(&self) -> MutexGuard<'_, HashMap<Question, Slot>> {
+    fn inside(&self) -> MutexGuard<'_, Inside> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The client has left, the answer has not come yet.
     pub fn coming(&self, question: Question) -> Coming {
         let (done, waiting) = watch::channel(());
-        self.slots().insert(question, Slot::Coming(waiting));
+        self.inside().put(question, Slot::Coming(waiting));
         Coming { kept: self.clone(), question, _done: done }
     }
 
@@ -50,12 +79,13 @@ impl Kept {
     pub async fn take(&self, question: &Question, now: impl Fn() -> Millis) -> Option<Bytes> {
         loop {
             let mut waiting = {
-                let mut slots = self.slots();
-                match slots.get(question)? {
+                let mut inside = self.inside();
+                match inside.slots.get(question)? {
                     Slot::Coming(waiting) => waiting.clone(),
+                    Slot::Here { until, .. } if *until <= now() => return None,
                     Slot::Here { .. } => {
-                        let Some(Slot::Here { answer, until }) = slots.remove(question) else { return None };
-                        return (until > now()).then_some(answer);
+                        let Some(Slot::Here { answer, .. }) = inside.slots.remove(question) else { return None };
+                        return Some(answer);
                     }
                 }
             };
@@ -64,29 +94,33 @@ impl Kept {
         }
     }
 
-    /// Forgets what is past its time.
-    pub fn forget(&self, now: Millis) {
-        self.slots().retain(|_, slot| !matches!(slot, Slot::Here { until, .. } if *until <= now));
+    /// Forgets what is past its time; the answers that nobody took since the last time.
+    pub fn forget(&self, now: Millis) -> Vec<SocialVain> {
+        let mut inside = self.inside();
+        inside.expire(now);
+        let lost = std::mem::take(&mut inside.lost).into_iter();
+        lost.map(|(call, (account, question))| SocialVain { call, question, account, at: now, until: now }).collect()
     }
 }
 
 impl Coming {
-    pub fn came(self, answer: Bytes, now: Millis) {
-        self.kept.forget(now);
-        let mut slots = self.kept.slots();
-        let held: usize =
-            slots.values().map(|slot| if let Slot::Here { answer, .. } = slot { answer.len() } else { 0 }).sum();
-        if held + answer.len() <= MOST {
-            slots.insert(self.question, Slot::Here { answer, until: now + KEPT_FOR });
+    pub fn came(self, answer: Bytes, call: CallId, now: Millis) {
+        let mut inside = self.kept.inside();
+        inside.expire(now);
+        let held = |slot: &Slot| if let Slot::Here { answer, .. } = slot { answer.len() } else { 0 };
+        if inside.slots.values().map(held).sum::<usize>() + answer.len() <= MOST {
+            inside.put(self.question, Slot::Here { answer, until: now + KEPT_FOR, call });
+        } else {
+            inside.lost.push((call, self.question));
         }
     }
 }
 
 impl Drop for Coming {
     fn drop(&mut self) {
-        let mut slots = self.kept.slots();
-        if matches!(slots.get(&self.question), Some(Slot::Coming(_))) {
-            slots.remove(&self.question);
+        let mut inside = self.kept.inside();
+        if matches!(inside.slots.get(&self.question), Some(Slot::Coming(_))) {
+            inside.slots.remove(&self.question);
         }
     }
 }
@@ -102,14 +136,23 @@ mod tests {
     async fn an_answer_is_kept_for_a_minute_for_whoever_asked() {
         let kept = Kept::default();
         assert!(kept.take(&ONE, || 0).await.is_none());
-        kept.coming(ONE).came(Bytes::from_static(b"x"), 1_000);
+        kept.coming(ONE).came(Bytes::from_static(b"x"), CallId([1; 16]), 1_000);
         assert!(kept.take(&(AccountId([2; 16]), [1; 32]), || 1_000).await.is_none(), "another account");
         assert_eq!(kept.take(&ONE, || 60_999).await.as_deref(), Some(&b"x"[..]));
         assert!(kept.take(&ONE, || 60_999).await.is_none(), "once");
-        kept.coming(ONE).came(Bytes::from_static(b"x"), 1_000);
+        assert!(kept.forget(99_000).is_empty(), "it was taken");
+        let lost =
+            |now| kept.forget(now).iter().map(|vain| (vain.call.0[0], vain.account, vain.question)).collect::<Vec<_>>();
+        kept.coming(ONE).came(Bytes::from_static(b"x"), CallId([2; 16]), 1_000);
         assert!(kept.take(&ONE, || 61_000).await.is_none(), "too late");
-        kept.coming(ONE).came(Bytes::from(vec![0; MOST + 1]), 1_000);
+        assert!(lost(60_999).is_empty());
+        assert_eq!((lost(61_000), lost(61_000)), (vec![(2, ONE.0, ONE.1)], vec![]), "lost, and told once");
+        kept.coming(ONE).came(Bytes::from(vec![0; MOST + 1]), CallId([3; 16]), 1_000);
         assert!(kept.take(&ONE, || 1_000).await.is_none(), "too large");
+        assert_eq!(lost(1_000), [(3, ONE.0, ONE.1)]);
+        kept.coming(ONE).came(Bytes::from_static(b"x"), CallId([4; 16]), 1_000);
+        kept.coming(ONE).came(Bytes::from_static(b"y"), CallId([5; 16]), 1_000);
+        assert_eq!(lost(1_000), [(4, ONE.0, ONE.1)], "the newer answer is kept");
     }
 
     #[tokio::test(start_paused = true)]
@@ -119,7 +162,7 @@ mod tests {
         let waiting = kept.take(&ONE, || 0);
         tokio::pin!(waiting);
         assert!(tokio::time::timeout(Duration::from_millis(10), &mut waiting).await.is_err());
-        coming.came(Bytes::from_static(b"x"), 0);
+        coming.came(Bytes::from_static(b"x"), CallId([1; 16]), 0);
         assert_eq!(waiting.await.as_deref(), Some(&b"x"[..]));
         let coming = kept.coming(ONE);
         drop(coming);

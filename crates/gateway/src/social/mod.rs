@@ -1,19 +1,22 @@
 //! The desk for social data: which cells are open, how they are doing, what was asked in vain, and how fast a source may be
 //! asked. The checks and the money of a call are elsewhere (`catalog::social`, `call`); this is what the desk remembers.
 
+mod asked;
 pub mod call;
 mod fetch;
 mod health;
 mod judge;
 mod kept;
+mod large;
 mod memory;
 mod pauses;
 mod settings;
+mod track;
 
-pub use health::Seen;
-pub use judge::{Judged, judge, judge_begun, next_page, wanted};
+pub use asked::Asked;
 pub use pauses::Door;
 pub use settings::SocialSettings;
+pub use track::Track;
 
 use crate::app::App;
 use crate::world::Millis;
@@ -23,8 +26,9 @@ use memory::Memory;
 use pauses::Pauses;
 use std::sync::Arc;
 use tollgate_catalog::social::Cell;
-use tollgate_store::{SocialChange, SocialLimit, SocialTake, StoreError};
-use tollgate_upstream::Pace;
+use tollgate_store::{SocialChange, SocialLimit, SocialTake, SocialVain, StoreError};
+use tollgate_upstream::{Blame, Fault, Pace};
+use tollgate_wire::error::Code;
 
 pub const DAY: Millis = 86_400_000;
 /// The actor of changes that nobody made by hand.
@@ -39,24 +43,62 @@ pub struct Desk {
     pub kept: Kept,
 }
 
+fn fault(code: Code, message: &str) -> Fault {
+    Fault { blame: Blame::Provider, code, message: message.to_owned(), try_other: false, ..Fault::unreachable() }
+}
+
+/// An answer without data. It was billed, so no other route is tried.
+fn no_data() -> Fault {
+    let message = "The data source answered without data.";
+    Fault { maybe_charged: true, sent: true, ..fault(Code::SocialDataUpstreamError, message) }
+}
+
+/// The specification knows one status for a source that did not answer properly.
+fn as_social(fault: Fault) -> Fault {
+    match fault.code {
+        Code::UpstreamError | Code::UpstreamTimeout | Code::UpstreamInvalidReply => Fault {
+            code: Code::SocialDataUpstreamError,
+            message: "The data source did not answer.".to_owned(),
+            ..fault
+        },
+        _ => fault,
+    }
+}
+
 impl App {
     /// Takes over what other replicas and operators did to cells.
     pub async fn refresh_social(&self) -> Result<(), StoreError> {
-        if !self.serving.load().catalog.social.is_empty() {
-            let before = self.social.pauses.before_reading();
-            self.social.pauses.replace(self.store.social_states().await?, before);
-            let now = self.world.now_ms();
-            self.social.kept.forget(now);
-            let settings = &self.settings.social;
-            let believed = settings.no_result_lists.max(settings.no_result_things).as_millis();
-            let matters = Millis::try_from(believed).unwrap_or(Millis::MAX).max(memory::HOUR);
-            let rows = self.store.social_vains(self.social.memory.since(now, matters)).await?;
-            self.social.memory.read(&rows, now);
+        if self.serving.load().catalog.social.is_empty() {
+            return Ok(());
+        }
+        self.read_pauses().await?;
+        let now = self.world.now_ms();
+        for lost in self.social.kept.forget(now) {
+            // It was billed and is not paid for.
+            self.social.memory.note(&lost, now);
+            self.write_vain(lost).await;
+        }
+        let settings = &self.settings.social;
+        let believed = settings.no_result_lists.max(settings.no_result_things).as_millis();
+        let matters = Millis::try_from(believed).unwrap_or(Millis::MAX).max(memory::HOUR);
+        let rows = self.store.social_vains(self.social.memory.since(now, matters)).await?;
+        self.social.memory.read(&rows, now);
+        Ok(())
+    }
+
+    /// Which cells are paused, as the store has it; and what the store could not be told until now, is told.
+    pub async fn read_pauses(&self) -> Result<(), StoreError> {
+        let pauses = &self.social.pauses;
+        let before = pauses.before_reading();
+        pauses.replace(self.store.social_states().await?, before);
+        for (number, change) in pauses.unwritten() {
+            self.store.social_change(change.clone()).await?;
+            pauses.written(&change.model, number);
         }
         Ok(())
     }
 
-    /// Writes a change of a cell down and acts on it. An automatic one is acted on even where it cannot be written.
+    /// Writes a change of a cell down and acts on it. An automatic one is acted on even where it cannot be written yet.
     pub async fn change_social(
         &self,
         model: &str,
@@ -79,45 +121,46 @@ impl App {
         written.map(|()| change)
     }
 
-    /// Learns from how a call ended: health, and pausing or resuming where that is due.
-    pub async fn learn_social(&self, cell: &Arc<Cell>, seen: Seen, probe: bool) {
-        let now = self.world.now_ms();
-        let model = &cell.model.name;
-        self.social.health.add(model, seen, now);
-        let change = match (probe, seen.works()) {
-            (true, true) => Some((false, "the probe was answered".to_owned())),
-            (true, false) => Some((true, "the probe failed".to_owned())),
-            (false, _) if !self.settings.social.auto_pause => None,
-            (false, _) => self.social.health.trouble(model, now).map(|why| (true, why)),
-        };
-        let Some((paused, reason)) = change else { return };
-        if paused == self.social.pauses.is_paused(model) && !probe {
-            return;
+    async fn pause_cell(&self, model: &str, reason: &str) {
+        if !self.social.pauses.is_paused(model) {
+            self.change_cell(model, true, reason).await;
         }
+    }
+
+    /// A change by the gateway itself; old failures count no more after it.
+    async fn change_cell(&self, model: &str, paused: bool, reason: &str) {
         self.social.health.start_over(model);
-        if let Err(error) = self.change_social(model, paused, AUTO, &reason).await {
-            tracing::error!(%error, model, "a pause could not be written down");
+        if let Err(error) = self.change_social(model, paused, AUTO, reason).await {
+            tracing::error!(%error, model, "a change could not be written down; it will be");
+        }
+    }
+
+    /// The verdict of a probe. It counts only while the pause for which it was let through is the last word: what anybody, here or
+    /// elsewhere, did to the cell meanwhile stays.
+    async fn probed(&self, pause: &SocialChange, works: bool) {
+        if let Err(error) = self.read_pauses().await {
+            tracing::warn!(%error, "pauses could not be read; what is known decides");
+        }
+        if self.social.pauses.last(&pause.model).as_ref() == Some(pause) {
+            let reason = if works { "the probe was answered" } else { "the probe failed" };
+            self.change_cell(&pause.model, !works, reason).await;
         }
     }
 
     /// Our key is wrong where five calls in a row, of whatever cells, were refused for it: nothing can be had from that provider.
-    pub async fn learn_key(&self, provider: &str, refused: bool) {
-        if !self.social.health.asked(provider, refused) || !self.settings.social.auto_pause {
-            return;
-        }
+    async fn lock_out(&self, provider: &str) {
         tracing::error!(provider, "the source refuses our key; its cells are paused");
         let reason = format!("the source {provider} refused the gateway's key five times in a row");
         let serving = self.serving.load_full();
         let only = |cell: &&Arc<Cell>| cell.routes.iter().all(|route| route.provider == provider);
         for cell in serving.catalog.social.cells().filter(only) {
-            let model = &cell.model.name;
-            if self.social.pauses.is_paused(model) {
-                continue;
-            }
-            self.social.health.start_over(model);
-            if let Err(error) = self.change_social(model, true, AUTO, &reason).await {
-                tracing::error!(%error, model, "a pause could not be written down");
-            }
+            self.pause_cell(&cell.model.name, &reason).await;
+        }
+    }
+
+    async fn write_vain(&self, vain: SocialVain) {
+        if let Err(error) = self.store.social_vain(vain).await {
+            tracing::warn!(%error, "other replicas do not learn of an answer without data");
         }
     }
 

@@ -30,12 +30,30 @@ struct State {
 pub enum Door {
     Open,
     Paused,
-    /// Paused, but this one call may try.
+    /// Paused, but a call may try whether it works again, if it gets as far as the source.
     Probe,
+}
+
+/// Who went in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    Open,
+    /// Nobody: it is paused, or another call is trying.
+    Shut,
+    /// The one call that tries, and the pause for which it does.
+    Probe(SocialChange),
 }
 
 /// A probe that never came back is given up.
 const PROBE_TIME: Millis = 120_000;
+
+impl State {
+    fn may_be_tried(&self, now: Millis, probe_after: Duration) -> bool {
+        let wait = Millis::try_from(probe_after.as_millis()).unwrap_or(Millis::MAX);
+        let probing = self.probed_at.is_some_and(|at| now - at < PROBE_TIME);
+        self.change.actor == AUTO && !probing && now - self.change.at >= wait
+    }
+}
 
 impl Pauses {
     fn states(&self) -> MutexGuard<'_, HashMap<String, State>> {
@@ -51,17 +69,29 @@ impl Pauses {
         self.states().get(model).map(|state| state.change.clone())
     }
 
-    /// May a call pass? An automatic pause lets one through after a while.
+    /// How it looks from outside. An automatic pause lets one call through after a while.
     pub fn door(&self, model: &str, now: Millis, probe_after: Duration) -> Door {
+        let states = self.states();
+        let Some(state) = states.get(model).filter(|state| state.change.paused) else { return Door::Open };
+        if state.may_be_tried(now, probe_after) { Door::Probe } else { Door::Paused }
+    }
+
+    /// A call that nothing else stands in the way of goes in; of those that would try a paused cell, one.
+    pub fn enter(&self, model: &str, now: Millis, probe_after: Duration) -> Entry {
         let mut states = self.states();
-        let Some(state) = states.get_mut(model).filter(|state| state.change.paused) else { return Door::Open };
-        let wait = Millis::try_from(probe_after.as_millis()).unwrap_or(Millis::MAX);
-        let probing = state.probed_at.is_some_and(|at| now - at < PROBE_TIME);
-        if state.change.actor != AUTO || probing || now - state.change.at < wait {
-            return Door::Paused;
+        let Some(state) = states.get_mut(model).filter(|state| state.change.paused) else { return Entry::Open };
+        if !state.may_be_tried(now, probe_after) {
+            return Entry::Shut;
         }
         state.probed_at = Some(now);
-        Door::Probe
+        Entry::Probe(state.change.clone())
+    }
+
+    /// Whoever tried did not get as far as the source.
+    pub fn leave(&self, pause: &SocialChange) {
+        if let Some(state) = self.states().get_mut(&pause.model).filter(|state| state.change == *pause) {
+            state.probed_at = None;
+        }
     }
 
     /// One change of our own, and whether it is written down.
@@ -69,6 +99,19 @@ impl Pauses {
         let mut states = self.states();
         let own = self.own.fetch_add(1, Ordering::Relaxed) + 1;
         states.insert(change.model.clone(), State { change, own, unwritten: !written, probed_at: None });
+    }
+
+    /// Changes of our own that the store does not have, with their numbers.
+    pub fn unwritten(&self) -> Vec<(u64, SocialChange)> {
+        let states = self.states();
+        states.values().filter(|state| state.unwritten).map(|state| (state.own, state.change.clone())).collect()
+    }
+
+    /// The store has it now.
+    pub fn written(&self, model: &str, number: u64) {
+        if let Some(state) = self.states().get_mut(model).filter(|state| state.own == number) {
+            state.unwritten = false;
+        }
     }
 
     /// To be asked before the store is read.
@@ -106,15 +149,35 @@ mod tests {
         let pauses = Pauses::default();
         let wait = Duration::from_secs(900);
         let door = |now| pauses.door("m", now, wait);
-        assert_eq!(door(0), Door::Open);
-        pauses.put(change(true, 1_000, AUTO), true);
-        assert_eq!((door(2_000), door(900_999)), (Door::Paused, Door::Paused));
-        assert_eq!((door(901_000), door(901_001)), (Door::Probe, Door::Paused), "one at a time");
-        assert_eq!(door(901_000 + PROBE_TIME), Door::Probe, "the first never came back");
+        let enter = |now| pauses.enter("m", now, wait);
+        assert_eq!((door(0), enter(0)), (Door::Open, Entry::Open));
+        let pause = change(true, 1_000, AUTO);
+        pauses.put(pause.clone(), true);
+        assert_eq!((door(2_000), door(900_999), enter(900_999)), (Door::Paused, Door::Paused, Entry::Shut));
+        assert_eq!((door(901_000), door(901_000)), (Door::Probe, Door::Probe), "looking takes nothing");
+        assert_eq!((enter(901_000), enter(901_001)), (Entry::Probe(pause.clone()), Entry::Shut), "one at a time");
+        pauses.leave(&change(true, 999, AUTO));
+        assert_eq!(door(901_002), Door::Paused, "that was another pause");
+        pauses.leave(&pause);
+        assert_eq!(enter(901_003), Entry::Probe(pause.clone()), "the first did not get as far as the source");
+        assert_eq!(enter(901_003 + PROBE_TIME), Entry::Probe(pause), "the first never came back");
         pauses.replace(vec![change(true, 2_000_000, "ada")], pauses.before_reading());
-        assert_eq!(door(9_000_000), Door::Paused);
+        assert_eq!((door(9_000_000), enter(9_000_000)), (Door::Paused, Entry::Shut));
         pauses.replace(vec![change(false, 3_000_000, "ada")], pauses.before_reading());
         assert_eq!(door(9_000_000), Door::Open);
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_told_until_it_is() {
+        let pauses = Pauses::default();
+        pauses.put(change(true, 1_000, AUTO), false);
+        let waiting = pauses.unwritten();
+        assert_eq!(waiting, [(1, change(true, 1_000, AUTO))]);
+        pauses.put(change(true, 2_000, AUTO), false);
+        pauses.written("m", waiting[0].0);
+        assert_eq!(pauses.unwritten(), [(2, change(true, 2_000, AUTO))], "the newer one is not written by that");
+        pauses.written("m", 2);
+        assert!(pauses.unwritten().is_empty() && pauses.is_paused("m"));
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! A call picks a scenario by a marker in any of its parameters, `[[sim:empty]]` or `[[sim:huge mib=5]]`, or by an order
 //! for its path ([`crate::Sim::social_order`]). [`scenarios`] lists what there is. Lists have three pages unless the
 //! marker says `pages=N`; `mib=N` makes any answer so large. Only status 200 is billed (`accepted` in the records).
+//!
+//! Under `/api` without `/v1` it plays a source that somebody runs himself: the same routes, no key, a smaller envelope, errors
+//! without `detail`.
 
 mod ask;
 mod page;
@@ -35,15 +38,16 @@ pub(crate) async fn answer(
     let mut received = Received::new(parts, body);
     let path = received.path.trim_start_matches("/api").trim_start_matches("/v1").to_owned();
     received.model.clone_from(&path);
-    let read = check(world, &received, &path);
+    let house = if received.path.starts_with("/api/v1/") { House::Supplier } else { House::Own };
+    let read = check(world, &received, &path, house);
     let choice = match &read {
-        Ok(ask) => scenario::choose(&world.social, &path, ask),
+        Ok(ask) => scenario::choose(&world.social, &received.path, ask),
         Err(_) => Choice::plain(),
     };
     received.scenario = choice.name().to_owned();
     let whole = match &read {
-        Err((status, body)) => refusal(*status, body),
-        Ok(ask) => play(ask, &choice, world),
+        Err((status, body)) => refusal(*status, body, house),
+        Ok(ask) => play(ask, &choice, world, house),
     };
     received.accepted = whole.status() == 200;
     received.status = whole.status().as_u16();
@@ -74,8 +78,16 @@ fn cut(whole: Response<Bytes>, hard: bool, watch: Watch, reset: Reset) -> Respon
 
 type Refused = (u16, Value);
 
-fn check(world: &World, received: &Received, path: &str) -> Result<Ask, Refused> {
-    if let Some(key) = &world.require_key
+/// Who is played.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum House {
+    Supplier,
+    /// A source that somebody runs himself.
+    Own,
+}
+
+fn check(world: &World, received: &Received, path: &str, house: House) -> Result<Ask, Refused> {
+    if let Some(key) = world.require_key.as_ref().filter(|_| house == House::Supplier)
         && !received.authorization_is(&format!("Bearer {key}"))
     {
         return Err(failed(401, "Invalid API token."));
@@ -98,14 +110,21 @@ fn failed(status: u16, message: &str) -> Refused {
     (status, json!({"detail": detail}))
 }
 
-fn refusal(status: u16, body: &Value) -> Response<Bytes> {
+fn refusal(status: u16, body: &Value, house: House) -> Response<Bytes> {
+    let body = match body.get("detail").filter(|detail| detail.is_object() && house == House::Own) {
+        Some(detail) => &json!({
+            "code": status, "message": detail["message"], "support": detail["support"], "time": "2026-01-01 00:00:00",
+            "router": "/api", "params": {},
+        }),
+        None => body,
+    };
     match body.as_str() {
         Some(html) => response(status, "text/html", html.to_owned().into()),
         None => response(status, "application/json", body.to_string().into()),
     }
 }
 
-fn play(ask: &Ask, choice: &Choice, world: &World) -> Response<Bytes> {
+fn play(ask: &Ask, choice: &Choice, world: &World, house: House) -> Response<Bytes> {
     let (status, body) = match choice.play {
         Play::Error(404) => failed(404, "The requested resource was not found."),
         Play::Error(status) => {
@@ -120,11 +139,11 @@ fn play(ask: &Ask, choice: &Choice, world: &World) -> Response<Bytes> {
         Play::Html => (502, Value::from("<html>502 Bad Gateway edge-3.sim.internal</html>")),
         Play::Garbage => return response(200, "application/json", "{\"code\":200,\"data\":{\"a\":".into()),
         Play::Busy => {
-            let mut busy = refusal(429, &failed(429, "Too many requests.").1);
+            let mut busy = refusal(429, &failed(429, "Too many requests.").1, house);
             busy.headers_mut().insert("retry-after", choice.number("retry_after").unwrap_or(7).into());
             return busy;
         }
-        _ => return response(200, "application/json", page::envelope(ask, choice)),
+        _ => return response(200, "application/json", page::envelope(ask, choice, house == House::Own)),
     };
-    refusal(status, &body)
+    refusal(status, &body, house)
 }

@@ -12,16 +12,30 @@ const ID: u64 = 7_411_193_113_223_371_043;
 const ENTRIES: u64 = 3;
 const STEP: u64 = 20;
 
-pub fn envelope(ask: &Ask, choice: &Choice) -> Bytes {
+/// The answer in the supplier's envelope, or in the smaller one of a source of somebody's own.
+pub fn envelope(ask: &Ask, choice: &Choice, own: bool) -> Bytes {
     let page = page_of(ask);
     let pages = choice.number("pages").unwrap_or(3);
-    let empty = matches!(choice.play, Play::Empty | Play::Deleted) || (!ask.route.single && page >= pages);
+    let empty = match choice.play {
+        Play::Empty | Play::NotFound => true,
+        Play::Deleted => deletion_mark(ask).is_none(),
+        _ => !ask.route.single && page >= pages,
+    };
     let data = match choice.play {
         Play::Null => Value::Null,
         Play::EmptyObject => json!({}),
+        Play::Scalar => json!(bulk(choice).unwrap_or_else(|| "Temporarily unavailable.".to_owned())),
+        Play::Hollow => {
+            let mut only = session();
+            bulk(choice).into_iter().for_each(|text| only["cookie"] = text.into());
+            only
+        }
         _ => data(ask, choice, page, pages, empty),
     };
     let code = if choice.play == Play::Code { 500 } else { 200 };
+    if own {
+        return json!({"code": code, "router": ask.route.path, "data": data}).to_string().into();
+    }
     let whole = json!({
         "code": code, "request_id": "sim-0f1e2d3c", "message": "Request successful.", "message_zh": "请求成功。",
         "support": "https://discord.sim.internal", "time": "2026-01-01 00:00:00", "time_stamp": 1_767_225_600, "time_zone": "UTC",
@@ -48,6 +62,16 @@ fn page_of(ask: &Ask) -> u64 {
     0
 }
 
+/// Where a platform marks a thing as deleted, of which it shows the rest as before.
+fn deletion_mark(ask: &Ask) -> Option<&String> {
+    ask.route.marks.iter().find(|at| at.ends_with("delete"))
+}
+
+/// What the supplier leaves in `data` of its own doings.
+fn session() -> Value {
+    json!({"cookie": "sim-session=secret", "debug_id": "sim-debug"})
+}
+
 fn data(ask: &Ask, choice: &Choice, page: u64, pages: u64, empty: bool) -> Value {
     let route = ask.route;
     let inside = choice.play == Play::ErrorInside;
@@ -58,18 +82,21 @@ fn data(ask: &Ask, choice: &Choice, page: u64, pages: u64, empty: bool) -> Value
     if route.items.is_empty() && empty {
         return json!({});
     }
-    let mut data =
-        json!({"cookie": "sim-session=secret", "debug_id": "sim-debug", "platform_field": {"big": ID, "rate": 1.5}});
-    for (at, good) in &route.ok {
-        let bad = match good.as_str() {
+    let deleted = choice.play == Play::Deleted;
+    let mut data = session();
+    data["platform_field"] = json!({"big": ID, "rate": 1.5});
+    for status in &route.ok {
+        let bad = match status.good.as_str() {
             "true" => json!(false),
             number if number.parse::<i64>().is_ok() => json!(10001),
             _ => json!("error"),
         };
-        set(&mut data, at, if inside { bad } else { plain(good) });
+        let none = status.not_found.as_ref().filter(|_| choice.play == Play::NotFound);
+        set(&mut data, &status.at, if inside { bad } else { plain(none.unwrap_or(&status.good)) });
     }
     for (at, place) in route.items.iter().enumerate() {
         let value = match (empty || (inside && route.ok.is_empty()), route.single) {
+            (true, _) if deleted => Value::Null,
             (true, _) if at == 0 || !route.single => json!([]),
             (true, _) => Value::Null,
             (false, true) if is_scalar(place) => json!(ID),
@@ -83,20 +110,29 @@ fn data(ask: &Ask, choice: &Choice, page: u64, pages: u64, empty: bool) -> Value
             set(&mut data, place, if at == 0 || route.single { value } else { json!([]) });
         }
     }
-    if empty {
-        route.marks.iter().for_each(|at| {
-            set(&mut data, at, json!(if at.ends_with("delete") { json!(1) } else { json!("没有更多了") }))
-        });
+    if empty && deleted {
+        data["filter_detail"] = json!({"filter_reason": "status_self_see", "notice": "作品已删除"});
+    } else if empty {
+        for at in route.marks.iter().filter(|at| !at.ends_with("delete")) {
+            set(&mut data, at, json!("没有更多了"));
+        }
+    } else if let Some(at) = deletion_mark(ask).filter(|_| deleted) {
+        set(&mut data, at, json!(1));
     }
     if !empty && !route.single {
         paging(ask, &mut data, page, pages);
     }
     // Before most status fields and behind others, as members come in the order of their names.
-    let mib = choice.number("mib").or((choice.play == Play::Huge).then_some(5));
-    if let Some(bytes) = mib.map(|mib| mib << 20) {
-        data["filler"] = "搜索 result ".repeat(usize::try_from(bytes).unwrap_or(0) / 14).into();
+    if let Some(text) = bulk(choice) {
+        data["filler"] = text.into();
     }
     data
+}
+
+/// As much text as the scenario asks for.
+fn bulk(choice: &Choice) -> Option<String> {
+    let mib = choice.number("mib").or((choice.play == Play::Huge).then_some(5))?;
+    Some("搜索 result ".repeat(usize::try_from(mib << 20).unwrap_or(0) / 14))
 }
 
 fn is_scalar(place: &str) -> bool {

@@ -12,6 +12,9 @@ pub enum Play {
     Empty,
     Null,
     EmptyObject,
+    Scalar,
+    Hollow,
+    NotFound,
     ErrorInside,
     Code,
     Error(u16),
@@ -33,6 +36,9 @@ const TABLE: &[(Play, &str, &str)] = &[
     (Play::Empty, "empty", "200 with a list or thing that is empty, as the cell's rule says"),
     (Play::Null, "null", "200 with data null, as past the last page of some lists"),
     (Play::EmptyObject, "empty_object", "200 with data {}"),
+    (Play::Scalar, "scalar", "200 with a text in the place of data"),
+    (Play::Hollow, "hollow", "200 with nothing in data but the supplier's own session"),
+    (Play::NotFound, "not_found", "200 with a status inside data that means that there is no such thing, or nothing"),
     (Play::ErrorInside, "error_inside", "200 with a status field inside data that means failure"),
     (Play::Code, "code", "200 with a code other than 200 in the envelope"),
     (Play::Error(400), "error400", "400, as for almost any failed fetch"),
@@ -51,7 +57,7 @@ const TABLE: &[(Play, &str, &str)] = &[
     (Play::Slow, "slow", "one second of thinking, or think_ms"),
     (Play::Hang, "hang", "no answer at all"),
     (Play::Huge, "huge", "an answer of 5 MiB, or mib"),
-    (Play::Deleted, "deleted", "200 for a thing that was deleted"),
+    (Play::Deleted, "deleted", "200 with a notice, or with all of it and a mark, for a thing that was deleted"),
 ];
 
 /// Every scenario with a line about it.

@@ -21,14 +21,21 @@ pub struct Route {
     pub params: Vec<Param>,
     /// Places that hold something when there is data.
     pub items: Vec<String>,
-    /// Status fields with a value that means success.
-    pub ok: Vec<(String, String)>,
+    pub ok: Vec<Status>,
     /// Texts that mark an empty page.
     pub marks: Vec<String>,
     /// Parameter and rule of each step to the next page.
     pub next: Vec<(String, String)>,
     pub more: Option<String>,
     pub end: Option<String>,
+}
+
+/// A status field, with values that mean success and that there is no such thing.
+#[derive(Debug)]
+pub struct Status {
+    pub at: String,
+    pub good: String,
+    pub not_found: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -102,7 +109,11 @@ fn one(capability: &str, cell: &toml::Value, entry: &toml::Value, path: String) 
         items: texts(answer.and_then(|answer| answer.get("items"))),
         ok: list(answer.and_then(|answer| answer.get("ok")))
             .iter()
-            .map(|status| (plain(&status["at"]), plain(&status["is"][0])))
+            .map(|status| Status {
+                at: plain(&status["at"]),
+                good: plain(&status["is"][0]),
+                not_found: texts(status.get("not_found")).into_iter().next(),
+            })
             .collect(),
         marks: texts(answer.and_then(|answer| answer.get("marks_empty"))),
         next: next.into_iter().map(|(name, step)| (name, plain(&step))).collect(),

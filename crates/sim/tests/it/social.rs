@@ -2,6 +2,7 @@
 
 use super::client::{End, get, read, request, sim};
 use serde_json::Value;
+use tokio::io::AsyncWriteExt as _;
 use tollgate_sim::{Sim, SimSettings, social_scenarios};
 
 const COMMENTS: &str = "/api/v1/douyin/app/v3/fetch_video_comments";
@@ -82,4 +83,43 @@ async fn a_wrong_key_and_a_bare_library_are_turned_away() {
         .await
         .expect("a port");
     assert_eq!(get(&sim, &format!("{COMMENTS}?aweme_id=1")).await.status(), 401);
+    let sim = Sim::start(SimSettings::default()).await.expect("a port");
+    for (agent, status) in [
+        ("", 403),
+        ("user-agent: python-requests/2.32\r\n", 403),
+        ("user-agent: hyper/1\r\n", 403),
+        ("user-agent: reqwest/0.13\r\n", 403),
+        ("user-agent: tollgate/1\r\n", 200),
+    ] {
+        let mut socket = tokio::net::TcpStream::connect(sim.addr()).await.expect("connected");
+        let head = format!("GET {COMMENTS}?aweme_id=1 HTTP/1.1\r\nhost: sim\r\n{agent}\r\n");
+        socket.write_all(head.as_bytes()).await.expect("written");
+        assert_eq!(read(socket).await.status(), status, "{agent}");
+    }
+}
+
+#[tokio::test]
+async fn a_source_of_ones_own_has_a_small_envelope_and_flat_errors() {
+    let sim = sim().await;
+    let own = COMMENTS.replacen("/api/v1", "/api", 1);
+    let answer = get(&sim, &format!("{own}?aweme_id=1")).await.json();
+    let names: Vec<&str> = answer.as_object().expect("an object").keys().map(String::as_str).collect();
+    assert_eq!((names, &answer["code"]), (vec!["code", "data", "router"], &200.into()));
+    sim.social_order("/api/douyin/", "error400");
+    let refused = get(&sim, &format!("{own}?aweme_id=1")).await;
+    assert_eq!((refused.status(), &refused.json()["code"]), (400, &400.into()));
+    assert!(refused.json()["message"].is_string() && refused.json().get("detail").is_none());
+    assert_eq!(get(&sim, &format!("{COMMENTS}?aweme_id=1")).await.status(), 200, "the order was for the other one");
+}
+
+#[tokio::test]
+async fn what_is_deleted_is_not_what_is_empty() {
+    let sim = sim().await;
+    let post = "/api/v1/douyin/app/v3/fetch_one_video_by_share_url?share_url=";
+    let gone = data(&sim, &format!("{post}%5B%5Bsim:deleted%5D%5D")).await;
+    assert!(gone["aweme_detail"].is_null() && gone["filter_detail"]["notice"].is_string(), "{gone}");
+    let marked = data(&sim, "/api/v1/toutiao/web/get_article_info?aweme_id=%5B%5Bsim:deleted%5D%5D").await;
+    assert!(marked["data"]["delete"] == 1 && marked["data"]["id"].is_number(), "all of it, with a mark: {marked}");
+    let none = data(&sim, "/api/v1/bilibili/web/fetch_user_profile?uid=%5B%5Bsim:not_found%5D%5D").await;
+    assert_eq!(none["code"], -404);
 }

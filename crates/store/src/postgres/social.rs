@@ -41,7 +41,11 @@ impl Engine {
 
     /// The cost of a call that turned out to be free; the call stays counted.
     pub async fn social_give_back(&self, take: SocialTake) -> Result<(), StoreError> {
-        let sql = "UPDATE social_day SET cost = greatest(cost - $3, 0) WHERE day = $1 AND platform IN ('', $2)";
+        // Both rows are locked in the order of `tollgate_social_take`, or the two would wait for each other in a circle.
+        let sql = "WITH mine AS MATERIALIZED (SELECT day, platform FROM social_day WHERE day = $1 AND platform IN ('', $2) \
+                     ORDER BY platform COLLATE \"C\" FOR UPDATE) \
+                   UPDATE social_day SET cost = greatest(cost - $3, 0) FROM mine \
+                   WHERE social_day.day = mine.day AND social_day.platform = mine.platform";
         self.rows(sql, &[&take.day, &take.platform, &take.cost]).await?;
         Ok(())
     }

@@ -12,8 +12,8 @@ mod wish;
 pub use group::*;
 pub use operator::admin_keys_are_hashes_with_a_log;
 pub use social::{
-    a_social_day_is_exact, social_pauses_are_rows, turns_on_a_route_are_shared,
-    vain_calls_are_remembered_while_they_matter,
+    a_social_day_is_exact, a_social_day_is_taken_and_given_back_at_once, social_pauses_are_rows,
+    turns_on_a_route_are_shared, vain_calls_are_remembered_while_they_matter,
 };
 
 use std::sync::Arc;

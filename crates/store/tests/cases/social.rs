@@ -72,6 +72,33 @@ pub async fn a_social_day_is_exact(h: House) {
     h.close().await;
 }
 
+/// Takes and give-backs of many platforms at once wait for each other, and never in a circle.
+pub async fn a_social_day_is_taken_and_given_back_at_once(h: House) {
+    let platforms = ["a", "b", "c", "d"];
+    for platform in platforms {
+        assert_eq!(
+            h.store.social_take(take(8, platform, (9_999, 99_999), (9_999, 99_999))).await.expect("asked"),
+            Ok(())
+        );
+    }
+    let mut calls = tokio::task::JoinSet::new();
+    for n in 0..32 {
+        let store = h.store.clone();
+        calls.spawn(async move {
+            for _ in 0..10 {
+                let part = take(8, platforms[n % 4], (9_999, 99_999), (9_999, 99_999));
+                assert_eq!(store.social_take(part.clone()).await.expect("taken"), Ok(()));
+                store.social_give_back(part).await.expect("given back");
+            }
+        });
+    }
+    calls.join_all().await;
+    let days = h.store.social_days(8).await.expect("reading");
+    let told: Vec<(&str, i64, i64)> = days.iter().map(|day| (day.platform.as_str(), day.calls, day.cost)).collect();
+    assert_eq!(told, [("", 324, 40), ("a", 81, 10), ("b", 81, 10), ("c", 81, 10), ("d", 81, 10)]);
+    h.close().await;
+}
+
 pub async fn vain_calls_are_remembered_while_they_matter(h: House) {
     let hour = 3_600_000;
     let vain = |n: u8, at, until| SocialVain {

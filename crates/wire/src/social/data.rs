@@ -22,6 +22,16 @@ struct Member {
     value: Range<usize>,
 }
 
+/// What `data` is on the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outline {
+    /// Null, an empty text, or a list or object with nothing in it.
+    Nothing,
+    /// A text, number or flag, which no platform answers with.
+    Single,
+    Something,
+}
+
 /// A value somewhere in the data.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'a>(&'a [u8]);
@@ -53,6 +63,18 @@ impl Data {
     /// The value itself.
     pub fn whole(&self) -> Found<'_> {
         Found(&self.raw)
+    }
+
+    /// What is left of it without some members of its top level.
+    pub fn outline(&self, drop: &[String]) -> Outline {
+        let whole = self.whole();
+        match whole.first() {
+            _ if whole.is_nothing() => Outline::Nothing,
+            Some(b'[') => Outline::Something,
+            Some(b'{') if self.members.iter().any(|member| !drop.contains(&member.name)) => Outline::Something,
+            Some(b'{') => Outline::Nothing,
+            _ => Outline::Single,
+        }
     }
 
     /// Writes the value without some members of its top level; an array is put into an object.

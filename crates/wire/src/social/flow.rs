@@ -4,7 +4,7 @@
 //! What comes out means the same as what [`super::write_result`] writes of the whole, and is the same to the byte where there
 //! are no blanks between the members of `data`.
 
-use super::{NotJson, Picked};
+use super::{NotJson, Outline, Picked, Places as _};
 use crate::json::{Broken, Object, Push, Scan, Step, Steps};
 use bytes::Bytes;
 
@@ -25,6 +25,8 @@ struct Pass {
     member: Member,
     code: Vec<u8>,
     data: Data,
+    /// What `data` turned out to be.
+    shape: Data,
     in_data: bool,
     /// In an object: whether the member of `data` we are in is left out, and whether we are in one at all.
     dropped: bool,
@@ -71,6 +73,7 @@ impl Flow {
             member: Member::Other,
             code: Vec::new(),
             data: Data::NotYet,
+            shape: Data::NotYet,
             in_data: false,
             dropped: false,
             inside: false,
@@ -88,6 +91,16 @@ impl Flow {
     /// The supplier's own status, as far as it was seen.
     pub fn code(&self) -> Option<i64> {
         std::str::from_utf8(&self.pass.code).ok()?.parse().ok()
+    }
+
+    /// What has come of `data` until now, without the members that are left out; before it comes, that there may be something.
+    pub fn outline(&self) -> Outline {
+        match (self.pass.shape, self.pass.picked.find("").is_some_and(|whole| whole.is_nothing())) {
+            (Data::List | Data::Plain, true) => Outline::Nothing,
+            (Data::Object, _) if self.pass.data == Data::Done && self.pass.first => Outline::Nothing,
+            (Data::Plain, false) => Outline::Single,
+            _ => Outline::Something,
+        }
     }
 
     /// What was picked out until now.
@@ -197,6 +210,7 @@ impl Pass {
             Step::Plain { last: true } => Data::Done,
             _ => Data::Plain,
         };
+        self.shape = if self.data == Data::Done { Data::Plain } else { self.data };
         self.out.extend_from_slice(text);
     }
 
@@ -286,6 +300,7 @@ mod tests {
                 assert_eq!(out, all, "byte for byte");
             }
             assert_eq!(flow.code(), code, "{text}");
+            assert_eq!(flow.outline(), data.outline(&drop), "{text}");
             for place in PLACES.into_iter().chain([""]) {
                 let told = |found: Option<super::super::Found<'_>>| {
                     found.map(|one| {
@@ -314,6 +329,9 @@ mod tests {
             r#"{"code":200,"data":null}"#,
             r#"{"code":200,"data":"text"}"#,
             r#"{"code":200,"data":12}"#,
+            r#"{"code":200,"data":""}"#,
+            r#"{"code":200,"data":false}"#,
+            r#"{"code":200,"data":{"cookie":{"a":[1]},"cookie":"s"}}"#,
             r#"{"code":200}"#,
             r#"{"code":"200","data":{"list":[{"cursor":1},{}]}}"#,
             r#"{"data":{"list":[{"cursor":1},5],"deep":{"a":{"b":[]}}},"data":{"status":1}}"#,

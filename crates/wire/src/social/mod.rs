@@ -7,7 +7,7 @@ mod flow;
 mod places;
 mod query;
 
-pub use data::{Data, Found};
+pub use data::{Data, Found, Outline};
 pub use envelope::{Envelope, Refused, read_envelope, read_refused};
 pub use flow::Flow;
 pub use places::{Picked, Places};

@@ -2,6 +2,7 @@
 
 use super::notation::{self, Named, Written};
 use super::shipped;
+use sha2::{Digest as _, Sha256};
 use tollgate_catalog::social::{Capability, Cell, Kind, Param, Value};
 
 /// The tables of section 4.2.
@@ -19,12 +20,21 @@ fn cell_of(written: &Written) -> &'static Cell {
     cell.unwrap_or_else(|| panic!("{} {} is not on sale", written.label, written.capability))
 }
 
+/// Of the tables as they were when they were last compared with the document.
+const COMPARED: &str = "bb001ed5a78075c94021594c960db05908312f0a66b0e4e0af824b6e953863aa";
+
 #[test]
 fn the_tables_are_those_of_the_document() {
+    let digest: String = Sha256::digest(TABLES).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(
+        digest, COMPARED,
+        "specification.md was changed: compare it with the document, then note its digest here"
+    );
+    // Beside a checkout of the project alone there is no document to compare with; then the digest has to do.
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/spec/social.md");
-    // Beside a checkout of the project alone there is no document to compare with.
-    let Ok(document) = std::fs::read_to_string(path) else { return };
-    assert!(document.contains(TABLES.trim()), "specification.md is not what the document says");
+    if let Ok(document) = std::fs::read_to_string(path) {
+        assert!(document.contains(TABLES.trim()), "specification.md is not what the document says");
+    }
 }
 
 #[test]
@@ -122,4 +132,44 @@ fn the_keys_of_the_universal_search_are_the_documents() {
     for key in confirmed.split(['`', ',', ' ']).filter(|word| !word.is_empty()) {
         assert!(kinds.choices().contains(&key.to_owned()), "{key}");
     }
+}
+
+/// `all/0, short/1 under 5 min, …`: the words in the order of their numbers.
+fn words(notes: &str) -> Vec<String> {
+    let mut words: Vec<(usize, String)> = Vec::new();
+    for piece in notes.split([' ', ',', ')', '(']) {
+        if let Some((word, number)) = piece.split_once('/')
+            && let Ok(number) = number.parse()
+        {
+            words.push((number, word.to_owned()));
+        }
+    }
+    assert!(words.iter().enumerate().all(|(at, (number, _))| at == *number), "{notes}");
+    words.into_iter().map(|(_, word)| word).collect()
+}
+
+#[test]
+fn numbers_stand_for_the_words_that_the_document_pairs_them_with() {
+    let row = TABLES.lines().find(|line| line.contains("half_year/3")).expect("the row of P7");
+    let notes = |name: &str| {
+        let after = row.split_once(&format!("; {name} (")).expect("the parameter").1;
+        words(after.split_once(')').expect("an end").0)
+    };
+    assert_eq!(notes("duration"), ["all", "short", "medium", "long"]);
+    let mut compared = 0;
+    for key in ["wechat-channels", "wechat-mp", "wechat-search"] {
+        let cell = shipped().social.cell(key, "search").expect("a cell");
+        for name in ["duration", "sort", "publish_time"] {
+            let Some(param) = cell.param(name) else { continue };
+            assert_eq!(param.text_keys, notes(name), "{key} {name}");
+            for (number, word) in notes(name).iter().enumerate() {
+                for given in [word.clone(), number.to_string()] {
+                    let checked = cell.check(&[("keyword", "x"), (name, given.as_str())]).expect("a good call");
+                    assert_eq!(checked.get(cell, name), Some(&Value::Text(word.clone())), "{key} {name} {given}");
+                }
+            }
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 7, "the first has all three, the others the last two");
 }

@@ -17,8 +17,8 @@ CREATE TABLE social_day (
   PRIMARY KEY (day, platform)
 );
 
--- Takes a call's part of a day, or says which limit was met. Both rows are locked in one order, so replicas wait for each
--- other but never in a circle.
+-- Takes a call's part of a day, or says which limit was met. Both rows are locked in one order, that of all platforms first,
+-- and so they are where a cost is given back: replicas wait for each other but never in a circle.
 CREATE FUNCTION tollgate_social_take(
   of_day bigint, of_platform text, more bigint,
   all_calls bigint, all_cost bigint, own_calls bigint, own_cost bigint

@@ -36,7 +36,70 @@ async fn a_day_has_so_many_calls_and_no_more() {
     assert_eq!(done, 30);
     assert_eq!(house.sim.received().len(), 30, "nothing beyond was sent");
     let days = house.running().app.store.social_days(today(&house)).await.expect("read");
-    assert_eq!(days.iter().map(|day| day.calls).collect::<Vec<_>>(), [30, 12, 18]);
+    let calls = |platform: &str| days.iter().find(|day| day.platform == platform).map_or(0, |day| day.calls);
+    assert_eq!((calls(""), calls("weibo") + calls("zhihu")), (30, 30));
+    assert!(calls("weibo") <= 12, "{days:?}");
+}
+
+/// A house whose clock stands still at this time of a day.
+async fn at(config: &str, of_day: i64) -> crate::house::House {
+    let now = 20_000 * 86_400_000 + of_day;
+    let plan = crate::house::Plan {
+        usd: "10",
+        config: config.to_owned(),
+        now: Some(now),
+        catalog: &super::CELLS,
+        ..Default::default()
+    };
+    crate::house::House::with(plan).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_day_begins_anew_at_midnight() {
+    let house = at("[social]\ndaily_calls = 1\n", 86_390_000).await;
+    let cell = cell(&house, "weibo", "user");
+    assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 200);
+    let reply = ask(&house, &cell, &plain(&cell)).await;
+    assert_eq!((reply.status().as_u16(), &reply.headers()["retry-after"]), (429, &"10".parse().expect("a value")));
+    house.clock.set(9_999);
+    let reply = ask(&house, &cell, &plain(&cell)).await;
+    assert_eq!((reply.status().as_u16(), &reply.headers()["retry-after"]), (429, &"1".parse().expect("a value")));
+    house.clock.set(11_000);
+    assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 200);
+    assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 429, "and ends again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_in_vain_is_told_how_long_the_hour_lasts() {
+    let house = at("[social]\nno_results_per_hour = 1\n", 12 * 3_600_000 + 600_000).await;
+    let cell = cell(&house, "weibo", "user");
+    assert_eq!(ask(&house, &cell, &[("uid".to_owned(), "[[sim:empty]]".to_owned())]).await.status(), 404);
+    let reply = ask(&house, &cell, &plain(&cell)).await;
+    assert_eq!(reply.headers()["x-should-retry"], "false");
+    assert_eq!((reply.status().as_u16(), &reply.headers()["retry-after"]), (429, &"3000".parse().expect("a value")));
+    house.clock.set(3_000_000);
+    assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_believed_for_ten_minutes_of_lists_and_an_hour_of_things() {
+    let house = at("[social]\n", 600_000).await;
+    let (list, thing) = (cell(&house, "weibo", "search"), cell(&house, "weibo", "user"));
+    let asked = async |what: &str| {
+        house.sim.clear();
+        let (cell, name) = if what == "list" { (&list, "query") } else { (&thing, "uid") };
+        assert_eq!(ask(&house, cell, &[(name.to_owned(), "[[sim:empty]]".to_owned())]).await.status(), 404);
+        house.sim.received().len()
+    };
+    assert_eq!((asked("list").await, asked("thing").await), (1, 1));
+    house.clock.set(599_999);
+    assert_eq!((asked("list").await, asked("thing").await), (0, 0));
+    house.clock.set(600_000);
+    assert_eq!((asked("list").await, asked("thing").await), (1, 0), "ten minutes are over");
+    house.clock.set(3_599_999);
+    assert_eq!(asked("thing").await, 0);
+    house.clock.set(3_600_000);
+    assert_eq!(asked("thing").await, 1, "an hour is over");
 }
 
 #[tokio::test(flavor = "multi_thread")]

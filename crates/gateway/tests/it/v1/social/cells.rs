@@ -1,7 +1,7 @@
 //! Every cell: data, nothing, an error in disguise, a failing source; and what each does to the ledger.
 
 use super::{ask, cells, free, house, plain};
-use crate::house::{call_id, error_of};
+use crate::house::call_id;
 use serde_json::Value;
 use tollgate_store::Ending;
 
@@ -39,7 +39,7 @@ async fn data_is_charged_once_at_the_cells_price() {
 async fn nothing_found_is_404_and_free() {
     let house = house("").await;
     let before = house.available().await;
-    for scenario in ["empty", "null", "empty_object", "deleted", "error404"] {
+    for scenario in ["empty", "null", "empty_object", "hollow", "deleted", "not_found", "error404"] {
         house.sim.social_order("", scenario);
         for cell in cells(&house) {
             let reply = ask(&house, &cell, &plain(&cell)).await;
@@ -60,7 +60,7 @@ async fn nothing_found_is_404_and_free() {
 async fn an_error_inside_200_is_502_and_free() {
     let house = house("").await;
     let before = house.available().await;
-    for scenario in ["error_inside", "code", "garbage", "cut"] {
+    for scenario in ["error_inside", "scalar", "code", "garbage", "cut"] {
         house.sim.social_order("", scenario);
         for cell in cells(&house) {
             house.sim.clear();
@@ -68,7 +68,6 @@ async fn an_error_inside_200_is_502_and_free() {
             let (status, error, row) = free(&house, reply).await;
             // Without a status field an error looks like an empty answer.
             let expected = match scenario == "error_inside" && cell.answer.ok.is_empty() {
-                true if cell.answer.items.is_empty() => continue,
                 true => (404, Some("social_data_no_result")),
                 false => (502, Some("social_data_upstream_error")),
             };
@@ -120,7 +119,12 @@ async fn a_fetch_that_works_the_second_time_is_a_success() {
     let house = house("").await;
     house.sim.social_order("", "once400");
     for cell in cells(&house) {
-        assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 200, "{}", cell.model.name);
+        house.sim.clear();
+        let reply = ask(&house, &cell, &plain(&cell)).await;
+        assert_eq!((reply.status().as_u16(), house.sim.received().len()), (200, 2), "{}", cell.model.name);
+        let row = house.row(call_id(&reply)).await;
+        let price = cell.price().expect("a price");
+        assert_eq!((row.charge, row.ending, row.attempts), (price, Ending::Answered, 1), "{}", cell.model.name);
     }
 }
 
@@ -131,6 +135,8 @@ async fn an_alternative_route_helps_when_the_first_one_fails() {
     let cell = super::cell(&house, "douyin", "search");
     let reply = ask(&house, &cell, &plain(&cell)).await;
     assert_eq!(reply.status(), 200);
+    let row = house.row(call_id(&reply)).await;
+    assert_eq!((row.charge.nano(), row.ending, row.attempts), (20_000_000, Ending::Answered, 2), "charged once");
     let paths: Vec<String> = house.sim.received().iter().map(|one| one.path.clone()).collect();
     assert_eq!(
         paths,
@@ -157,9 +163,10 @@ async fn a_parameter_that_only_the_source_refuses_is_named() {
     let house = house("").await;
     house.sim.social_order("", "shape param=aweme_id");
     let cell = super::cell(&house, "douyin", "comments");
-    let (status, error) = error_of(ask(&house, &cell, &plain(&cell)).await).await;
+    let (status, error, row) = free(&house, ask(&house, &cell, &plain(&cell)).await).await;
     assert_eq!(
         (status, error["code"].as_str(), error["param"].as_str()),
         (400, Some("invalid_parameter"), Some("aweme_id"))
     );
+    assert_eq!(row.reason, "invalid_parameter");
 }

@@ -4,7 +4,7 @@ use super::{ask, cell, cells, good, house, plain};
 use crate::house::{House, Plan, error_of};
 use tollgate_catalog::Money;
 use tollgate_catalog::social::{Capability, Cell, Kind, Param};
-use tollgate_store::Pot;
+use tollgate_store::{Credit, CreditKind, Pot};
 
 type Query = Vec<(String, String)>;
 
@@ -138,6 +138,20 @@ async fn checks_come_in_the_decided_order() {
     house.credit("enough", Pot::Paid, Money::from_usd(1).expect("an amount")).await;
     assert_eq!(code("/v1/social/weibo/user?uid=1", &house.key).await, said(429, "social_data_capacity_reached"));
     assert!(house.sim.received().is_empty(), "nothing was sent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_top_up_counts_with_the_next_call() {
+    let house = House::with(Plan { usd: "0", catalog: &super::CELLS, ..Plan::default() }).await;
+    let cell = cell(&house, "weibo", "user");
+    assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 403);
+    // As another replica does it: this one has read the key a moment ago.
+    let (reason, actor) = ("test".to_owned(), "test".to_owned());
+    let (kind, pot, amount) = (CreditKind::TopUp, Pot::Paid, Money::from_usd(1).expect("an amount"));
+    let credit =
+        Credit { id: "one".to_owned(), account: house.account, kind, pot, amount, expires_at: None, reason, actor };
+    house.running().app.store.credit(credit).await.expect("credited");
+    assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

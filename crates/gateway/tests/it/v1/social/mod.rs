@@ -4,16 +4,22 @@ mod answers;
 mod capacity;
 mod cells;
 mod checks;
+mod described;
+mod large;
+mod left;
 mod paging;
 mod pauses;
+mod probes;
 mod quote;
+mod sources;
 
 use crate::house::{House, Plan, call_id, error_of};
 use reqwest::Response;
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
+use tollgate_catalog::Money;
 use tollgate_catalog::social::{Cell, Kind, Param, SHIPPED};
-use tollgate_store::UsageRow;
+use tollgate_store::{Credit, CreditKind, Limits, NewAccount, NewKey, Pot, UsageRow};
 
 /// The shipped cells as one file of the catalog.
 static CELLS: LazyLock<String> = LazyLock::new(|| SHIPPED.map(|(_, text)| text).join("\n"));
@@ -69,4 +75,62 @@ async fn free(house: &House, reply: Response) -> (u16, Value, UsageRow) {
     let row = house.row(id).await;
     assert_eq!((row.charge.nano(), row.status), (0, status), "{error}");
     (status, error, row)
+}
+
+/// A key of another account, which was topped up with so much if it was at all.
+async fn other_key(house: &House, topped_up: Option<i64>) -> String {
+    let store = &house.running().app.store;
+    let account = NewAccount { name: "other".to_owned(), ..NewAccount::default() };
+    let account = store.create_account(account).await.expect("an account").id;
+    if let Some(nano) = topped_up {
+        let id = format!("first-{account}");
+        let (reason, actor) = ("test".to_owned(), "test".to_owned());
+        let (kind, pot, amount) = (CreditKind::TopUp, Pot::Paid, Money::from_nano(nano));
+        store
+            .credit(Credit { id, account, kind, pot, amount, expires_at: None, reason, actor })
+            .await
+            .expect("credited");
+    }
+    let mut bytes = [0; 24];
+    house.running().app.world.fill(&mut bytes);
+    let secret = format!("sk-{}", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    let (name, limits) = ("other".to_owned(), Limits::default());
+    let key = NewKey { account, name, expires_at: None, models: None, cidrs: None, limits };
+    store.create_key(key, &secret).await.expect("a key");
+    secret
+}
+
+/// The same with another key.
+async fn ask_as(house: &House, key: &str, cell: &Cell, params: &[(String, String)]) -> Response {
+    house.http.get(house.url(&address(cell, params))).bearer_auth(key).send().await.expect("a reply")
+}
+
+/// Asks, and leaves before the answer comes.
+async fn ask_and_leave(house: &House, cell: &Cell, params: &[(String, String)], after_ms: u64) {
+    let after = std::time::Duration::from_millis(after_ms);
+    let left = house.get(&address(cell, params)).timeout(after).send().await;
+    assert!(left.is_err_and(|error| error.is_timeout()));
+}
+
+/// Waits for what follows a call whose client did not wait for it.
+async fn until<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
+    for _ in 0..500 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("never: {what}");
+}
+
+/// How the public catalog shows a cell.
+async fn listed(house: &House, model: &str) -> Value {
+    let catalog: Value =
+        house.http.get(house.url("/api/social/catalog")).send().await.expect("a reply").json().await.expect("JSON");
+    let cells = catalog["cells"].as_array().expect("cells");
+    cells.iter().find(|one| one["model"] == model).expect("the cell").clone()
+}
+
+async fn status_of(house: &House, model: &str) -> String {
+    listed(house, model).await["status"].as_str().expect("text").to_owned()
 }

@@ -61,3 +61,18 @@ async fn next_keeps_the_callers_filters() {
         serde_json::json!({"keyword": "咖啡", "order": "totalrank", "page": "3", "page_size": "20", "duration": "2"})
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn there_is_no_next_that_we_would_refuse() {
+    let house = house("").await;
+    let cell = super::cell(&house, "bilibili", "user-posts");
+    let ask_page = async |page: &str| {
+        let query = [("uid", "[[sim:plain pages=200]]"), ("pn", page)];
+        let query = query.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let body: Value = ask(&house, &cell, &query).await.json().await.expect("JSON");
+        assert_eq!(body["object"], "social.result", "{body}");
+        body["next"]["pn"].clone()
+    };
+    assert_eq!(ask_page("99").await, "100");
+    assert_eq!(ask_page("100").await, Value::Null, "page 101 is refused");
+}

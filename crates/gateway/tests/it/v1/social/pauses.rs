@@ -1,16 +1,8 @@
 //! Pausing and resuming, by an operator and automatically, seen by clients, catalog, log and other replicas.
 
-use super::{ask, cell, house, plain};
+use super::{ask, ask_as, cell, house, other_key, plain, status_of};
 use crate::house::error_of;
-use serde_json::Value;
 use tollgate_store::SocialChange;
-
-async fn status_of(house: &crate::house::House, model: &str) -> String {
-    let catalog: Value =
-        house.http.get(house.url("/api/social/catalog")).send().await.expect("a reply").json().await.expect("JSON");
-    let cells = catalog["cells"].as_array().expect("cells");
-    cells.iter().find(|one| one["model"] == model).expect("the cell")["status"].as_str().expect("text").to_owned()
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operator_pauses_and_resumes_through_the_store() {
@@ -34,7 +26,8 @@ async fn an_operator_pauses_and_resumes_through_the_store() {
     assert_eq!(status_of(&house, &cell.model.name).await, "paused");
     assert!(house.sim.received().is_empty());
     house.restart().await;
-    house.running().app.refresh_social().await.expect("refreshed");
+    assert!(house.running().app.social.pauses.is_paused(&cell.model.name), "known before the first call");
+    assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 503);
     assert_eq!(status_of(&house, &cell.model.name).await, "paused", "a pause survives a restart");
     house.running().app.store.social_change(change(false, 2, "mended")).await.expect("written");
     house.running().app.refresh_social().await.expect("refreshed");
@@ -72,14 +65,56 @@ async fn trouble_with_our_account_pauses_a_cell_and_a_probe_resumes_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nine_failures_in_ten_pause_a_cell() {
+async fn nine_failures_in_ten_of_two_accounts_pause_a_cell() {
     let house = house("[social]\nretry_pause = \"0\"\n").await;
     let cell = cell(&house, "reddit", "user");
-    house.sim.social_order("", "error500");
-    for _ in 0..20 {
-        assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 502);
+    // What a source answers for things that do not exist, and when it is broken.
+    for scenario in ["error400", "error500"] {
+        house.sim.social_order("", scenario);
+        for _ in 0..15 {
+            assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 502);
+        }
     }
+    assert_eq!(
+        status_of(&house, &cell.model.name).await,
+        "available",
+        "one account may ask for things that do not exist"
+    );
+    let other = other_key(&house, Some(1_000_000_000)).await;
+    assert_eq!(ask_as(&house, &other, &cell, &plain(&cell)).await.status(), 502);
     assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 503);
+    let log = house.running().app.store.social_changes(9).await.expect("read");
+    assert_eq!((log.len(), log[0].reason.as_str()), (1, "31 of 31 calls failed within ten minutes"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parameter_that_the_source_refuses_pauses_nothing() {
+    let house = house("[social]\nretry_pause = \"0\"\n").await;
+    let cell = cell(&house, "reddit", "user");
+    for n in 0..25 {
+        let marked = vec![("username".to_owned(), format!("[[sim:shape param=username]]{n}"))];
+        assert_eq!(ask(&house, &cell, &marked).await.status(), 400);
+    }
+    assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 200, "a caller cannot close it for the others");
+    assert!(house.running().app.store.social_changes(9).await.expect("read").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_store_could_not_be_told_is_told_later() {
+    let house = house("").await;
+    let app = &house.running().app;
+    let change = SocialChange {
+        model: "social-zhihu-post".to_owned(),
+        paused: true,
+        at: app.world.now_ms(),
+        actor: "auto".to_owned(),
+        reason: "while the store was away".to_owned(),
+    };
+    app.social.pauses.put(change.clone(), false);
+    app.refresh_social().await.expect("refreshed");
+    app.refresh_social().await.expect("refreshed");
+    assert_eq!(app.store.social_changes(9).await.expect("read"), [change], "once");
+    assert!(app.social.pauses.is_paused("social-zhihu-post"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
