@@ -86,7 +86,7 @@ async fn a_gateway_that_starts_without_its_database_says_so() {
     server.kill();
     tokio::time::sleep(Duration::from_millis(300)).await;
     house.gates[0].kill();
-    let records = load.stop().await;
+    let records = load.abandon().await;
 
     let process = house.gates[0].spawn();
     let status = process.wait(Duration::from_secs(10)).await;

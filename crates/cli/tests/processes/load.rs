@@ -67,6 +67,7 @@ const MIX: [Kind; 16] = [
 
 pub struct Load {
     over: Arc<AtomicBool>,
+    given_up: Arc<AtomicBool>,
     workers: JoinSet<Vec<Record>>,
 }
 
@@ -77,23 +78,31 @@ struct Client {
     http: reqwest::Client,
     next: AtomicUsize,
     over: Arc<AtomicBool>,
+    given_up: Arc<AtomicBool>,
 }
 
 impl Load {
     pub fn start(house: &House, workers: usize) -> Load {
-        let over = Arc::new(AtomicBool::new(false));
+        let (over, given_up) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let client = Arc::new(Client {
             urls: house.gates.iter().map(|gate| format!("{}/v1/chat/completions", gate.url())).collect(),
             key: house.key.clone(),
             http: house.http.clone(),
             next: AtomicUsize::new(0),
             over: over.clone(),
+            given_up: given_up.clone(),
         });
         let mut set = JoinSet::new();
         for _ in 0..workers {
             set.spawn(work(client.clone()));
         }
-        Load { over, workers: set }
+        Load { over, given_up, workers: set }
+    }
+
+    /// Ends where nobody is there to answer any more: who goes on asking gives up.
+    pub async fn abandon(self) -> Vec<Record> {
+        self.given_up.store(true, Ordering::Relaxed);
+        self.stop().await
     }
 
     /// Lets running calls end and returns everything that was seen.
@@ -152,6 +161,9 @@ async fn persist(client: &Client, gate: usize, tag: &str) -> Seen {
         let again = matches!(last, Seen::Lost { .. } | Seen::Failed { status: 409 | 503, .. });
         if !again || began.elapsed() > PERSISTENCE {
             break;
+        }
+        if client.given_up.load(Ordering::Relaxed) {
+            return last;
         }
         tokio::time::sleep(Duration::from_millis(30)).await;
     }

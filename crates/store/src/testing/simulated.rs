@@ -97,6 +97,9 @@ struct Files {
     dir: PathBuf,
     /// What a power cut cannot take away any more.
     synced: HashMap<&'static str, Vec<u8>>,
+    /// So long was the database's log when this life began. A crash may have left frames at its end that do not count; they are
+    /// written over, and up to there the log does not only grow.
+    found: usize,
     torn: Option<Torn>,
     /// Files whose syncs do nothing: a disk that lies, or a program that does not ask.
     deaf: Vec<&'static str>,
@@ -111,9 +114,10 @@ enum Torn {
 
 impl Disk {
     fn new(dir: &Path) -> Self {
-        let synced = FILES.into_iter().map(|name| (name, read(dir, name))).collect();
+        let synced: HashMap<_, _> = FILES.into_iter().map(|name| (name, read(dir, name))).collect();
         Self(Arc::new(Mutex::new(Files {
             dir: dir.to_owned(),
+            found: synced[WAL].len(),
             synced,
             torn: None,
             deaf: Vec::new(),
@@ -143,10 +147,10 @@ impl Disk {
         if files.deaf.contains(&name) {
             return;
         }
-        let path = files.dir.join(name);
+        let (path, found) = (files.dir.join(name), files.found);
         let known = files.synced.entry(name).or_default();
         // The log of the database only grows between two checkpoints, and is read often.
-        if name != WAL || !grown(&path, known) {
+        if name != WAL || known.len() <= found || !grown(&path, known) {
             *known = std::fs::read(path).unwrap_or_default();
         }
     }
