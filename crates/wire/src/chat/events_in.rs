@@ -6,7 +6,9 @@
 use super::turns_in::{arguments, read_detail};
 use crate::chat::UpstreamError;
 use crate::dialect::Dialect;
-use crate::hub::{CallKind, Citation, Details, Event, Finish, Sink, Stop, Thought, Whole, made_id, owned_seal};
+use crate::hub::{
+    CallKind, Citation, Details, Event, Finish, Sink, Stop, Thought, Whole, lose_others, made_id, owned_seal,
+};
 use crate::json::Node;
 use crate::usage::{Report, Shape};
 use std::borrow::Cow;
@@ -15,6 +17,35 @@ use std::borrow::Cow;
 const MOST_CHOICES: u64 = 128;
 /// Calls beyond this in one choice are not read.
 const MOST_CALLS: usize = 512;
+
+/// Members that are read below, that say again what others say, or that only fill the line. All others are recorded as lost.
+const KNOWN: &[&str] =
+    &["id", "object", "created", "model", "choices", "usage", "service_tier", "obfuscation", "type", "error"];
+const KNOWN_OF_CHOICE: &[&str] = &[
+    "index",
+    "delta",
+    "message",
+    "logprobs",
+    "finish_reason",
+    "native_finish_reason",
+    "stop_reason",
+    "stop_details",
+    "usage",
+];
+const KNOWN_OF_MESSAGE: &[&str] = &[
+    "role",
+    "content",
+    "refusal",
+    "annotations",
+    "images",
+    "audio",
+    "tool_calls",
+    "function_call",
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+];
+const KNOWN_OF_CALL: &[&str] = &["index", "id", "type", "function", "custom"];
 
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
@@ -64,12 +95,14 @@ impl Reader {
         if let Some(tier) = node.text_of("service_tier") {
             sink(Event::Tier(tier.clone()));
         }
+        lose_others(node, KNOWN, sink);
         usage(node, sink);
     }
 
     fn choice(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
         let index = node.get("index").and_then(Node::number).unwrap_or(0);
         if index >= MOST_CHOICES || !node.is_map() {
+            sink(Event::Lost { what: Cow::Borrowed("choices") });
             return;
         }
         let (number, at) = (index as u32, index as usize);
@@ -80,10 +113,16 @@ impl Reader {
         if let Some(delta) = node.get("delta").or_else(|| node.get("message")) {
             choice.delta(delta, number, sink);
         }
-        let logprobs = node.get("logprobs").and_then(|logprobs| logprobs.get("content"));
-        if let Some(list) = logprobs.filter(|list| !list.items().is_empty()) {
-            sink(Event::Logprobs { choice: number, raw: Cow::Borrowed(list.raw) });
+        if let Some(logprobs) = node.get("logprobs") {
+            let list = |name| logprobs.get(name).filter(|list| !list.items().is_empty());
+            if let Some(list) = list("content") {
+                sink(Event::Logprobs { choice: number, raw: Cow::Borrowed(list.raw) });
+            }
+            if list("refusal").is_some() {
+                sink(Event::Lost { what: Cow::Borrowed("logprobs.refusal") });
+            }
         }
+        lose_others(node, KNOWN_OF_CHOICE, sink);
         if let Some(reason) = node.text_of("finish_reason") {
             let native = node.text_of("native_finish_reason").unwrap_or(reason).clone();
             let mut finish = Finish { details: Details::read(node), ..Finish::new(stop(reason), native) };
@@ -137,11 +176,12 @@ impl Choice {
     fn delta(&mut self, delta: &Node<'_>, choice: u32, sink: &mut Sink<'_>) {
         self.thoughts(delta, choice, sink);
         if let Some(content) = delta.get("content") {
-            let plain = content.text().into_iter();
-            let parts = content.items().iter().filter_map(|part| part.text_of("text"));
-            for text in plain.chain(parts).filter(|text| !text.is_empty()) {
+            if let Some(text) = content.text().filter(|text| !text.is_empty()) {
                 self.said(choice, sink);
                 sink(Event::Text { choice, text: text.clone() });
+            }
+            for part in content.items() {
+                self.part(part, choice, sink);
             }
         }
         if let Some(text) = delta.text_of("refusal").filter(|text| !text.is_empty()) {
@@ -153,9 +193,11 @@ impl Choice {
         }
         for image in delta.get("images").map_or(&[][..], Node::items) {
             let url = image.get("image_url").and_then(|inner| inner.text().or_else(|| inner.text_of("url")));
-            if let Some(crate::hub::Place::Data { mime, base64 }) = url.map(crate::hub::place_of_url) {
-                self.said(choice, sink);
-                sink(Event::Image { choice, mime, base64 });
+            self.said(choice, sink);
+            match url.map(crate::hub::place_of_url) {
+                Some(crate::hub::Place::Data { mime, base64 }) => sink(Event::Image { choice, mime, base64 }),
+                // Nobody else gives an answer's image by its address, and we fetch nothing.
+                _ => sink(foreign(choice, "images", image)),
             }
         }
         if let Some(audio) = delta.get("audio").filter(|audio| audio.is_map()) {
@@ -170,6 +212,22 @@ impl Choice {
             self.said(choice, sink);
             self.fragment(0, None, call, CallKind::Function, choice, sink);
         }
+        lose_others(delta, KNOWN_OF_MESSAGE, sink);
+    }
+
+    /// One part of a content that is a list, as some servers send it.
+    fn part(&mut self, part: &Node<'_>, choice: u32, sink: &mut Sink<'_>) {
+        let text = |name| part.text_of(name).filter(|text| !text.is_empty()).cloned();
+        let event = match (text("text"), text("refusal")) {
+            (Some(text), _) => Event::Text { choice, text },
+            (None, Some(text)) => Event::Refusal { choice, text },
+            (None, None) if matches!(part.str_of("type"), "text" | "refusal") => return,
+            (None, None) => {
+                foreign(choice, Some(part.str_of("type")).filter(|kind| !kind.is_empty()).unwrap_or("content"), part)
+            }
+        };
+        self.said(choice, sink);
+        sink(event);
     }
 
     /// Something other than a thought follows.
@@ -222,6 +280,7 @@ impl Choice {
         let at = known.unwrap_or(self.calls.len());
         if at == self.calls.len() {
             if at >= MOST_CALLS {
+                sink(Event::Lost { what: Cow::Borrowed("tool_calls") });
                 return;
             }
             self.calls.push(Call { index, id: String::new(), opened: false, args: false, whole: Whole::default() });
@@ -231,6 +290,7 @@ impl Choice {
         {
             self.calls[at].id = id.to_string();
         }
+        lose_others(node, KNOWN_OF_CALL, sink);
         let nothing = Node { raw: "{}", kind: crate::json::Kind::Map(Vec::new()) };
         self.fragment(at, index, inner.unwrap_or(&nothing), kind, choice, sink);
     }
@@ -288,6 +348,12 @@ impl Choice {
         let calls = self.calls.iter().any(|call| call.opened);
         sink(Event::Finish { choice, finish: finish.with_calls(calls) });
     }
+}
+
+/// Output that only this dialect knows.
+fn foreign<'a>(choice: u32, what: &str, node: &Node<'a>) -> Event<'a> {
+    let what = Cow::Owned(what.to_owned());
+    Event::Foreign { choice, origin: Dialect::Chat, what, raw: Cow::Borrowed(node.raw) }
 }
 
 /// `url_citation`, or whatever else stands there.

@@ -4,7 +4,7 @@ use super::cites;
 use super::parts_in::read_call;
 use crate::chat::UpstreamError;
 use crate::dialect::Dialect;
-use crate::hub::{Details, Event, Finish, NEXT_TEXT, Seal, Sink, Stop, others};
+use crate::hub::{Details, Event, Finish, NEXT_TEXT, Seal, Sink, Stop, lose_others, others};
 use crate::json::Node;
 use crate::usage::{Report, Shape};
 use std::borrow::Cow;
@@ -57,7 +57,15 @@ impl Reader {
             self.choices.resize_with(self.choices.len().max(1), Choice::default);
             let said = node.get("promptFeedback").and_then(|feedback| feedback.text_of("blockReasonMessage"));
             self.choices[0].finish(0, ended(Stop::Filter, reason.clone(), said), sink);
+            // The rest of the feedback, ratings above all.
+            let rest = node.get("promptFeedback").map(|feedback| others(feedback, KNOWN_OF_BLOCK)).unwrap_or_default();
+            for member in rest.into_iter().filter(|member| member.raw != "[]") {
+                sink(Event::Lost { what: format!("promptFeedback.{}", member.name).into() });
+            }
+        } else if node.get("promptFeedback").is_some_and(|feedback| !feedback.members().is_empty()) {
+            sink(Event::Lost { what: Cow::Borrowed("promptFeedback") });
         }
+        lose_others(node, KNOWN, sink);
     }
 
     pub fn finished(&self) -> bool {
@@ -67,6 +75,7 @@ impl Reader {
     fn candidate(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
         let index = node.get("index").and_then(Node::number).unwrap_or(0);
         if index >= MOST_CHOICES {
+            sink(Event::Lost { what: Cow::Borrowed("candidates") });
             return;
         }
         let (number, at) = (index as u32, index as usize);
@@ -79,22 +88,52 @@ impl Reader {
             choice.part(part, number, &mut self.room, sink);
         }
         cites::read(node, number, &choice.text, sink);
-        for member in others(node, KNOWN).into_iter().filter(|member| member.raw != "[]") {
-            sink(Event::Lost { what: member.name });
-        }
+        lose_others(node, KNOWN_OF_CANDIDATE, sink);
         if let Some(raw) = node.either("logprobsResult", "logprobs_result").and_then(cites::logprobs) {
             sink(Event::Logprobs { choice: number, raw: Cow::Owned(raw) });
         }
         let reason = node.either("finishReason", "finish_reason").and_then(Node::text);
         if let Some(reason) = reason.filter(|reason| *reason != "FINISH_REASON_UNSPECIFIED") {
             let said = node.either("finishMessage", "finish_message").and_then(Node::text);
+            if said.is_some_and(|said| !said.is_empty()) && stop(reason) != Stop::Filter {
+                sink(Event::Lost { what: Cow::Borrowed("finishMessage") });
+            }
             choice.finish(number, ended(stop(reason), reason.clone(), said), sink);
         }
     }
 }
 
-/// Members of a candidate that the hub has a place for, or that say again what others say.
+/// Members of an object that the hub has a place for, or that say again what others say.
 const KNOWN: &[&str] = &[
+    "candidates",
+    "usageMetadata",
+    "usage_metadata",
+    "responseId",
+    "response_id",
+    "modelVersion",
+    "model_version",
+    "promptFeedback",
+    "createTime",
+    "create_time",
+];
+
+/// The same of the feedback that ends an answer.
+const KNOWN_OF_BLOCK: &[&str] = &["blockReason", "blockReasonMessage"];
+
+/// The same of a part; one of an unknown kind is recorded whole.
+const KNOWN_OF_PART: &[&str] = &[
+    "text",
+    "thought",
+    "thoughtSignature",
+    "thought_signature",
+    "functionCall",
+    "function_call",
+    "inlineData",
+    "inline_data",
+];
+
+/// The same of a candidate.
+const KNOWN_OF_CANDIDATE: &[&str] = &[
     "content",
     "index",
     "finishReason",
@@ -137,6 +176,10 @@ impl Choice {
         let at = self.parts;
         self.parts += 1;
         let signature = node.either("thoughtSignature", "thought_signature").and_then(Node::text).cloned();
+        let known = ["text", "functionCall", "function_call", "inlineData", "inline_data"];
+        if known.into_iter().any(|name| node.get(name).is_some()) {
+            lose_others(node, KNOWN_OF_PART, sink);
+        }
         if let Some(text) = node.text_of("text") {
             if node.get("thought").and_then(Node::bool) == Some(true) {
                 if !text.is_empty() {

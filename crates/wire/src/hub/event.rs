@@ -1,5 +1,6 @@
 //! What happens in an answer, in order. A stream is read as these, and so is a whole reply.
 
+use super::carry::others;
 use super::part::CallKind;
 use super::seal::Seal;
 use crate::chat::UpstreamError;
@@ -10,6 +11,13 @@ use std::borrow::Cow;
 
 /// Takes events as they are read.
 pub(crate) type Sink<'s> = dyn FnMut(Event<'_>) + 's;
+
+/// Records the members of a node that its reader has no place for. What says nothing is not missed.
+pub(crate) fn lose_others(node: &Node<'_>, known: &[&str], sink: &mut Sink<'_>) {
+    for member in others(node, known).into_iter().filter(|member| !matches!(member.raw, "[]" | "{}" | "\"\"")) {
+        sink(Event::Lost { what: member.name });
+    }
+}
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Event<'a> {

@@ -41,7 +41,10 @@ impl Lost {
             _ if one_choice && event.choice().is_some_and(|choice| choice > 0) => "choices",
             _ => return,
         };
-        self.dropped.add(&format!("answer.{what}"));
+        // Most of it comes with every chunk of a stream: told once, without making its name again.
+        if !self.dropped.fields().iter().any(|told| told.strip_prefix("answer.") == Some(what)) {
+            self.dropped.add(&format!("answer.{what}"));
+        }
     }
 }
 

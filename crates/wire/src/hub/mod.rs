@@ -31,7 +31,7 @@ pub(crate) use base64::standard as base64_standard;
 pub(crate) use carry::{Carry, data_url, others, place_of_url, tidy_mime};
 pub use dropped::Dropped;
 pub(crate) use effort::Effort;
-pub(crate) use event::{Citation, Details, Event, Finish, Sink, Stop};
+pub(crate) use event::{Citation, Details, Event, Finish, Sink, Stop, lose_others};
 pub(crate) use ids::{fitting_id, made_id};
 pub(crate) use lane::{Held, Lane, Waiting, Whole};
 pub(crate) use lost::Lost;

@@ -6,13 +6,57 @@
 use super::items_in::thought;
 use crate::chat::UpstreamError;
 use crate::dialect::Dialect;
-use crate::hub::{CallKind, Event, Finish, Sink, Stop};
+use crate::hub::{CallKind, Event, Finish, Sink, Stop, lose_others};
 use crate::json::Node;
 use crate::usage::{Report, Shape};
 use std::borrow::Cow;
 
 /// Items beyond this are not read.
 const MOST_ITEMS: usize = 4_096;
+
+/// Members of a response that are read below or repeat the request. All others are recorded as lost.
+const KNOWN: &[&str] = &[
+    "id",
+    "object",
+    "created_at",
+    "completed_at",
+    "status",
+    "error",
+    "incomplete_details",
+    "model",
+    "output",
+    "output_text",
+    "usage",
+    "service_tier",
+    "background",
+    "conversation",
+    "frequency_penalty",
+    "instructions",
+    "max_output_tokens",
+    "max_tool_calls",
+    "metadata",
+    "parallel_tool_calls",
+    "presence_penalty",
+    "previous_response_id",
+    "prompt",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "reasoning",
+    "safety_identifier",
+    "store",
+    "temperature",
+    "text",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "truncation",
+    "user",
+];
+const KNOWN_OF_MESSAGE: &[&str] = &["id", "type", "role", "status", "content"];
+const KNOWN_OF_CALL: &[&str] = &["id", "type", "status", "call_id", "name", "namespace", "arguments", "input"];
+const KNOWN_OF_REASONING: &[&str] = &["id", "type", "status", "summary", "content", "encrypted_content"];
+const KNOWN_OF_PART: &[&str] = &["type", "text", "refusal", "annotations", "logprobs"];
 
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
@@ -81,7 +125,10 @@ impl Reader {
             "response.audio.delta" | "response.audio.transcript.delta" => sink(foreign("audio", node)),
             "error" => fail(node, sink),
             "" if node.get("error").is_some() => fail(node, sink),
-            _ => {}
+            // Other news of the response is about items, which come whole when they are done.
+            word if word.starts_with("response.") => {}
+            "" | "keepalive" | "ping" => {}
+            word => sink(Event::Lost { what: Cow::Borrowed(word) }),
         }
     }
 
@@ -175,9 +222,15 @@ impl Reader {
         let said = self.items[at].said;
         match item.str_of("type") {
             "message" => {
-                for part in item.get("content").map_or(&[][..], Node::items).iter().filter(|_| !said) {
-                    whole_part(part, sink);
+                for part in item.get("content").map_or(&[][..], Node::items) {
+                    // Texts came as deltas; another part comes only here.
+                    if !said || !matches!(part.str_of("type"), "output_text" | "refusal") {
+                        whole_part(part, sink);
+                    } else {
+                        lose_others(part, KNOWN_OF_PART, sink);
+                    }
                 }
+                lose_others(item, KNOWN_OF_MESSAGE, sink);
                 sink(Event::TextEnd { choice: 0 });
             }
             "function_call" | "custom_tool_call" => {
@@ -188,9 +241,11 @@ impl Reader {
                     let text = args.cloned().unwrap_or(Cow::Borrowed(if custom { "" } else { "{}" }));
                     sink(Event::CallArgs { choice: 0, call, text });
                 }
+                lose_others(item, KNOWN_OF_CALL, sink);
                 sink(Event::CallClose { choice: 0, call });
             }
             "reasoning" => {
+                lose_others(item, KNOWN_OF_REASONING, sink);
                 let thought = thought(item);
                 if !said && !thought.text.is_empty() {
                     sink(Event::Thought { choice: 0, text: thought.text.clone(), summary: thought.summary });
@@ -227,7 +282,10 @@ impl Reader {
                     });
                     self.items.len() - 1
                 }
-                None => return,
+                None => {
+                    sink(Event::Lost { what: Cow::Borrowed("output") });
+                    break;
+                }
             };
             self.done(at, item, sink);
         }
@@ -238,6 +296,7 @@ impl Reader {
         if let Some(tier) = response.text_of("service_tier") {
             sink(Event::Tier(tier.clone()));
         }
+        lose_others(response, KNOWN, sink);
         let status = response.str_of("status");
         if matches!(status, "failed" | "cancelled") || response.get("error").is_some() {
             return fail(response, sink);
@@ -256,6 +315,9 @@ impl Reader {
 }
 
 fn whole_part(part: &Node<'_>, sink: &mut Sink<'_>) {
+    if matches!(part.str_of("type"), "output_text" | "refusal") {
+        lose_others(part, KNOWN_OF_PART, sink);
+    }
     match part.str_of("type") {
         "output_text" => {
             if let Some(text) = part.text_of("text") {
