@@ -23,6 +23,7 @@ pub(crate) struct Writer {
     lane: Lane,
     calls: bool,
     finish: Option<Finish<'static>>,
+    ended: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +44,7 @@ impl Writer {
             lane: Lane::default(),
             calls: false,
             finish: None,
+            ended: false,
         }
     }
 
@@ -52,6 +54,7 @@ impl Writer {
     }
 
     pub fn write(&mut self, event: &Event<'_>, usage: Option<&Usage>, out: &mut Vec<u8>) {
+        debug_assert!(!self.ended, "nothing follows message_stop");
         match event {
             Event::Start { .. } => self.start(usage, out),
             Event::Ping => out.extend_from_slice(Dialect::Anthropic.heartbeat()),
@@ -148,6 +151,7 @@ impl Writer {
             return;
         }
         self.close(out);
+        debug_assert!(self.open.is_none(), "one block at a time");
         self.open = Some(kind);
         self.begin(out, |block| match kind {
             Open::Thinking => {
@@ -163,6 +167,7 @@ impl Writer {
     }
 
     fn begin(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Object<'_>)) {
+        debug_assert!(self.started, "message_start comes first");
         let index = self.next;
         self.next += 1;
         event(out, "content_block_start", |body| {
@@ -172,6 +177,7 @@ impl Writer {
     }
 
     fn delta(&self, out: &mut Vec<u8>, kind: &str, write: impl FnOnce(&mut Object<'_>)) {
+        debug_assert!(self.next > 0, "a delta belongs to a block");
         event(out, "content_block_delta", |body| {
             body.number("index", self.next - 1);
             body.object("delta", |delta| {
@@ -224,6 +230,7 @@ impl Writer {
     fn open_call(&mut self, call: &Waiting, out: &mut Vec<u8>) {
         self.lane.open(call.call);
         let custom = call.kind == CallKind::Custom;
+        debug_assert!(self.open.is_none(), "one block at a time");
         self.open = Some(Open::Call { args: false, custom });
         self.begin(out, |block| {
             block.text("type", "tool_use");
@@ -289,6 +296,9 @@ impl Writer {
             self.turn_to(Open::Text, out);
             self.close(out);
         }
+        debug_assert!(self.open.is_none(), "every block is stopped before the message");
+        debug_assert!(!self.ended, "one message_stop");
+        self.ended = true;
         let (reason, sequence) = stop_reason(self.finish.as_ref(), self.calls);
         event(out, "message_delta", |body| {
             body.object("delta", |delta| {

@@ -7,7 +7,7 @@
 use super::answer_out::{finish, write_cite, write_image};
 use super::details::write_thought;
 use crate::dialect::Dialect;
-use crate::hub::{CallKind, Citation, Event, Thought, Voice, fitting_id};
+use crate::hub::{CallKind, Citation, Event, Finish, Thought, Voice, fitting_id};
 use crate::json::Object;
 use crate::usage::{Shape, Usage};
 
@@ -17,6 +17,7 @@ pub(crate) struct Writer {
     head: Vec<u8>,
     wants_usage: bool,
     choices: Vec<Choice>,
+    ended: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,10 +38,11 @@ impl Writer {
         object.number("created", voice.created);
         object.text("model", &voice.model);
         object.key("choices");
-        Writer { head, wants_usage: voice.wants_usage, choices: Vec::new() }
+        Writer { head, wants_usage: voice.wants_usage, choices: Vec::new(), ended: false }
     }
 
     pub fn write(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        debug_assert!(!self.ended, "nothing follows [DONE]");
         let Some(choice) = event.choice() else { return };
         let at = choice as usize;
         if self.choices.len() <= at {
@@ -129,18 +131,21 @@ impl Writer {
                 });
                 one.null("finish_reason");
             }),
-            Event::Finish { finish: ended, .. } => {
-                self.choices[at].finished = true;
-                let calls = self.choices[at].calls;
-                self.chunk(out, |one| {
-                    one.number("index", u64::from(choice));
-                    one.raw("delta", "{}");
-                    one.null("logprobs");
-                    finish(one, Some(ended), calls);
-                });
-            }
+            Event::Finish { finish, .. } => self.finish(choice, Some(finish), out),
             _ => {}
         }
+    }
+
+    fn finish(&mut self, choice: u32, ended: Option<&Finish<'_>>, out: &mut Vec<u8>) {
+        let state = &mut self.choices[choice as usize];
+        state.finished = true;
+        let calls = state.calls;
+        self.chunk(out, |one| {
+            one.number("index", u64::from(choice));
+            one.raw("delta", "{}");
+            one.null("logprobs");
+            finish(one, ended, calls);
+        });
     }
 
     fn open_call(&mut self, choice: u32, call: u32, id: &str, name: &str, kind: CallKind, out: &mut Vec<u8>) {
@@ -165,6 +170,8 @@ impl Writer {
     }
 
     fn delta(&self, choice: u32, out: &mut Vec<u8>, write: impl FnOnce(&mut Object<'_>)) {
+        let state = self.choices[choice as usize];
+        debug_assert!(state.begun && !state.finished, "a delta stands between the role and the finish");
         self.chunk(out, |one| {
             one.number("index", u64::from(choice));
             one.object("delta", write);
@@ -184,6 +191,14 @@ impl Writer {
 
     /// Usage, when asked for, and the end.
     pub fn end(&mut self, usage: Option<&Usage>, out: &mut Vec<u8>) {
+        debug_assert!(!self.ended, "one [DONE]");
+        self.ended = true;
+        // An end without a reason: clients that read a choice to its finish would wait for it for ever.
+        for at in 0..self.choices.len() {
+            if self.choices[at].begun && !self.choices[at].finished {
+                self.finish(at as u32, None, out);
+            }
+        }
         if let Some(usage) = usage.filter(|_| self.wants_usage) {
             out.extend_from_slice(&self.head);
             out.extend_from_slice(b"[],\"usage\":");

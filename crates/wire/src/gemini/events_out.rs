@@ -30,6 +30,7 @@ pub(crate) struct Writer {
     places: bool,
     text: usize,
     cites: usize,
+    ended: bool,
 }
 
 #[derive(Debug, Default)]
@@ -50,7 +51,17 @@ impl Writer {
         object.text("modelVersion", &voice.model);
         object.text("responseId", &voice.prefixed(""));
         tail.remove(0);
-        Writer { tail, array: voice.array, begun: false, choices: Vec::new(), held: 0, places, text: 0, cites: 0 }
+        Writer {
+            tail,
+            array: voice.array,
+            begun: false,
+            choices: Vec::new(),
+            held: 0,
+            places,
+            text: 0,
+            cites: 0,
+            ended: false,
+        }
     }
 
     /// More had to be kept for the end, or until a call is whole, than is allowed.
@@ -59,6 +70,7 @@ impl Writer {
     }
 
     pub fn write(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        debug_assert!(!self.ended, "nothing follows the last object");
         let Some(choice) = event.choice() else { return };
         let at = choice as usize;
         if self.choices.len() <= at {
@@ -184,6 +196,8 @@ impl Writer {
     }
 
     pub fn end(&mut self, usage: Option<&Usage>, out: &mut Vec<u8>) {
+        debug_assert!(!self.ended, "one last object");
+        self.ended = true;
         let mut choices = std::mem::take(&mut self.choices);
         if choices.is_empty() {
             choices.push(Choice::default());

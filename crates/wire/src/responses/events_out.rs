@@ -55,6 +55,7 @@ impl Writer {
     }
 
     pub fn write(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        debug_assert!(self.object.is_none(), "nothing follows the terminal event");
         match event {
             Event::Start { .. } => self.start(out),
             Event::Tier(tier) => self.tier = Some(tier.to_string()).filter(|tier| known_tier(tier)),
@@ -184,6 +185,7 @@ impl Writer {
     }
 
     pub(super) fn added(&mut self, item: &str, out: &mut Vec<u8>) {
+        debug_assert!(self.started, "response.created comes first");
         let at = self.at();
         self.send(out, "response.output_item.added", |body| {
             body.number("output_index", at);
@@ -198,6 +200,7 @@ impl Writer {
 
     pub(super) fn done(&mut self, item: String, out: &mut Vec<u8>) {
         let at = self.at();
+        debug_assert!(self.open.is_none(), "an item is done when nothing of it is open");
         self.send(out, "response.output_item.done", |body| {
             body.number("output_index", at);
             body.raw("item", &item);
@@ -213,6 +216,7 @@ impl Writer {
         content: (&str, u64),
         write: impl FnOnce(&mut Object<'_>),
     ) {
+        debug_assert!(self.open.is_some(), "a part belongs to an item that was added");
         let (id, at) = (self.id(), self.at());
         self.send(out, name, |body| {
             body.text("item_id", &id);
@@ -223,6 +227,7 @@ impl Writer {
     }
 
     fn open_call(&mut self, waiting: Waiting, out: &mut Vec<u8>) {
+        debug_assert!(self.open.is_none(), "one item at a time");
         self.lane.open(waiting.call);
         let call = Call {
             id: Cow::Owned(fitting_id(Dialect::Responses, &waiting.id).into_owned()),
@@ -335,6 +340,7 @@ impl Writer {
         let cut = if ending == "incomplete" { "incomplete" } else { "completed" };
         self.close(cut, out);
         self.drain(true, cut, out);
+        debug_assert!(self.open.is_none() && self.object.is_none(), "one terminal event, after every item");
         let usage = usage.copied().unwrap_or_default();
         self.lifecycle(out, &format!("response.{ending}"), ending, reason, Some(&usage), error(ending));
         self.object = Some(self.last_object(ending, reason, &usage));

@@ -4,7 +4,7 @@ use crate::mutate::Takes;
 use bytes::Bytes;
 use tollgate_wire::error::Code;
 use tollgate_wire::{
-    Dialect, Names, Path, Request, Setup, Stream, Target as Sent, Voice, convert, responses, sse, unsealed,
+    Dialect, Names, Path, Request, Setup, Stream, StreamEnd, Target as Sent, Voice, convert, responses, sse, unsealed,
 };
 
 pub struct Target {
@@ -28,6 +28,8 @@ pub const TARGETS: &[Target] = &[
 ];
 
 const EVENT: usize = 64 << 10;
+/// Streams longer than this are not read as a client would.
+const MOST_CHECKED: usize = 64 << 10;
 
 /// What comes out is bounded by what went in: names and frames are added, nothing is multiplied.
 fn bounded(out: usize, input: &[u8], what: &str) -> Result<(), String> {
@@ -61,6 +63,8 @@ fn framing(input: &[u8], splits: &[usize]) -> Result<(), String> {
             }
         }
         events.extend(reader.take_rest().map(|event| (event.name, event.data)));
+        // Where a piece ends between CR and LF, the LF may stand alone: an event that says nothing.
+        events.retain(|(name, data)| name.is_some() || data.is_some());
         (events, false)
     };
     let (whole, cut) = (read(&pieces(input, &[])), read(&pieces(input, splits)));
@@ -107,19 +111,40 @@ fn replies(input: &[u8]) -> Result<(), String> {
 
 fn stream(from: Dialect, input: &[u8], splits: &[usize]) -> Result<(), String> {
     for to in Dialect::ALL {
-        let whole = play(from, to, &pieces(input, &[]));
-        let cut = play(from, to, &pieces(input, splits));
+        let (whole, complete) = play(from, to, &pieces(input, &[]));
+        let (cut, cut_complete) = play(from, to, &pieces(input, splits));
         bounded(whole.len(), input, "events")?;
         bounded(cut.len(), input, "events")?;
-        let lines = |out: &[u8]| out.iter().filter(|byte| **byte == b'\r').count();
-        if from != to && lines(&whole) > 0 {
+        if whole.contains(&b'\r') || cut.contains(&b'\r') {
             return Err(format!("to {to:?}: a carriage return"));
+        }
+        if complete && cut_complete && whole != cut {
+            return Err(format!("to {to:?}: {} bytes at once, {} in pieces {splits:?}", whole.len(), cut.len()));
+        }
+        if from != to && complete {
+            ordered(to, &whole)?;
         }
     }
     Ok(())
 }
 
-fn play(from: Dialect, to: Dialect, pieces: &[Bytes]) -> Vec<u8> {
+/// A stream of ours that ended well is one that clients read. (What passes within a dialect is the provider's.)
+fn ordered(to: Dialect, out: &[u8]) -> Result<(), String> {
+    let text = std::str::from_utf8(out).map_err(|wrong| format!("to {to:?}: {wrong}"))?;
+    let data = || text.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
+    if let Some(wrong) = data().find(|data| serde_json::from_str::<serde::de::IgnoredAny>(data).is_err()) {
+        return Err(format!("to {to:?}: not JSON: {wrong:.200}"));
+    }
+    // The clients of the tests keep numbers as floats and are no fast readers.
+    let small = out.len() <= MOST_CHECKED;
+    if small && data().all(|data| serde_json::from_str::<serde_json::Value>(data).is_ok()) {
+        crate::gathered::gathered(to, text);
+    }
+    Ok(())
+}
+
+/// What a client gets, and whether it ended well.
+fn play(from: Dialect, to: Dialect, pieces: &[Bytes]) -> (Vec<u8>, bool) {
     let voice = Voice { id: "call_1".into(), model: "m".into(), created: 1, wants_usage: true, ..Voice::default() };
     let names = Names::default();
     let mut stream = Stream::new(Setup { from, to, voice, names, rename: true, max_event_bytes: EVENT });
@@ -130,13 +155,23 @@ fn play(from: Dialect, to: Dialect, pieces: &[Bytes]) -> Vec<u8> {
             Err(broken) => {
                 out.extend_from_slice(&broken.before);
                 out.extend_from_slice(&stream.error_event(Code::UpstreamError, "x"));
-                return out;
+                return (out, false);
             }
         }
     }
-    let _ = stream.finish();
+    let complete = match stream.finish() {
+        StreamEnd::Complete { tail } => {
+            out.extend_from_slice(&tail);
+            true
+        }
+        StreamEnd::Truncated { rest } => {
+            out.extend_from_slice(&rest);
+            false
+        }
+        StreamEnd::Fault(_) => false,
+    };
     let _ = (stream.best_usage(1), stream.response_object().is_some());
-    out
+    (out, complete)
 }
 
 /// What the gateway does with bodies it keeps.
@@ -151,7 +186,12 @@ fn kept(input: &[u8]) -> Result<(), String> {
     }
     if let Ok(whole) = responses::with_input(input, &items) {
         bounded(whole.len(), input, "request")?;
-        if responses::input_items(&whole, &[]) != items {
+        // As they were, but each in one line.
+        let flat = |item: &String| {
+            let line = item.replace(['\n', '\r'], " ").replace('\u{2028}', "\\u2028");
+            line.replace('\u{2029}', "\\u2029").replace('\u{85}', "\\u0085")
+        };
+        if responses::input_items(&whole, &[]) != items.iter().map(flat).collect::<Vec<_>>() {
             return Err("the input is another one afterwards".to_owned());
         }
     }
