@@ -6,10 +6,13 @@ use crate::refusal::Refusal;
 use std::sync::{Arc, PoisonError};
 use tollgate_catalog::{Model, Route};
 use tollgate_upstream::Provider;
+use tollgate_wire::error::Code;
 use tollgate_wire::{Dialect, Dropped, Names, Problem, Rules, Sent, Target};
 
 /// Sent to a provider that demands a limit of the output when neither caller nor catalog gives one.
 const USUAL_OUTPUT: u64 = 8_192;
+/// Switches that only Anthropic has.
+const BETA: &str = "anthropic-beta";
 
 impl Conversation {
     /// Can some route of the model take this request? Translated here for the first that can.
@@ -66,8 +69,12 @@ impl Conversation {
             self.request.obeys(&Rules { tools_need_effort: Some(effort), ..Rules::default() })?;
         }
         let mut sent = self.request.upstream_body(&target(model, route, dialect, self.strict))?;
-        if self.passed.iter().any(|(name, _)| name == "anthropic-beta") {
-            sent.dropped.add("anthropic-beta");
+        if self.passed.iter().any(|(name, _)| name == BETA) {
+            if self.strict {
+                let message = format!("`{BETA}`: the model is served by a provider that has nothing like this.");
+                return Err(Problem { code: Code::UnsupportedValue, param: Some(BETA.to_owned()), message });
+            }
+            sent.dropped.add(BETA);
         }
         Ok(sent)
     }

@@ -97,6 +97,31 @@ async fn what_a_provider_has_nothing_like_is_told_or_refused() {
     assert_eq!(house.sim.received().len(), sent, "nothing is sent");
 }
 
+/// A header is no field of the body, yet it asks for something: told like one, refused like one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_beta_that_only_anthropic_has_is_told_or_refused() {
+    let house = house().await;
+    let client = Client(Dialect::Anthropic);
+    let body = client.body("gemini-on-openai", "say [[sim:tokens=3]]", false);
+    let ask = || client.post(&house, "/v1/messages", &body).header("anthropic-beta", "context-1m-2025-08-07");
+    let reply = ask().send().await.expect("a reply");
+    assert_eq!(reply.status(), 200);
+    assert_eq!(reply.headers()["x-tollgate-dropped"], "anthropic-beta,answer.system_fingerprint");
+    let _ = reply.text().await;
+    let sent = house.sim.received().len();
+    let reply = ask().header("x-tollgate-strict", "true").send().await.expect("a reply");
+    assert_eq!(reply.status(), 400);
+    let reply: Value = reply.json().await.expect("JSON");
+    assert_eq!(code_of(&reply["error"]), "unsupported_value", "{reply}");
+    assert!(reply["error"]["message"].as_str().is_some_and(|text| text.contains("`anthropic-beta`")), "{reply}");
+    assert_eq!(house.sim.received().len(), sent, "nothing is sent");
+    // Where it has a meaning it goes along.
+    let own = client.body("gemini-on-anthropic", "say [[sim:tokens=3]]", false);
+    let strict = client.post(&house, "/v1/messages", &own).header("anthropic-beta", "context-1m-2025-08-07");
+    let reply = strict.header("x-tollgate-strict", "true").send().await.expect("a reply");
+    assert_eq!(reply.status(), 200);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rules_of_a_model_are_kept_before_anything_is_held() {
     let house = house().await;
