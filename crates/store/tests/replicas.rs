@@ -9,7 +9,10 @@ use std::time::Duration;
 use cable::Cable;
 use common::{Customer, House, idem, options, reply};
 use tollgate_store::testing::PostgresServer;
-use tollgate_store::{Change, Credit, CreditKind, Ending, Hold, HoldRefused, NewLimits, Options, Page, Pot};
+use tollgate_store::{
+    Chain, Change, Credit, CreditKind, Ending, Hold, HoldRefused, NewLimits, NewResponse, Options, Page, Pot,
+    StoredResponse,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_replicas_and_an_outage() {
@@ -22,7 +25,45 @@ async fn two_replicas_and_an_outage() {
     limits_hold_for_all_replicas_together(&server.database("limits").await.expect("a database")).await;
     replicas_with_many_accounts_never_deadlock(&server.database("deadlock").await.expect("a database")).await;
     expired_credit_is_taken_once_by_whoever_comes_first(&server.database("expiry").await.expect("a database")).await;
+    a_response_kept_by_one_is_found_by_the_other(&server.database("kept").await.expect("a database")).await;
     an_outage_passes_by_itself(&server, &server.database("outage").await.expect("a database")).await;
+}
+
+/// A conversation goes on wherever the next request lands, at once, and ends for all when it is erased.
+async fn a_response_kept_by_one_is_found_by_the_other(url: &str) {
+    let (one, two) = (House::open(url).await, House::open(url).await);
+    let (c, other) = (one.customer(0, 0).await, one.customer(0, 0).await);
+    let now = one.clock.now();
+    let response = |id: &str, previous: Option<&str>| StoredResponse {
+        id: id.to_owned(),
+        previous: previous.map(str::to_owned),
+        conversation: None,
+        created_at: now,
+        expires_at: now + 86_400_000,
+        input: "[]".to_owned(),
+        object: format!("{{\"id\":\"{id}\"}}"),
+    };
+    let new = |id: &str, previous: Option<&str>| NewResponse {
+        account: c.account,
+        response: response(id, previous),
+        items: vec![format!("msg_{id}")],
+        said: Vec::new(),
+    };
+    // Kept here, read there without any wait; continued there, read here.
+    one.store.keep_response(new("a", None)).await.expect("kept");
+    assert_eq!(two.store.response(c.account, "a").await.expect("read"), Some(response("a", None)));
+    assert_eq!(two.store.response(other.account, "a").await.expect("read"), None, "another's is not found");
+    two.store.keep_response(new("b", Some("a"))).await.expect("kept");
+    let Chain::Whole(chain) = one.store.response_chain(c.account, "b").await.expect("read") else {
+        panic!("not the whole chain")
+    };
+    assert_eq!(chain, [response("a", None), response("b", Some("a"))]);
+    let items = one.store.responses_with_items(c.account, vec!["msg_b".to_owned()]).await.expect("read");
+    assert_eq!(items, [("msg_b".to_owned(), response("b", None).object)]);
+    assert!(two.store.delete_response(c.account, "a").await.expect("asked"));
+    assert_eq!(one.store.response(c.account, "a").await.expect("read"), None, "erased for all");
+    one.close().await;
+    two.close().await;
 }
 
 /// What the replica's sweeps see within a bit more than the time of silence, which is a minute in these tests.
