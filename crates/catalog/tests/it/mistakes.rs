@@ -202,6 +202,25 @@ test.toml:21: model.picture.price.video_second: is never charged by a model bill
     );
 }
 
+/// Gemini's clients put the model's name into the address, where nothing else is served.
+#[test]
+fn only_models_called_gemini_are_served_in_geminis_dialect() {
+    let text = r#"
+[model.claude]
+supported_endpoint_types = ["openai", "gemini"]
+price = { input = 1, output = 1 }
+route = [{ provider = "sim", upstream_model = "gemini-x" }]
+[model."gemini-x"]
+supported_endpoint_types = ["openai", "gemini"]
+price = { input = 1, output = 1 }
+route = [{ provider = "sim", upstream_model = "m" }]
+"#;
+    assert_eq!(
+        mistakes_of(text),
+        "test.toml:3: model.claude.supported_endpoint_types: \"gemini\" is for models whose name starts with gemini-"
+    );
+}
+
 #[test]
 fn an_endpoint_needs_a_unit_that_its_calls_report() {
     let text = r#"
