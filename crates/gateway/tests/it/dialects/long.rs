@@ -75,15 +75,17 @@ async fn silence_is_filled_in_the_way_each_client_tolerates() {
     let plan = Plan { config: "[limits]\nheartbeat = \"200ms\"\n".to_owned(), catalog: CATALOG, ..Default::default() };
     let house = House::with(plan).await;
     for client in Client::all() {
-        let model = UPSTREAMS[1];
-        let text = client.ask(&house, model, "[[sim:tokens=2 delay_ms=500]]", true).await.text().await.expect("text");
-        let filled = match client.0 {
-            Dialect::Chat | Dialect::Responses => text.contains(": hb\n"),
-            Dialect::Anthropic => text.contains("event: ping\ndata: {\"type\":\"ping\"}\n\n"),
-            Dialect::Gemini => text.contains("\n\n\n") && !text.contains(": hb"),
-        };
-        assert!(filled, "{client:?}: {text:?}");
-        assert!(client.is_whole(&text, &events(&text)), "{client:?}: {text}");
+        for model in UPSTREAMS {
+            let reply = client.ask(&house, model, "[[sim:tokens=2 delay_ms=500]]", true).await;
+            let text = reply.text().await.expect("text");
+            let filled = match client.0 {
+                Dialect::Chat | Dialect::Responses => text.contains(": hb\n"),
+                Dialect::Anthropic => text.contains("event: ping\ndata: {\"type\":\"ping\"}\n\n"),
+                Dialect::Gemini => text.contains("\n\n\n") && !text.contains(": hb"),
+            };
+            assert!(filled, "{client:?} of {model}: {text:?}");
+            assert!(client.is_whole(&text, &events(&text)), "{client:?} of {model}: {text}");
+        }
     }
 }
 
