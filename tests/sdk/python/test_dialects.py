@@ -42,9 +42,12 @@ def test_parallel_tools_and_the_turn_with_their_results(sdk, model):
     assert end.text and not end.calls
 
 
-def test_streamed_tools(sdk, model):
-    said = sdk.stream(model, "Weather? [[sim:tools calls=2]]", tools=True)
+def test_streamed_tools_and_the_turn_with_their_results(sdk, model):
+    question = "Weather? [[sim:tools calls=2]]"
+    said = sdk.stream(model, question, tools=True)
     assert [(name, arguments) for _, name, arguments in said.calls] == [("weather", {"city": "Paris"})] * 2
+    end = sdk.ask(model, [sdk.user(question), *said.turn, *sdk.results(said)], tools=True)
+    assert end.text and not end.calls
 
 
 def test_thoughts_survive_the_second_turn(sdk, model):
