@@ -131,9 +131,33 @@ fn bar(task: &Value) {
     if !std::io::stderr().is_terminal() {
         return;
     }
+    eprint!("\r{}", progress(task));
+    let _ = std::io::stderr().flush();
+}
+
+/// The line that is drawn over and over: always as wide, so that nothing of the last one stays.
+fn progress(task: &Value) -> String {
     let percent = task["progress"].as_u64().unwrap_or(0).min(100);
     let filled = usize::try_from(percent / 5).unwrap_or(0);
     let bar: String = (0..20).map(|at| if at < filled { '#' } else { '·' }).collect();
-    eprint!("\r[{bar}] {percent:3}% {:<12}", task["status"].as_str().unwrap_or("?"));
-    let _ = std::io::stderr().flush();
+    format!("[{bar}] {percent:3}% {:<12}", task["status"].as_str().unwrap_or("?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn lines_of_progress_are_equally_wide() {
+        for (task, line) in [
+            (json!({"status": "queued", "progress": 0}), "[····················]   0% queued      "),
+            (json!({"status": "in_progress", "progress": 52}), "[##########··········]  52% in_progress "),
+            (json!({"status": "completed", "progress": 100}), "[####################] 100% completed   "),
+            (json!({"status": "failed", "progress": 250}), "[####################] 100% failed      "),
+            (json!({}), "[····················]   0% ?           "),
+        ] {
+            assert_eq!(progress(&task), line, "{task}");
+        }
+    }
 }

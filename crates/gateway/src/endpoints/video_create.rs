@@ -42,19 +42,20 @@ async fn handle_remix(app: &Arc<App>, id: CallId, source: &str, request: Request
     let caller = reading::caller(app, &parts).await?;
     let bytes = reading::json_body(app, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, &format!("{ENDPOINT} {source}"), &bytes)?;
-    let prompt = remix_prompt(&bytes)?;
+    let fields: serde_json::Map<String, Value> =
+        serde_json::from_slice(&bytes).map_err(|_| Refusal::new(Code::InvalidJson, "The body is a JSON object."))?;
+    let prompt = remix_prompt(&fields)?;
+    let named = webhook_url(app, &fields)?;
     let task = own(app, &caller, source).await?;
     file::result(&task)?;
     let kept = KeptPlan::read(&task.plan).ok_or_else(|| unknown(source))?;
     let ask = VideoAsk::remix(&task, &kept, &prompt)?;
-    let webhook_url = webhooks::of_account(app, &caller.account);
+    let webhook_url = named.or_else(|| webhooks::of_account(app, &caller.account));
     let made = call::create_task(app, caller, TaskAsk { id, endpoint: ENDPOINT, ask, webhook_url, idem }).await?;
     Ok(reply(app, &base(app, &parts), &made))
 }
 
-fn remix_prompt(body: &[u8]) -> Result<String, Refusal> {
-    let wrong = || Refusal::new(Code::InvalidJson, "The body is a JSON object.");
-    let fields: serde_json::Map<String, Value> = serde_json::from_slice(body).map_err(|_| wrong())?;
+fn remix_prompt(fields: &serde_json::Map<String, Value>) -> Result<String, Refusal> {
     let prompt = fields.get("prompt").and_then(Value::as_str).filter(|prompt| !prompt.trim().is_empty());
     let missing = || Refusal::about(Code::MissingParameter, "prompt", "`prompt` is required.");
     prompt.map(str::to_owned).ok_or_else(missing)
@@ -82,7 +83,7 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
     };
     // Both endpoints are one: the same key and body find the same task on either.
     let idem = reading::idempotency(&parts.headers, "/v1/videos", &printed)?;
-    let webhook_url = webhook_url(app, &asked)?.or_else(|| webhooks::of_account(app, &caller.account));
+    let webhook_url = webhook_url(app, &asked.others)?.or_else(|| webhooks::of_account(app, &caller.account));
     let ask = VideoAsk::of(&app.serving.load(), &asked);
     let made = call::create_task(app, caller, TaskAsk { id, endpoint, ask, webhook_url, idem }).await?;
     Ok(reply(app, &base(app, &parts), &made))
@@ -115,8 +116,8 @@ fn why(bad: Bad) -> &'static str {
     }
 }
 
-fn webhook_url(app: &App, asked: &Asked) -> Result<Option<String>, Refusal> {
-    match asked.others.get("webhook_url") {
+fn webhook_url(app: &App, fields: &serde_json::Map<String, Value>) -> Result<Option<String>, Refusal> {
+    match fields.get("webhook_url") {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(url)) => webhooks::checked(url, &app.settings.video.webhooks).map(Some),
         Some(_) => Err(Refusal::about(Code::InvalidParameter, "webhook_url", "`webhook_url` must be a text.")),

@@ -107,7 +107,7 @@ impl<'a> Origin<'a> {
             return Err(Refusal::about(Code::UnsupportedValue, "variant", "This model's provider has the video only."));
         }
         let ended = result.expires_at.is_some_and(|ends| ends <= self.now());
-        let mut result = if ended { self.fresh().await? } else { result };
+        let mut result = if ended { self.fresh(result).await? } else { result };
         for again in [!ended, false] {
             let mut link = result.link();
             if let Some(pictures) = pictures {
@@ -116,7 +116,7 @@ impl<'a> Origin<'a> {
             let reach = Reach { client: &self.app.client, public: &self.app.outside };
             match video::fetch(reach, self.video, &self.asking(), &self.handle, &link, range).await {
                 Ok(opened) => return Ok(opened),
-                Err(fault) if again && link_is_dead(&fault) => result = self.fresh().await?,
+                Err(fault) if again && link_is_dead(&fault) => result = self.fresh(result).await?,
                 Err(fault) if link_is_dead(&fault) => return Err(gone()),
                 Err(fault) => return Err(told(fault)),
             }
@@ -124,10 +124,10 @@ impl<'a> Origin<'a> {
         Err(gone())
     }
 
-    /// A new link from the provider, kept for those who come next.
-    async fn fresh(&self) -> Result<KeptResult, Refusal> {
+    /// A new link from the provider, kept for those who come next, beside our copy if there is one.
+    async fn fresh(&self, old: KeptResult) -> Result<KeptResult, Refusal> {
         let report = video::poll(&self.app.client, self.video, &self.asking(), &self.handle).await.map_err(told)?;
-        let result = KeptResult::of(&report).ok_or_else(gone)?;
+        let result = KeptResult { copy: old.copy, ..KeptResult::of(&report).ok_or_else(gone)? };
         self.app.store.keep_result(self.task.id, result.text()).await?;
         Ok(result)
     }

@@ -103,15 +103,18 @@ fn link(app: &App, base: &str, task: &Task) -> Option<(String, Option<i64>)> {
     let result = task.result.as_deref().and_then(KeptResult::read)?;
     let now = app.world.now_ms().div_euclid(1000);
     let lasts = result.expires_at.is_none_or(|ends| ends > now + ABOUT_TO_END);
-    if result.public && lasts && result.copy.is_none() && !app.settings.video.own_links {
+    let shelf = app.shelf.as_ref().filter(|_| result.copy.is_some());
+    let swept = shelf.and_then(|shelf| shelf.ends(task.ended_at?));
+    // Once it is taken away, the provider's file is what there is.
+    let copied = shelf.is_some() && swept.is_none_or(|gone| gone > now);
+    if result.public && lasts && !copied && !app.settings.video.own_links {
         return Some((result.url, result.expires_at));
     }
     let mut ends = now + i64::try_from(app.settings.video.link_time.as_secs()).unwrap_or(i64::MAX);
-    let kept = app.shelf.as_ref().filter(|_| result.copy.is_some());
-    if let Some(gone) = kept.and_then(|shelf| shelf.ends(task.ended_at?)) {
+    if let (Some(gone), true) = (swept, copied) {
         ends = ends.min(gone);
     }
-    if let (Some(theirs), None, true) = (result.expires_at, &result.copy, lasts) {
+    if let (Some(theirs), false, true) = (result.expires_at, copied, lasts) {
         // Ours would lead to nothing once theirs has ended; where a fresh one can be had, a fresh link of ours can be too.
         ends = ends.min(theirs);
     }

@@ -276,9 +276,11 @@ fn older(call: &Call<'_>, task: &Task, phase: &Phase) -> Value {
         Phase::Done { url } => {
             if *url {
                 let link = call.link(task, Signing::Plain);
-                let length = format!("{}.1", task.seconds);
-                shown["task_result"] =
-                    json!({"videos": [{"id": "v1", "url": link, "watermark_url": "", "duration": length}]});
+                let mut video = json!({"id": "v1", "url": link, "watermark_url": ""});
+                if task.tells_usage() {
+                    video["duration"] = json!(format!("{}.1", task.seconds));
+                }
+                shown["task_result"] = json!({"videos": [video]});
             }
             shown["final_unit_deduction"] = json!("3.5");
             "succeed"
@@ -329,8 +331,11 @@ fn newer(call: &Call<'_>, task: &Task, phase: &Phase) -> Value {
         Phase::Done { url } => {
             if *url {
                 let link = call.link(task, Signing::Plain);
-                shown["outputs"] =
-                    json!([{"type": "video", "id": "v1", "url": link, "watermark_url": "", "duration": task.seconds}]);
+                let mut video = json!({"type": "video", "id": "v1", "url": link, "watermark_url": ""});
+                if task.tells_usage() {
+                    video["duration"] = task.spelt(f64::from(task.seconds));
+                }
+                shown["outputs"] = json!([video]);
             }
             shown["billing"] =
                 json!([{"charge_type": "cash", "cash_type": "balance", "amount": "0.56", "currency": "USD"}]);

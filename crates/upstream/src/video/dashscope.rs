@@ -96,7 +96,10 @@ impl Video for DashScope {
     }
 }
 
+/// Every link of a body: its media, and what stands beside them, such as `audio_url`.
 fn media(body: &serde_json::Map<String, Value>) -> impl Iterator<Item = &str> {
-    let list = body.get("input").and_then(|input| input["media"].as_array());
-    list.into_iter().flatten().filter_map(|one| one["url"].as_str())
+    let input = body.get("input");
+    let list = input.and_then(|input| input["media"].as_array()).into_iter().flatten().map(|one| &one["url"]);
+    let beside = input.and_then(Value::as_object).into_iter().flatten().filter(|(name, _)| name.ends_with("_url"));
+    list.chain(beside.map(|(_, link)| link)).filter_map(Value::as_str)
 }

@@ -3,7 +3,7 @@
 //! The key is a plain one, or an access key and a secret joined by `|`, of which a signed token is made.
 
 use super::judge::{Said, Table, Verdict, judge};
-use super::read::{id, path_part};
+use super::read::{id, path_part, sold_seconds};
 use super::{
     Api, Asking, Ending, Habits, Handle, Job, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used, Video,
     habits, jwt,
@@ -162,7 +162,9 @@ fn older(data: &Value) -> Option<Report> {
     let video = &data["task_result"]["videos"][0];
     report.link = video["url"].as_str().and_then(Link::read);
     let told = json!({"duration": video["duration"], "final_unit_deduction": data["final_unit_deduction"]});
-    report.used.raw = (report.standing == Standing::Succeeded).then(|| Used::raw(&told)).flatten();
+    if report.standing == Standing::Succeeded {
+        report.used = Used { millis: sold_seconds(&video["duration"]), tokens: None, raw: Used::raw(&told) };
+    }
     Some(report)
 }
 
@@ -170,6 +172,10 @@ fn newer(task: &Value) -> Option<Report> {
     let mut report = Report::of(task["status"].as_str()?, WORDS).because(None, task["message"].as_str());
     let video = task["outputs"].as_array().into_iter().flatten().find(|output| output["type"] == "video");
     report.link = video.and_then(|video| video["url"].as_str()).and_then(Link::read);
-    report.used.raw = Used::raw(&task["billing"]);
+    if report.standing == Standing::Succeeded {
+        let told = json!({"duration": video.map(|video| &video["duration"]), "billing": task["billing"]});
+        let millis = video.and_then(|video| sold_seconds(&video["duration"]));
+        report.used = Used { millis, tokens: None, raw: Used::raw(&told) };
+    }
     Some(report)
 }

@@ -22,6 +22,12 @@ pub(super) fn millis(value: &Value) -> Option<u64> {
     Some(whole.parse::<u64>().ok()? * 1000 + kept + u64::from(rest))
 }
 
+/// The whole seconds a maker sells, as milliseconds, where it tells the length of the file, which a frame makes a little longer or
+/// shorter. A file of no length tells nothing.
+pub(super) fn sold_seconds(value: &Value) -> Option<u64> {
+    millis(value).map(|millis| (millis + 500) / 1000 * 1000).filter(|millis| *millis > 0)
+}
+
 /// A count, from a number or a text.
 pub(super) fn count(value: &Value) -> Option<u64> {
     match value {
@@ -91,6 +97,22 @@ mod tests {
             (json!("99999999999"), None),
         ] {
             assert_eq!(millis(&value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn the_length_of_a_file_is_the_nearest_second() {
+        for (value, expected) in [
+            (json!("5.1"), Some(5000)),
+            (json!(4.96), Some(5000)),
+            (json!("5.5"), Some(6000)),
+            (json!("15"), Some(15_000)),
+            (json!("0.4"), None),
+            (json!(0), None),
+            (json!(""), None),
+            (json!(null), None),
+        ] {
+            assert_eq!(sold_seconds(&value), expected, "{value}");
         }
     }
 

@@ -59,6 +59,20 @@ async fn the_planned_body_arrives_with_model_and_our_id() {
     }
 }
 
+/// Files in DashScope's own store are opened only for who says so, wherever in the body they stand.
+#[tokio::test]
+async fn files_in_the_makers_own_store_are_announced() {
+    let stored = "oss://dashscope-instant/sound.mp3";
+    for (audio, announced) in [(stored, Some("enable")), ("https://media.example/sound.mp3", None)] {
+        let house = House::of(Maker::of(Api::DashScope)).await;
+        let plan = house.plan(&json!({"prompt": "oss://", "metadata": {"input": {"audio_url": audio}}}));
+        house.send(&plan, TASK).await.expect("accepted");
+        let received = house.submissions().pop().expect("a submission");
+        assert_eq!(received.json()["input"]["audio_url"], audio);
+        assert_eq!(received.header("x-dashscope-ossresourceresolve"), announced, "{audio}");
+    }
+}
+
 #[tokio::test]
 async fn a_picture_goes_to_openai_as_a_file() {
     let house = House::of(Maker::of(Api::Sora)).await;

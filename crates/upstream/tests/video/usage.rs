@@ -12,9 +12,9 @@ async fn seconds_and_tokens_in_any_spelling() {
         (Api::Ark, None, Some(108_000)),
         (Api::MiniMaxV2, Some(5000), None),
         (Api::Sora, Some(4000), None),
-        (Api::KlingV1, None, None),
-        (Api::Kling2, None, None),
-        (Api::KlingOmni, None, None),
+        (Api::KlingV1, Some(5000), None),
+        (Api::Kling2, Some(5000), None),
+        (Api::KlingOmni, Some(5000), None),
         (Api::MiniMaxV1, None, None),
         (Api::Veo, None, None),
     ] {
@@ -35,6 +35,10 @@ async fn no_usage_is_no_zero() {
         let report = house.ending("[[sim:usage kind=none]]").await;
         assert!(report.is_ready());
         assert_eq!((report.used.millis, report.used.tokens, report.used.raw), (None, None, None), "{maker:?}");
+    }
+    for api in [Api::KlingV1, Api::Kling2, Api::KlingOmni] {
+        let used = House::of(Maker::of(api)).await.ending("[[sim:usage kind=none]]").await.used;
+        assert_eq!(used.millis, None, "{api:?}: {used:?}");
     }
 }
 

@@ -83,6 +83,7 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let inner = case.take_text("duration").and_then(|text| text.parse().ok());
     let [duration, seconds] = case.top_length();
     let seconds = case.length(&[("metadata.duration", inner), duration, seconds], 3..=15, 5)?;
+    check_shots(case, seconds)?;
     let tail = case.take_text("image_tail");
     let pictures = case.ask.image.is_some() || tail.is_some();
     let ratio = ratio(case, pictures);
@@ -156,6 +157,27 @@ fn exclusive(case: &Case<'_>, tail: bool) -> Result<(), Refusal> {
     }
     if has("element_list") && has("voice_list") {
         return Err(Refusal::invalid("metadata.voice_list", "`element_list` and `voice_list` exclude each other."));
+    }
+    Ok(())
+}
+
+/// The lengths of shots, where they are given, are that of the video: whatever they add up to is what the provider makes and bills.
+pub(super) fn check_shots(case: &Case<'_>, seconds: u32) -> Result<(), Refusal> {
+    let shots = case.meta.get("multi_prompt").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let lengths: Vec<Option<u32>> = shots.iter().map(|shot| shot["duration"].as_str()?.parse().ok()).collect();
+    if lengths.iter().all(Option::is_none) {
+        return Ok(());
+    }
+    if let Some(at) = lengths.iter().position(Option::is_none) {
+        let path = format!("metadata.multi_prompt[{at}].duration");
+        let message = format!("`{path}` is required where other shots have a duration.");
+        return Err(Refusal::missing(&path, message));
+    }
+    let sum: u32 = lengths.into_iter().flatten().sum();
+    if sum != seconds {
+        let message =
+            format!("The shots last {sum} seconds together, the video {seconds}; set `duration` to their sum.");
+        return Err(Refusal::invalid("metadata.multi_prompt", message));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! edit, billed by the length of the video supplied, which nobody knows beforehand: both are refused.
 
 use super::fields::{Kind, Shape};
-use super::kling::{ELEMENT, MODES, SHOT, SWITCH, WATERMARK, bare};
+use super::kling::{ELEMENT, MODES, SHOT, SWITCH, WATERMARK, bare, check_shots};
 use super::plan::{Case, Draft};
 use super::request::check_link;
 use super::shapes::THREE_RATIOS;
@@ -62,6 +62,7 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     case.sold("sound", &sound, "metadata.sound")?;
     let asked = case.take_text("duration").and_then(|text| text.parse().ok());
     let seconds = case.length(&[("metadata.duration", asked)], 3..=15, 5)?;
+    check_shots(case, seconds)?;
     let videos = videos(case)?;
     let (images, first) = images(case, !videos.is_empty())?;
     if !videos.is_empty() && sound == "on" {

@@ -20,7 +20,9 @@ const META: Shape = &[
     ("duration", Kind::Whole(0, 86_400)),
 ];
 
-const SELLS: &[(&str, &[&str])] = &[("resolution", &["768P", "2K"])];
+/// Pictures from the sixth on cost extra at the maker: they are sold where the catalog lists, and so prices, them.
+const SELLS: &[(&str, &[&str])] =
+    &[("resolution", &["768P", "2K"]), ("reference_images", &["0", "1", "2", "3", "4", "5"])];
 
 pub(super) const RULES: &[Rules] =
     &[Rules { name: "d-native-audio", api: Api::MiniMaxV2, reads: READS, metadata: META, sells: SELLS, build }];
@@ -36,6 +38,7 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let seconds = case.length(&[("metadata.duration", inner), duration, seconds], 4..=15, 5)?;
     let (mut content, tally) = gather(case)?;
     check(tally)?;
+    case.sold("reference_images", &tally.pictures.to_string(), "images")?;
     let ratio = ratio(case, tally)?;
     content.push(parts::text(&prompt));
     let mut body: Map<String, Value> = Map::new();

@@ -216,3 +216,32 @@ fn multi_image_reference_video() {
         "video_list": [{"video_url": CLIP, "refer_type": "feature"}]}});
     refuses("four images beside it", C, fields, InvalidParameter, "metadata.image_list", "at most 4");
 }
+
+/// What the shots add up to is made and billed, so it has to be the length that is priced.
+#[test]
+fn lengths_of_shots_add_up_to_the_length() {
+    let shots = |lengths: &[Value]| -> Value {
+        let shot = |(at, length): (usize, &Value)| json!({"index": at + 1, "prompt": "p", "duration": length});
+        lengths.iter().enumerate().map(shot).collect()
+    };
+    for variant in ["c-standard", "c-multi-image"] {
+        let with = |duration: &str, shots: Value| {
+            json!({"prompt": "p", "metadata": {"aspect_ratio": "1:1", "duration": duration, "multi_shot": true,
+                "shot_type": "customize", "multi_prompt": shots}})
+        };
+        let fifteen = shots(&[json!("7"), json!(8)]);
+        let param = "metadata.multi_prompt";
+        let says = "15 seconds of shots are not sold as 5";
+        refuses(says, variant, with("5", fifteen.clone()), InvalidParameter, param, "15 seconds together");
+        refuses("nor as 14", variant, with("14", fifteen.clone()), InvalidParameter, param, "the video 14");
+        let fields = with("5", shots(&[json!("5"), Value::Null]));
+        refuses("all or none", variant, fields, MissingParameter, "metadata.multi_prompt[1].duration", "required");
+        for (duration, shots) in [("15", fifteen), ("5", json!([{"index": 1, "prompt": "p"}]))] {
+            let plan = ask(variant, with(duration, shots)).expect("a plan");
+            assert_eq!(
+                (plan.body["duration"].as_str(), plan.bound.seconds.to_string().as_str()),
+                (Some(duration), duration)
+            );
+        }
+    }
+}

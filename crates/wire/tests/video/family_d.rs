@@ -1,6 +1,6 @@
 //! Family D: the native-audio model and the three legacy-named ones.
 
-use crate::table::{CLIP, OTHER, PICTURE, accepts, refuses};
+use crate::table::{CLIP, OTHER, PICTURE, accepts, ask, refuses};
 use serde_json::{Value, json};
 use tollgate_wire::error::Code::{InvalidParameter, MissingParameter, UnsupportedValue};
 
@@ -42,6 +42,10 @@ fn native_audio_media() {
     accepts("video_url becomes a reference video", D, fields, CALL, native(vec![clip], json!({})), facts, &[]);
     let fields = json!({"prompt": "p", "image": PICTURE, "images": [OTHER]});
     refuses("frames exclude references", D, fields, InvalidParameter, "images", "cannot be sent together");
+    let five = ask(D, json!({"prompt": "p", "images": vec![PICTURE; 5]})).expect("a plan");
+    assert_eq!(five.attribute("reference_images"), Some("5"));
+    let six = json!({"prompt": "p", "images": vec![PICTURE; 6]});
+    refuses("the sixth costs extra and has no price", D, six, UnsupportedValue, "images", "6 has no price");
     let many = json!(vec![PICTURE; 10]);
     refuses("at most 9", D, json!({"prompt": "p", "images": many}), InvalidParameter, "images", "at most 9");
     refuses("prompt is required", D, json!({"image": PICTURE}), MissingParameter, "prompt", "required");

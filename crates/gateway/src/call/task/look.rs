@@ -142,6 +142,9 @@ impl Watched<'_> {
     async fn poll(&self, id: &str) -> Result<(), StoreError> {
         let (app, state) = (self.app, self.leased.task.state);
         if !self.turn().await? {
+            if self.is_last_look() {
+                return self.undecided(state, None, false, 0).await;
+            }
             return put_back(app, self.leased, state, None, false, self.another_time()).await;
         }
         let asking = self.asking();

@@ -15,7 +15,7 @@ pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
         return undecided(watched).await;
     }
     if !watched.turn().await? {
-        return watched.still_unknown().await;
+        return undecided(watched).await;
     }
     let external_id = task.id.to_string();
     let until = task.unknown_since.unwrap_or_else(|| app.world.now_ms());

@@ -2,6 +2,8 @@
 
 use super::table::{finished, quick};
 use crate::house::{House, Plan, error_of};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use tollgate_store::NewAccount;
@@ -200,5 +202,37 @@ async fn clients_can_be_sent_to_the_provider_instead() {
             let elsewhere = reply.headers()["location"].to_str().expect("text").to_owned();
             assert_eq!(http.get(elsewhere).send().await.expect("a reply").status(), 200, "{model}");
         }
+    }
+}
+
+/// A picture in a form arrives at the maker byte for byte: as a file where it takes files, inside the body where it takes links.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_picture_in_a_form_reaches_the_maker_unchanged() {
+    let house = quick(Plan::default()).await;
+    let picture: Vec<u8> = b"\x89PNG\r\n\x1a\n".iter().copied().chain((0..=255).cycle().take(5_000)).collect();
+    for model in ["sora-2", "wan2.7-i2v"] {
+        let mut form = Vec::new();
+        for (name, text) in [("model", model), ("prompt", "[[sim:queue=0 run=0]]")] {
+            let part = format!("--frame\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n");
+            form.extend_from_slice(part.as_bytes());
+        }
+        form.extend_from_slice(
+            b"--frame\r\nContent-Disposition: form-data; name=\"input_reference\"; filename=\"a.png\"\r\n",
+        );
+        form.extend_from_slice(b"Content-Type: image/png\r\n\r\n");
+        form.extend_from_slice(&picture);
+        form.extend_from_slice(b"\r\n--frame--\r\n");
+        let asked = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key);
+        let reply = asked.header("content-type", "multipart/form-data; boundary=frame").body(form).send().await;
+        let task: Value = reply.expect("a reply").json().await.expect("JSON");
+        let sent = house.sim.received().into_iter().rfind(|one| one.method == "POST").expect("a creation");
+        if model == "sora-2" {
+            let arrived = sent.body.windows(picture.len()).any(|bytes| bytes == picture);
+            assert!(arrived, "{model}: {} bytes", sent.body.len());
+        } else {
+            let link = format!("data:image/png;base64,{}", BASE64_STANDARD.encode(&picture));
+            assert_eq!(sent.json()["input"]["media"][0]["url"], link, "{model}");
+        }
+        assert_eq!(finished(&house, id(&task)).await["status"], "completed", "{model}");
     }
 }

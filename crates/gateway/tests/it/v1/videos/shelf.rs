@@ -12,6 +12,8 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use tollgate_gateway::video::KeptResult;
+use tollgate_store::TaskId;
 
 async fn made(house: &House, model: &str) -> Value {
     let body = json!({ "model": model, "prompt": "[[sim:queue=0 run=0]]" });
@@ -70,6 +72,53 @@ async fn copies_in_a_folder() {
     // The provider still has it.
     let reply = house.get(&format!("/v1/videos/{}/content", id(&task))).send().await.expect("a reply");
     assert_eq!(reply.status(), 200);
+}
+
+/// A link of the provider that had to be asked for anew is kept beside the copy, not in its place.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fresh_link_of_the_provider_leaves_the_copy_known() {
+    let config = "[video]\ncopy_to = \"copies\"\n".to_owned();
+    let house = quick(Plan { config, ..Plan::default() }).await;
+    let task = made(&house, "wan2.7-t2v").await;
+    let app = &house.running().app;
+    let known: TaskId = id(&task).parse().expect("an id");
+    let kept = async || {
+        let task = app.store.task(house.account, known).await.expect("read").expect("the task");
+        KeptResult::read(&task.result.expect("a result")).expect("readable")
+    };
+    let before = kept().await;
+    assert!(before.copy.is_some(), "{before:?}");
+    app.store.keep_result(known, KeptResult { expires_at: Some(1), ..before.clone() }.text()).await.expect("kept");
+    let copy = house.dir.join("copies").join(format!("{}.mp4", id(&task)));
+    let aside = copy.with_extension("aside");
+    std::fs::rename(&copy, &aside).expect("moved");
+    let reply = house.get(&format!("/v1/videos/{}/content", id(&task))).send().await.expect("a reply");
+    assert_eq!(reply.status(), 200, "from the provider, by a fresh link");
+    let after = kept().await;
+    assert!(after.expires_at.is_some_and(|ends| ends > 1), "asked for anew: {after:?}");
+    assert_eq!(after.copy, before.copy);
+    std::fs::rename(&aside, &copy).expect("moved back");
+    serves_its_copy(&house, &finished(&house, id(&task)).await).await;
+}
+
+/// After its time a copy is no reason to hand out links that have ended: the provider's file is what there is then.
+#[tokio::test(flavor = "multi_thread")]
+async fn links_after_a_copy_was_taken_away() {
+    let config = "[video]\ncopy_to = \"copies\"\nkeep = \"1s\"\n".to_owned();
+    let house = quick(Plan { config, ..Plan::default() }).await;
+    for (model, ours) in [("wan2.7-t2v", false), ("kling-v3", true)] {
+        let task = made(&house, model).await;
+        tokio::time::sleep(std::time::Duration::from_millis(2_100)).await;
+        let app = &house.running().app;
+        app.shelf.as_ref().expect("a shelf").sweep(app.world.now_ms()).await.expect("swept");
+        assert!(!house.dir.join("copies").join(format!("{}.mp4", id(&task))).exists(), "{model}: swept");
+        let task = finished(&house, id(&task)).await;
+        let link = task["metadata"]["url"].as_str().expect("a link");
+        assert_eq!(link.starts_with(&house.url("/v1/videos/")), ours, "{model}: {link}");
+        let ends = task["expires_at"].as_i64().expect("an end");
+        assert!(ends > app.world.now_ms() / 1_000 + 60, "{model}: {task}");
+        assert_eq!(house.http.get(link).send().await.expect("a reply").status(), 200, "{model}: {link}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -201,6 +250,16 @@ async fn remixes_cost_what_their_source_did() {
     {
         assert_eq!(error_of(remix(source, body).await).await.1["code"], code);
     }
+    for (hook, code) in [(json!("http://127.0.0.1/hook"), "invalid_parameter"), (json!(7), "invalid_parameter")] {
+        let (status, error) = error_of(remix(id(&source), json!({ "prompt": "p", "webhook_url": hook })).await).await;
+        assert_eq!((status, &error["code"], &error["param"]), (400, &json!(code), &json!("webhook_url")), "{error}");
+    }
+    let body = json!({ "prompt": "p", "webhook_url": "https://hooks.example/done" });
+    let told: Value = remix(id(&source), body).await.json().await.expect("JSON");
+    let store = &house.running().app.store;
+    let task = store.task(house.account, id(&told).parse().expect("an id")).await.expect("read").expect("the task");
+    assert_eq!(task.webhook_url.as_deref(), Some("https://hooks.example/done"));
+    finished(&house, id(&told)).await;
     let other = self::made(&house, "wan2.7-t2v").await;
     let (status, error) = error_of(remix(id(&other), json!({ "prompt": "p" })).await).await;
     assert_eq!((status, error["code"].as_str()), (400, Some("unsupported_value")), "its provider has no remixes");
