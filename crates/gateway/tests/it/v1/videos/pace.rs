@@ -198,4 +198,6 @@ async fn the_last_look_is_not_put_off_for_want_of_a_turn() {
         assert_eq!((task.state, super::money::code(&task)), (TaskState::Failed, "task_unknown"), "{task:?}");
         assert_eq!((row.charge, row.write_off), (Money::ZERO, row.hold), "the operator's loss");
     }
+    let asked = house.sim.asked().get("kling").map_or(0, |asked| asked.all);
+    assert_eq!(asked, 0, "decided before the line was free again");
 }
