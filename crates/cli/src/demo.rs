@@ -2,7 +2,7 @@
 
 use crate::args;
 use crate::real;
-use crate::serve::{listed, stop, until_told_to_stop};
+use crate::serve::{listed, stop, told_to_stop};
 use crate::show::Output;
 use anyhow::Context as _;
 use serde_json::json;
@@ -118,11 +118,12 @@ secret_file = \"sim.key\"
 const ACCOUNT: &str = "demo";
 
 pub async fn sim(listen: SocketAddr, out: &Output) -> anyhow::Result<()> {
+    let told = told_to_stop()?;
     let sim =
         Sim::start(SimSettings { listen, ..SimSettings::default() }).await.context("the simulator cannot start")?;
     let url = format!("http://{}/v1", sim.addr());
     out.say(&json!({ "sim_url": url }), || format!("simulated provider at {url}"));
-    until_told_to_stop().await?;
+    told.await;
     sim.stop().await;
     Ok(())
 }
@@ -139,6 +140,7 @@ pub async fn demo(demo: args::Demo, out: &Output) -> anyhow::Result<()> {
     };
     let source = configured(demo.listen, &data_dir, &sim_url)?;
     let loaded = source.load().map_err(|mistakes| anyhow::anyhow!(listed(&mistakes)))?;
+    let told = told_to_stop()?;
     let running = start(loaded, Some(source), real::world()).await?;
     let secret = funded_key(&running.app.store).await?;
     let admin = admin_key(&running.app.store).await?;
@@ -146,7 +148,7 @@ pub async fn demo(demo: args::Demo, out: &Output) -> anyhow::Result<()> {
     let line =
         json!({ "base_url": base_url, "dash_url": base_url, "key": secret, "admin_key": admin, "sim_url": sim_url });
     out.say(&line, || welcome(&base_url, &secret, &admin));
-    until_told_to_stop().await?;
+    told.await;
     stop(running).await;
     sim.stop().await;
     if temporary {

@@ -14,9 +14,13 @@ pub async fn serve(config: &Path) -> anyhow::Result<()> {
     real::logs();
     let source = real::source(config);
     let loaded = source.load().map_err(|mistakes| anyhow::anyhow!(listed(&mistakes)))?;
-    let running = start(loaded, Some(source), real::world()).await?;
+    let mut told = std::pin::pin!(told_to_stop()?);
+    let running = tokio::select! {
+        started = start(loaded, Some(source), real::world()) => started?,
+        () = &mut told => return Ok(()),
+    };
     tracing::info!(address = %running.address, recovered = ?running.recovered, "serving");
-    until_told_to_stop().await?;
+    told.await;
     stop(running).await;
     Ok(())
 }
@@ -27,14 +31,16 @@ pub async fn stop(running: Running) {
     tracing::info!("stopped: every call is closed and committed");
 }
 
-pub async fn until_told_to_stop() -> anyhow::Result<()> {
+/// Takes the signals that end a process, from now on: whoever sees it ready may stop it at once.
+pub fn told_to_stop() -> anyhow::Result<impl Future<Output = ()>> {
     let mut term = signal(SignalKind::terminate()).context("SIGTERM cannot be handled")?;
     let mut int = signal(SignalKind::interrupt()).context("Ctrl-C cannot be handled")?;
-    tokio::select! {
-        _ = term.recv() => {}
-        _ = int.recv() => {}
-    }
-    Ok(())
+    Ok(async move {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+    })
 }
 
 pub fn check(config: &Path, print_default: bool, out: &Output) -> ExitCode {

@@ -215,8 +215,13 @@ impl Gate {
     }
 
     pub fn spawn(&mut self) -> &mut Process {
+        self.spawn_with(&[])
+    }
+
+    pub fn spawn_with(&mut self, environment: &[(&str, &str)]) -> &mut Process {
         let mut command = tollgate(&["serve", "--config", self.config.to_str().expect("UTF-8")]);
         command.env("SIM_SECRET", PROVIDER_SECRET).env("TOLLGATE_LOG", &self.log_level);
+        command.envs(environment.iter().copied());
         self.process.insert(Process::start(command, &self.log))
     }
 

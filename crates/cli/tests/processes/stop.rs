@@ -20,6 +20,20 @@ async fn postgres() {
     stop_with_open_calls(Plan { database: &database, ..Plan::default() }).await;
 }
 
+/// A database that takes the connection and says nothing: whoever starts that way can be stopped like any other.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_waits_ends_in_order() {
+    let mut house = House::new(Plan::default()).await;
+    house.gates[0].kill();
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let database = format!("postgres://nobody@{}/none", silent.local_addr().expect("an address"));
+    let process = house.gates[0].spawn_with(&[("TOLLGATE__DATABASE", &database)]);
+    let _taken = tokio::time::timeout(Duration::from_secs(20), silent.accept()).await.expect("it asks").expect("taken");
+    process.terminate();
+    assert!(process.wait(Duration::from_secs(10)).await.success(), "it does not die of the signal");
+    house.gates[0].start().await;
+}
+
 async fn stop_with_open_calls(plan: Plan<'_>) {
     let mut house = House::new(Plan { limits: "drain_time = \"1s\"", ..plan }).await;
     let mut open = JoinSet::new();
