@@ -154,7 +154,7 @@ async fn a_replica_cut_off_loses_no_charge(url: &str) {
     wish.idem = Some(idem(1, 1));
     let answered = one.hold(wish).await.expect("a hold").call;
     let failed = one.hold(long(&one, &c, 70)).await.expect("a hold").call;
-    cut.cut();
+    cut.cut().await;
     let mut ending = one.ending(&c, answered, 60);
     ending.reply = Some(reply("first"));
     let closings = [one.store.close(ending), one.store.close(one.ending(&c, failed, 0))];

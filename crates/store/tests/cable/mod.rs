@@ -32,9 +32,13 @@ impl Cable {
         Self { url, whole: Arc::new(whole), _task: task }
     }
 
-    /// Every connection breaks, and new ones do too.
-    pub fn cut(&self) {
+    /// Every connection breaks, and new ones do too. When this returns nothing passes any more.
+    pub async fn cut(&self) {
         self.whole.send_replace(false);
+        // Whoever carries watches; so does the one who takes new connections.
+        while self.whole.receiver_count() > 1 {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
     }
 
     pub fn mend(&self) {
