@@ -14,7 +14,6 @@ pub(super) struct Tape {
 }
 
 impl Tape {
-    #[cfg_attr(not(feature = "testing"), expect(unused_variables, reason = "only a simulation has a disk of its own"))]
     pub fn open(dir: &Path, name: &'static str, options: &Options) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(dir.join(name))?;
         preallocate(&file, options.journal_segment)?;
