@@ -98,9 +98,13 @@ fn the_bound_is_the_dearest_price_that_can_still_apply() {
     let need = |_: &_| Ok(Quantities::NONE.with(Face::Input, 1_000_000).with(Face::Output, 1_000_000));
     let short = Facts { context_len: 50, context_max: 90, ..Facts::at(0) };
     let open = Facts { context_len: 50, ..Facts::at(0) };
+    let priority = |path: &str| (path == "service_tier").then(|| "priority".to_owned());
     for (model, facts, want) in [
         ("long", short, "base 3 of 1"),
         ("long", open, "long_context 5 of 2"),
+        // Whatever its length it is a call of this tier: what comes after it cannot apply any more.
+        ("long", Facts { attr: &priority, ..open }, "priority_long_context 24 of 2"),
+        ("long", Facts { attr: &priority, ..short }, "priority 12 of 1"),
         ("crossing", short, "base 6 of 1"),
         // Neither tier is dearer in everything; for as much output as input the long one is.
         ("crossing", open, "long 10 of 2"),

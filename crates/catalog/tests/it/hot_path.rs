@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::catalog;
-use tollgate_catalog::{Facts, Price};
+use tollgate_catalog::{BillingUnit, Face, Faces, Facts, Price, Quantities};
 
 const CATALOG: &str = r#"
 [group.partner]
@@ -58,4 +58,25 @@ fn prices_of_before_units_were_written_keep_their_id() {
     let before = read("");
     assert_eq!(hex(&before), "c85218cc9af5dd35b3b8f7530ed40445");
     assert_ne!(read(r#","unit":"characters""#).id(), before.id(), "the unit is part of what was agreed");
+    for (faces, unit) in [
+        (r#"{"input":1,"output":1}"#, BillingUnit::Tokens),
+        (r#"{"input":1,"video_second":1}"#, BillingUnit::PerSecond),
+        (r#"{"per_call":1}"#, BillingUnit::PerCall),
+    ] {
+        let text = format!(
+            r#"{{"model":"m","version":"v1","tier":null,"group":"default","paid":false,"faces":{faces},"multiplier":"1"}}"#
+        );
+        assert_eq!(serde_json::from_str::<Price>(&text).expect("a price").unit, unit, "{faces}");
+    }
+}
+
+#[test]
+fn quantities_are_written_and_read_by_their_names() {
+    let used = Quantities::NONE.with(Face::Input, 7).with(Face::AudioOutput, 9);
+    let text = serde_json::to_string(&used).expect("JSON");
+    assert_eq!(text, r#"{"input":7,"audio_output":9}"#);
+    assert_eq!(serde_json::from_str::<Quantities>(&text).expect("quantities"), used);
+    assert!(serde_json::from_str::<Quantities>(r#"{"inputs":7}"#).is_err());
+    assert!(!used.is_empty() && Quantities::NONE.is_empty());
+    assert!(Faces::NONE.is_empty() && !Faces::NONE.with(Face::Input, 0).is_empty(), "a price of nothing is a price");
 }

@@ -3,6 +3,7 @@
 mod again;
 mod bounds;
 mod demo;
+mod difference;
 mod form;
 mod hot_path;
 mod mistakes;

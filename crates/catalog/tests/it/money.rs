@@ -45,12 +45,17 @@ fn what_is_not_money_is_refused() {
     ] {
         assert_eq!(text.parse::<Money>(), Err(why), "{text}");
     }
+    assert_eq!(BadMoney::NotANumber.to_string(), "is not a decimal amount such as 12.5");
+    assert_eq!(BadMoney::TooPrecise.to_string(), "has more than nine decimal places");
+    assert_eq!(BadMoney::TooLarge.to_string(), "is too large an amount");
 }
 
 #[test]
 fn sums_that_do_not_fit_are_refused() {
     let one = Money::from_nano(1);
     assert_eq!(Money::MAX.checked_add(one), None);
+    assert_eq!(one.checked_sub(Money::from_nano(3)), Some(Money::from_nano(-2)));
+    assert_eq!(one.checked_neg(), Some(Money::from_nano(-1)));
     assert_eq!(Money::from_nano(i64::MIN).checked_sub(one), None);
     assert_eq!(Money::from_nano(i64::MIN).checked_neg(), None);
     assert_eq!(Money::checked_sum([one, one]), Some(Money::from_nano(2)));

@@ -117,6 +117,25 @@ fn a_record_says_what_the_catalog_says() {
 }
 
 #[test]
+fn a_tier_says_when_it_applies() {
+    let tier = |when: &str| {
+        let text = format!(
+            "[model.m]\nprice = {{ input = 1, output = 2 }}\nroute = [{{ provider = 'p', upstream_model = 'm' }}]\n[[model.m.tier]]\nname = 't'\nwhen = [{{ {when} }}]\nmultiplier = 2"
+        );
+        let mut faces = record(&catalog(&text), "m")["book_faces"].take();
+        let has = [faces["has_request_condition"].take(), faces["has_time_condition"].take()];
+        (has, faces["tiers"][0]["when"][0].take())
+    };
+    let clock = tier("dim = 'wall_clock', timezone = 'UTC', hours = [0, 9, 23]");
+    assert_eq!(
+        clock,
+        ([json!(false), json!(true)], json!({"dim": "wall_clock", "timezone": "UTC", "hours": [0, 9, 23]}))
+    );
+    let length = tier("dim = 'context_len', context_len_gt = 5");
+    assert_eq!(length, ([json!(true), json!(false)], json!({"dim": "context_len", "context_len_gt": 5})));
+}
+
+#[test]
 fn an_account_sees_its_own_prices() {
     let catalog = catalog(CATALOG);
     let view = View { groups: &["vip", "partner", "default"], topped_up: true };

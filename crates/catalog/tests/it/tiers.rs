@@ -1,6 +1,7 @@
 //! Which tiers can still apply when the length of the input is not known yet, and times that are none.
 
 use super::catalog;
+use serde_json::json;
 use tollgate_catalog::{Facts, Snapshot};
 
 pub const CATALOG: &str = r#"
@@ -77,4 +78,29 @@ fn the_hold_takes_the_dearest_tier_that_can_still_apply() {
     // Neither is dearer in everything: the bound takes the dearer of each face.
     assert_eq!(dearest(&catalog, "crossing", &open), "dearest of long and base: input=5000000 output=9000000");
     assert_eq!(dearest(&catalog, "crossing", &short), "-: input=5000000 output=1000000");
+}
+
+#[test]
+fn a_tier_says_which_facts_met_its_conditions() {
+    let catalog = catalog(CATALOG);
+    let priority = |path: &str| (path == "service_tier").then(|| "priority".to_owned());
+    let long = Facts { context_len: 200_001, attr: &priority, ..Facts::at(0) };
+    let price = catalog.models["long"].price(&long).expect("a price");
+    assert_eq!(
+        price.why(0, 200_001),
+        [
+            json!({"dim": "request_attr", "path": "service_tier", "equals": "priority", "fact": "priority"}),
+            json!({"dim": "context_len", "context_len_gt": 200_000, "fact": 200_001}),
+        ]
+    );
+    // A Sunday in Shanghai, while it is still Saturday in Greenwich.
+    let sunday = 1_767_456_000_000 + 59_000;
+    let price = catalog.models["peak"].price(&Facts::at(sunday)).expect("a price");
+    assert_eq!(
+        price.why(sunday, 0),
+        [
+            json!({"dim": "wall_clock", "timezone": "Asia/Shanghai", "weekdays": [7], "fact": "Sun 2026-01-04 00:00:59 +08:00"})
+        ]
+    );
+    assert_eq!(catalog.models["long"].price(&Facts::at(0)).expect("a price").why(0, 0), [] as [serde_json::Value; 0]);
 }

@@ -188,6 +188,17 @@ fn it_is_a_version_of_effective_prices_not_of_how_they_are_put() {
     let with = |text: String| version(&BASE.replacen("[model.b]", &text, 1));
     assert_eq!(with(clock("")), with(clock(&format!(", hours = [{}]", all.join(", ")))));
     assert_ne!(with(clock("")), with(clock(", hours = [1]")));
+    // And every day the same as no word about days.
+    let clock = |days: &str| tier(&format!("{{ dim = \"wall_clock\", timezone = \"UTC\", hours = [1]{days} }}"), other);
+    assert_eq!(with(clock("")), with(clock(", weekdays = [1, 2, 3, 4, 5, 6, 7]")));
+    assert_ne!(with(clock("")), with(clock(", weekdays = [1]")));
+}
+
+#[test]
+fn it_is_the_same_in_every_release() {
+    // It is kept with every call: a change of how it is made would look like a change of every price.
+    let odd = "[group.partner]\nmultiplier = '4/5'\n[model.a]\nenable_groups = ['default', 'partner']\nprice = { input = 127, output = 128, cache_read = 3_000_000 }\nroute = [{ provider = 'p', upstream_model = 'm' }]\n[[model.a.tier]]\nname = 'long'\nwhen = [{ dim = 'context_len', context_len_gt = 9 }]\nmultiplier = '7/3'\n";
+    assert_eq!([version(BASE), version(odd)], ["9d3b353664741cc8", "2a04aec1a9949b81"]);
 }
 
 proptest! {
