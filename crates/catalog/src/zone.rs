@@ -121,6 +121,35 @@ mod tests {
     }
 
     #[test]
+    fn a_quarter_in_which_the_clocks_change_is_not_kept() {
+        // Liberia put its clocks forward by 44 minutes and 30 seconds at 00:44:30 UTC on 7 January 1972.
+        let plain = TimeZoneDatabase::bundled().get("Africa/Monrovia").expect("a zone");
+        let change = 63_593_070_000_i64;
+        assert_ne!(by_the_book(&plain, change - 1), by_the_book(&plain, change));
+        let around = || (-360..360).map(|step| change + step * 5_000);
+        let zone = Zone::new(plain.clone());
+        for at_ms in around().chain(around().rev()) {
+            assert_eq!(zone.local(at_ms), Ok(by_the_book(&plain, at_ms)), "at {at_ms}");
+        }
+    }
+
+    #[test]
+    fn what_was_looked_up_is_not_looked_up_again_for_a_quarter_of_an_hour() {
+        let zone = Zone::new(TimeZone::UTC);
+        // A memory that is wrong shows that it is asked: an hour ahead, from 1970 on and long before.
+        for quarter in [0, 1, -200_000] {
+            let packed = ((quarter + QUARTERS_FROM) as u64) << 18 | (3_600 + OFFSETS_FROM) as u64;
+            for (second, offset) in [(-1, 0), (QUARTER, 0), (0, 3_600), (QUARTER - 1, 3_600)] {
+                zone.known.store(packed, Ordering::Relaxed);
+                assert_eq!(zone.offset(quarter * QUARTER + second), Ok(offset), "quarter {quarter}, second {second}");
+            }
+            zone.offset((quarter + 1) * QUARTER).expect("an offset");
+            let kept = ((quarter + 1 + QUARTERS_FROM) as u64) << 18 | OFFSETS_FROM as u64;
+            assert_eq!(zone.known.load(Ordering::Relaxed), kept, "the next one is kept");
+        }
+    }
+
+    #[test]
     fn times_outside_the_calendar_are_refused() {
         let zone = Zone::new(TimeZone::UTC);
         for at_ms in [i64::MIN, i64::MAX] {
