@@ -92,6 +92,10 @@ when = [{ dim = "wall_clock", timezone = "Europe/Berln", hours = [24] }, { dim =
 name = "free"
 when = [{ dim = "request_attr", path = "a" }]
 multiplier = 0
+[[model.m.tier]]
+name = "odd"
+when = [{ dim = "context_len", context_len_gt = 1 }]
+multiplier = "half"
 "#;
     assert_eq!(
         mistakes_of(text),
@@ -108,7 +112,8 @@ test.toml:20: model.m.tier[3].when[0].hours: must be a whole number from 0 to 23
 test.toml:20: model.m.tier[3].when[0].timezone: "Europe/Berln" is not a time zone such as "Europe/Berlin"; did you mean "Europe/Berlin"?
 test.toml:20: model.m.tier[3].when[1]: a wall_clock condition needs weekdays, hours or both
 test.toml:23: model.m.tier[4].when[0].equals: is missing: a value is needed
-test.toml:24: model.m.tier[4].multiplier: must be more than zero"#
+test.toml:24: model.m.tier[4].multiplier: must be more than zero
+test.toml:28: model.m.tier[5].multiplier: "half" is not a fraction such as "133/100", "0.8" or "5" (at most nine digits)"#
     );
 }
 

@@ -127,6 +127,9 @@ fn a_tier_says_when_it_applies() {
         (has, faces["tiers"][0]["when"][0].take())
     };
     let clock = tier("dim = 'wall_clock', timezone = 'UTC', hours = [0, 9, 23]");
+    assert_eq!(clock, tier("dim = 'wall_clock', timezone = 'UTC', hours = [23, 9, 9, 0]"), "said twice is said");
+    let twice = tier("dim = 'wall_clock', timezone = 'UTC', weekdays = [7, 1, 7]").1;
+    assert_eq!(twice["weekdays"], json!([1, 7]));
     assert_eq!(
         clock,
         ([json!(false), json!(true)], json!({"dim": "wall_clock", "timezone": "UTC", "hours": [0, 9, 23]}))
