@@ -303,3 +303,30 @@ impl Close {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endings_are_called_what_scripts_know_them_as() {
+        for ending in Ending::ALL {
+            assert_eq!(serde_json::to_value(ending).expect("JSON"), ending.name());
+            assert_eq!(Ending::from_code(ending.code().into()), ending);
+        }
+        assert_eq!(Ending::from_code(-1), Ending::Expired);
+        assert_eq!(Ending::from_code(99), Ending::Expired);
+    }
+
+    #[test]
+    fn raw_usage_is_kept_whole_up_to_its_limit() {
+        let tidy = |raw: &str| tidy_raw_usage(Some(raw.to_owned())).expect("something");
+        assert_eq!(tidy_raw_usage(None), None);
+        assert_eq!(tidy("{\"a\":\0 1\0}"), "{\"a\": 1}");
+        for length in [0, 1, 4_095, 4_096] {
+            assert_eq!(tidy(&"x".repeat(length)).len(), length);
+        }
+        assert_eq!(tidy(&"x".repeat(4_097)).len(), 4_096);
+        assert_eq!(tidy(&"\u{20ac}".repeat(2_000)).len(), 4_095, "no character is cut");
+    }
+}

@@ -258,3 +258,6 @@ fn read_segment(bytes: &[u8]) -> (u64, u64, Vec<Vec<u8>>) {
     }
     (epoch, at as u64, records)
 }
+
+#[cfg(test)]
+mod tests;

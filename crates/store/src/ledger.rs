@@ -199,3 +199,30 @@ pub(crate) fn credit_key(id: &str) -> CreditKey {
     half.copy_from_slice(&hash[..16]);
     half
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refund_is_within_what_was_taken_and_gives_back_paid_money_first() {
+        let taken = Pots { trial: 10, paid: 5 };
+        for amount in [i64::MIN, -1, 0, 16, i64::MAX] {
+            assert_eq!(split_refund(taken, amount), None, "{amount}");
+        }
+        for (amount, trial, paid) in [(1, 0, 1), (5, 0, 5), (6, 1, 5), (15, 10, 5)] {
+            assert_eq!(split_refund(taken, amount), Some(Pots { trial, paid }), "{amount}");
+        }
+    }
+
+    #[test]
+    fn entries_are_called_what_exports_call_them() {
+        let names: Vec<&str> = Kind::ALL.into_iter().map(Kind::name).collect();
+        let wanted = "hold settle void expire extend write_off top_up adjust refund lapse reopen";
+        assert_eq!(names.join(" "), wanted);
+        let events: Vec<&str> = Kind::ALL.into_iter().map(Kind::event_name).collect();
+        assert_eq!(events.join(" "), "call call call call call call top_up adjust refund lapse call");
+        assert!(Kind::ALL.into_iter().enumerate().all(|(at, kind)| Kind::from_code(at as i64) == Some(kind)));
+        assert_eq!(Kind::from_code(11), None);
+    }
+}

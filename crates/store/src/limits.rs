@@ -282,6 +282,46 @@ mod tests {
     }
 
     #[test]
+    fn a_call_of_another_day_or_of_before_there_were_limits_counts_nowhere() {
+        let mut none = Used::default();
+        none.close(&Used::default(), 10, 30);
+        assert_eq!(none, Used::default());
+        let at = |day: i64| {
+            let mut used = Used::default();
+            used.add(DAY_MS * day, 50);
+            used
+        };
+        // Days 100 and 101 are in April 1970, day 150 in May.
+        let (april, next, may) = (at(100), at(101), at(150));
+        let closed = |mut used: Used, call: &Used| {
+            used.close(call, 50, 20);
+            (used.day.nano(), used.month.nano())
+        };
+        assert_eq!(closed(april, &april), (20, 20));
+        assert_eq!(closed(next, &april), (50, 20));
+        assert_eq!(closed(may, &april), (50, 50));
+        // The day of a call is known and its month is not.
+        assert_eq!(closed(april, &Used { month_number: 0, month: Money::ZERO, ..april }), (20, 50));
+    }
+
+    #[test]
+    fn the_next_day_and_month_begin_at_midnight() {
+        let (noon, day) = (DAY_MS * 100 + DAY_MS / 2, DAY_MS * 100);
+        assert_eq!([next_day(noon), next_day(day), next_day(day - 1)], [day + DAY_MS, day + DAY_MS, day]);
+        // 1 May 1970.
+        assert_eq!([next_month(noon), next_month(DAY_MS * 120 - 1)], [DAY_MS * 120; 2]);
+        assert_eq!(next_month(DAY_MS * 120), DAY_MS * 151);
+    }
+
+    #[test]
+    fn limits_and_their_changes_are_told_to_the_database() {
+        let parts = [Change::Keep, Change::Lift, Change::Set(Money::from_nano(7))].map(Change::parts);
+        assert_eq!(parts, [(false, None), (true, None), (true, Some(7))]);
+        let names = LimitKind::ALL.map(LimitKind::name);
+        assert_eq!(names, ["key_total", "key_day", "key_month", "account_day", "account_month"]);
+    }
+
+    #[test]
     fn a_clock_that_goes_back_opens_no_day_again() {
         let noon = DAY_MS * 100 + DAY_MS / 2;
         let mut used = Used::default();

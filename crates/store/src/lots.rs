@@ -140,7 +140,7 @@ impl Lots {
                 }
             })
             .collect();
-        self.0.retain(|lot| lot.free > 0 || lot.held > 0 || lot.expires_at > at);
+        self.0.retain(|lot| lot.held > 0 || lot.expires_at > at);
         lapses
     }
 
@@ -211,6 +211,24 @@ mod tests {
         assert_eq!(lapsed(&mut lots, 19), []);
         assert_eq!(lapsed(&mut lots, 20), [(2, 50)]);
         assert_eq!(shown(&lots), []);
+    }
+
+    #[test]
+    fn every_lapse_of_a_credit_has_a_number_of_its_own() {
+        let mut lots = Lots::new([lot(1, 10, 50)]);
+        let held = lots.hold(30);
+        assert_eq!(lots.lapse(10).iter().map(|lapse| lapse.number).collect::<Vec<_>>(), [1]);
+        lots.close(&held, 0);
+        assert_eq!(lots.lapse(11).iter().map(|lapse| lapse.number).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn no_more_is_moved_than_a_lot_has() {
+        for (free, held, sound) in [(-50, 50, true), (-51, 51, false), (0, -1, false), (-50, -1, false), (0, 0, true)] {
+            let mut lots = Lots::new([lot(1, 10, 50)]);
+            assert_eq!(lots.shift([1; 16], free, held), sound, "{free} {held}");
+        }
+        assert!(!Lots::new([lot(1, 10, 50)]).shift([2; 16], 0, 0), "no such lot");
     }
 
     #[test]

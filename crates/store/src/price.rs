@@ -127,6 +127,14 @@ mod tests {
         .expect("a price")
     }
 
+    #[test]
+    fn a_price_is_known_once_it_was_added() {
+        let known = KnownPrices::default();
+        assert!(!known.has(&[1; 16]));
+        known.add([[1; 16], [2; 16]]);
+        assert!(known.has(&[1; 16]) && known.has(&[2; 16]) && !known.has(&[3; 16]));
+    }
+
     /// `face=quantity` of what is charged, or why not.
     fn charged(counters: &Counters, price: &Price) -> String {
         match counters.quantities(price).and_then(|used| price.charge(&used).map(|charge| (used, charge))) {

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{House, options};
-use tollgate_store::{CallId, Ending, HoldRefused, Options, Store, StoreError};
+use common::{House, idem, options, reply};
+use tollgate_store::{CallId, Close, Ending, HoldRefused, Options, Store, StoreError};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crash_at_any_moment_loses_no_close() {
@@ -139,6 +139,79 @@ async fn an_extension_lost_in_a_crash_is_made_up_by_the_close() {
     h.close().await;
 }
 
+#[tokio::test]
+async fn a_crashed_call_gives_its_idempotency_key_back_unless_it_was_charged() {
+    let h = House::open("sqlite").await;
+    let c = h.customer(0, 1_000).await;
+    let with = |h: &House, n| {
+        let mut wish = h.wish(&c, 10);
+        wish.idem = Some(idem(n, 1));
+        wish
+    };
+    let silent = h.hold(with(&h, 1)).await.expect("new").call;
+    let streaming = h.hold(with(&h, 2)).await.expect("new").call;
+    h.store.mark(h.mark(&c, streaming, 4));
+    let copy = h.crashed_copy().await;
+    let again = copy.hold(with(&copy, 1)).await.expect("it was never answered").call;
+    assert_ne!(again, silent);
+    assert!(
+        matches!(copy.hold(with(&copy, 2)).await, Err(HoldRefused::IdemDone { call, reply: None }) if call == streaming)
+    );
+    copy.store.close(copy.ending(&c, again, 0)).await.expect("closed");
+    copy.close().await;
+    for call in [silent, streaming] {
+        h.store.close(h.ending(&c, call, 1)).await.expect("closed");
+    }
+    h.close().await;
+}
+
+/// The journal is emptied after a recovery, so all of it must be in the database by then.
+#[tokio::test]
+async fn a_recovery_is_committed_before_the_store_opens() {
+    let h = House::open("sqlite").await;
+    let c = h.customer(0, 1_000).await;
+    let (silent, streaming) = (h.held(&c, 10).await, h.held(&c, 10).await);
+    h.store.mark(h.mark(&c, streaming, 4));
+    let copy = h.crashed_copy_with(Options { commit_pace: Duration::from_secs(2), ..options() }).await;
+    let file = rusqlite::Connection::open(copy.place.data_dir.join("tollgate.db")).expect("the file");
+    let rows: i64 = file.query_row("SELECT count(*) FROM usage", [], |r| r.get(0)).expect("rows");
+    assert_eq!(rows, 2);
+    drop(file);
+    copy.close().await;
+    for call in [silent, streaming] {
+        h.store.close(h.ending(&c, call, 1)).await.expect("closed");
+    }
+    h.close().await;
+}
+
+/// A record that is whole, of a format that nobody knows.
+#[tokio::test]
+async fn a_record_that_cannot_be_read_is_counted() {
+    let h = House::open("sqlite").await;
+    let c = h.customer(0, 1_000).await;
+    let call = h.held(&c, 10).await;
+    h.store.close(h.ending(&c, call, 4)).await.expect("closed");
+    let path = h.place.data_dir.join("journal.1");
+    let mut bytes = std::fs::read(&path).expect("the journal");
+    let mut at = 16;
+    let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a word")) as usize;
+    while word(&bytes, at) > 0 {
+        at += 8 + word(&bytes, at);
+    }
+    assert!(at > 16, "the hold and the close are in it");
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&bytes[4..12]);
+    crc.update(&[99, 1]);
+    bytes[at..at + 4].copy_from_slice(&2u32.to_le_bytes());
+    bytes[at + 4..at + 8].copy_from_slice(&crc.finalize().to_le_bytes());
+    bytes[at + 8..at + 10].copy_from_slice(&[99, 1]);
+    std::fs::write(&path, bytes).expect("written");
+    let copy = h.crashed_copy().await;
+    assert_eq!(copy.recovered.dropped, 1);
+    copy.close().await;
+    h.close().await;
+}
+
 /// Recovery is one commit, and a large one: it is not held to the deadline of a hold.
 #[tokio::test]
 async fn a_recovery_takes_as_long_as_it_takes() {
@@ -172,6 +245,10 @@ async fn an_outage_refuses_holds_and_passes_by_itself() {
     assert!(matches!(held.durable().await, Err(StoreError::Unavailable(_))));
     assert!(h.store.gauges().down && !h.store.ready());
     assert!(matches!(h.store.hold(h.wish(&c, 50)).await, Err(HoldRefused::Unavailable)));
+    assert!(matches!(h.store.extend(h.more(&c, running, 1, 10)).await, Err(HoldRefused::Unavailable)));
+    // Rows of refused calls are counted instead of gathered.
+    h.store.note_refusal(h.maker.call(), c.account, "no".into(), h.facts(&c, 0));
+    assert_eq!(h.store.gauges().refusals_dropped, 1);
     h.store.close(h.ending(&c, held.call, 0));
     let closing = h.store.close(h.ending(&c, running, 70));
     assert_eq!(closing.known().expect("known at once").captured.nano(), 70);
@@ -200,17 +277,43 @@ async fn a_full_journal_refuses_holds() {
     for _ in 0..60 {
         open.push(h.held(&c, 10).await);
     }
+    let still_open = h.held(&c, 10).await;
     let blocker = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
     blocker.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
     let closings: Vec<_> = open.iter().map(|call| h.store.close(h.ending(&c, *call, 1))).collect();
     assert!(h.store.gauges().journal_bytes > JOURNAL_LIMIT);
     assert!(matches!(h.store.hold(h.wish(&c, 1)).await, Err(HoldRefused::Unavailable)));
+    assert!(matches!(h.store.extend(h.more(&c, still_open, 1, 10)).await, Err(HoldRefused::Unavailable)));
     blocker.execute_batch("ROLLBACK").expect("released");
     for closing in closings {
         closing.await.expect("applied");
     }
+    h.store.close(h.ending(&c, still_open, 1)).await.expect("closed");
     let call = h.held(&c, 1).await;
     h.store.close(h.ending(&c, call, 1)).await.expect("closed");
+    h.close().await;
+}
+
+#[tokio::test]
+async fn a_repeated_request_finds_the_reply_before_it_is_committed() {
+    let h = House::open_with("sqlite", Options { commit_pace: Duration::from_millis(300), ..options() }).await;
+    let c = h.customer(0, 1_000).await;
+    for n in 1..=3 {
+        let wish = || {
+            let mut wish = h.wish(&c, 10);
+            wish.idem = Some(idem(n, 1));
+            wish
+        };
+        let first = h.hold(wish()).await.expect("new").call;
+        // Not waited for: the client has its answer when the close is in the journal.
+        h.store.close(Close { reply: Some(reply("answer")), ..h.ending(&c, first, 5) });
+        match h.hold(wish()).await {
+            Err(HoldRefused::IdemDone { call, reply: kept }) => {
+                assert_eq!((call, kept), (first, Some(reply("answer"))));
+            }
+            other => panic!("{:?}", other.map(|held| held.call)),
+        }
+    }
     h.close().await;
 }
 

@@ -5,9 +5,10 @@ mod common;
 
 use std::time::Duration;
 
-use common::{House, options, reply};
+use common::{Customer, House, options, reply};
+use tollgate_catalog::Money;
 use tollgate_store::testing::{PostgresServer, price};
-use tollgate_store::{Hold, HoldRefused, Options, StoreError};
+use tollgate_store::{Change, Credit, CreditKind, Hold, HoldRefused, NewLimits, Options, Pot, StoreError};
 
 /// One of a group is refused. It is also the first with a new price: the price must be written with the next call that has it.
 #[tokio::test]
@@ -35,6 +36,14 @@ async fn sqlite_leaves_out_what_is_refused() {
         h.store.close(h.ending(&c, call, charge)).await.expect("closed");
     }
     assert_eq!(h.pots(&c).await, (0, 993, 0, 0));
+    // Ended before the database said no: it may have reached a provider, so it has its row, and costs nothing.
+    let mut quick = h.store.hold(Hold { model: "poison".into(), ..h.wish(&c, 30) }).await.expect("decided in memory");
+    h.store.extend(h.more(&c, quick.call, 1, 5)).await.expect("decided in memory");
+    let _ = h.store.close(h.ending(&c, quick.call, 3));
+    assert!(matches!(quick.durable().await, Err(StoreError::Broken(_))));
+    assert_eq!(h.pots(&c).await, (0, 993, 0, 0));
+    let row = h.store.usage_of(c.account, quick.call).await.expect("reading").expect("a row");
+    assert_eq!((row.hold.nano(), row.charge.nano(), row.model.as_str()), (0, 0, "test"));
     // The price came with the refused hold first; the next one brings it again.
     let dear = h.hold(Hold { price: price(2), ..h.wish(&c, 40) }).await.expect("a hold").call;
     let mut ending = h.ending(&c, dear, 8);
@@ -53,6 +62,74 @@ async fn sqlite_leaves_out_what_is_refused() {
         .expect("the watermark");
     assert!(oldest >= entries - 2, "the refused hold is not open: {oldest} of {entries}");
     h.close().await;
+}
+
+/// Nothing is held, used or spent, and all of it can be: 500 paid and a gift of 100, within limits of 600.
+async fn as_before(h: &House, c: &Customer, what: &str) {
+    let all = h.hold(h.wish(c, 600)).await.unwrap_or_else(|e| panic!("{what}: {e}")).call;
+    assert!(h.hold(h.wish(c, 1)).await.is_err(), "{what}");
+    h.store.close(h.ending(c, all, 0)).await.expect("closed");
+    assert_eq!(h.pots(c).await, (100, 500, 0, 0), "{what}");
+    let expiring = h.store.expiring(c.account).await.expect("reading");
+    assert_eq!(expiring.iter().map(|e| (e.available.nano(), e.held.nano())).collect::<Vec<_>>(), [(100, 0)], "{what}");
+    let account = h.store.account(c.account).await.expect("reading").expect("the account");
+    let key = h.store.keys(c.account).await.expect("reading").remove(0);
+    assert_eq!([account.used.day.nano(), key.used.day.nano(), key.spent.nano()], [0; 3], "{what}");
+}
+
+/// Memory is as the database is afterwards: to the last nano-USD of money, of limits and of credit that expires.
+#[tokio::test]
+async fn memory_forgets_what_was_refused() {
+    let h = House::open_with("sqlite", Options { commit_pace: Duration::from_millis(300), ..options() }).await;
+    let c = h.capped_customer(0, 500, Some(600)).await;
+    let gift = Credit {
+        id: "gift".into(),
+        account: c.account,
+        kind: CreditKind::TopUp,
+        pot: Pot::Trial,
+        amount: Money::from_nano(100),
+        expires_at: Some(h.clock.now() + 1_000_000),
+        reason: String::new(),
+        actor: "operator".into(),
+    };
+    h.store.credit(gift).await.expect("credit");
+    let day = NewLimits { day: Change::Set(Money::from_nano(600)), ..NewLimits::default() };
+    h.store.limit_account(c.account, day).await.expect("limited");
+    h.store.limit_key(c.key, day).await.expect("limited");
+    let file = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
+    let trigger = "CREATE TRIGGER poison BEFORE INSERT ON entry WHEN new.model = 'poison' OR (new.kind = 4 AND new.trial + new.paid = 7) \
+                   BEGIN SELECT raise(ABORT, 'refused'); END";
+    file.execute_batch(trigger).expect("a trigger");
+    as_before(&h, &c, "at first").await;
+    for charge in [None, Some(0), Some(120)] {
+        let poisoned = Hold { model: "poison".into(), ..h.wish(&c, 150) };
+        let mut refused = h.store.hold(poisoned).await.expect("decided in memory");
+        if let Some(charge) = charge {
+            let _ = h.store.close(h.ending(&c, refused.call, charge));
+        }
+        assert!(matches!(refused.durable().await, Err(StoreError::Broken(_))));
+        as_before(&h, &c, &format!("a hold closed at {charge:?}")).await;
+    }
+    // An extension, of trial credit that expires and of money that was paid.
+    for amount in [20, 200] {
+        let call = h.held(&c, amount).await;
+        let mut more = h.store.extend(h.more(&c, call, 1, 7)).await.expect("decided in memory");
+        assert!(matches!(more.durable().await, Err(StoreError::Broken(_))));
+        h.extend(h.more(&c, call, 2, 30)).await.expect("another one");
+        h.store.close(h.ending(&c, call, 0)).await.expect("closed");
+        as_before(&h, &c, "an extension").await;
+    }
+    drop(file);
+    // The same with its close on the way: the hold stays open, and the next start finds the close in the journal.
+    let call = h.held(&c, 20).await;
+    let mut more = h.store.extend(h.more(&c, call, 1, 7)).await.expect("decided in memory");
+    let _ = h.store.close(h.ending(&c, call, 25));
+    assert!(matches!(more.durable().await, Err(StoreError::Broken(_))));
+    let copy = h.crashed_copy().await;
+    let row = copy.store.usage_of(c.account, call).await.expect("reading").expect("a row");
+    assert_eq!((row.hold.nano(), row.charge.nano()), (20, 25));
+    copy.close().await;
+    h.store.shut().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -181,3 +181,70 @@ fn unpack_facts(from: &mut Unpack<'_>) -> Option<(UsageFacts, Option<[u8; 16]>)>
     row.price = price.map(Arc::new);
     Some((row, price_id))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn price() -> Price {
+        serde_json::from_str(
+            r#"{"model":"m","version":"v","tier":null,"group":"default","paid":false,"faces":{"input":1,"output":2},"multiplier":"1"}"#,
+        )
+        .expect("a price")
+    }
+
+    fn close(dropped: Option<&str>, body: Option<usize>) -> Close {
+        let row = UsageFacts::unanswered(KeyId([3; 16]), 4, 5, Cow::Borrowed("chat"), "m".to_owned());
+        let dropped = dropped.map(str::to_owned);
+        Close {
+            call: CallId([1; 16]),
+            account: AccountId([2; 16]),
+            ending: Ending::Answered,
+            reason: "why".to_owned(),
+            charge: Money::from_nano(-7),
+            row: UsageFacts { dropped, price: Some(Arc::new(price())), ..row },
+            reply: body.map(|length| StoredReply {
+                status: 200,
+                content_type: "text/plain".to_owned(),
+                body: vec![b'x'; length].into(),
+            }),
+        }
+    }
+
+    fn read_back(written: &[u8]) -> (Box<Close>, Option<[u8; 16]>) {
+        match read(&written[super::super::RECORD_HEADER..]) {
+            Some(Record::Close { close, price_id }) => (close, price_id),
+            _ => panic!("not a close"),
+        }
+    }
+
+    #[test]
+    fn a_close_comes_back_with_all_it_said() {
+        let known = KnownPrices::default();
+        for dropped in [None, Some("seed,top_k")] {
+            for (length, kept) in
+                [(None, None), (Some(0), Some(0)), (Some(REPLY_LIMIT), Some(256 << 10)), (Some(REPLY_LIMIT + 1), None)]
+            {
+                let written = close(dropped, length);
+                let (read, price_id) = read_back(&write_close(&written, &known));
+                assert_eq!((read.call, read.account, read.ending), (written.call, written.account, written.ending));
+                assert_eq!((read.reason, read.charge), (written.reason, written.charge));
+                assert_eq!(read.row.dropped.as_deref(), dropped);
+                assert_eq!(read.reply.map(|reply| reply.body.len()), kept, "a longer reply is not journalled");
+                assert_eq!(price_id, Some(price().id()));
+                assert_eq!(read.row.price.map(|price| price.id()), price_id);
+            }
+        }
+    }
+
+    #[test]
+    fn a_price_is_written_until_the_database_has_it() {
+        let known = KnownPrices::default();
+        let before = write_close(&close(None, None), &known);
+        known.add([price().id()]);
+        let after = write_close(&close(None, None), &known);
+        assert!(after.len() < before.len());
+        let (read, price_id) = read_back(&after);
+        assert_eq!((read.row.price.is_none(), price_id), (true, Some(price().id())));
+    }
+}

@@ -64,3 +64,16 @@ fn preallocate(file: &File, size: u64) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+impl Tape {
+    /// One that refuses every write.
+    pub fn unwritable(path: &Path) -> Self {
+        let file = File::open(path).expect("a file");
+        Self {
+            file,
+            #[cfg(feature = "testing")]
+            disk: None,
+        }
+    }
+}

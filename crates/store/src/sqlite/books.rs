@@ -373,3 +373,6 @@ impl KeyBook {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

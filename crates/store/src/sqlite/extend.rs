@@ -40,7 +40,7 @@ impl Engine {
 
 impl Books {
     /// The whole hold as it is then, and what to wait for.
-    fn extend(&mut self, extend: &Extend, now: i64) -> Result<(Pots, u64, Arc<Group>), HoldRefused> {
+    pub(super) fn extend(&mut self, extend: &Extend, now: i64) -> Result<(Pots, u64, Arc<Group>), HoldRefused> {
         let open = self.open.get(&extend.call).filter(|open| open.account == extend.account);
         let open = open.ok_or(HoldRefused::NotOpen)?;
         let (key_id, paid_only) = (open.key, open.paid_only);

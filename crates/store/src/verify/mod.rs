@@ -186,3 +186,6 @@ impl Auditor {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,7 +19,7 @@ pub use social::{
 use std::sync::Arc;
 
 use tollgate_catalog::Money;
-use tollgate_store::{CreditKind, Ending, HoldRefused, Limits, NewAccount, Page, Pot};
+use tollgate_store::{Close, CreditKind, Ending, HoldRefused, Limits, NewAccount, Page, Pot};
 
 use crate::common::{House, idem, reply};
 
@@ -286,11 +286,46 @@ pub async fn idempotency_keys(h: House) {
     h.store.sweep(h.clock.now()).await.expect("sweep");
     assert!(matches!(h.hold(with(1, 1)).await, Err(HoldRefused::IdemDone { reply: Some(_), .. })));
     assert!(matches!(h.hold(with(2, 1)).await, Err(HoldRefused::IdemDone { reply: None, .. })));
+    assert!(matches!(h.hold(with(1, 2)).await, Err(HoldRefused::IdemConflict)), "the database knows the body too");
     h.clock.advance(25 * 3_600_000);
     let swept = h.store.sweep(h.clock.now()).await.expect("sweep");
     assert_eq!(swept.forgotten, 2);
     let third = h.hold(with(1, 2)).await.expect("new after retention").call;
     h.store.close(h.ending(&c, third, 0)).await.expect("closed");
+    h.close().await;
+}
+
+pub async fn what_was_charged_or_answered_uses_its_key_up(h: House) {
+    let c = h.customer(0, 1_000).await;
+    for (n, charge, ending, answer, used) in [
+        (1, 1, Ending::UpstreamFault, None, true),
+        (2, 0, Ending::UpstreamFault, Some("no"), true),
+        (3, 0, Ending::Answered, None, true),
+        (4, 0, Ending::ClientLeft, None, false),
+        (5, 0, Ending::UpstreamFault, None, false),
+    ] {
+        let with = || {
+            let mut wish = h.wish(&c, 10);
+            wish.idem = Some(idem(n, 1));
+            wish
+        };
+        let first = h.hold(with()).await.expect("new").call;
+        let close = h.ending(&c, first, charge);
+        h.store.close(Close { ending, reply: answer.map(reply), ..close }).await.expect("closed");
+        // From memory, and from the database when memory has forgotten.
+        for _ in 0..2 {
+            match h.hold(with()).await {
+                Ok(again) if !used => {
+                    h.store.close(Close { ending, ..h.ending(&c, again.call, 0) }).await.expect("closed");
+                }
+                Err(HoldRefused::IdemDone { call, reply: kept }) if used => {
+                    assert_eq!((call, kept), (first, answer.map(reply)), "{n}");
+                }
+                other => panic!("{n}: {:?}", other.map(|held| held.call)),
+            }
+            h.store.sweep(h.clock.now()).await.expect("sweep");
+        }
+    }
     h.close().await;
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use tollgate_catalog::Money;
 use tollgate_store::{
-    CallId, Change, Credit, CreditKind, HoldRefused, LimitKind, LimitReached, NewAccount, NewLimits, Pot,
+    CallId, Change, Close, Credit, CreditKind, HoldRefused, LimitKind, LimitReached, NewAccount, NewLimits, Pot,
 };
 
 use crate::common::{Customer, House};
@@ -488,6 +488,68 @@ pub async fn a_price_from_before_the_first_top_up_is_computed_again(h: House) {
         h.store.close(h.ending(&c, call, 5)).await.expect("a running call keeps its price");
     }
     h.close().await;
+}
+
+pub async fn only_money_that_was_paid_is_a_top_up(h: House) {
+    let c = h.customer(0, 0).await;
+    let credits = [(CreditKind::TopUp, Pot::Trial), (CreditKind::Adjust, Pot::Paid), (CreditKind::Adjust, Pot::Trial)];
+    for (n, (kind, pot)) in credits.into_iter().enumerate() {
+        h.credit(&c, &format!("gift {n}"), kind, pot, 50).await.expect("credit");
+    }
+    let h = h.reopen().await;
+    let topped_up =
+        async |h: &House| h.store.account(c.account).await.expect("reading").expect("the account").topped_up;
+    assert!(!topped_up(&h).await);
+    h.credit(&c, "paid", CreditKind::TopUp, Pot::Paid, 50).await.expect("credit");
+    let h = h.reopen().await;
+    assert!(topped_up(&h).await);
+    h.close().await;
+}
+
+pub async fn a_charge_above_its_hold_says_which_credit_it_took(h: House) {
+    let play = Play::begin(h).await.table(
+        "give gift trial 30 for 1 => ok          | 30  0  0  0
+         give next trial 50 for 2 => ok          | 80  0  0  0
+         hold A 10                => ok          | 70  0 10  0
+         close A 45               => charged 45  | 35  0  0  0
+         ends                     => next 35+0 2 02:40
+         hold B 5                 => ok          | 30  0  5  0
+         close B 0                => charged 0   | 35  0  0  0",
+    );
+    let play = play.await.restart().await;
+    // One that was cut short, and cost more than it held.
+    let cut = play.h.held(&play.c, 5).await;
+    let close = Close { reason: "client_left".into(), ..play.h.ending(&play.c, cut, 9) };
+    play.h.store.close(close).await.expect("closed");
+    let page = tollgate_store::EntryPage {
+        account: Some(play.c.account),
+        from: None,
+        to: None,
+        after: 0,
+        until: None,
+        limit: 100,
+    };
+    let entries = play.h.store.entries(page).await.expect("entries");
+    let told: Vec<(&str, usize, bool)> = entries
+        .iter()
+        .filter(|entry| entry.call.is_some())
+        .map(|entry| {
+            let lots = entry.lots.as_deref().map_or(0, |lots| lots.split(',').count());
+            (entry.kind.as_str(), lots, entry.reason.is_some())
+        })
+        .collect();
+    let wanted = [
+        ("hold", 1, false),
+        ("extend", 2, false),
+        ("settle", 0, false),
+        ("hold", 1, false),
+        ("void", 0, true),
+        ("hold", 1, false),
+        ("extend", 1, true),
+        ("settle", 0, false),
+    ];
+    assert_eq!(told, wanted, "kind, credits it came from, whether it says why");
+    play.end().await;
 }
 
 pub async fn many_at_once_keep_the_limit_of_the_day(h: House) {
