@@ -137,7 +137,7 @@ pub(crate) fn build(
         keys: KeyBook::new(&world),
         published: Published::default(),
         client,
-        outside: Client::public(connecting),
+        outside: Client::public_by(connecting, world.names()),
         secrets,
         shelf,
         serving: ArcSwap::from_pointee(serving),

@@ -1,10 +1,11 @@
-//! Time and randomness as values. Nothing in this crate reads a clock or the system's randomness by itself,
+//! Time, randomness and names of hosts as values. Nothing in this crate reads a clock or the system's randomness by itself,
 //! so that a test can own both.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tokio::time::Instant;
 use tollgate_store::{FillRandom, NowMs};
+use tollgate_upstream::Names;
 
 /// Milliseconds since 1970-01-01 UTC.
 pub type Millis = i64;
@@ -16,6 +17,8 @@ pub struct World {
     fill: FillRandom,
     /// The wall clock and the steady clock at the same moment.
     began: (Millis, Instant),
+    /// Names of addresses that others wrote down, where not the system's.
+    names: Option<Names>,
 }
 
 impl World {
@@ -24,7 +27,7 @@ impl World {
         fill: impl Fn(&mut [u8]) + Send + Sync + 'static,
     ) -> World {
         let began = (now(), Instant::now());
-        World { now: Arc::new(now), fill: Arc::new(fill), began }
+        World { now: Arc::new(now), fill: Arc::new(fill), began, names: None }
     }
 
     pub fn now_ms(&self) -> Millis {
@@ -39,6 +42,15 @@ impl World {
 
     pub fn fill(&self, bytes: &mut [u8]) {
         (self.fill)(bytes);
+    }
+
+    /// The same world, in which some names lead elsewhere.
+    pub fn naming(self, names: Names) -> World {
+        World { names: Some(names), ..self }
+    }
+
+    pub fn names(&self) -> Option<Names> {
+        self.names.clone()
     }
 
     /// The same two sources in the form the store takes them.

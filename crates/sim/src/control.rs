@@ -1,6 +1,7 @@
 //! The simulator's own endpoints, for tests that run in another process:
 //! `GET /_sim/received[?since=ID]`, `DELETE /_sim/received`, `GET /_sim/count`, `GET /_sim/scenarios`,
-//! `GET /_sim/videos` (scenarios of video tasks, how many tasks there are, how often each maker was asked about them), `PUT /_sim/social?path=PART&scenario=NAME`.
+//! `GET /_sim/videos` (scenarios of video tasks, how many tasks there are, how often each maker was asked about them),
+//! `PUT /_sim/videos?hold=true` (all tasks run until `hold=false`), `PUT /_sim/social?path=PART&scenario=NAME`.
 
 use bytes::Bytes;
 use http::{Method, Response};
@@ -37,6 +38,11 @@ pub(crate) fn answer(world: &World, method: &Method, path: &str, query: &str) ->
             let value = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)).unwrap_or_default();
             world.social.give(value("path="), value("scenario="));
             json!({"ordered": true})
+        }
+        ("PUT", "/_sim/videos") => {
+            let hold = query.split('&').any(|pair| pair == "hold=true");
+            world.videos.hold(hold);
+            json!({"hold": hold})
         }
         ("GET", "/_sim/videos") => {
             let named: serde_json::Map<_, _> =

@@ -15,7 +15,7 @@ use crate::operator::{AdminKey, Done, NewAdminKey, OperatorEvent};
 use crate::receipt::{self, PublicKeys, Signed};
 use crate::report::{Gauges, Recovered, Report, Swept};
 use crate::social::{SocialChange, SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain};
-use crate::task::{BegunTask, Leased, NewTask, OpenTasks, Task, TaskEnd, TaskPage, TaskStep, Told, Webhook};
+use crate::task::{BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskStep, Told, Webhook};
 use crate::turns::{TurnWish, Turns};
 use crate::wish::CallEntry;
 use crate::world::{Options, Place, World};
@@ -308,14 +308,8 @@ impl Store {
     }
 
     /// It is about to be sent to this provider: durable when this returns. `false`: others look after it by now, do not send.
-    pub async fn task_sending(
-        &self,
-        begun: BegunTask,
-        provider: String,
-        upstream_model: String,
-        lease_ms: i64,
-    ) -> Result<bool, StoreError> {
-        on_engine!(self, e => e.task_sending(begun, provider, upstream_model, lease_ms).await)
+    pub async fn task_sending(&self, begun: BegunTask, to: SentTo, lease_ms: i64) -> Result<bool, StoreError> {
+        on_engine!(self, e => e.task_sending(begun, to, lease_ms).await)
     }
 
     /// The provider has taken it: its creator knows, so no fence is asked for. Durable when this returns. `false`: it has ended,
@@ -353,6 +347,22 @@ impl Store {
     /// A task by its id alone, for those who have a right to it by another way than its account: a signed link, a webhook.
     pub async fn any_task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
         on_engine!(self, e => e.any_task(id).await)
+    }
+
+    /// The task a webhook tells of, also where its account has hidden it since.
+    pub async fn told_task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
+        on_engine!(self, e => e.told_task(id).await)
+    }
+
+    /// Which of these names at providers belong to tasks of ours, whosever they are and however they stand.
+    pub async fn tasks_named(&self, upstream_ids: &[String]) -> Result<Vec<String>, StoreError> {
+        on_engine!(self, e => e.tasks_named(upstream_ids).await)
+    }
+
+    /// Tasks begun between two moments that may have been sent and have no name at their provider: those being sent, those whose
+    /// creation was lost, and those given up without ever having been found. Hidden ones too.
+    pub async fn nameless_tasks(&self, created: (i64, i64), limit: u32) -> Result<Vec<Task>, StoreError> {
+        on_engine!(self, e => e.nameless_tasks(created, limit).await)
     }
 
     /// A page of the tasks an account can see.

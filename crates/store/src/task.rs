@@ -84,6 +84,16 @@ pub struct BegunTask {
     pub fence: i64,
 }
 
+/// Where a task is sent. It is asked for there and nowhere else: another account's "no such task" says nothing about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentTo {
+    pub provider: String,
+    pub upstream_model: String,
+    pub host: String,
+    /// A fingerprint of the key, never the key.
+    pub key: String,
+}
+
 /// Why it failed, in words for the caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskFailure {
@@ -104,6 +114,11 @@ pub struct Task {
     pub upstream_model: Option<String>,
     /// The provider's name for it.
     pub upstream_id: Option<String>,
+    /// The host it was sent to, and a fingerprint of the key that sent it; nothing in tasks of earlier versions.
+    #[serde(skip)]
+    pub upstream_host: Option<String>,
+    #[serde(skip)]
+    pub upstream_key: Option<String>,
     pub state: TaskState,
     /// Percent, where the provider tells.
     pub progress: Option<u8>,

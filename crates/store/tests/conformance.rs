@@ -93,6 +93,8 @@ suite!(
     tasks_of_a_busy_provider_are_left_for_later,
     turns_at_a_provider_are_even_and_shared,
     an_account_names_where_it_is_told,
+    a_task_keeps_where_it_was_sent,
+    names_at_providers_are_known_and_the_nameless_are_told,
 );
 
 enum Server {

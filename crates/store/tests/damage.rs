@@ -10,8 +10,8 @@ use common::{Customer, House};
 use hand::Hand;
 use tollgate_store::testing::PostgresServer;
 use tollgate_store::{
-    Close, Credit, CreditKind, Ending, EntryPage, INVARIANTS, Looked, NewTask, Pot, TaskEnd, TaskFailure, TaskId,
-    TaskState,
+    Close, Credit, CreditKind, Ending, EntryPage, INVARIANTS, Looked, NewTask, Pot, SentTo, TaskEnd, TaskFailure,
+    TaskId, TaskState,
 };
 
 /// What it breaks and how; written for SQLite, read by PostgreSQL after [`hand::in_postgres`]. Triggers are off.
@@ -153,7 +153,9 @@ async fn begun(h: &House, c: &Customer, amount: i64) -> (TaskId, i64) {
     wish.expires_at += 86_400_000;
     let new = NewTask { plan: "{}".into(), webhook_url: None, lease_ms: 60_000 };
     let begun = h.store.begin_task(wish, new).await.expect("a task");
-    assert!(h.store.task_sending(begun, "sim".into(), "wan".into(), 60_000).await.expect("written"));
+    let to =
+        SentTo { provider: "sim".into(), upstream_model: "wan".into(), host: "sim.example".into(), key: "0".into() };
+    assert!(h.store.task_sending(begun, to, 60_000).await.expect("written"));
     (begun.id, begun.fence)
 }
 

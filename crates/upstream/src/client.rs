@@ -2,7 +2,7 @@
 
 use crate::cable::{Connector, Timed};
 use crate::http1::{Answer, Connection, Pool, Written};
-use crate::reach::{Resolver, is_public};
+use crate::reach::{Names, Resolver, is_public};
 use crate::{Body, Fault, Provider};
 use bytes::Bytes;
 use http::{Request, Response, Uri};
@@ -49,22 +49,23 @@ const ERROR_WAIT: Duration = Duration::from_secs(5);
 
 impl Client {
     pub fn new(settings: ClientSettings) -> Client {
-        Client::reaching(settings, false)
+        Client::over(connector(&settings, false, None), &settings, false)
     }
 
     /// A client for addresses that others wrote down: it connects to the public internet only.
     pub fn public(settings: ClientSettings) -> Client {
-        Client::reaching(settings, true)
+        Client::public_by(settings, None)
+    }
+
+    /// The same, with names that somebody else than the system knows.
+    pub fn public_by(settings: ClientSettings, names: Option<Names>) -> Client {
+        Client::over(connector(&settings, true, names), &settings, true)
     }
 
     /// A client whose connections are made by a simulation.
     #[cfg(feature = "testing")]
     pub fn in_memory(dial: crate::Dial) -> Client {
         Client::over(Connector::Memory(dial), &ClientSettings::default(), false)
-    }
-
-    fn reaching(settings: ClientSettings, public_only: bool) -> Client {
-        Client::over(connector(&settings, public_only), &settings, public_only)
     }
 
     fn over(connector: Connector, settings: &ClientSettings, public_only: bool) -> Client {
@@ -140,8 +141,8 @@ fn leads_inside(uri: &Uri) -> bool {
     host.parse().is_ok_and(|address| !is_public(address))
 }
 
-fn connector(settings: &ClientSettings, public_only: bool) -> Connector {
-    let mut tcp = HttpConnector::new_with_resolver(Resolver::new(public_only));
+fn connector(settings: &ClientSettings, public_only: bool, names: Option<Names>) -> Connector {
+    let mut tcp = HttpConnector::new_with_resolver(Resolver::new(public_only, names));
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(Duration::from_secs(60)));
@@ -164,7 +165,7 @@ mod tests {
     async fn nagle_is_off() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let uri: Uri = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
-        let stream = connector(&ClientSettings::default(), false).call(uri).await.unwrap();
+        let stream = connector(&ClientSettings::default(), false, None).call(uri).await.unwrap();
         let Cable::Net(MaybeHttpsStream::Http(tcp)) = stream else { panic!("not TLS") };
         assert!(tcp.inner().nodelay().unwrap());
     }

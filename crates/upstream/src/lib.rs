@@ -38,7 +38,7 @@ pub use http1::Answer;
 pub use openai::OpenAi;
 pub use pace::{Busy, Pace};
 pub use provider::{BadProvider, BaseUrl, Provider, Settings};
-pub use reach::is_public;
+pub use reach::{Names, is_public};
 pub use responses::OpenAiResponses;
 pub use secret::Secret;
 pub use social::{SocialAsk, SocialSource, TikHub};

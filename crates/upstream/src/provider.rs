@@ -60,6 +60,16 @@ impl BaseUrl {
     pub fn host(&self) -> &str {
         self.authority.host()
     }
+
+    /// Host and port, spelt one way: small letters, and no port where it is the scheme's own.
+    pub fn place(&self) -> String {
+        let own = if self.scheme == Scheme::HTTPS { 443 } else { 80 };
+        let host = self.authority.host().to_ascii_lowercase();
+        self.authority
+            .port_u16()
+            .filter(|port| *port != own)
+            .map_or_else(|| host.clone(), |port| format!("{host}:{port}"))
+    }
 }
 
 impl fmt::Display for BaseUrl {
@@ -104,6 +114,8 @@ pub struct Settings {
     pub per_second: usize,
     /// Links to its files may lead to private addresses.
     pub private_links: bool,
+    /// Nobody but this gateway makes videos with the account.
+    pub exclusive: bool,
 }
 
 impl Default for Settings {
@@ -122,6 +134,7 @@ impl Default for Settings {
             poll_every: None,
             per_second: 0,
             private_links: false,
+            exclusive: false,
         }
     }
 }
@@ -136,6 +149,7 @@ pub struct Provider {
     chat_uri: Uri,
     authorization: Option<HeaderValue>,
     secret: Option<Secret>,
+    key_print: String,
 }
 
 impl Provider {
@@ -152,12 +166,18 @@ impl Provider {
             Some(secret) => Some(secret.bearer().ok_or(BadProvider("the secret cannot stand in a header"))?),
             None => None,
         };
-        Ok(Provider { name: name.into(), kind, base_url, settings, chat_uri, authorization, secret })
+        let key_print = secret.as_ref().map(|secret| secret.print(kind.takes_pair())).unwrap_or_default();
+        Ok(Provider { name: name.into(), kind, base_url, settings, chat_uri, authorization, secret, key_print })
     }
 
     /// The request for a conversation.
     pub fn chat(&self, ask: ChatAsk<'_>) -> http::Request<Full<Bytes>> {
         self.kind.chat(self, ask)
+    }
+
+    /// By this the account is known again; empty where no key is sent.
+    pub fn key_print(&self) -> &str {
+        &self.key_print
     }
 
     pub(crate) fn chat_uri(&self) -> Uri {
@@ -199,6 +219,15 @@ mod tests {
         let base = BaseUrl::parse("https://x.example/v1/").unwrap();
         assert_eq!(base.join("/chat/completions").unwrap(), "https://x.example/v1/chat/completions");
         assert_eq!(base.to_string(), "https://x.example/v1");
+        for (text, place) in [
+            ("https://X.example/v1", "x.example"),
+            ("https://x.example:443", "x.example"),
+            ("http://x.example:443", "x.example:443"),
+            ("http://x.example:80/v2", "x.example"),
+            ("http://127.0.0.1:9", "127.0.0.1:9"),
+        ] {
+            assert_eq!(BaseUrl::parse(text).unwrap().place(), place, "{text}");
+        }
     }
 
     #[test]

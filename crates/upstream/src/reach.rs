@@ -5,6 +5,7 @@ use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower_service::Service;
 
@@ -50,16 +51,20 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
+/// The addresses of a name, where somebody other than the system says which: a test. `None`: the system is asked.
+pub type Names = Arc<dyn Fn(&str) -> Option<Vec<IpAddr>> + Send + Sync>;
+
 /// Looks names up, and keeps the public addresses where that is asked for.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Resolver {
     inner: GaiResolver,
     public_only: bool,
+    names: Option<Names>,
 }
 
 impl Resolver {
-    pub fn new(public_only: bool) -> Resolver {
-        Resolver { inner: GaiResolver::new(), public_only }
+    pub fn new(public_only: bool, names: Option<Names>) -> Resolver {
+        Resolver { inner: GaiResolver::new(), public_only, names }
     }
 }
 
@@ -73,11 +78,15 @@ impl Service<Name> for Resolver {
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
+        let told = self.names.as_ref().and_then(|names| names(name.as_str()));
         let looking = self.inner.call(name);
         let public_only = self.public_only;
         Box::pin(async move {
-            let found = looking.await?;
-            let kept: Vec<SocketAddr> = found.filter(|one| !public_only || is_public(one.ip())).collect();
+            let found: Vec<SocketAddr> = match told {
+                Some(told) => told.into_iter().map(|address| SocketAddr::new(address, 0)).collect(),
+                None => looking.await?.collect(),
+            };
+            let kept: Vec<SocketAddr> = found.into_iter().filter(|one| !public_only || is_public(one.ip())).collect();
             if kept.is_empty() {
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, "no address that may be reached"));
             }
@@ -131,8 +140,19 @@ mod tests {
     #[tokio::test]
     async fn a_name_that_leads_inside_has_no_address() {
         let name = || "localhost".parse().expect("a name");
-        assert!(Resolver::new(false).call(name()).await.expect("addresses").count() > 0);
-        let refused = Resolver::new(true).call(name()).await.expect_err("nothing public");
+        assert!(Resolver::new(false, None).call(name()).await.expect("addresses").count() > 0);
+        let refused = Resolver::new(true, None).call(name()).await.expect_err("nothing public");
         assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+    }
+
+    #[tokio::test]
+    async fn of_a_name_with_both_kinds_the_public_addresses_are_kept() {
+        let told = ["10.0.0.1", "8.8.8.8", "::1"].map(|text| text.parse().expect("an address"));
+        let names: Names = Arc::new(move |name| (name == "mixed.example").then(|| told.to_vec()));
+        let name = || "mixed.example".parse().expect("a name");
+        let found = |public_only| Resolver::new(public_only, Some(names.clone())).call(name());
+        assert_eq!(found(false).await.expect("addresses").count(), 3);
+        let kept: Vec<_> = found(true).await.expect("an address").map(|one| one.ip().to_string()).collect();
+        assert_eq!(kept, ["8.8.8.8"]);
     }
 }

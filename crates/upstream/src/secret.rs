@@ -1,6 +1,7 @@
 //! A provider's credential. It can be put into a request and nowhere else.
 
 use http::HeaderValue;
+use ring::digest::{SHA256, digest};
 use std::fmt;
 
 /// A value that is never printed, logged or serialised.
@@ -20,6 +21,14 @@ impl Secret {
     /// For adaptors whose provider takes the key in another way; goes into a request and nowhere else.
     pub(crate) fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// Sixteen digits by which the key can be known again and from which it cannot be had. Of a pair the first half counts, which
+    /// names the account.
+    pub(crate) fn print(&self, pair: bool) -> String {
+        let whole = self.0.as_str();
+        let part = whole.split_once('|').map_or(whole, |(access, _)| if pair { access } else { whole });
+        digest(&SHA256, part.as_bytes()).as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// The value alone, marked sensitive; `None` when it cannot stand in a header.
@@ -46,6 +55,16 @@ impl fmt::Debug for Secret {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fingerprint_names_a_key_and_tells_nothing_of_it() {
+        let print = |value: &str, pair| Secret::new(value).print(pair);
+        // The first digits of SHA-256, as any other implementation gives them.
+        assert_eq!(print("abc", false), "ba7816bf8f01cfea");
+        assert_eq!(print("abc|first", true), print("abc|second", true), "the secret of a pair may be exchanged");
+        assert_eq!(print("abc|first", true), "ba7816bf8f01cfea");
+        assert_ne!(print("abc|first", false), print("abc|second", false), "of a single key all counts");
+    }
 
     #[test]
     fn never_printed() {

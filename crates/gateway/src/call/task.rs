@@ -2,6 +2,8 @@
 //! the task are durable before a byte leaves, the provider's id before the caller is answered, and the end of the task is the
 //! end of the hold. Nothing is ever sent twice that may have been taken.
 
+mod alike;
+mod away;
 mod end;
 mod look;
 mod lost;
@@ -113,7 +115,7 @@ async fn begin(app: &App, (caller, model, quote): &Priced, ask: &TaskAsk) -> Res
     // A request without a plan was refused when it was priced.
     let plan = ask.ask.plan().map_err(|_| HoldRefused::Unavailable)?;
     let new = NewTask {
-        plan: KeptPlan::of(plan).text(),
+        plan: KeptPlan::of(plan, TaskId::of(ask.id)).text(),
         webhook_url: ask.webhook_url.clone(),
         lease_ms: millis(app.settings.tasks.lease()),
     };
@@ -190,6 +192,8 @@ mod tests {
             provider: None,
             upstream_model: None,
             upstream_id: None,
+            upstream_host: None,
+            upstream_key: None,
             state,
             progress: None,
             plan: String::new(),

@@ -316,6 +316,7 @@ fn habits(form: &mut Form<'_>, social: bool) -> Habits {
         poll_every: form.opt_duration("poll_every"),
         per_second: form.int_or("requests_per_second", if social { SOCIAL_RATE } else { 0 }, 0..=100_000),
         private_links: form.flag_or("private_links", default.private_links),
+        exclusive: form.flag_or("exclusive", default.exclusive),
     }
 }
 

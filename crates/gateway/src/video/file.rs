@@ -1,6 +1,6 @@
 //! The finished file of a task: from the provider's link to bytes that pass to a client, piece by piece, whatever the file's size.
 
-use super::{KeptPlan, KeptResult};
+use super::{Home, KeptPlan, KeptResult, home};
 use crate::app::{App, Serving};
 use crate::refusal::Refusal;
 use bytes::Bytes;
@@ -8,6 +8,7 @@ use http::HeaderValue;
 use http_body::{Frame, SizeHint};
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tollgate_store::{Task, TaskState};
 use tollgate_upstream::video::{self, Asking, Handle, Opened, Reach, Video};
@@ -19,9 +20,13 @@ use tollgate_wire::video::Api;
 pub struct Origin<'a> {
     app: &'a App,
     task: &'a Task,
-    provider: &'a Provider,
+    provider: Arc<Provider>,
     video: &'static dyn Video,
     handle: Handle<'a>,
+    /// The provider is the account the video was made with.
+    sure: bool,
+    /// It can be asked about the video at all. A link that opens by itself does not need that.
+    asks: bool,
 }
 
 /// What of a video is wanted; most makers have the video only.
@@ -58,26 +63,34 @@ fn gone() -> Refusal {
     Refusal::about(Code::NotFound, "id", "The provider keeps this video no longer.")
 }
 
+fn away() -> Refusal {
+    Refusal::new(Code::UpstreamError, "The account this video was made with is not part of the configuration.")
+}
+
 impl<'a> Origin<'a> {
     pub fn of(app: &'a App, serving: &'a Serving, task: &'a Task, plan: &'a KeptPlan) -> Result<Origin<'a>, Refusal> {
-        let away = || {
-            Refusal::new(Code::UpstreamError, "The provider of this video is not part of the configuration any more.")
-        };
-        let provider = task.provider.as_ref().and_then(|name| serving.providers.get(name)).ok_or_else(away)?;
-        let video = provider.kind.video().ok_or_else(away)?;
         let handle = task.upstream_id.as_deref().and_then(|id| plan.handle(id)).ok_or_else(away)?;
-        if !video.speaks(handle.api) {
-            return Err(away());
-        }
-        Ok(Origin { app, task, provider, video, handle })
+        let named = || task.provider.as_ref().and_then(|name| serving.providers.get(name)).cloned();
+        let (provider, sure, asks) = match home(serving, task, handle.api) {
+            Home::Same(provider) => (provider, true, true),
+            Home::Stranger(provider) => (provider, false, true),
+            Home::Away => (named().ok_or_else(away)?, false, false),
+        };
+        let video = provider.kind.video().filter(|video| video.speaks(handle.api)).ok_or_else(away)?;
+        Ok(Origin { app, task, provider, video, handle, sure, asks })
     }
 
     fn now(&self) -> i64 {
         self.app.world.now_ms().div_euclid(1000)
     }
 
-    fn asking(&self) -> Asking<'a> {
-        Asking { provider: self.provider, now: self.now() }
+    fn asking(&self) -> Asking<'_> {
+        Asking { provider: &self.provider, now: self.now() }
+    }
+
+    /// There is no such file. Only those who made it can say so.
+    fn gone(&self) -> Refusal {
+        if self.sure { gone() } else { away() }
     }
 
     /// Copies the file to our own shelf, where there is one, before anybody is told that it is there. `None`: there is no shelf, or
@@ -106,6 +119,9 @@ impl<'a> Origin<'a> {
         if pictures.is_some() && self.handle.api != Api::Sora {
             return Err(Refusal::about(Code::UnsupportedValue, "variant", "This model's provider has the video only."));
         }
+        if result.needs_key && !self.asks {
+            return Err(away());
+        }
         let ended = result.expires_at.is_some_and(|ends| ends <= self.now());
         let mut result = if ended { self.fresh(result).await? } else { result };
         for again in [!ended, false] {
@@ -117,17 +133,20 @@ impl<'a> Origin<'a> {
             match video::fetch(reach, self.video, &self.asking(), &self.handle, &link, range).await {
                 Ok(opened) => return Ok(opened),
                 Err(fault) if again && link_is_dead(&fault) => result = self.fresh(result).await?,
-                Err(fault) if link_is_dead(&fault) => return Err(gone()),
+                Err(fault) if link_is_dead(&fault) => return Err(self.gone()),
                 Err(fault) => return Err(told(fault)),
             }
         }
-        Err(gone())
+        Err(self.gone())
     }
 
     /// A new link from the provider, kept for those who come next, beside our copy if there is one.
     async fn fresh(&self, old: KeptResult) -> Result<KeptResult, Refusal> {
+        if !self.asks {
+            return Err(away());
+        }
         let report = video::poll(&self.app.client, self.video, &self.asking(), &self.handle).await.map_err(told)?;
-        let result = KeptResult { copy: old.copy, ..KeptResult::of(&report).ok_or_else(gone)? };
+        let result = KeptResult { copy: old.copy, ..KeptResult::of(&report).ok_or_else(|| self.gone())? };
         self.app.store.keep_result(self.task.id, result.text()).await?;
         Ok(result)
     }

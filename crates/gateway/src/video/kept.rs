@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tollgate_upstream::video::{Handle, Link, Report, Sought};
+use tollgate_store::{Task, TaskId};
+use tollgate_upstream::video::{Handle, Link, Report, Sought, prompt_mark};
 use tollgate_wire::video::{Api, Bound, Plan, Variant, Warning};
 
 /// What a task was begun with. The picture that goes beside the body is not kept: a task is never sent twice.
@@ -22,17 +23,23 @@ pub struct KeptPlan {
     pub body: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remixed_from: Option<String>,
+    /// A mark of the prompt, where the provider's list tells prompts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_mark: Option<String>,
 }
 
 /// By these values a task is looked for where a provider only lists them.
-const SOUGHT: [&str; 5] = ["safety_identifier", "resolution", "duration", "seconds", "size"];
+const SOUGHT: [&str; 7] = ["safety_identifier", "resolution", "duration", "ratio", "seconds", "size", "remix_of"];
+/// A clock of the provider's may be this much behind or ahead, in seconds.
+const CLOCKS: i64 = 300;
 
 fn owned((name, value): (&String, &Value)) -> (String, Value) {
     (name.clone(), value.clone())
 }
 
 impl KeptPlan {
-    pub fn of(plan: &Plan) -> KeptPlan {
+    pub fn of(plan: &Plan, id: TaskId) -> KeptPlan {
+        let prompt = plan.body.get("prompt").and_then(Value::as_str).filter(|_| plan.api() == Api::Sora);
         KeptPlan {
             variant: plan.variant.name().to_owned(),
             call: plan.call.to_owned(),
@@ -42,6 +49,7 @@ impl KeptPlan {
             most_tokens: plan.bound.tokens,
             warnings: plan.warnings.clone(),
             body: plan.body.iter().filter(|(name, _)| SOUGHT.contains(&name.as_str())).map(owned).collect(),
+            prompt_mark: prompt.map(|prompt| prompt_mark(&id.to_string(), prompt)),
             remixed_from: plan.body.get("remixed_from").and_then(Value::as_str).map(str::to_owned),
         }
     }
@@ -68,9 +76,18 @@ impl KeptPlan {
         Some(Handle { api: self.api()?, call: &self.call, id: upstream_id })
     }
 
-    /// The task where its provider's answer was lost; `sent` are the unix seconds between which it was sent.
-    pub fn sought<'a>(&'a self, model: &'a str, external_id: &'a str, sent: (i64, i64)) -> Option<Sought<'a>> {
-        Some(Sought { api: self.api()?, call: &self.call, model, external_id, sent, body: &self.body })
+    /// The task where its provider's answer was lost, sent at some time between its beginning and the moment that was noticed.
+    pub fn sought<'a>(&'a self, task: &'a Task, external_id: &'a str, now_ms: i64) -> Option<Sought<'a>> {
+        let noticed = task.unknown_since.or(task.ended_at).unwrap_or(now_ms);
+        Some(Sought {
+            api: self.api()?,
+            call: &self.call,
+            model: task.upstream_model.as_deref().unwrap_or_default(),
+            external_id,
+            sent: (task.created_at / 1_000 - CLOCKS, noticed / 1_000 + CLOCKS),
+            body: &self.body,
+            prompt: self.prompt_mark.as_deref(),
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod ask;
 pub mod file;
+mod home;
 mod kept;
 pub mod links;
 pub mod offers;
@@ -12,6 +13,7 @@ pub mod show;
 mod turns;
 
 pub use ask::{VideoAsk, most};
+pub use home::{Home, home};
 pub use kept::{KeptPlan, KeptResult};
 pub use offers::Offers;
 pub use settings::{Bucket, CopyTo, Delivery, VideoSettings, WebhookSettings};

@@ -16,6 +16,8 @@ use tollgate_store::{OpenTasks, StoreError};
 const SHARE: usize = 4;
 /// How often open tasks are counted, over all replicas.
 const COUNTED: Duration = Duration::from_secs(5);
+/// Between two log lines about the same trouble of a provider.
+const TOLD: Duration = Duration::from_secs(60);
 /// After a round that failed.
 const TROUBLE: Duration = Duration::from_secs(2);
 
@@ -27,9 +29,22 @@ pub struct Board {
     /// Looks under way, by provider.
     looks: Mutex<HashMap<String, usize>>,
     bell: Notify,
+    /// When the operator was last told of tasks that cannot be asked for, by provider.
+    told: Mutex<HashMap<String, Instant>>,
 }
 
 impl Board {
+    /// Whether it is time to tell something about a provider's tasks again: a log line for each of thousands helps nobody.
+    pub fn may_tell(&self, provider: &str) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if told.get(provider).is_some_and(|at| now.duration_since(*at) < TOLD) {
+            return false;
+        }
+        told.insert(provider.to_owned(), now);
+        true
+    }
+
     /// Open tasks at a provider, as of the last count.
     pub fn open_at(&self, provider: &str) -> u64 {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);

@@ -46,7 +46,8 @@ async fn round(app: &App) -> Result<usize, StoreError> {
 }
 
 async fn one(app: &App, webhook: Webhook) {
-    let told = match app.store.any_task(webhook.task).await {
+    // One that was deleted meanwhile has ended all the same.
+    let told = match app.store.told_task(webhook.task).await {
         Ok(Some(task)) => webhooks::tell(app, &webhook, &task).await,
         Ok(None) => Told::Over,
         // Taken again when the lease ends.

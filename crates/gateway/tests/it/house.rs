@@ -17,6 +17,7 @@ use tollgate_sim::{Sim, SimSettings};
 use tollgate_store::{
     Account, AccountId, CallId, Credit, CreditKind, Ending, Limits, NewAccount, NewKey, Page, Pot, StoreError, UsageRow,
 };
+use tollgate_upstream::Names;
 
 pub const MODEL: &str = "plain";
 
@@ -140,6 +141,8 @@ pub struct Plan {
     pub videos: bool,
     /// More of `[tasks]`: how patiently open tasks are looked after.
     pub tasks: &'static str,
+    /// Names of hosts that lead where the test wants.
+    pub names: Option<Names>,
 }
 
 impl Default for Plan {
@@ -154,6 +157,7 @@ impl Default for Plan {
             catalog: "",
             videos: false,
             tasks: "",
+            names: None,
         }
     }
 }
@@ -241,7 +245,8 @@ impl House {
         let source = Source { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
         let loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
         let clock = Clock { fixed: plan.now, ..Clock::default() };
-        let running = start(loaded, Some(source.clone()), world(&clock)).await.expect("started");
+        let world = plan.names.into_iter().fold(world(&clock), World::naming);
+        let running = start(loaded, Some(source.clone()), world).await.expect("started");
         let account = running
             .app
             .store

@@ -1,6 +1,7 @@
 //! The tasks the fake providers have taken on, and how each of them goes from poll to poll.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
@@ -12,6 +13,8 @@ use super::scenario::Choice;
 pub(super) struct Task {
     pub id: String,
     pub vendor: &'static str,
+    /// The account whose key made it.
+    owner: String,
     /// The operation it was made with.
     pub call: String,
     pub model: String,
@@ -116,6 +119,11 @@ impl Task {
         }
     }
 
+    /// The length of the file, where its maker tells that: what was asked for, unless the scenario says otherwise.
+    pub fn told_seconds(&self) -> u32 {
+        self.choice.number("told", self.seconds)
+    }
+
     /// How much longer its file is than it must be.
     pub fn kilobytes(&self) -> u32 {
         self.choice.number("kb", 0)
@@ -142,18 +150,48 @@ pub(super) struct New {
 struct Inner {
     tasks: Vec<Task>,
     places: HashMap<String, usize>,
-    /// By the caller's own id.
-    externals: HashMap<(&'static str, String), usize>,
+    /// By maker, account and the caller's own id.
+    externals: HashMap<(&'static str, String, String), usize>,
     tries: HashMap<String, u32>,
 }
 
 /// All tasks.
 #[derive(Default)]
-pub(crate) struct Book(Mutex<Inner>);
+pub(crate) struct Book {
+    inner: Mutex<Inner>,
+    held: AtomicBool,
+}
 
 impl Book {
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.inner().tasks.len()
+    }
+
+    /// While they are held, all tasks run and none goes on: the polls of that time do not count.
+    pub(crate) fn hold(&self, held: bool) {
+        self.held.store(held, Ordering::SeqCst);
+    }
+
+    /// What one account sees.
+    pub(super) fn of<'a>(&'a self, owner: &'a str) -> Drawer<'a> {
+        Drawer { book: self, owner }
+    }
+}
+
+/// The tasks of one account: another's are as if they were not there.
+#[derive(Clone, Copy)]
+pub(super) struct Drawer<'a> {
+    book: &'a Book,
+    owner: &'a str,
+}
+
+impl Drawer<'_> {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.book.inner()
     }
 
     /// Takes a task on; `id` makes its id from a number that counts up.
@@ -163,6 +201,7 @@ impl Book {
         let task = Task {
             id: id(place as u64 + 1),
             vendor: new.vendor,
+            owner: self.owner.to_string(),
             call: new.call,
             model: new.model,
             external: new.external,
@@ -178,7 +217,7 @@ impl Book {
         };
         inner.places.insert(task.id.clone(), place);
         if let Some(external) = &task.external {
-            inner.externals.entry((task.vendor, external.clone())).or_insert(place);
+            inner.externals.entry((task.vendor, self.owner.to_string(), external.clone())).or_insert(place);
         }
         inner.tasks.push(task.clone());
         task
@@ -187,7 +226,7 @@ impl Book {
     fn with<T>(&self, vendor: &str, id: &str, act: impl FnOnce(&mut Task) -> T) -> Option<T> {
         let mut inner = self.inner();
         let place = *inner.places.get(id)?;
-        inner.tasks.get_mut(place).filter(|task| task.vendor == vendor).map(act)
+        inner.tasks.get_mut(place).filter(|task| task.vendor == vendor && task.owner == self.owner).map(act)
     }
 
     pub(super) fn get(&self, vendor: &str, id: &str) -> Option<Task> {
@@ -196,8 +235,9 @@ impl Book {
 
     /// One poll of a task.
     pub(super) fn poll(&self, vendor: &str, id: &str) -> Option<(Task, Phase)> {
+        let held = self.book.held.load(Ordering::SeqCst);
         self.with(vendor, id, |task| {
-            let phase = task.poll();
+            let phase = if held { Phase::Running } else { task.poll() };
             (task.clone(), phase)
         })
     }
@@ -205,7 +245,7 @@ impl Book {
     /// The task with the caller's own id.
     pub(super) fn by_external(&self, vendor: &'static str, external: &str) -> Option<Task> {
         let inner = self.inner();
-        let place = *inner.externals.get(&(vendor, external.to_string()))?;
+        let place = *inner.externals.get(&(vendor, self.owner.to_string(), external.to_string()))?;
         inner.tasks.get(place).cloned()
     }
 
@@ -218,7 +258,8 @@ impl Book {
         take: usize,
     ) -> (Vec<Task>, usize) {
         let inner = self.inner();
-        let all = || inner.tasks.iter().rev().filter(|task| task.vendor == vendor && keep(task));
+        let all =
+            || inner.tasks.iter().rev().filter(|task| task.vendor == vendor && task.owner == self.owner && keep(task));
         (all().skip(skip).take(take).cloned().collect(), all().count())
     }
 
@@ -245,9 +286,5 @@ impl Book {
         let tries = inner.tries.entry(what.to_string()).or_default();
         *tries += 1;
         *tries
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.inner().tasks.len()
     }
 }

@@ -203,8 +203,10 @@ fn new(body: Value, operation: &str, newer: bool, external: Option<String>, choi
     } else {
         body["duration"].as_str().and_then(|text| text.parse().ok()).unwrap_or(5)
     };
-    let listed = body["image_list"].as_array().cloned().unwrap_or_default();
-    let pictures = listed.iter().map(|one| &one["image_url"]).chain([&body["image"], &body["image_tail"]]);
+    let list = |name: &str| body[name].as_array().cloned().unwrap_or_default();
+    let (listed, contents) = (list("image_list"), list("contents"));
+    let frames = contents.iter().map(|one| &one["url"]).chain([&body["image"], &body["image_tail"]]);
+    let pictures = listed.iter().map(|one| &one["image_url"]).chain(frames);
     let small = pictures.filter_map(Value::as_str).any(|one| picture::smaller(one, 300));
     let model = body["model_name"].as_str().unwrap_or("kling-3.0-turbo").to_string();
     New {
@@ -224,6 +226,9 @@ fn rules(body: &Value, operation: &str) -> Result<(), &'static str> {
     let images = body["image_list"].as_array().cloned().unwrap_or_default();
     let video = &body["video_list"][0];
     let of = |kind: &str| images.iter().filter(|image| image["type"] == kind).count();
+    if !shots_fit(body) {
+        return Err("the durations of multi_prompt must add up to duration");
+    }
     match operation {
         "image2video" if body["image"].is_null() && body["image_tail"].is_null() => {
             Err("image or image_tail is required")
@@ -241,6 +246,14 @@ fn rules(body: &Value, operation: &str) -> Result<(), &'static str> {
         }
         _ => Ok(()),
     }
+}
+
+fn shots_fit(body: &Value) -> bool {
+    let number = |value: &Value| value.as_str().and_then(|text| text.parse::<u32>().ok()).unwrap_or(5);
+    let shots = body["multi_prompt"].as_array();
+    shots.is_none_or(|shots| {
+        shots.iter().map(|shot| number(&shot["duration"])).sum::<u32>() == number(&body["duration"])
+    })
 }
 
 fn is_data(value: &Value) -> bool {
@@ -278,7 +291,7 @@ fn older(call: &Call<'_>, task: &Task, phase: &Phase) -> Value {
                 let link = call.link(task, Signing::Plain);
                 let mut video = json!({"id": "v1", "url": link, "watermark_url": ""});
                 if task.tells_usage() {
-                    video["duration"] = json!(format!("{}.1", task.seconds));
+                    video["duration"] = json!(format!("{}.1", task.told_seconds()));
                 }
                 shown["task_result"] = json!({"videos": [video]});
             }
@@ -333,7 +346,7 @@ fn newer(call: &Call<'_>, task: &Task, phase: &Phase) -> Value {
                 let link = call.link(task, Signing::Plain);
                 let mut video = json!({"type": "video", "id": "v1", "url": link, "watermark_url": ""});
                 if task.tells_usage() {
-                    video["duration"] = task.spelt(f64::from(task.seconds));
+                    video["duration"] = task.spelt(f64::from(task.told_seconds()));
                 }
                 shown["outputs"] = json!([video]);
             }

@@ -7,11 +7,11 @@ use http::{HeaderMap, Response};
 use http_body_util::{Either, Full};
 use serde_json::Value;
 
-use super::book::{Book, New, Phase, Task};
+use super::book::{Drawer, New, Phase, Task};
 use super::file::{self, Signing};
 use super::rate::Rates;
 use super::scenario::Choice;
-use super::{ark, dashscope, kling, minimax, openai, veo};
+use super::{ark, dashscope, jwt, kling, minimax, openai, veo};
 use crate::fault::response;
 use crate::record::Received;
 use crate::reply::Outgoing;
@@ -20,7 +20,7 @@ use crate::server::{Reset, World};
 
 /// What arrived.
 pub(super) struct Call<'a> {
-    pub book: &'a Book,
+    pub book: Drawer<'a>,
     pub method: &'a str,
     /// Below the maker's base.
     pub path: &'a str,
@@ -142,8 +142,9 @@ pub(crate) async fn answer(
     let host = parts.headers.get("host").and_then(|value| value.to_str().ok());
     let host = host.or_else(|| parts.uri.authority().map(http::uri::Authority::as_str)).unwrap_or("sim");
     let (path, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
+    let owner = owner(&parts.headers);
     let call = Call {
-        book: &world.videos,
+        book: world.videos.of(&owner),
         method: parts.method.as_str(),
         path,
         query,
@@ -188,6 +189,14 @@ pub(crate) async fn answer(
         }
     };
     whole.map(|body| Either::Left(Full::new(body)))
+}
+
+/// The account a key belongs to: what stands before a `#`, behind which the account's keys are told apart; a signed token names its own.
+fn owner(headers: &HeaderMap) -> String {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let bearer = text("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    let key = bearer.or_else(|| text("x-goog-api-key")).unwrap_or_default();
+    jwt::issuer(key).unwrap_or_else(|| key.split('#').next().unwrap_or_default().to_string())
 }
 
 type Maker = fn(&Call<'_>) -> Answer;

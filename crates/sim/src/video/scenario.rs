@@ -1,6 +1,6 @@
 //! How a video task shall go, chosen by a marker in the prompt: `[[sim:fail code=InvalidParameter]]`, `[[sim:queue=3 run=2]]`.
 //! Without a marker it waits one poll, runs one poll and succeeds. Everything is counted in polls, so tests need no clock. With `kb` the
-//! file is longer by so many kilobytes.
+//! file is longer by so many kilobytes; with `told` Kling tells a length of so many seconds.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("dead_link", "the link has already ended"),
 ];
 
-const KEYS: &str = "queue run code text n ms kind id kb";
+const KEYS: &str = "queue run code text n ms kind id kb told";
 
 /// A scenario with its options.
 #[derive(Clone, Debug)]

@@ -14,14 +14,15 @@ use crate::call::{Closed, Hold, HoldRefused, tidy_raw_usage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, KeyId, TaskId};
 use crate::task::{
-    BegunTask, Leased, NewTask, OpenTasks, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep, Told, Webhook,
+    BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep, Told,
+    Webhook,
 };
 use crate::turns::{TurnWish, Turns};
 
 const TASK: &str = "t.call_id, t.account_id, t.key_id, t.endpoint, t.model, t.provider, t.upstream_model, t.upstream_id, \
      t.state, t.progress, t.plan, t.result, t.failure_code, t.failure_message, t.webhook_url, t.created_at, t.checked_at, \
-     t.unknown_since, t.ended_at";
-const TASK_COLUMNS: usize = 19;
+     t.unknown_since, t.ended_at, t.upstream_host, t.upstream_key";
+const TASK_COLUMNS: usize = 21;
 
 impl Engine {
     /// Not answered in time: whatever became of it is put right by whoever finds it past its lease.
@@ -38,16 +39,10 @@ impl Engine {
         verdict
     }
 
-    pub async fn task_sending(
-        &self,
-        begun: BegunTask,
-        provider: String,
-        upstream_model: String,
-        lease_ms: i64,
-    ) -> Result<bool, StoreError> {
+    pub async fn task_sending(&self, begun: BegunTask, to: SentTo, lease_ms: i64) -> Result<bool, StoreError> {
         self.change_task(json!({
-            "kind": "task_sending", "task": bytes(&begun.id.0), "fence": begun.fence, "provider": provider,
-            "upstream_model": upstream_model, "after": lease_ms,
+            "kind": "task_sending", "task": bytes(&begun.id.0), "fence": begun.fence, "provider": to.provider,
+            "upstream_model": to.upstream_model, "host": to.host, "key": to.key, "after": lease_ms,
         }))
         .await
     }
@@ -138,10 +133,30 @@ impl Engine {
         rows.first().map(task).transpose()
     }
 
+    pub async fn told_task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
+        let sql = format!("SELECT {TASK} FROM task t WHERE t.call_id = $1");
+        let rows = self.rows(&sql, &[&id.0.as_slice()]).await?;
+        rows.first().map(task).transpose()
+    }
+
     pub async fn any_task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
         let sql = format!("SELECT {TASK} FROM task t WHERE t.call_id = $1 AND NOT t.hidden");
         let rows = self.rows(&sql, &[&id.0.as_slice()]).await?;
         rows.first().map(task).transpose()
+    }
+
+    pub async fn tasks_named(&self, upstream_ids: &[String]) -> Result<Vec<String>, StoreError> {
+        let sql = "SELECT DISTINCT upstream_id FROM task WHERE upstream_id = ANY ($1)";
+        self.rows(sql, &[&upstream_ids]).await?.iter().map(|r| Ok(r.try_get(0)?)).collect()
+    }
+
+    pub async fn nameless_tasks(&self, created: (i64, i64), limit: u32) -> Result<Vec<Task>, StoreError> {
+        let sql = format!(
+            "SELECT {TASK} FROM task t WHERE t.upstream_id IS NULL AND t.state BETWEEN 1 AND 6 \
+             AND t.created_at BETWEEN $1 AND $2 ORDER BY t.created_at LIMIT $3"
+        );
+        let rows = self.rows(&sql, &[&created.0, &created.1, &i64::from(limit)]).await?;
+        rows.iter().map(task).collect()
     }
 
     pub async fn tasks(&self, account: AccountId, page: TaskPage) -> Result<Vec<Task>, StoreError> {
@@ -225,6 +240,8 @@ fn task(r: &Row) -> Result<Task, StoreError> {
         provider: r.try_get(5)?,
         upstream_model: r.try_get(6)?,
         upstream_id: r.try_get(7)?,
+        upstream_host: r.try_get(19)?,
+        upstream_key: r.try_get(20)?,
         state: TaskState::from_code(r.try_get(8)?),
         progress: r.try_get::<_, Option<i16>>(9)?.and_then(|p| u8::try_from(p).ok()),
         plan: r.try_get(10)?,

@@ -16,7 +16,8 @@ DECLARE
   v_at bigint := (op->>'at')::bigint;
 BEGIN
   IF op->>'kind' = 'task_sending' THEN
-    UPDATE task SET state = 1, provider = op->>'provider', upstream_model = op->>'upstream_model', due_at = v_due
+    UPDATE task SET state = 1, provider = op->>'provider', upstream_model = op->>'upstream_model',
+      upstream_host = op->>'host', upstream_key = op->>'key', due_at = v_due
       WHERE call_id = v_task AND state < 2 AND fence = (op->>'fence')::bigint;
   ELSIF op->>'kind' = 'task_accepted' THEN
     -- Only one creation was ever sent, so what its sender knows is true whoever has the task by now.

@@ -36,6 +36,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/vain.sql"),
     include_str!("migrations/responses.sql"),
     include_str!("migrations/account_webhooks.sql"),
+    include_str!("migrations/task_homes.sql"),
 ];
 
 impl Engine {

@@ -7,16 +7,16 @@ use super::apply::Apply;
 use super::ops::HoldOp;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId, TaskId};
-use crate::task::{NewTask, Task, TaskEnd, TaskFailure, TaskState, TaskStep, Told, Webhook};
+use crate::task::{NewTask, SentTo, Task, TaskEnd, TaskFailure, TaskState, TaskStep, Told, Webhook};
 
 pub(super) const TASK: &str = "t.call_id, t.account_id, t.key_id, t.endpoint, t.model, t.provider, t.upstream_model, \
      t.upstream_id, t.state, t.progress, t.plan, t.result, t.failure_code, t.failure_message, t.webhook_url, \
-     t.created_at, t.checked_at, t.unknown_since, t.ended_at";
-pub(super) const TASK_COLUMNS: usize = 19;
+     t.created_at, t.checked_at, t.unknown_since, t.ended_at, t.upstream_host, t.upstream_key";
+pub(super) const TASK_COLUMNS: usize = 21;
 
 /// What the writer is asked to change of a task or a webhook. Who may was decided before.
 pub(super) enum TaskOp {
-    Sending { call: CallId, provider: String, upstream_model: String, due_at: i64 },
+    Sending { call: CallId, to: SentTo, due_at: i64 },
     Accepted { call: CallId, upstream_id: String, at: i64, due_at: i64 },
     Step { step: TaskStep, at: i64, due_at: i64 },
     Hide { call: CallId },
@@ -97,10 +97,11 @@ impl Apply<'_> {
 
     pub(super) fn task(&mut self, op: &TaskOp) -> rusqlite::Result<()> {
         match op {
-            TaskOp::Sending { call, provider, upstream_model, due_at } => {
-                let sql =
-                    "UPDATE task SET state = 1, provider = ?2, upstream_model = ?3, due_at = ?4 WHERE call_id = ?1";
-                self.statement(sql)?.execute(params![call.0, provider, upstream_model, due_at])?;
+            TaskOp::Sending { call, to, due_at } => {
+                let sql = "UPDATE task SET state = 1, provider = ?2, upstream_model = ?3, upstream_host = ?4, \
+                           upstream_key = ?5, due_at = ?6 WHERE call_id = ?1";
+                let SentTo { provider, upstream_model, host, key } = to;
+                self.statement(sql)?.execute(params![call.0, provider, upstream_model, host, key, due_at])?;
             }
             TaskOp::Accepted { call, upstream_id, at, due_at } => {
                 let sql = "UPDATE task SET state = 2, upstream_id = ?2, checked_at = ?3, unknown_since = NULL, \
@@ -172,6 +173,8 @@ pub(super) fn read_task(r: &Row<'_>) -> rusqlite::Result<Task> {
         provider: r.get(5)?,
         upstream_model: r.get(6)?,
         upstream_id: r.get(7)?,
+        upstream_host: r.get(19)?,
+        upstream_key: r.get(20)?,
         state: TaskState::from_code(r.get(8)?),
         progress: r.get(9)?,
         plan: r.get(10)?,

@@ -8,7 +8,9 @@ use super::{Engine, lock};
 use crate::call::{Closed, Hold, HoldRefused, tidy_raw_usage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, TaskId};
-use crate::task::{BegunTask, Leased, NewTask, OpenTasks, Task, TaskEnd, TaskPage, TaskState, TaskStep, Told, Webhook};
+use crate::task::{
+    BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskState, TaskStep, Told, Webhook,
+};
 
 impl Engine {
     /// Not durable in time: whatever became of it is put right by whoever finds it past its lease.
@@ -18,18 +20,12 @@ impl Engine {
         Ok(BegunTask { id: TaskId::of(held.call), fence: 1 })
     }
 
-    pub async fn task_sending(
-        &self,
-        begun: BegunTask,
-        provider: String,
-        upstream_model: String,
-        lease_ms: i64,
-    ) -> Result<bool, StoreError> {
+    pub async fn task_sending(&self, begun: BegunTask, to: SentTo, lease_ms: i64) -> Result<bool, StoreError> {
         let (call, due_at) = (begun.id.call(), self.now().saturating_add(lease_ms));
-        if !lock(&self.shared.books).leases.keep(call, begun.fence, due_at, &provider) {
+        if !lock(&self.shared.books).leases.keep(call, begun.fence, due_at, &to.provider) {
             return Ok(false);
         }
-        self.change(TaskOp::Sending { call, provider, upstream_model, due_at }).await?;
+        self.change(TaskOp::Sending { call, to, due_at }).await?;
         Ok(true)
     }
 
@@ -134,11 +130,45 @@ impl Engine {
         self.readers.read(find).await
     }
 
+    pub async fn told_task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
+        self.task_row(id.call()).await
+    }
+
     pub async fn any_task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
         self.catch_up().await;
         let sql = format!("SELECT {TASK} FROM task t WHERE t.call_id = ?1 AND NOT t.hidden");
         let find = move |c: &rusqlite::Connection| {
             Ok(c.prepare_cached(&sql)?.query_row(params![id.0], read_task).optional()?)
+        };
+        self.readers.read(find).await
+    }
+
+    pub async fn tasks_named(&self, upstream_ids: &[String]) -> Result<Vec<String>, StoreError> {
+        self.catch_up().await;
+        let ids = upstream_ids.to_vec();
+        let find = move |c: &rusqlite::Connection| {
+            let mut statement = c.prepare_cached("SELECT EXISTS (SELECT 1 FROM task WHERE upstream_id = ?1)")?;
+            let mut known = Vec::new();
+            for id in ids {
+                if statement.query_row(params![id], |r| r.get(0))? {
+                    known.push(id);
+                }
+            }
+            Ok(known)
+        };
+        self.readers.read(find).await
+    }
+
+    pub async fn nameless_tasks(&self, created: (i64, i64), limit: u32) -> Result<Vec<Task>, StoreError> {
+        self.catch_up().await;
+        let sql = format!(
+            "SELECT {TASK} FROM task t WHERE t.upstream_id IS NULL AND t.state BETWEEN 1 AND 6 \
+             AND t.created_at BETWEEN ?1 AND ?2 ORDER BY t.created_at LIMIT ?3"
+        );
+        let find = move |c: &rusqlite::Connection| {
+            let mut statement = c.prepare_cached(&sql)?;
+            let rows = statement.query_map(params![created.0, created.1, limit], read_task)?;
+            Ok(rows.collect::<Result<_, _>>()?)
         };
         self.readers.read(find).await
     }

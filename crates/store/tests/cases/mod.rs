@@ -5,6 +5,7 @@ mod operator;
 mod receipts;
 mod responses;
 mod social;
+mod task_homes;
 mod tasks;
 mod terms;
 mod wish;
@@ -25,6 +26,7 @@ use crate::common::{House, idem, reply};
 
 pub use receipts::*;
 pub use responses::*;
+pub use task_homes::*;
 pub use tasks::*;
 pub use terms::*;
 pub use wish::*;

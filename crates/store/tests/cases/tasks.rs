@@ -5,19 +5,25 @@ use std::time::Duration;
 
 use tollgate_catalog::Money;
 use tollgate_store::{
-    AccountId, BegunTask, Close, Ending, HoldRefused, Leased, NewTask, TaskEnd, TaskFailure, TaskId, TaskPage,
+    AccountId, BegunTask, Close, Ending, HoldRefused, Leased, NewTask, SentTo, TaskEnd, TaskFailure, TaskId, TaskPage,
     TaskState, TaskStep, Told, TurnWish, Turns,
 };
 
 use crate::common::{Customer, House, idem};
 
-const LEASE: i64 = 60_000;
+pub(super) const LEASE: i64 = 60_000;
 
 fn new(webhook_url: Option<&str>) -> NewTask {
     NewTask { plan: r#"{"call":"text2video"}"#.into(), webhook_url: webhook_url.map(str::to_owned), lease_ms: LEASE }
 }
 
-async fn begin(h: &House, c: &Customer, amount: i64) -> BegunTask {
+/// A provider, with the account it is asked with.
+pub(super) fn to(provider: &str) -> SentTo {
+    let text = str::to_owned;
+    SentTo { provider: text(provider), upstream_model: text("wan"), host: text("sim.example:8443"), key: text("a1b2") }
+}
+
+pub(super) async fn begin(h: &House, c: &Customer, amount: i64) -> BegunTask {
     let mut wish = h.wish(c, amount);
     wish.endpoint = "/v1/videos";
     wish.expires_at += 86_400_000;
@@ -25,19 +31,19 @@ async fn begin(h: &House, c: &Customer, amount: i64) -> BegunTask {
 }
 
 /// At the provider, and due.
-async fn accepted(h: &House, c: &Customer, amount: i64, upstream_id: &str) -> TaskId {
+pub(super) async fn accepted(h: &House, c: &Customer, amount: i64, upstream_id: &str) -> TaskId {
     let begun = begin(h, c, amount).await;
-    assert!(h.store.task_sending(begun, "sim".into(), "wan".into(), LEASE).await.expect("written"));
+    assert!(h.store.task_sending(begun, to("sim"), LEASE).await.expect("written"));
     assert!(h.store.task_accepted(begun.id, upstream_id.into(), 0).await.expect("written"));
     begun.id
 }
 
-fn step(leased: &Leased, state: TaskState, after_ms: i64) -> TaskStep {
+pub(super) fn step(leased: &Leased, state: TaskState, after_ms: i64) -> TaskStep {
     let (id, fence) = (leased.task.id, leased.fence);
     TaskStep { id, fence, state, progress: Some(40), upstream_id: None, checked: true, after_ms }
 }
 
-fn end(h: &House, c: &Customer, id: TaskId, fence: i64, charge: i64) -> TaskEnd {
+pub(super) fn end(h: &House, c: &Customer, id: TaskId, fence: i64, charge: i64) -> TaskEnd {
     let failure = TaskFailure { code: "bad".into(), message: "It was bad.".into() };
     TaskEnd {
         fence,
@@ -56,7 +62,7 @@ async fn pass(h: &House, ms: i64) {
     tokio::time::sleep(Duration::from_millis(ms.unsigned_abs())).await;
 }
 
-async fn one(h: &House, lease_ms: i64) -> Leased {
+pub(super) async fn one(h: &House, lease_ms: i64) -> Leased {
     let mut taken = h.store.take_tasks(10, lease_ms, &[]).await.expect("taken");
     assert_eq!(taken.len(), 1);
     taken.remove(0)
@@ -72,7 +78,7 @@ pub async fn a_task_lives_and_is_paid_once(h: House) {
     assert_eq!(h.pots(&c).await, (0, 730, 30, 270), "its money is held");
     assert_eq!(state(&h, &c, begun.id).await, TaskState::Held);
     assert!(h.store.take_tasks(10, LEASE, &[]).await.expect("taken").is_empty(), "its creator has it");
-    assert!(h.store.task_sending(begun, "sim".into(), "wan".into(), LEASE).await.expect("written"));
+    assert!(h.store.task_sending(begun, to("sim"), LEASE).await.expect("written"));
     assert_eq!(state(&h, &c, begun.id).await, TaskState::Submitting);
     assert!(h.store.take_task(begun.id, LEASE).await.expect("asked").is_none(), "its creator has it");
     assert!(h.store.task_accepted(begun.id, "up-1".into(), 0).await.expect("written"));
@@ -134,7 +140,7 @@ pub async fn a_stale_fence_changes_nothing(h: House) {
 pub async fn whoever_looks_at_a_task_takes_it_early(h: House) {
     let c = h.customer(0, 1_000).await;
     let begun = begin(&h, &c, 300).await;
-    assert!(h.store.task_sending(begun, "sim".into(), "wan".into(), LEASE).await.expect("written"));
+    assert!(h.store.task_sending(begun, to("sim"), LEASE).await.expect("written"));
     assert!(h.store.task_accepted(begun.id, "up-1".into(), LEASE).await.expect("written"));
     assert!(h.store.take_tasks(10, LEASE, &[]).await.expect("taken").is_empty(), "not due");
     let leased = h.store.take_task(begun.id, LEASE).await.expect("taken").expect("nobody has it");
@@ -149,11 +155,11 @@ pub async fn a_creation_without_an_answer_is_found_by_others(h: House) {
     let mut wish = h.wish(&c, 300);
     wish.expires_at += 86_400_000;
     let begun = h.store.begin_task(wish, NewTask { lease_ms: 40, ..new(None) }).await.expect("a task");
-    assert!(h.store.task_sending(begun, "sim".into(), "wan".into(), 40).await.expect("written"));
+    assert!(h.store.task_sending(begun, to("sim"), 40).await.expect("written"));
     pass(&h, 80).await;
     let leased = one(&h, LEASE).await;
     assert_eq!((leased.task.state, leased.task.upstream_id.as_deref()), (TaskState::Submitting, None));
-    assert!(!h.store.task_sending(begun, "other".into(), "wan".into(), LEASE).await.expect("asked"), "never again");
+    assert!(!h.store.task_sending(begun, to("other"), LEASE).await.expect("asked"), "never again");
     assert!(h.store.put_back_task(step(&leased, TaskState::Unknown, 0)).await.expect("put back"));
     let task = h.store.task(c.account, begun.id).await.expect("reading").expect("the task");
     assert!(task.state == TaskState::Unknown && task.unknown_since.is_some());
@@ -205,7 +211,7 @@ pub async fn a_key_leads_to_the_same_task(h: House) {
 pub async fn neither_a_restart_nor_a_sweep_ends_a_task(h: House) {
     let c = h.customer(0, 1_000).await;
     let (id, sent) = (accepted(&h, &c, 300, "up-1").await, begin(&h, &c, 200).await);
-    assert!(h.store.task_sending(sent, "sim".into(), "wan".into(), LEASE).await.expect("written"));
+    assert!(h.store.task_sending(sent, to("sim"), LEASE).await.expect("written"));
     let held = one(&h, LEASE).await;
     assert_eq!(held.task.id, id);
     let h = h.reopen().await;
@@ -316,7 +322,7 @@ pub async fn tasks_of_a_busy_provider_are_left_for_later(h: House) {
     let mut at = Vec::new();
     for provider in ["busy", "busy", "idle"] {
         let begun = begin(&h, &c, 100).await;
-        assert!(h.store.task_sending(begun, provider.into(), "wan".into(), LEASE).await.expect("written"));
+        assert!(h.store.task_sending(begun, to(provider), LEASE).await.expect("written"));
         assert!(h.store.task_accepted(begun.id, format!("up-{}", begun.id), 0).await.expect("written"));
         at.push(begun.id);
     }

@@ -1,10 +1,10 @@
 //! Ark (Volcengine and BytePlus): family B.
 
 use super::judge::{Said, Table, Verdict, judge};
-use super::read::{PAGE, count, id, next_page, path_part};
+use super::read::{PAGE, alike, count, id, next_page, path_part};
 use super::{
-    Api, Asking, Ending, Habits, Handle, Job, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used, Video,
-    habits,
+    Api, Asking, Ending, Habits, Handle, Job, Likeness, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used,
+    Video, habits,
 };
 use crate::Fault;
 use http::Method;
@@ -96,8 +96,12 @@ impl Video for Ark {
             let ours = items.iter().find(|item| item["safety_identifier"] == sought.external_id);
             return Ok(Page { ours: ours.and_then(|item| id(&item["id"])), alike: Vec::new(), next });
         }
-        let alike = items.iter().filter(|item| sought.is_like(item, &[])).filter_map(|item| id(&item["id"])).collect();
-        Ok(Page { ours: None, alike, next })
+        Ok(Page { ours: None, alike: alike(self, sought, items), next })
+    }
+
+    /// By the caller's own identifier, and the model, by which the list was asked for.
+    fn likeness(&self, sought: &Sought<'_>, entry: &Value) -> Likeness {
+        if sought.is_like(entry, &["safety_identifier"]) { Likeness::Outside } else { Likeness::None }
     }
 
     /// A waiting task is cancelled, a finished one forgotten; the provider refuses while it runs.

@@ -1,6 +1,6 @@
 //! The verbs: write, send, read. One exchange each; whether and when to repeat is the caller's decision, never ours.
 
-use super::{Asking, Found, Handle, Job, Link, Outgoing, Reply, Report, Sought, Standing, Video};
+use super::{Alike, Asking, Found, Handle, Job, Link, Outgoing, Reply, Report, Sought, Standing, Video};
 use crate::{Body, Client, Fault};
 use bytes::Bytes;
 use http::HeaderMap;
@@ -57,14 +57,17 @@ pub async fn find(
         if let Some(ours) = page.ours {
             return Ok(Some(Found::Exactly(ours)));
         }
+        // New entries push others to the next page, where they are seen again.
+        page.alike.retain(|one: &Alike| alike.iter().all(|other: &Alike| other.id != one.id));
         alike.append(&mut page.alike);
         cursor = page.next;
         if cursor.is_none() {
-            return Ok(Some(if alike.is_empty() { Found::Nothing } else { Found::Perhaps(alike) }));
+            let nothing = alike.is_empty();
+            return Ok(Some(if nothing { Found::Nothing } else { Found::Perhaps { alike, whole: true } }));
         }
     }
     // There was more than we read: that it was not seen does not mean that it is not there.
-    Ok(Some(Found::Perhaps(alike)))
+    Ok(Some(Found::Perhaps { alike, whole: false }))
 }
 
 /// Asks the provider to drop a task. `Ok(false)` where it cannot or will not.

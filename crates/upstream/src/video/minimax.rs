@@ -1,10 +1,10 @@
 //! MiniMax: family D, on two ways of one provider. v1 answers 200 to everything and needs a file step; v2 is plainer.
 
 use super::judge::{Said, Table, Verdict, judge};
-use super::read::{PAGE, count, id, millis, next_page, path_part};
+use super::read::{PAGE, alike, count, id, millis, next_page, path_part};
 use super::{
-    Api, Asking, Ending, Habits, Handle, Job, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used, Video,
-    habits,
+    Api, Asking, Ending, Habits, Handle, Job, Likeness, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used,
+    Video, habits,
 };
 use crate::Fault;
 use http::Method;
@@ -115,9 +115,15 @@ impl Video for MiniMax {
         let Some(list) = list.filter(|_| reply.is_ok()) else {
             return Err(self.refused(sought.api, reply));
         };
-        let alike = |task: &&Value| sought.is_like(task, &["resolution", "duration"]);
-        let alike = list.iter().filter(alike).filter_map(|task| id(&task["id"])).collect();
+        let alike = alike(self, sought, list);
         Ok(Page { ours: None, alike, next: next_page(cursor, list, count(&json["total"]), sought.sent.0) })
+    }
+
+    /// The list tells neither prompt nor model.
+    fn likeness(&self, sought: &Sought<'_>, entry: &Value) -> Likeness {
+        let asked = sought.body.get("ratio").filter(|ratio| **ratio != "adaptive");
+        let ratio = asked.is_none_or(|asked| entry["ratio"].is_null() || entry["ratio"] == *asked);
+        if ratio && sought.is_like(entry, &["resolution", "duration"]) { Likeness::Outside } else { Likeness::None }
     }
 
     fn refused(&self, _api: Api, reply: &Reply) -> Fault {

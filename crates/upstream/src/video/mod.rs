@@ -10,6 +10,7 @@ mod habits;
 mod judge;
 mod jwt;
 mod kling;
+mod likeness;
 mod link;
 mod minimax;
 mod read;
@@ -23,6 +24,7 @@ pub use dashscope::DashScope;
 pub use exchange::{Opened, Reach, cancel, create, fetch, file, find, poll, remix};
 pub use habits::Habits;
 pub use kling::Kling;
+pub use likeness::{Alike, Likeness, prompt_mark};
 pub use link::Link;
 pub use minimax::MiniMax;
 pub use report::{Ending, Found, Page, Report, Standing, Used};
@@ -34,10 +36,16 @@ use crate::Fault;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
+use serde_json::Value;
 use tollgate_wire::video::Api;
 
 /// A request ready to be sent.
 pub type Outgoing = Request<Full<Bytes>>;
+
+/// Who speaks an API, whether or not such a provider is configured.
+pub fn speaker(api: Api) -> Option<&'static dyn Video> {
+    crate::KINDS.iter().filter_map(|kind| kind.video()).find(|video| video.speaks(api))
+}
 
 /// How one provider makes videos. What a provider does not have is `None`.
 pub trait Video: Sync + std::fmt::Debug {
@@ -71,6 +79,11 @@ pub trait Video: Sync + std::fmt::Debug {
 
     fn found(&self, _sought: &Sought<'_>, _cursor: Option<&str>, _reply: &Reply) -> Result<Page, Fault> {
         Ok(Page::default())
+    }
+
+    /// How far an entry of its list is like a task whose creation was lost.
+    fn likeness(&self, _sought: &Sought<'_>, _entry: &Value) -> Likeness {
+        Likeness::None
     }
 
     fn cancel(&self, _asking: &Asking<'_>, _task: &Handle<'_>) -> Option<Outgoing> {

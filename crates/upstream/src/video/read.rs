@@ -1,5 +1,6 @@
 //! Reading numbers and texts that providers write as they please.
 
+use super::{Alike, Likeness, Sought, Video};
 use serde_json::Value;
 
 /// Seconds as milliseconds, from a number or a text such as `"5.1"`, without passing through floating point where it can be avoided.
@@ -64,6 +65,15 @@ pub(super) fn next_page(cursor: Option<&str>, items: &[Value], total: Option<u64
     let oldest = items.last()?["created_at"].as_i64().unwrap_or(i64::MAX);
     let more = total.map_or(items.len() as u64 == PAGE, |total| page * PAGE < total);
     (more && oldest >= since).then(|| (page + 1).to_string())
+}
+
+/// The entries of a list that may be the task sought.
+pub(super) fn alike(video: &dyn Video, sought: &Sought<'_>, entries: &[Value]) -> Vec<Alike> {
+    let read = |entry: &Value| match video.likeness(sought, entry) {
+        Likeness::None => None,
+        likeness => Some(Alike { id: id(&entry["id"])?, likeness, entry: entry.clone() }),
+    };
+    entries.iter().filter_map(read).collect()
 }
 
 /// Entries of a page that is asked for.

@@ -1,6 +1,6 @@
 //! What a poll found out.
 
-use super::{Link, read};
+use super::{Alike, Link, read};
 use crate::safe_text;
 use serde_json::Value;
 use tollgate_wire::video::Failure;
@@ -56,8 +56,8 @@ pub struct Report {
 pub enum Found {
     /// It carries our id.
     Exactly(String),
-    /// Tasks of the right kind and time; one of them may be it.
-    Perhaps(Vec<String>),
+    /// Tasks of the right kind and time; one of them may be it. Where the list was not read to its end, it may be none of them.
+    Perhaps { alike: Vec<Alike>, whole: bool },
     /// The provider has no such task.
     Nothing,
 }
@@ -68,7 +68,7 @@ pub struct Page {
     /// The task that carries our id.
     pub ours: Option<String>,
     /// Tasks that may be the one.
-    pub alike: Vec<String>,
+    pub alike: Vec<Alike>,
     /// Where to go on, if what was sought may still come.
     pub next: Option<String>,
 }

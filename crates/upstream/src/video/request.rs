@@ -45,17 +45,10 @@ pub struct Sought<'a> {
     pub external_id: &'a str,
     /// Unix seconds between which it was sent.
     pub sent: (i64, i64),
-    /// The body that was sent, without the model.
+    /// What of the body lists tell.
     pub body: &'a Map<String, Value>,
-}
-
-impl Sought<'_> {
-    /// Whether an entry of a provider's list was made while ours was sent, and has these values of it.
-    pub(super) fn is_like(&self, entry: &Value, names: &[&str]) -> bool {
-        let created = entry["created_at"].as_i64().unwrap_or_default();
-        (self.sent.0..=self.sent.1).contains(&created)
-            && names.iter().all(|name| Some(&entry[*name]) == self.body.get(*name))
-    }
+    /// The mark of the prompt, where it was kept.
+    pub prompt: Option<&'a str>,
 }
 
 /// A whole reply.

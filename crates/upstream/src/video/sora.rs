@@ -1,10 +1,10 @@
 //! OpenAI's own videos. A picture goes as a file, the result comes through the API and needs the key.
 
 use super::judge::{Said, Table, Verdict, judge};
-use super::read::{PAGE, id, millis, path_part, percent};
+use super::read::{PAGE, alike, id, millis, path_part, percent};
 use super::{
-    Api, Asking, Ending, Habits, Handle, Job, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used, Video,
-    habits,
+    Api, Asking, Ending, Habits, Handle, Job, Likeness, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used,
+    Video, habits,
 };
 use crate::Fault;
 use bytes::Bytes;
@@ -100,11 +100,21 @@ impl Video for Sora {
         let Some(list) = json["data"].as_array().filter(|_| reply.is_ok()) else {
             return Err(self.refused(sought.api, reply));
         };
-        let alike = |video: &&Value| sought.is_like(video, &["seconds", "size"]);
-        let alike = list.iter().filter(alike).filter_map(|video| id(&video["id"])).collect();
+        let alike = alike(self, sought, list);
         let last = list.last().filter(|video| video["created_at"].as_i64().is_none_or(|at| at >= sought.sent.0));
         let next = last.filter(|_| json["has_more"] == true).and_then(|video| id(&video["id"]));
         Ok(Page { ours: None, alike, next })
+    }
+
+    fn likeness(&self, sought: &Sought<'_>, entry: &Value) -> Likeness {
+        let source = sought.body.get("remix_of").unwrap_or(&Value::Null);
+        // A remix has the length and size of its source.
+        let names: &[&str] = if source.is_null() { &["seconds", "size"] } else { &[] };
+        let fits = entry["model"] == sought.model || !source.is_null();
+        if !fits || entry["remixed_from_video_id"] != *source || !sought.is_like(entry, names) {
+            return Likeness::None;
+        }
+        sought.by_prompt(&entry["prompt"])
     }
 
     fn cancel(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing> {

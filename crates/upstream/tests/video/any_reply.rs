@@ -115,7 +115,7 @@ proptest! {
             if let Ok(Some(link)) = video.filed(&reply) {
                 prop_assert!(link.url.starts_with("http"));
             }
-            let sought = Sought { api: maker.api, call: "call", model: "m", external_id: "e", sent: (0, 9), body: &sent };
+            let sought = Sought { api: maker.api, call: "call", model: "m", external_id: "e", sent: (0, 9), body: &sent, prompt: Some("m") };
             let _either = video.found(&sought, None, &reply);
         }
     }

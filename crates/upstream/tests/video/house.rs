@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use std::time::Duration;
 use tollgate_sim::{Received, Sim, SimSettings};
-use tollgate_upstream::video::{self, Asking, Found, Handle, Job, Link, Reach, Report, Sought, Standing, Video};
+use tollgate_upstream::video::{
+    self, Asking, Found, Handle, Job, Link, Reach, Report, Sought, Standing, Video, prompt_mark,
+};
 use tollgate_upstream::{BaseUrl, Client, ClientSettings, Fault, Provider, Secret, Settings, kind};
 use tollgate_wire::video::{Api, Offer, Plan, Request, Variant, plan};
 
@@ -104,6 +106,7 @@ impl House {
     }
 
     pub async fn find(&self, plan: &Plan, external_id: &str) -> Result<Option<Found>, Fault> {
+        let mark = plan.body.get("prompt").and_then(|prompt| Some(prompt_mark(external_id, prompt.as_str()?)));
         let sought = Sought {
             api: self.maker.api,
             call: plan.call,
@@ -111,6 +114,7 @@ impl House {
             external_id,
             sent: (self.now - 5, self.now + 60),
             body: &plan.body,
+            prompt: mark.as_deref(),
         };
         video::find(&self.client, self.video(), &self.asking(), &sought).await
     }

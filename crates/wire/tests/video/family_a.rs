@@ -3,6 +3,7 @@
 use crate::table::{CLIP, OTHER, PICTURE, accepts, refuses};
 use serde_json::{Value, json};
 use tollgate_wire::error::Code::{InvalidParameter, MissingParameter, UnsupportedValue};
+use tollgate_wire::video::{Offer, Request, Variant, plan};
 
 const CALL: &str = "video-synthesis";
 
@@ -39,6 +40,18 @@ fn general_rules() {
     }
 }
 
+/// The specification denies three variants a price for 480P and takes the size of the fourth as written. What has no price is refused;
+/// an operator who has one can sell it, and then it goes out as written.
+#[test]
+fn text_to_video_at_480p_is_a_matter_of_price() {
+    let mut offer = Offer::of(Variant::named("a-text-to-video").expect("a variant"));
+    offer.sold.insert("resolution".to_owned(), ["480P", "720P", "1080P"].map(str::to_owned).to_vec());
+    let fields = json!({"model": "m", "prompt": "p", "size": "832*480"});
+    let plan = plan(&Request::from_json(fields.to_string().as_bytes()).expect("a request"), &offer).expect("a plan");
+    assert_eq!(Value::Object(plan.body.clone()), text("832*480", 5));
+    assert_eq!(plan.attribute("resolution"), Some("480P"));
+}
+
 #[test]
 fn text_to_video() {
     const T2V: &str = "a-text-to-video";
@@ -55,7 +68,8 @@ fn text_to_video() {
     let facts = "size=1280*720 resolution=720P seconds=8 bound=8";
     accepts("seconds is read where duration is missing", T2V, fields, CALL, text("1280*720", 8), facts, &[]);
     refuses("prompt is required", T2V, json!({}), MissingParameter, "prompt", "required");
-    let says = "480P never has a price in this family";
+    let says =
+        "no price is listed for 480P in this family; text-to-video, which takes its size as written, has none either";
     for size in ["832*480", "480*832", "624*624", "640*360"] {
         refuses(says, T2V, json!({"prompt": "p", "size": size}), UnsupportedValue, "size", "480P has no price");
     }

@@ -1,10 +1,11 @@
 //! One look at an open task: ask its provider, and give it back for later or end it. A provider that does not answer decides
 //! nothing; time decides nothing either, except that the operator takes the loss before the provider has forgotten the task.
 
+use super::away::{self, LATER};
 use super::{end, lost, millis};
 use crate::app::App;
 use crate::video::file::Origin;
-use crate::video::{KeptPlan, KeptResult};
+use crate::video::{Home, KeptPlan, KeptResult, home};
 use std::sync::Arc;
 use std::time::Duration;
 use tollgate_store::{Leased, StoreError, Task, TaskFailure, TaskState, TaskStep};
@@ -16,8 +17,6 @@ use tollgate_wire::video::Api;
 const TURN: Duration = Duration::from_secs(5);
 /// The longest pause between two looks at a task whose fate is unknown.
 const SLOWLY: i64 = 5 * 60_000;
-/// What cannot be looked at now (its provider is gone from the configuration) is looked at again after this.
-const LATER: i64 = 60_000;
 
 /// A task in our hands, with all that is needed to ask about it.
 pub(super) struct Watched<'a> {
@@ -27,6 +26,8 @@ pub(super) struct Watched<'a> {
     pub api: Api,
     pub provider: Arc<Provider>,
     pub video: &'static dyn Video,
+    /// The provider is the account it was sent with; another's "no such task" counts for nothing.
+    pub sure: bool,
 }
 
 /// Looks at a task that was taken, and gives it back or ends it.
@@ -35,10 +36,18 @@ pub async fn look(app: &App, leased: &Leased) -> Result<(), StoreError> {
     if task.state == TaskState::Held {
         return end::never_sent(app, leased).await;
     }
-    let Some(watched) = watch(app, leased) else {
-        tracing::error!(task = %task.id, provider = task.provider, "an open task belongs to a provider that is not configured");
+    let plan = KeptPlan::read(&task.plan).and_then(|kept| kept.api().map(|api| (kept, api)));
+    let Some((kept, api)) = plan else {
+        tracing::error!(task = %task.id, provider = task.provider, "an open task is of a kind that this version does not know");
         return put_back(app, leased, task.state, None, false, LATER).await;
     };
+    let (provider, sure) = match home(&app.serving.load(), task, api) {
+        Home::Same(provider) => (provider, true),
+        Home::Stranger(provider) => (provider, false),
+        Home::Away => return away::away(app, leased, &kept, api).await,
+    };
+    let Some(video) = provider.kind.video() else { return away::away(app, leased, &kept, api).await };
+    let watched = Watched { app, leased, kept, api, provider, video, sure };
     match task.upstream_id.as_deref() {
         Some(id) => watched.poll(id).await,
         None => lost::find(&watched).await,
@@ -56,14 +65,6 @@ pub async fn refresh(app: &App, task: Task) -> Result<Task, StoreError> {
     let Some(leased) = app.store.take_task(task.id, lease).await? else { return Ok(task) };
     look(app, &leased).await?;
     Ok(app.store.task(task.account, task.id).await?.unwrap_or(task))
-}
-
-fn watch<'a>(app: &'a App, leased: &'a Leased) -> Option<Watched<'a>> {
-    let kept = KeptPlan::read(&leased.task.plan)?;
-    let api = kept.api()?;
-    let provider = app.serving.load().providers.get(leased.task.provider.as_deref()?)?.clone();
-    let video = provider.kind.video().filter(|video| video.speaks(api))?;
-    Some(Watched { app, leased, kept, api, provider, video })
 }
 
 /// The time to the next look: the provider's own interval, longer where so many tasks are open that its limit would be passed.
@@ -85,7 +86,7 @@ fn polls_per_second(provider: &Provider, habits: &Habits) -> u32 {
     }
 }
 
-async fn put_back(
+pub(super) async fn put_back(
     app: &App,
     leased: &Leased,
     state: TaskState,
@@ -122,15 +123,11 @@ impl Watched<'_> {
 
     /// Until when a task is waited for before its fate counts as unknown.
     fn patience(&self) -> i64 {
-        let seconds = self.kept.seconds.unwrap_or(self.kept.most_seconds);
-        millis(self.app.settings.tasks.patience.unwrap_or_else(|| self.habits().patience(seconds)))
+        millis(away::patience(self.app, &self.kept, self.habits()))
     }
 
-    /// The time of the last look: while the provider still knows it, and not later than the operator wants to wait.
     pub fn is_last_look(&self) -> bool {
-        let known = millis(self.habits().remembers.saturating_sub(Duration::from_secs(3_600)));
-        let wait = self.patience().saturating_add(millis(self.app.settings.tasks.unknown_time));
-        self.age() >= known.min(wait)
+        self.age() >= away::last_look(self.app, &self.kept, self.habits())
     }
 
     /// Since so long nobody knows what became of it.
@@ -155,6 +152,9 @@ impl Watched<'_> {
             Ok(Err(fault)) => {
                 app.metrics.polled(&self.provider.name, fault.code.code());
                 tracing::info!(task = %self.leased.task.id, provider = self.provider.name, code = fault.code.code(), status = fault.upstream_status, "a poll failed");
+                if !self.sure {
+                    return self.doubted().await;
+                }
                 let wait = fault.retry_after.map_or(0, |seconds| i64::from(seconds) * 1_000);
                 return self.undecided(state, None, false, wait).await;
             }
@@ -186,6 +186,7 @@ impl Watched<'_> {
                 }
                 None => self.undecided(TaskState::Running, report.progress, true, 0).await,
             },
+            Standing::Ended(Ending::Forgotten) if !self.sure => self.doubted().await,
             // Providers forget, but some also do not know a new task yet.
             Standing::Ended(Ending::Forgotten) => {
                 if self.unknown_for() >= millis(self.app.settings.tasks.absent_time) || self.is_last_look() {
@@ -240,9 +241,16 @@ impl Watched<'_> {
         put_back(self.app, self.leased, state, progress, checked, after.max(wait)).await
     }
 
+    /// Another account was asked, and does not know the task: it stays as it was, and is asked for less and less often.
+    async fn doubted(&self) -> Result<(), StoreError> {
+        away::tell(self.app, &self.provider.name, "other_account");
+        let wait = (self.age() / 8).min(SLOWLY);
+        self.undecided(self.leased.task.state, None, false, wait).await
+    }
+
     /// What nobody will ask for any more should not be made.
     async fn cancel(&self) {
-        let Some(id) = self.leased.task.upstream_id.as_deref() else { return };
+        let Some(id) = self.leased.task.upstream_id.as_deref().filter(|_| self.sure) else { return };
         let asking = self.asking();
         let handle = Handle { api: self.api, call: &self.kept.call, id };
         let asked = video::cancel(&self.app.client, self.video, &asking, &handle);

@@ -7,7 +7,7 @@ use crate::refusal::Refusal;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tollgate_catalog::Route;
-use tollgate_store::{HoldRefused, TaskState, TaskStep};
+use tollgate_store::{HoldRefused, SentTo, TaskState, TaskStep};
 use tollgate_upstream::video::{self, Asking, Habits, Job};
 use tollgate_upstream::{Fault, Provider};
 use tollgate_wire::error::Code;
@@ -74,8 +74,13 @@ async fn send(begun: &Begun, provider: &Arc<Provider>, route: &Route) -> Result<
         return Ok(Sent::Refused(Fault::unreachable()));
     };
     let lease = millis(provider.settings.first_byte + provider.settings.idle) + GRACE_MS;
-    let (name, model) = (provider.name.clone(), route.upstream_model.clone());
-    if !app.store.task_sending(begun.task, name, model, lease).await? {
+    let to = SentTo {
+        provider: provider.name.clone(),
+        upstream_model: route.upstream_model.clone(),
+        host: provider.base_url.place(),
+        key: provider.key_print().to_owned(),
+    };
+    if !app.store.task_sending(begun.task, to, lease).await? {
         return Ok(Sent::Lost);
     }
     let external_id = begun.task.id.to_string();

@@ -1,9 +1,12 @@
 //! The ends that makers differ in: expired, forgotten, late, and keys that are no good. For every maker: where the task stands, what
 //! the ledger and the usage row say, and how often it was created.
 
-use super::money::{FINDS, MAKERS, code, create, ended, house, sent};
+use super::money::{FINDS, MAKERS, code, create, ended, house, post, sent};
 use super::scenarios::price;
-use crate::house::{House, Plan};
+use crate::house::{House, Plan, error_of};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
 use tollgate_gateway::workers::reload::reload;
 use tollgate_store::{Ending, Task, TaskId, TaskState, UsageRow};
 
@@ -114,4 +117,74 @@ async fn a_key_that_is_no_good_makes_no_task() {
     assert_eq!(rows.len(), 3 + MAKERS.len());
     assert!(rows.iter().all(|row| row.ending == Ending::UpstreamFault && row.charge.is_zero() && row.hold.nano() > 0));
     assert_eq!((house.sim.videos(), house.available().await), (0, FUNDED));
+}
+
+/// A picture that is too small passes the creation and fails the task, with the maker's own words, wherever a picture can be sent: by
+/// its link, or as the bytes of a PNG whose head says 64 by 64.
+#[tokio::test(flavor = "multi_thread")]
+async fn too_small_a_picture_fails_the_task_and_costs_nothing() {
+    let house = house("").await;
+    let link = "https://media.example/64x64.png".to_owned();
+    let bytes = format!("data:image/png;base64,{}", BASE64_STANDARD.encode(small_png()));
+    let mut tasks = Vec::new();
+    for picture in [link, bytes] {
+        let frame = json!({ "image": picture });
+        let reference = json!({ "input_reference": picture });
+        let omni = json!({ "metadata": { "aspect_ratio": "1:1", "image_list": [{ "image_url": picture }] } });
+        let v1 = json!({ "metadata": { "first_frame_image": picture } });
+        for (model, fields, code, words) in [
+            ("wan2.7-i2v", &reference, "InvalidParameter", "at least 240 pixels"),
+            ("happyhorse-1.1-i2v", &reference, "InvalidParameter", "at least"),
+            ("seedance-2.5", &reference, "InvalidParameter", "at least 300px"),
+            ("kling-v3", &frame, "task_failed", "Image pixel is invalid"),
+            ("kling-3.0-turbo", &frame, "task_failed", "Image pixel is invalid"),
+            ("kling-v3-omni", &omni, "task_failed", "Image pixel is invalid"),
+            ("MiniMax-Hailuo-2.3", &v1, "2013", "image size is not valid"),
+            ("MiniMax-H3", &frame, "2013", "image size is not valid"),
+        ] {
+            let mut body = fields.clone();
+            (body["model"], body["prompt"]) = (json!(model), json!("p"));
+            let reply: Value = post(&house, &body).await.json().await.expect("JSON");
+            let id: TaskId = reply["id"].as_str().unwrap_or_else(|| panic!("{model}: {reply}")).parse().expect("an id");
+            let (task, row) = ended(&house, id).await;
+            End::Free(code).check(model, &task, &row);
+            let said = task.failure.map(|failure| failure.message).unwrap_or_default();
+            assert!(said.contains(words), "{model}: {said}");
+            tasks.push(id);
+        }
+    }
+    assert_eq!((house.sim.videos(), house.available().await), (tasks.len(), FUNDED), "each created once, all free");
+}
+
+/// The head of a PNG of 64 by 64, which is as far as anybody reads.
+fn small_png() -> Vec<u8> {
+    let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
+    bytes.extend([0, 0, 0, 64, 0, 0, 0, 64, 8, 2, 0, 0, 0]);
+    bytes
+}
+
+/// A link that ended before anybody opened it: the video was made and is paid, the dead link is not handed out, a fresh one is asked
+/// for, and when there is none the file is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_link_is_not_handed_out() {
+    let house = house("").await;
+    let mut spent = 0;
+    for (model, _) in MAKERS {
+        let id = create(&house, model, "[[sim:dead_link queue=0 run=0]]").await.expect("taken");
+        let (task, row) = ended(&house, id).await;
+        End::Made.check(model, &task, &row);
+        spent += row.charge.nano();
+        let shown: Value =
+            house.get(&format!("/v1/videos/{id}")).send().await.expect("a reply").json().await.expect("JSON");
+        let link = shown["metadata"]["url"].as_str().expect("a link");
+        assert!(link.starts_with(&house.url("/v1/videos/")) && link.contains("Expires="), "{model}: {link}");
+        let asked = house.sim.received().len();
+        for url in [house.url(&format!("/v1/videos/{id}/content")), link.to_owned()] {
+            let reply = house.http.get(url).bearer_auth(&house.key).send().await.expect("a reply");
+            let (status, error) = error_of(reply).await;
+            assert_eq!((status, error["code"].as_str()), (404, Some("not_found")), "{model}: {error}");
+        }
+        assert!(house.sim.received().len() > asked + 1, "{model}: a fresh link was asked for");
+    }
+    assert_eq!((house.sim.videos(), house.available().await), (MAKERS.len(), FUNDED - spent));
 }

@@ -5,6 +5,8 @@ mod checklist;
 mod families_ae;
 mod families_cd;
 mod family_b;
+mod homes;
+mod lost;
 mod money;
 mod pace;
 mod quote;

@@ -20,8 +20,8 @@ pub const MAKERS: [(&str, &str); 9] = [
     ("veo-3.1", "gemini"),
 ];
 
-/// Providers that keep our id: what was lost there is found.
-pub const FINDS: [&str; 2] = ["ark", "kling"];
+/// Providers that keep our id, or tell the prompt in their list: what was lost there is found.
+pub const FINDS: [&str; 3] = ["ark", "kling", "openai"];
 
 pub fn request(model: &str, prompt: &str) -> Value {
     let metadata = match model {
@@ -52,7 +52,7 @@ pub async fn create(house: &House, model: &str, prompt: &str) -> Result<TaskId, 
     Ok(task["id"].as_str().expect("an id").parse().expect("a task id"))
 }
 
-async fn task(house: &House, id: TaskId) -> Task {
+pub async fn task(house: &House, id: TaskId) -> Task {
     house.running().app.store.task(house.account, id).await.expect("read").expect("the task")
 }
 
@@ -118,9 +118,13 @@ async fn every_way_to_end_is_paid_or_free_once() {
 async fn what_a_provider_refuses_leaves_nothing_behind() {
     let house = house("").await;
     for (model, _) in MAKERS {
-        for prompt in ["[[sim:refuse]]", "[[sim:limited]]", "[[sim:broken_once]]"] {
+        for (prompt, expected) in [
+            ("[[sim:refuse]]", (400, "invalid_request")),
+            ("[[sim:limited]]", (429, "rate_limit_exceeded")),
+            ("[[sim:broken_once]]", (502, "upstream_error")),
+        ] {
             let (status, error) = create(&house, model, prompt).await.expect_err("refused");
-            assert!((400..=502).contains(&status), "{model} {prompt}: {status} {error}");
+            assert_eq!((status, error["code"].as_str().unwrap_or_default()), expected, "{model} {prompt}: {error}");
         }
     }
     house.quiet().await;
@@ -189,6 +193,23 @@ async fn success_without_a_link_is_no_success() {
         assert!(row.charge.is_zero() && row.write_off.is_zero());
     }
     assert_eq!(house.available().await, 1_000_000_000_000);
+}
+
+/// The maker made another length than was asked for: what it tells is paid, within what was held.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_length_than_was_asked_for() {
+    let house = house("").await;
+    for (model, second) in [("kling-v3", 83_400_000), ("kling-3.0-turbo", 112_000_000)] {
+        for (told, paid) in [(7, 7), (10, 10), (3, 3), (12, 10)] {
+            let mut body = request(model, &format!("[[sim:ok queue=0 run=0 told={told}]]"));
+            body["duration"] = json!(10);
+            let reply: Value = post(&house, &body).await.json().await.expect("JSON");
+            let id: TaskId = reply["id"].as_str().unwrap_or_else(|| panic!("{reply}")).parse().expect("a task id");
+            let (task, row) = ended(&house, id).await;
+            assert_eq!((task.state, row.hold.nano()), (TaskState::Completed, 10 * second), "{model} {told}");
+            assert_eq!((row.charge.nano(), row.estimated), (paid * second, false), "{model} {told}: {row:?}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,7 +9,7 @@ use tollgate_catalog::Money;
 use tollgate_gateway::app::App;
 use tollgate_gateway::workers::reload::reload;
 use tollgate_store::testing::price;
-use tollgate_store::{Hold, NewTask, TaskState, TurnWish};
+use tollgate_store::{Hold, NewTask, SentTo, TaskState, TurnWish};
 
 /// Polls a second that the provider allows.
 const LIMIT: usize = 40;
@@ -90,7 +90,14 @@ async fn a_silent_provider_holds_up_nobody_elses_tasks() {
         let hold = hold(&app, &house).await;
         let new = NewTask { plan: plan.clone(), webhook_url: None, lease_ms: 60_000 };
         let begun = app.store.begin_task(hold, new).await.expect("begun");
-        assert!(app.store.task_sending(begun, "silent".into(), "kling-v3".into(), 60_000).await.expect("written"));
+        let provider = app.serving.load().providers["silent"].clone();
+        let to = SentTo {
+            provider: "silent".into(),
+            upstream_model: "kling-v3".into(),
+            host: provider.base_url.place(),
+            key: provider.key_print().to_owned(),
+        };
+        assert!(app.store.task_sending(begun, to, 60_000).await.expect("written"));
         assert!(app.store.task_accepted(begun.id, "upstream".into(), 0).await.expect("written"));
     }
     // They have their places by now, for five minutes.

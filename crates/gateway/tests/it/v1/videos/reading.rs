@@ -70,12 +70,34 @@ async fn anothers_task_is_not_found_anywhere() {
         .await
         .expect("JSON");
     assert_eq!(page["data"], json!([]));
-    // A key that may use no video model reads its account's tasks all the same.
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_may_use_no_video_model_reads_its_accounts_tasks() {
+    let house = quick(Plan::default()).await;
+    let task = made(&house, "wan2.7-t2v").await;
     let limited = house.new_key(|key| key.models = Some(vec!["plain".to_owned()])).await;
-    for path in [format!("/v1/videos/{}", id(&task)), format!("/v1/videos/{}/content", id(&task))] {
-        let reply = house.http.get(house.url(&path)).bearer_auth(&limited).send().await.expect("a reply");
+    let body = json!({ "model": "wan2.7-t2v", "prompt": "p" });
+    let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&limited).json(&body).send().await;
+    assert_eq!(error_of(reply.expect("a reply")).await.0, 403, "it is limited indeed");
+    let ask = async |method: &str, path: String| {
+        let method: reqwest::Method = method.parse().expect("a method");
+        let reply = house.http.request(method, house.url(&path)).bearer_auth(&limited).send().await.expect("a reply");
         assert_eq!(reply.status(), 200, "{path}");
-    }
+        reply
+    };
+    let shown: Value = ask("GET", format!("/v1/videos/{}", id(&task))).await.json().await.expect("JSON");
+    assert_eq!((&shown["id"], &shown["status"]), (&task["id"], &json!("completed")));
+    let legacy: Value = ask("GET", format!("/v1/video/generations/{}", id(&task))).await.json().await.expect("JSON");
+    assert_eq!((&legacy["data"]["task_id"], &legacy["data"]["status"]), (&task["id"], &json!("SUCCESS")), "{legacy}");
+    let file = ask("GET", format!("/v1/videos/{}/content", id(&task))).await.bytes().await.expect("a file");
+    assert_eq!(&file[4..8], b"ftyp");
+    let page: Value = ask("GET", "/v1/videos".to_owned()).await.json().await.expect("JSON");
+    assert_eq!((page["data"].as_array().map(Vec::len), &page["data"][0]["id"]), (Some(1), &task["id"]));
+    let gone: Value = ask("DELETE", format!("/v1/videos/{}", id(&task))).await.json().await.expect("JSON");
+    assert_eq!(gone["deleted"], true);
+    let page: Value = ask("GET", "/v1/videos".to_owned()).await.json().await.expect("JSON");
+    assert_eq!(page["data"], json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -171,12 +171,12 @@ async fn what_a_maker_refuses_is_no_task_and_costs_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_answers_are_found_again_and_nothing_is_sent_twice() {
     let house = quick(Plan::default()).await;
-    for model in ["seedance-2.5", "kling-v3", "kling-3.0-turbo", "kling-v3-omni"] {
+    for model in ["seedance-2.5", "kling-v3", "kling-3.0-turbo", "kling-v3-omni", "sora-2"] {
         for scenario in ["lost", "page", "garbage"] {
             let before = house.sim.videos();
             let prompt = format!("[[sim:{scenario} queue=0 run=0]] {model}");
             let (status, answer) = post(&house, model, &prompt).await;
-            assert_eq!(status, 200, "{model} {scenario}: its maker keeps our id: {answer}");
+            assert_eq!(status, 200, "{model} {scenario}: its maker keeps our id, or tells the prompt: {answer}");
             let page: Value =
                 house.get("/v1/videos?limit=1").send().await.expect("a reply").json().await.expect("JSON");
             let id = page["data"][0]["id"].as_str().expect("a task").to_owned();

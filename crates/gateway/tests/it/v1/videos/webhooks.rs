@@ -11,8 +11,10 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use ring::hmac;
 use serde_json::{Value, json};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tollgate_upstream::Names;
 
 /// Somebody who is told: answers with these, then with 204, and remembers.
 #[derive(Clone, Default)]
@@ -197,4 +199,64 @@ async fn an_account_can_be_told_of_all_its_tasks() {
     set(None).await;
     told(&receiver, 2, &make(None).await).await;
     assert_eq!((receiver.seen().len(), own.seen().len(), named.seen().len()), (2, 1, 1), "one of them each time");
+}
+
+/// A public name that leads inside, as a customer's own name server can make it: nobody is connected to, and it is tried again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_leads_inside_is_not_reached() {
+    let inside = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = inside.local_addr().expect("an address").port();
+    let names: Names = Arc::new(|name| (name == "hook.example").then(|| vec![IpAddr::from([127, 0, 0, 1])]));
+    let house = quick(Plan { names: Some(names), ..Plan::default() }).await;
+    let url = format!("https://hook.example:{port}/hook");
+    let task: Value = create(&house, "[[sim:queue=0 run=0]]", &url).await.json().await.expect("JSON");
+    finished(&house, task["id"].as_str().unwrap_or_else(|| panic!("{task}"))).await;
+    let connected = tokio::time::timeout(Duration::from_secs(20), async {
+        tokio::select! {
+            connected = inside.accept() => Some(connected),
+            () = failed(&house) => None,
+        }
+    });
+    assert!(connected.await.expect("tried within 20 s").is_none(), "it went inside");
+    let connected = tokio::time::timeout(Duration::from_millis(300), inside.accept()).await;
+    assert!(connected.is_err(), "and not after that");
+}
+
+/// Waits until a try has failed.
+async fn failed(house: &House) {
+    loop {
+        let page = house.get("/metrics").send().await.expect("a page").text().await.expect("text");
+        if page
+            .lines()
+            .any(|line| line.starts_with("tollgate_webhooks_total{outcome=\"failed\"}") && !line.ends_with(" 0"))
+        {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Whoever deletes a task before its webhook got through is told of its end all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_was_deleted_is_told_all_the_same() {
+    let house = quick(private()).await;
+    let (receiver, url) = Receiver::start(&[500]).await;
+    let task: Value = create(&house, "[[sim:queue=0 run=0]]", &url).await.json().await.expect("JSON");
+    let id = task["id"].as_str().expect("an id").to_owned();
+    finished(&house, &id).await;
+    receiver.reach(1).await;
+    let gone = house.http.delete(house.url(&format!("/v1/videos/{id}"))).bearer_auth(&house.key).send().await;
+    assert_eq!(gone.expect("a reply").status(), 200);
+    let mut later = 0;
+    while receiver.seen().len() < 2 && later < 600_000 {
+        later += 10_000;
+        house.clock.set(later);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    let (headers, body) = receiver.reach(2).await.remove(1);
+    let event: Value = serde_json::from_slice(&body).expect("JSON");
+    assert_eq!((&event["type"], &event["data"]["id"]), (&json!("video.completed"), &json!(id)));
+    assert_eq!(event["data"]["status"], "completed");
+    assert_eq!(headers["webhook-id"], receiver.seen()[0].0["webhook-id"], "the same event");
+    house.clock.set(0);
 }

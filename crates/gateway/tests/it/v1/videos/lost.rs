@@ -1,0 +1,126 @@
+//! Creations whose answer was lost, at makers that keep no id of ours and have a list: one is taken from the list when it can be no
+//! other, and nobody is charged for what may be somebody else's.
+
+use super::money::{code, create, ended, house, request, sent, task};
+use super::scenarios::price;
+use crate::house::House;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tollgate_gateway::workers::reload::reload;
+use tollgate_store::{TaskId, TaskState};
+
+/// What is not certain is given up soon.
+const TASKS: &str = "patience = \"2s\"\nunknown_time = \"1s\"\nabsent_time = \"1h\"";
+const LOST: &str = "[[sim:lost queue=0 run=0]]";
+
+/// The operator says that nobody else makes videos with the account.
+async fn exclusive(house: &House) {
+    let file = house.dir.join("tollgate.toml");
+    let config = std::fs::read_to_string(&file).expect("read");
+    let head = "[provider.minimax]\n";
+    std::fs::write(&file, config.replace(head, &format!("{head}exclusive = true\n"))).expect("written");
+    reload(&house.running().app, &house.source).await.expect("reloaded");
+}
+
+async fn is_found(house: &House, id: TaskId) {
+    let (task, row) = ended(house, id).await;
+    assert_eq!(task.state, TaskState::Completed, "{task:?}");
+    assert_eq!((row.charge.nano(), row.write_off.nano()), (price(&task.model), 0), "{row:?}");
+}
+
+async fn stays_unknown(house: &House, id: TaskId) {
+    let (task, row) = ended(house, id).await;
+    assert_eq!((task.state, code(&task)), (TaskState::Failed, "task_unknown"), "{task:?}");
+    assert!(row.charge.is_zero() && row.write_off.nano() > 0, "the customer pays nothing: {row:?}");
+    assert_eq!(task.upstream_id, None, "nothing was taken for it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_lost_is_found_and_charged() {
+    let house = house(TASKS).await;
+    exclusive(&house).await;
+    for model in ["sora-2", "MiniMax-H3"] {
+        // Others of the same kind and time, which have their names.
+        for _ in 0..3 {
+            create(&house, model, "[[sim:ok queue=5]]").await.expect("taken");
+        }
+        let before = house.available().await;
+        let id = sent(&house, model, LOST).await;
+        is_found(&house, id).await;
+        assert!(house.available().await <= before);
+    }
+    assert_eq!(house.sim.videos(), 8, "none was sent again");
+    house.quiet().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_alike_stay_unknown_and_free() {
+    let house = house(TASKS).await;
+    exclusive(&house).await;
+    for model in ["sora-2", "MiniMax-H3"] {
+        let (first, second) = tokio::join!(sent(&house, model, LOST), sent(&house, model, LOST));
+        stays_unknown(&house, first).await;
+        stays_unknown(&house, second).await;
+    }
+    assert_eq!((house.sim.videos(), house.available().await), (4, 1_000_000_000_000));
+}
+
+/// What the lists tell apart is found, however many are lost at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_differs_is_found() {
+    let house = house(TASKS).await;
+    exclusive(&house).await;
+    let mut ids = Vec::new();
+    for number in 0..5 {
+        ids.push(sent(&house, "sora-2", &format!("{number} {LOST}")).await);
+    }
+    for id in ids {
+        is_found(&house, id).await;
+    }
+    for seconds in [5, 6] {
+        let mut body = request("MiniMax-H3", LOST);
+        body["duration"] = json!(seconds);
+        let reply = super::money::post(&house, &body).await;
+        let shown: Value = reply.json().await.expect("JSON");
+        let id: TaskId = shown["id"].as_str().expect("an id").parse().expect("a task id");
+        assert_eq!(ended(&house, id).await.0.state, TaskState::Completed);
+    }
+}
+
+/// Somebody else uses the account: where the list tells no prompts, what looks alike may be theirs.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_be_somebody_elses_is_not_taken() {
+    let mut house = house(TASKS).await;
+    stays_unknown(&house, sent(&house, "MiniMax-H3", LOST).await).await;
+    // The same prompt at the same time, past us.
+    let body = json!({ "model": "sora-2", "prompt": LOST.replace("lost", "ok"), "seconds": "4", "size": "720x1280" });
+    let url = format!("{}/videos", house.sim.base_url());
+    let other = house.http.post(url).bearer_auth("sim-key").json(&body).send().await.expect("a reply");
+    assert_eq!(other.status(), 200);
+    is_found(&house, sent(&house, "sora-2", LOST).await).await;
+    let lost = LOST.replace("lost", "page");
+    let body = json!({ "model": "sora-2", "prompt": lost, "seconds": "4", "size": "720x1280" });
+    let url = format!("{}/videos", house.sim.base_url());
+    house.http.post(url).bearer_auth("sim-key").json(&body).send().await.expect("a page");
+    stays_unknown(&house, sent(&house, "sora-2", &lost).await).await;
+    // Two of the five videos were made past us, which a house does not expect.
+    let report = house.running().app.store.verify().await.expect("verified");
+    assert_eq!((report.breaches.len(), house.sim.videos()), (0, 5));
+    house.checked = true;
+    house.running.take().expect("running").stop().await;
+}
+
+/// A remix is found by its source and its prompt.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_remix_is_found() {
+    let house = house(TASKS).await;
+    let source = create(&house, "sora-2", "[[sim:ok queue=0 run=0]]").await.expect("taken");
+    is_found(&house, source).await;
+    let reply = house.http.post(house.url(&format!("/v1/videos/{source}/remix"))).bearer_auth(&house.key);
+    let reply = reply.json(&json!({ "prompt": LOST })).send().await.expect("a reply");
+    let shown: Value = reply.json().await.expect("JSON");
+    let id: TaskId = shown["id"].as_str().unwrap_or_else(|| panic!("{shown}")).parse().expect("a task id");
+    is_found(&house, id).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!((house.sim.videos(), task(&house, id).await.state), (2, TaskState::Completed));
+}

@@ -1,0 +1,91 @@
+//! Where tasks were sent, and which names at providers are those of our tasks.
+
+use tollgate_store::{SentTo, TaskId, TaskState, TaskStep};
+
+use super::tasks::{LEASE, accepted, begin, end, one, step, to};
+use crate::common::{Customer, House};
+
+async fn home(h: &House, c: &Customer, id: TaskId) -> (Option<String>, Option<String>) {
+    let task = h.store.task(c.account, id).await.expect("reading").expect("the task");
+    (task.upstream_host, task.upstream_key)
+}
+
+fn at(host: &str, key: &str) -> (Option<String>, Option<String>) {
+    (Some(host.to_owned()), Some(key.to_owned()))
+}
+
+pub async fn a_task_keeps_where_it_was_sent(h: House) {
+    let c = h.customer(0, 1_000).await;
+    let begun = begin(&h, &c, 300).await;
+    assert_eq!(home(&h, &c, begun.id).await, (None, None), "it was not sent yet");
+    assert!(h.store.task_sending(begun, to("sim"), LEASE).await.expect("written"));
+    assert_eq!(home(&h, &c, begun.id).await, at("sim.example:8443", "a1b2"));
+    // The first route refused it.
+    let second = SentTo { host: "other.example".into(), key: "ffff".into(), ..to("other") };
+    assert!(h.store.task_sending(begun, second, LEASE).await.expect("written"));
+    assert_eq!(home(&h, &c, begun.id).await, at("other.example", "ffff"), "the last one has it");
+    assert!(h.store.task_accepted(begun.id, "up-1".into(), 0).await.expect("written"));
+    let h = h.reopen().await;
+    let leased = one(&h, LEASE).await;
+    assert_eq!((leased.task.upstream_host.clone(), leased.task.upstream_key.clone()), at("other.example", "ffff"));
+    assert!(h.store.put_back_task(step(&leased, TaskState::Running, 0)).await.expect("written"));
+    let leased = one(&h, LEASE).await;
+    assert_eq!(home(&h, &c, begun.id).await, at("other.example", "ffff"), "whatever is found out later");
+    h.store.finish_task(end(&h, &c, begun.id, leased.fence, 0)).await.expect("ended").expect("ours");
+    assert_eq!(home(&h, &c, begun.id).await, at("other.example", "ffff"), "its file is asked for there");
+    h.close().await;
+}
+
+pub async fn names_at_providers_are_known_and_the_nameless_are_told(h: House) {
+    let c = h.customer(0, 10_000).await;
+    let known = accepted(&h, &c, 100, "up-1").await;
+    let leased = one(&h, LEASE).await;
+    h.store.finish_task(end(&h, &c, known, leased.fence, 10)).await.expect("ended").expect("ours");
+    assert!(h.store.hide_task(c.account, known).await.expect("hidden"));
+    assert!(h.store.any_task(known).await.expect("read").is_none());
+    let told = h.store.told_task(known).await.expect("read").expect("whoever waits to be told is told");
+    assert_eq!((told.id, told.state), (known, TaskState::Completed));
+    let asked = ["up-0", "up-1", "up-2"].map(str::to_owned);
+    assert_eq!(h.store.tasks_named(&asked).await.expect("read"), ["up-1"], "ended, hidden, and still ours");
+    assert!(h.store.tasks_named(&[]).await.expect("read").is_empty());
+
+    let held = begin(&h, &c, 100).await;
+    let sent = begin(&h, &c, 100).await;
+    assert!(h.store.task_sending(sent, to("sim"), LEASE).await.expect("written"));
+    let lost = begin(&h, &c, 100).await;
+    assert!(h.store.task_sending(lost, to("sim"), LEASE).await.expect("written"));
+    let unknown = TaskStep {
+        id: lost.id,
+        fence: lost.fence,
+        state: TaskState::Unknown,
+        progress: None,
+        upstream_id: None,
+        checked: false,
+        after_ms: 0,
+    };
+    assert!(h.store.put_back_task(unknown).await.expect("written"));
+    let given_up = one(&h, LEASE).await;
+    assert_eq!(given_up.task.id, lost.id);
+    let now = h.clock.now();
+    let nameless = async |from: i64, to: i64, limit: u32| -> Vec<TaskId> {
+        h.store.nameless_tasks((from, to), limit).await.expect("read").iter().map(|task| task.id).collect()
+    };
+    let mut both = nameless(now - 60_000, now + 60_000, 10).await;
+    both.sort();
+    let mut expected = vec![sent.id, lost.id];
+    expected.sort();
+    assert_eq!(both, expected, "not what was never sent, nor what has its name");
+    assert_eq!(nameless(now - 60_000, now + 60_000, 1).await.len(), 1);
+    assert!(nameless(now + 1, now + 60_000, 10).await.is_empty(), "begun earlier");
+    h.store.finish_task(end(&h, &c, lost.id, given_up.fence, 0)).await.expect("ended").expect("ours");
+    assert_eq!(nameless(now - 60_000, now + 60_000, 10).await.len(), 2, "it was never found, so it may be any");
+    assert!(h.store.task_accepted(sent.id, "up-2".into(), 0).await.expect("written"));
+    assert_eq!(nameless(now - 60_000, now + 60_000, 10).await, [lost.id]);
+    for id in [held.id, sent.id] {
+        let fence = if id == sent.id { one(&h, LEASE).await.fence } else { held.fence };
+        let refused = tollgate_store::TaskEnd { state: TaskState::Refused, ..end(&h, &c, id, fence, 0) };
+        h.store.finish_task(refused).await.expect("ended").expect("ours");
+    }
+    assert_eq!(nameless(now - 60_000, now + 60_000, 10).await, [lost.id], "a refused one was never made");
+    h.close().await;
+}
