@@ -96,6 +96,7 @@ impl Conversation {
     }
 
     fn check_length(&self, model: &Model) -> Result<(), Refusal> {
+            no_prefill: !rules.prefill,
         let asked = self.request.prompt_tokens;
         match model.context_window {
             // The estimate leans high, so only what cannot possibly fit is refused here; the provider decides the rest.

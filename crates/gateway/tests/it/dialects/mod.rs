@@ -60,6 +60,7 @@ refused_tool_choice = ["any", "named"]
 named_roles = ["group"]
 
 [model."gemini-strict"]
+prefill = false
 supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
 price = { input = 1_000_000, output = 2_000_000 }
 route = [{ provider = "sim", upstream_model = "sim-plain" }]
