@@ -3,7 +3,7 @@
 use crate::cable::{Connector, Timed};
 use crate::http1::{Answer, Connection, Pool, Written};
 use crate::reach::{Resolver, is_public};
-use crate::{Body, Fault, Provider};
+use crate::{Body, Fault, Provider, is_encoded};
 use bytes::Bytes;
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full};
@@ -117,7 +117,11 @@ impl Client {
         let (head, body) = response.into_parts();
         let idle = provider.settings.idle.min(ERROR_WAIT);
         let reading = Body::new(body, idle).start(ERROR_BYTES);
-        let text = tokio::time::timeout(ERROR_WAIT, reading).await.unwrap_or_default();
+        let text = match is_encoded(&head.headers) {
+            // The status alone must do.
+            true => Bytes::new(),
+            false => tokio::time::timeout(ERROR_WAIT, reading).await.unwrap_or_default(),
+        };
         provider.kind.fault(head.status.as_u16(), &head.headers, &text)
     }
 }

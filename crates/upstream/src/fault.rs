@@ -104,6 +104,13 @@ impl Fault {
     }
 
     /// The stream ended without its last event.
+    /// The reply is compressed, although that was not asked for. It is let go at its head, unread, so that another route may do
+    /// what this one does not.
+    pub fn encoded() -> Fault {
+        let message = "The provider's answer is compressed, which it was asked not to do.";
+        Fault::new(Blame::Provider, Code::UpstreamInvalidReply, message)
+    }
+
     pub fn truncated() -> Fault {
         let message = "The provider ended the stream before it was complete.";
         Fault { maybe_charged: true, ..Fault::new(Blame::Provider, Code::UpstreamError, message) }

@@ -27,7 +27,7 @@ mod video_kinds;
 
 pub use alarm::Alarm;
 pub use anthropic::Anthropic;
-pub use ask::ChatAsk;
+pub use ask::{ChatAsk, is_encoded};
 pub use body::{Body, read_whole};
 #[cfg(feature = "testing")]
 pub use cable::Dial;

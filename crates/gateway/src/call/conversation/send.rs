@@ -12,7 +12,7 @@ use http::HeaderValue;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tollgate_catalog::{Model, Route};
-use tollgate_upstream::{Blame, Body, ChatAsk, Fault, Provider};
+use tollgate_upstream::{Blame, Body, ChatAsk, Fault, Provider, is_encoded};
 use tollgate_wire::{
     Dialect, Dropped, Names, Problem, Setup, Stream, StreamEnd, StreamFault, UpstreamError, Voice, chat, convert,
     unsealed,
@@ -99,6 +99,10 @@ impl Way<'_> {
         if stream { Box::pin(self.stream(call, body)).await } else { self.whole(call, body).await }
     }
 
+        if is_encoded(reply.headers()) {
+            tracing::warn!(call = %call.id, provider = provider.name, "the provider compresses its answers, which it is asked not to do");
+            return Err(Fault::encoded());
+        }
     /// The provider did not accept reasoning that was sealed elsewhere: asked once more without it, under the same hold. The first
     /// answer was a refusal, so there is nothing of it to pay for.
     async fn ask_without_seals(self, call: &mut Call, body: &[u8], fault: Fault) -> Result<Begun, Fault> {

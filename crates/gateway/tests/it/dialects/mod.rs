@@ -5,6 +5,7 @@ mod endpoints;
 mod long;
 mod lost;
 mod pairs;
+pub mod packed;
 mod scripted;
 mod seals;
 
