@@ -104,6 +104,8 @@ pub struct Settings {
     pub per_second: usize,
     /// Links to its files may lead to private addresses.
     pub private_links: bool,
+    /// It takes pictures and documents by their address; else the gateway fetches them.
+    pub takes_links: bool,
 }
 
 impl Default for Settings {
@@ -122,6 +124,7 @@ impl Default for Settings {
             poll_every: None,
             per_second: 0,
             private_links: false,
+            takes_links: true,
         }
     }
 }

@@ -2,9 +2,11 @@
 //! a name is looked up once, addresses inside are dropped, and the connection is made to one of those that are left.
 
 use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
+use ipnet::IpNet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower_service::Service;
 
@@ -50,16 +52,36 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
-/// Looks names up, and keeps the public addresses where that is asked for.
+/// Where a client may connect to.
+#[derive(Clone, Debug)]
+pub enum Reachable {
+    /// To every address: those of providers are the operator's own words.
+    Everything,
+    /// To the public internet, and to these addresses inside.
+    Outside(Arc<[IpNet]>),
+}
+
+impl Reachable {
+    pub fn lets(&self, address: IpAddr) -> bool {
+        match self {
+            Reachable::Everything => true,
+            Reachable::Outside(also) => {
+                is_public(address) || also.iter().any(|net| net.contains(&address.to_canonical()))
+            }
+        }
+    }
+}
+
+/// Looks names up, and keeps the addresses that may be reached.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolver {
     inner: GaiResolver,
-    public_only: bool,
+    reachable: Reachable,
 }
 
 impl Resolver {
-    pub fn new(public_only: bool) -> Resolver {
-        Resolver { inner: GaiResolver::new(), public_only }
+    pub fn new(reachable: Reachable) -> Resolver {
+        Resolver { inner: GaiResolver::new(), reachable }
     }
 }
 
@@ -74,10 +96,10 @@ impl Service<Name> for Resolver {
 
     fn call(&mut self, name: Name) -> Self::Future {
         let looking = self.inner.call(name);
-        let public_only = self.public_only;
+        let reachable = self.reachable.clone();
         Box::pin(async move {
             let found = looking.await?;
-            let kept: Vec<SocketAddr> = found.filter(|one| !public_only || is_public(one.ip())).collect();
+            let kept: Vec<SocketAddr> = found.filter(|one| reachable.lets(one.ip())).collect();
             if kept.is_empty() {
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, "no address that may be reached"));
             }
@@ -131,8 +153,24 @@ mod tests {
     #[tokio::test]
     async fn a_name_that_leads_inside_has_no_address() {
         let name = || "localhost".parse().expect("a name");
-        assert!(Resolver::new(false).call(name()).await.expect("addresses").count() > 0);
-        let refused = Resolver::new(true).call(name()).await.expect_err("nothing public");
+        assert!(Resolver::new(Reachable::Everything).call(name()).await.expect("addresses").count() > 0);
+        let outside = Reachable::Outside(Arc::new([]));
+        let refused = Resolver::new(outside).call(name()).await.expect_err("nothing public");
         assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+    }
+
+    #[test]
+    fn an_operator_may_let_in_what_is_his() {
+        let reachable = Reachable::Outside(Arc::new(["10.1.0.0/16".parse().expect("a range")]));
+        for (text, may) in [
+            ("8.8.8.8", true),
+            ("10.1.2.3", true),
+            ("::ffff:10.1.2.3", true),
+            ("10.2.0.1", false),
+            ("127.0.0.1", false),
+            ("169.254.169.254", false),
+        ] {
+            assert_eq!(reachable.lets(text.parse().expect("an address")), may, "{text}");
+        }
     }
 }

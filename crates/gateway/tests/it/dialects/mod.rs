@@ -2,10 +2,11 @@
 
 mod client;
 mod endpoints;
+mod links;
 mod long;
 mod lost;
-mod pairs;
 pub mod packed;
+mod pairs;
 mod scripted;
 mod seals;
 
@@ -59,9 +60,9 @@ state = false
 tools_need_effort = "none"
 refused_tool_choice = ["any", "named"]
 named_roles = ["group"]
+prefill = false
 
 [model."gemini-strict"]
-prefill = false
 supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
 price = { input = 1_000_000, output = 2_000_000 }
 route = [{ provider = "sim", upstream_model = "sim-plain" }]
