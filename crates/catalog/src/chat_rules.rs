@@ -27,6 +27,8 @@ pub struct ChatRules {
     pub refused_tool_choice: Vec<String>,
     /// Roles of messages that must come with a `name`.
     pub named_roles: Vec<String>,
+    /// Goes on with an answer that the last message begins.
+    pub prefill: bool,
     /// Takes `previous_response_id` and `conversation`; else the whole conversation is sent each time.
     pub state: bool,
 }
@@ -37,7 +39,10 @@ impl ChatRules {
 
     /// Nothing is refused that could be looked for in a request.
     pub fn refuses_nothing(&self) -> bool {
-        self.tools_need_effort.is_none() && self.refused_tool_choice.is_empty() && self.named_roles.is_empty()
+        self.tools_need_effort.is_none()
+            && self.refused_tool_choice.is_empty()
+            && self.named_roles.is_empty()
+            && self.prefill
     }
 }
 
@@ -55,6 +60,7 @@ impl Default for ChatRules {
             tools_need_effort: None,
             refused_tool_choice: Vec::new(),
             named_roles: Vec::new(),
+            prefill: true,
             state: true,
         }
     }

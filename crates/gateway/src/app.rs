@@ -67,6 +67,9 @@ pub struct App {
     pub client: Client,
     /// For addresses that providers and customers wrote down: public ones only.
     pub outside: Client,
+    /// For pictures and documents that requests give by their address, and how many may be fetched at once.
+    pub links: Client,
+    pub fetches: Semaphore,
     pub secrets: Secrets,
     /// Our own copies of finished videos, where the operator wants them.
     pub shelf: Option<Shelf>,

@@ -22,12 +22,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tollgate_store::{Options, Place, Recovered, Store, StoreError, admin, ids};
-use tollgate_upstream::{Client, ClientSettings};
+use tollgate_upstream::{Client, ClientSettings, Reachable};
 
 /// How long calls that were cut may take to close.
 const LAST_CALLS: Duration = Duration::from_secs(10);
@@ -132,12 +132,17 @@ pub(crate) fn build(
     abandoned: mpsc::UnboundedSender<settler::Abandoned>,
 ) -> Arc<App> {
     let connecting = ClientSettings { connect_timeout: settings.limits.connect_time, ..ClientSettings::default() };
+    // Nobody comes back to a stranger's server, so no connection to one is kept.
+    let passing = ClientSettings { pool_max_idle_per_host: 0, ..connecting.clone() };
+    let private = Reachable::Outside(settings.fetch.private.as_slice().into());
     let maker = ids::Maker::new(world.for_store());
     Arc::new(App {
         keys: KeyBook::new(&world),
         published: Published::default(),
         client,
         outside: Client::public_by(connecting, world.names()),
+        links: Client::reaching(passing, private, world.names()),
+        fetches: Semaphore::new(settings.fetch.at_once),
         secrets,
         shelf,
         serving: ArcSwap::from_pointee(serving),
@@ -153,7 +158,7 @@ pub(crate) fn build(
         stopping: CancellationToken::new(),
         ended: CancellationToken::new(),
         running: AtomicUsize::new(0),
-        sockets: Arc::new(tokio::sync::Semaphore::new(settings.limits.connections)),
+        sockets: Arc::new(Semaphore::new(settings.limits.connections)),
         abandoned,
         settings,
         world,

@@ -2,7 +2,7 @@
 
 use crate::app::{App, Serving};
 use crate::secrets::Secrets;
-use crate::settings::{Limits, Settings, TaskSettings};
+use crate::settings::{FetchSettings, Limits, Settings, TaskSettings};
 use crate::social::SocialSettings;
 use crate::video::VideoSettings;
 use crate::world::World;
@@ -27,6 +27,7 @@ pub async fn bare_app() -> Arc<App> {
         public_url: None,
         secrets_file: dir.join("secrets.key"),
         tasks: TaskSettings::default(),
+        fetch: FetchSettings::default(),
         limits: Limits::default(),
     };
     let serving = Serving {

@@ -2,7 +2,7 @@
 
 use crate::Provider;
 use bytes::Bytes;
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, USER_AGENT};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
 
@@ -21,6 +21,12 @@ pub struct ChatAsk<'a> {
 
 const CALL_ID: HeaderName = HeaderName::from_static("x-client-request-id");
 const AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));
+
+/// Whether the body of a reply is packed in some way. We ask for none of that, so it cannot be read.
+pub fn is_encoded(headers: &HeaderMap) -> bool {
+    let plain = |value: &HeaderValue| value.is_empty() || value.as_bytes().eq_ignore_ascii_case(b"identity");
+    headers.get_all(CONTENT_ENCODING).iter().any(|value| !plain(value))
+}
 
 /// A request with everything but the key.
 pub(crate) fn post(uri: Uri, body: Bytes, call_id: &str) -> Request<Full<Bytes>> {

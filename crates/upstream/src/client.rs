@@ -2,10 +2,10 @@
 
 use crate::cable::{Connector, Timed};
 use crate::http1::{Answer, Connection, Pool, Written};
-use crate::reach::{Names, Resolver, is_public};
-use crate::{Body, Fault, Provider};
+use crate::reach::{Names, Reachable, Resolver};
+use crate::{Body, Fault, Provider, is_encoded};
 use bytes::Bytes;
-use http::{Request, Response, Uri};
+use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -39,7 +39,7 @@ impl Default for ClientSettings {
 pub struct Client {
     connector: Connector,
     pool: Arc<Pool>,
-    public_only: bool,
+    reachable: Reachable,
 }
 
 /// Longest error text read from a provider.
@@ -49,7 +49,7 @@ const ERROR_WAIT: Duration = Duration::from_secs(5);
 
 impl Client {
     pub fn new(settings: ClientSettings) -> Client {
-        Client::over(connector(&settings, false, None), &settings, false)
+        Client::reaching(settings, Reachable::Everything, None)
     }
 
     /// A client for addresses that others wrote down: it connects to the public internet only.
@@ -59,18 +59,29 @@ impl Client {
 
     /// The same, with names that somebody else than the system knows.
     pub fn public_by(settings: ClientSettings, names: Option<Names>) -> Client {
-        Client::over(connector(&settings, true, names), &settings, true)
+        Client::reaching(settings, Reachable::Outside(Arc::new([])), names)
+    }
+
+    /// A client that connects to these addresses only.
+    pub fn reaching(settings: ClientSettings, reachable: Reachable, names: Option<Names>) -> Client {
+        Client::over(connector(&settings, reachable.clone(), names), &settings, reachable)
     }
 
     /// A client whose connections are made by a simulation.
     #[cfg(feature = "testing")]
     pub fn in_memory(dial: crate::Dial) -> Client {
-        Client::over(Connector::Memory(dial), &ClientSettings::default(), false)
+        Client::over(Connector::Memory(dial), &ClientSettings::default(), Reachable::Everything)
     }
 
-    fn over(connector: Connector, settings: &ClientSettings, public_only: bool) -> Client {
+    fn over(connector: Connector, settings: &ClientSettings, reachable: Reachable) -> Client {
         let pool = Pool::new(settings.pool_max_idle_per_host, settings.pool_idle);
-        Client { connector, pool: Arc::new(pool), public_only }
+        Client { connector, pool: Arc::new(pool), reachable }
+    }
+
+    /// Whether this client goes to an address that is written out; a name is judged when it is looked up.
+    pub fn may_go_to(&self, host: &str) -> bool {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        host.parse().map_or(true, |address| self.reachable.lets(address))
     }
 
     /// Sends a request and waits for the headers of the reply, whatever its status.
@@ -80,7 +91,8 @@ impl Client {
 
     /// The same without a provider: nothing is added to the request, and the headers have to come within this time.
     pub async fn ask(&self, request: Request<Full<Bytes>>, patience: Duration) -> Result<Response<Answer>, Fault> {
-        if self.public_only && leads_inside(request.uri()) {
+        // An address that is written out is never looked up, so it is judged here.
+        if !self.may_go_to(request.uri().host().unwrap_or_default()) {
             return Err(Fault::unreachable());
         }
         match tokio::time::timeout(patience, self.exchange(request)).await {
@@ -118,7 +130,11 @@ impl Client {
         let (head, body) = response.into_parts();
         let idle = provider.settings.idle.min(ERROR_WAIT);
         let reading = Body::new(body, idle).start(ERROR_BYTES);
-        let text = tokio::time::timeout(ERROR_WAIT, reading).await.unwrap_or_default();
+        let text = match is_encoded(&head.headers) {
+            // The status alone must do.
+            true => Bytes::new(),
+            false => tokio::time::timeout(ERROR_WAIT, reading).await.unwrap_or_default(),
+        };
         provider.kind.fault(head.status.as_u16(), &head.headers, &text)
     }
 }
@@ -135,14 +151,8 @@ fn unconnected(error: &(dyn Error + 'static)) -> Fault {
     Fault::unreachable()
 }
 
-/// An address that is written out is never looked up, so it is judged here.
-fn leads_inside(uri: &Uri) -> bool {
-    let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    host.parse().is_ok_and(|address| !is_public(address))
-}
-
-fn connector(settings: &ClientSettings, public_only: bool, names: Option<Names>) -> Connector {
-    let mut tcp = HttpConnector::new_with_resolver(Resolver::new(public_only, names));
+fn connector(settings: &ClientSettings, reachable: Reachable, names: Option<Names>) -> Connector {
+    let mut tcp = HttpConnector::new_with_resolver(Resolver::new(reachable, names));
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(Duration::from_secs(60)));
@@ -159,13 +169,14 @@ fn connector(settings: &ClientSettings, public_only: bool, names: Option<Names>)
 mod tests {
     use super::*;
     use crate::cable::Cable;
+    use http::Uri;
     use hyper_rustls::MaybeHttpsStream;
 
     #[tokio::test]
     async fn nagle_is_off() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let uri: Uri = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
-        let stream = connector(&ClientSettings::default(), false, None).call(uri).await.unwrap();
+        let stream = connector(&ClientSettings::default(), Reachable::Everything, None).call(uri).await.unwrap();
         let Cable::Net(MaybeHttpsStream::Http(tcp)) = stream else { panic!("not TLS") };
         assert!(tcp.inner().nodelay().unwrap());
     }

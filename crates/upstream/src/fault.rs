@@ -1,5 +1,6 @@
 //! A provider's failure: whose fault, what the client is told, and whether another route may be tried.
 
+use tollgate_wire::Problem;
 use tollgate_wire::chat::StreamFault;
 use tollgate_wire::error::Code;
 
@@ -103,10 +104,27 @@ impl Fault {
         Fault { maybe_charged: true, ..Fault::new(Blame::Provider, Code::UpstreamInvalidReply, message) }
     }
 
+    /// The reply is compressed, although that was not asked for. It is let go at its head, unread, so that another route may do
+    /// what this one does not.
+    pub fn encoded() -> Fault {
+        let message = "The provider's answer is compressed, which it was asked not to do.";
+        Fault::new(Blame::Provider, Code::UpstreamInvalidReply, message)
+    }
+
     /// The stream ended without its last event.
     pub fn truncated() -> Fault {
         let message = "The provider ended the stream before it was complete.";
         Fault { maybe_charged: true, ..Fault::new(Blame::Provider, Code::UpstreamError, message) }
+    }
+
+    /// Our own "no", before anything was sent: another route may be able to take the request as it is.
+    pub fn refusal(problem: Problem) -> Fault {
+        let fault = Fault::new(Blame::Caller, problem.code, &problem.message);
+        Fault { sent: false, param: problem.param, ..fault }
+    }
+
+    pub fn is_refusal(&self) -> bool {
+        self.blame == Blame::Caller && !self.sent && !self.maybe_charged
     }
 
     /// What a broken stream means; `kind` reads the provider's own errors.

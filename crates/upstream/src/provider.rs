@@ -116,6 +116,8 @@ pub struct Settings {
     pub private_links: bool,
     /// Nobody but this gateway makes videos with the account.
     pub exclusive: bool,
+    /// It takes pictures and documents by their address; else the gateway fetches them.
+    pub takes_links: bool,
 }
 
 impl Default for Settings {
@@ -135,6 +137,7 @@ impl Default for Settings {
             per_second: 0,
             private_links: false,
             exclusive: false,
+            takes_links: true,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! a name is looked up once, addresses inside are dropped, and the connection is made to one of those that are left.
 
 use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
+use ipnet::IpNet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
@@ -54,17 +55,37 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 /// The addresses of a name, where somebody other than the system says which: a test. `None`: the system is asked.
 pub type Names = Arc<dyn Fn(&str) -> Option<Vec<IpAddr>> + Send + Sync>;
 
-/// Looks names up, and keeps the public addresses where that is asked for.
+/// Where a client may connect to.
+#[derive(Clone, Debug)]
+pub enum Reachable {
+    /// To every address: those of providers are the operator's own words.
+    Everything,
+    /// To the public internet, and to these addresses inside.
+    Outside(Arc<[IpNet]>),
+}
+
+impl Reachable {
+    pub fn lets(&self, address: IpAddr) -> bool {
+        match self {
+            Reachable::Everything => true,
+            Reachable::Outside(also) => {
+                is_public(address) || also.iter().any(|net| net.contains(&address.to_canonical()))
+            }
+        }
+    }
+}
+
+/// Looks names up, and keeps the addresses that may be reached.
 #[derive(Clone)]
 pub(crate) struct Resolver {
     inner: GaiResolver,
-    public_only: bool,
+    reachable: Reachable,
     names: Option<Names>,
 }
 
 impl Resolver {
-    pub fn new(public_only: bool, names: Option<Names>) -> Resolver {
-        Resolver { inner: GaiResolver::new(), public_only, names }
+    pub fn new(reachable: Reachable, names: Option<Names>) -> Resolver {
+        Resolver { inner: GaiResolver::new(), reachable, names }
     }
 }
 
@@ -80,13 +101,13 @@ impl Service<Name> for Resolver {
     fn call(&mut self, name: Name) -> Self::Future {
         let told = self.names.as_ref().and_then(|names| names(name.as_str()));
         let looking = self.inner.call(name);
-        let public_only = self.public_only;
+        let reachable = self.reachable.clone();
         Box::pin(async move {
             let found: Vec<SocketAddr> = match told {
                 Some(told) => told.into_iter().map(|address| SocketAddr::new(address, 0)).collect(),
                 None => looking.await?.collect(),
             };
-            let kept: Vec<SocketAddr> = found.into_iter().filter(|one| !public_only || is_public(one.ip())).collect();
+            let kept: Vec<SocketAddr> = found.into_iter().filter(|one| reachable.lets(one.ip())).collect();
             if kept.is_empty() {
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, "no address that may be reached"));
             }
@@ -140,8 +161,9 @@ mod tests {
     #[tokio::test]
     async fn a_name_that_leads_inside_has_no_address() {
         let name = || "localhost".parse().expect("a name");
-        assert!(Resolver::new(false, None).call(name()).await.expect("addresses").count() > 0);
-        let refused = Resolver::new(true, None).call(name()).await.expect_err("nothing public");
+        assert!(Resolver::new(Reachable::Everything, None).call(name()).await.expect("addresses").count() > 0);
+        let outside = Reachable::Outside(Arc::new([]));
+        let refused = Resolver::new(outside, None).call(name()).await.expect_err("nothing public");
         assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
     }
 
@@ -150,9 +172,25 @@ mod tests {
         let told = ["10.0.0.1", "8.8.8.8", "::1"].map(|text| text.parse().expect("an address"));
         let names: Names = Arc::new(move |name| (name == "mixed.example").then(|| told.to_vec()));
         let name = || "mixed.example".parse().expect("a name");
-        let found = |public_only| Resolver::new(public_only, Some(names.clone())).call(name());
-        assert_eq!(found(false).await.expect("addresses").count(), 3);
-        let kept: Vec<_> = found(true).await.expect("an address").map(|one| one.ip().to_string()).collect();
+        let found = |reachable| Resolver::new(reachable, Some(names.clone())).call(name());
+        assert_eq!(found(Reachable::Everything).await.expect("addresses").count(), 3);
+        let outside = Reachable::Outside(Arc::new([]));
+        let kept: Vec<_> = found(outside).await.expect("an address").map(|one| one.ip().to_string()).collect();
         assert_eq!(kept, ["8.8.8.8"]);
+    }
+
+    #[test]
+    fn an_operator_may_let_in_what_is_his() {
+        let reachable = Reachable::Outside(Arc::new(["10.1.0.0/16".parse().expect("a range")]));
+        for (text, may) in [
+            ("8.8.8.8", true),
+            ("10.1.2.3", true),
+            ("::ffff:10.1.2.3", true),
+            ("10.2.0.1", false),
+            ("127.0.0.1", false),
+            ("169.254.169.254", false),
+        ] {
+            assert_eq!(reachable.lets(text.parse().expect("an address")), may, "{text}");
+        }
     }
 }

@@ -2,17 +2,24 @@
 //!
 //! Requests and whole replies in microseconds for each pair of dialects, streams in nanoseconds per event and as a ratio to what
 //! a stream costs that stays in its provider's dialect. A stream through the gateway costs a multiple of this on either
-//! side: reading, writing, metering, the client's own work.
+//! side: reading, writing, metering, the client's own work. A pair above a bar is marked, and the exit code is 1.
 
 use bytes::Bytes;
 use std::hint::black_box;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tollgate_wire::{Dialect, Names, Path, Request, Setup, Stream, StreamEnd, Target, Voice, convert};
 
 const EVENTS: usize = 2_000;
 const LONG_ENOUGH: Duration = Duration::from_millis(80);
 
-fn main() {
+/// About three times what the slowest pair took when it was last written down (docs/performance.md).
+const REQUEST_BAR: f64 = 30.0;
+const REPLY_BAR: f64 = 20.0;
+const EVENT_BAR: f64 = 5_000.0;
+
+fn main() -> ExitCode {
+    let mut all = true;
     let words = [Dialect::Chat, Dialect::Anthropic, Dialect::Responses, Dialect::Gemini];
     println!(
         "{:<40} {:>12} {:>12} {:>14} {:>8}",
@@ -29,9 +36,14 @@ fn main() {
             });
             let event = per_event(from, to, &streamed);
             let pair = format!("{} <- {}", to.word(), from.word());
-            println!("{pair:<40} {asked:>12.1} {answered:>12.1} {event:>14.0} {:>8.2}", event / own);
+            let met = asked <= REQUEST_BAR && answered <= REPLY_BAR && event <= EVENT_BAR;
+            all &= met;
+            let mark = if met { "" } else { "  NOT met" };
+            println!("{pair:<40} {asked:>12.1} {answered:>12.1} {event:>14.0} {:>8.2}{mark}", event / own);
         }
     }
+    println!("(bars: request ≤ {REQUEST_BAR} us, reply ≤ {REPLY_BAR} us, event ≤ {EVENT_BAR} ns)");
+    if all { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }
 
 fn voice() -> Voice {

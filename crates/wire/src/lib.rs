@@ -10,6 +10,7 @@
 //! |---|---|
 //! | the client's body | [`Request::read`]: checked, with what admission and the quote need |
 //! | to a provider | [`Request::upstream_body`] with a [`Target`]: the body, what was [`Dropped`], the [`Names`] of tools |
+//! | links for a provider that takes none | [`Request::links`], then [`Request::with_data`] |
 //! | a whole reply | [`convert`]: the body for the client and the [`Reply`] facts for the meter |
 //! | a stream | [`Stream::new`] with a [`Setup`], then `feed`, `finish`, `usage`, `error_event`, `heartbeat` |
 //! | state of Responses | [`responses::Named`], [`responses::with_input`], [`Stream::response_object`] |
@@ -55,6 +56,6 @@ pub mod video;
 
 pub use chat::{Broken, End as StreamEnd, NotAReply, Reply, StreamFault, UpstreamError};
 pub use dialect::Dialect;
-pub use exchange::{Converted, Path, Request, Rules, Sent, Setup, Stream, convert, unsealed};
+pub use exchange::{Converted, Link, LinkKind, Linked, Path, Request, Rules, Sent, Setup, Stream, convert, unsealed};
 pub use hub::{Dropped, Echo, Names, Target, Voice};
 pub use problem::Problem;

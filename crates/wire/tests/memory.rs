@@ -1,5 +1,6 @@
-//! What a stream keeps does not grow with its length, for any pair of dialects. Everything that a stream holds shows in its debug text, so
-//! that is measured; only a client of Responses needs the whole answer again at the end.
+//! What a stream keeps does not grow with its length, for any pair of dialects. Every field of a stream shows in its debug text, so that
+//! is measured, and names what grew; what does not show there (room reserved in vain) is measured by `resident.rs`. Only a client of
+//! Responses needs the whole answer again at the end.
 
 use bytes::Bytes;
 use serde_json::{Value, json};

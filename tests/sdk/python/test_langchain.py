@@ -7,6 +7,9 @@ import pytest
 
 pytest.importorskip("langchain_openai", reason="in the environment `langchain` only")
 
+import anthropic
+import openai
+from google.genai import errors as google_errors
 from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_google_genai import ChatGoogleGenerativeAI
@@ -125,14 +128,51 @@ def test_an_answer_in_a_schema(llm):
     assert structured.invoke("As JSON.") == {"n": 7}
 
 
-def test_errors_are_raised(llm):
-    with pytest.raises(Exception, match="model_options|refused|400"):
-        llm.invoke("[[sim:error400]]")
+def sdks_own(make, error):
+    """The error of the SDK under LangChain's: its class, the status, our word for it."""
+    cause = error.__cause__
+    if make is google:
+        return type(cause), cause.code, cause.details["error"]["details"][0]["reason"]
+    return type(cause), cause.status_code, cause.code if make in (chat, responses) else cause.body["error"]["code"]
 
 
-def test_a_broken_stream_raises(llm):
-    with pytest.raises(Exception, match="provider|upstream|ended|502"):
-        list(llm.stream("[[sim:cut_midstream after=2 cut=eof]]"))
+@pytest.mark.parametrize(
+    "scenario, kind, status, code, openais, anthropics, text",
+    [
+        ("error400", "InvalidRequestError", 400, "invalid_request", openai.BadRequestError, anthropic.BadRequestError,
+         "Unsupported value: 'model_options' does not support 7 with this model."),
+        ("error429", "RateLimitError", 429, "rate_limit_exceeded", openai.RateLimitError, anthropic.RateLimitError,
+         "The provider is limiting requests; try again in a moment."),
+    ],
+    ids=["refused", "busy"],
+)
+def test_errors_have_the_class_and_code_of_langchain(llm, make, scenario, kind, status, code, openais, anthropics, text):
+    with pytest.raises(Exception) as raised:
+        llm.invoke(f"[[sim:{scenario}]]")
+    maker = {chat: "OpenAI", responses: "OpenAI", messages: "Anthropic", google: "Google"}[make]
+    assert type(raised.value).__name__ == maker + kind, repr(raised.value)
+    under = {chat: openais, responses: openais, messages: anthropics, google: google_errors.ClientError}[make]
+    assert sdks_own(make, raised.value) == (under, status, code)
+    assert text in str(raised.value)
+
+
+def test_a_broken_stream_raises(llm, make):
+    said = []
+    with pytest.raises(Exception) as raised:
+        said.extend(text(piece) for piece in llm.stream("[[sim:cut_midstream after=2 cut=eof]]"))
+    error = raised.value
+    assert "".join(said), "what was said until then has arrived"
+    assert "The provider ended the stream before it was complete." in str(error)
+    if make is chat:
+        assert (type(error), error.code) == (openai.APIError, "upstream_error")
+    elif make is responses:
+        # LangChain makes this of an event `response.failed`; of its error only OpenAI's own words are let through.
+        assert type(error) is ValueError and "code='server_error'" in str(error)
+    elif make is messages:
+        assert (type(error), error.body["error"]["code"]) == (anthropic.APIStatusError, "upstream_error")
+    else:
+        assert type(error).__name__ == "GoogleAPIError"
+        assert sdks_own(make, error) == (google_errors.ServerError, 502, "upstream_error")
 
 
 def test_leaving_ends_the_call(house, llm, model):

@@ -21,6 +21,7 @@ pub(super) fn read(form: &mut Form<'_>) -> ChatRules {
         tools_need_effort: table.opt_text("tools_need_effort"),
         refused_tool_choice: table.words("refused_tool_choice", &ChatRules::TOOL_CHOICES),
         named_roles: table.texts("named_roles"),
+        prefill: table.flag_or("prefill", usual.prefill),
         state: table.flag_or("state", usual.state),
     };
     table.finish();

@@ -5,6 +5,7 @@
 //! that a request which cannot be translated costs nothing and leaves nothing.
 
 mod keep;
+mod links;
 mod send;
 mod target;
 
@@ -15,6 +16,7 @@ use super::need::{Need, Priced};
 use super::tokens::Tokens;
 use crate::refusal::Refusal;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use links::Linked;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 use tollgate_catalog::{Face, Model};
@@ -55,6 +57,8 @@ pub struct Conversation {
     passed: Vec<(HeaderName, HeaderValue)>,
     /// Translations made so far, by provider and its name for the model.
     translated: Mutex<Vec<(String, String, Arc<Sent>)>>,
+    /// Links of the request and what they lead to, looked at for providers that take no links.
+    linked: Linked,
 }
 
 impl Conversation {
@@ -74,6 +78,7 @@ impl Conversation {
             keeper: None,
             passed,
             translated: Mutex::default(),
+            linked: Linked::default(),
         }
     }
 
@@ -91,6 +96,7 @@ impl Conversation {
             tools_need_effort: rules.tools_need_effort.as_deref().filter(|_| self.request.dialect == Dialect::Chat),
             refused_tool_choice: &rules.refused_tool_choice,
             named_roles: &rules.named_roles,
+            no_prefill: !rules.prefill,
         };
         Ok(self.request.obeys(&rules)?)
     }

@@ -49,7 +49,8 @@ pub enum Covered {
 }
 
 impl Cover {
-    pub fn new(quote: &Quote) -> Cover {
+    /// `steps`: extensions made before the answer began.
+    pub fn new(quote: &Quote, steps: u32) -> Cover {
         let free = quote.price.faces.get(quote.price.dearest_output()).unwrap_or(0) == 0;
         let held = if free { u64::MAX } else { quote.need.most.output };
         let step = held;
@@ -59,7 +60,7 @@ impl Cover {
             held,
             step,
             ceiling: quote.need.output_ceiling,
-            steps: 0,
+            steps,
             asking: None,
         };
         cover.reach(held, step);
@@ -127,6 +128,24 @@ impl Cover {
     /// Output tokens that are held for.
     pub fn held(&self) -> u64 {
         self.held
+    }
+}
+
+impl OpenCall {
+    /// Holds for so many input tokens more, before anything is sent: what a link leads to is known only when it was fetched.
+    pub async fn cover_input(&mut self, tokens: u64) -> Result<(), HoldRefused> {
+        let Some((need, more)) = self.quote.more_input(&self.model, tokens) else {
+            return Err(HoldRefused::Insufficient);
+        };
+        if !more.is_zero() {
+            let step = self.extensions + 1;
+            let extend = Extend { call: self.id, account: self.caller.account.id, step, more };
+            let mut held = self.app.store.extend(extend).await?;
+            held.durable().await.map_err(|_| HoldRefused::Unavailable)?;
+            self.extensions = step;
+        }
+        self.quote.need = need;
+        Ok(())
     }
 }
 

@@ -55,6 +55,7 @@ impl Serving {
 
 pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> Result<Begun, Refusal> {
     let mut last = None;
+    let mut tried: Option<(&Arc<Provider>, &Route)> = None;
     let model = call.model.clone();
     for at in ordered(&call.app, &model) {
         let route = &model.routes[at];
@@ -67,7 +68,17 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> R
         call.attempts += 1;
         match work.attempt(call, provider, route).await {
             Ok(begun) => return Ok(begun),
+            // Nothing was sent: the route cannot take this request, and neither counts nor is to blame for that.
+            Err(fault) if fault.is_refusal() => {
+                tracing::debug!(call = %call.id, provider = provider.name, code = fault.code.code(), "a route cannot take a request");
+                call.attempts -= 1;
+                call.provider = tried.map(|(provider, _)| provider.clone());
+                call.upstream_model = tried.map(|(_, route)| route.upstream_model.clone()).unwrap_or_default();
+                // What a provider said of it weighs more.
+                last = last.or(Some(fault));
+            }
             Err(fault) => {
+                tried = Some((provider, route));
                 note(&call.app, call.id, provider, &fault);
                 let may = call.attempts < TRIES && Instant::now() < call.deadline;
                 let go_on = may && fault.try_other && !fault.maybe_charged;

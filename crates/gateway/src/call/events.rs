@@ -86,7 +86,7 @@ impl Events {
         Events {
             ends_at,
             cut: None,
-            cover: Cover::new(&call.quote),
+            cover: Cover::new(&call.quote, call.extensions),
             withheld: None,
             begun: false,
             keeper: started.keeper,

@@ -102,7 +102,7 @@ async fn begin<W: Work>(
         admitted => admitted,
     };
     let (model, group) = admitted?;
-    ask.work.fits(serving, &model)?;
+    ask.work.fits(app, serving, &model)?;
     let terms = Terms { at: app.world.now_ms(), group, topped_up: caller.account.topped_up };
     let quote = quote(terms, &model, &ask.work)?;
     let call = Call::begin(app.clone(), caller.clone(), model, quote, ask);
@@ -144,7 +144,10 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
     let begun = match begun {
         Ok(begun) => begun,
         Err(refusal) => {
-            call.close(ending(&refusal, Ending::UpstreamFault), refusal.code.status(), refusal.code.code());
+            // What no route could be asked at all is no fault of a provider's.
+            let refused = call.attempts == 0 && refusal.code != Code::NoRouteAvailable;
+            let otherwise = if refused { Ending::Refused } else { Ending::UpstreamFault };
+            call.close(ending(&refusal, otherwise), refusal.code.status(), refusal.code.code());
             return Err(refusal);
         }
     };

@@ -5,7 +5,7 @@
 use super::dispatch::Begun;
 use super::meter::{Meter, fitted};
 use super::open::Call;
-use crate::app::Serving;
+use crate::app::{App, Serving};
 use crate::refusal::Refusal;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub trait Work: Priced + 'static {
     /// The meter that this work fills.
     fn meter(&self, model: &Model) -> Meter;
     /// What else may refuse the call before anything is held: nothing is sent that no provider of the model could take.
-    fn fits(&self, _: &Serving, _: &Model) -> Result<(), Refusal> {
+    fn fits(&self, _: &App, _: &Serving, _: &Model) -> Result<(), Refusal> {
         Ok(())
     }
     /// What else may refuse the call once its money is held and before anything is sent.

@@ -38,6 +38,8 @@ pub struct OpenCall {
     pub provider: Option<Arc<Provider>>,
     pub upstream_model: String,
     pub attempts: u32,
+    /// How often its hold was extended before its answer began.
+    pub extensions: u32,
     pub first_byte_at: Option<Millis>,
     pub idempotent: bool,
     /// Fields of the request that the provider did not get, and of the answer that its client has no form for.
@@ -76,6 +78,7 @@ impl Call {
             provider: None,
             upstream_model: String::new(),
             attempts: 0,
+            extensions: 0,
             first_byte_at: None,
             idempotent: ask.idem.is_some(),
             dropped: Dropped::default(),

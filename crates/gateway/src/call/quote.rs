@@ -61,6 +61,19 @@ impl Quote {
         model.bound(&facts, need).ok().map(|bound| bound.amount)
     }
 
+    /// What the call may use when its input is so much longer than was quoted for, and what that can cost more.
+    pub fn more_input(&self, model: &Model, tokens: u64) -> Option<(Need, Money)> {
+        let mut need = self.need;
+        need.context_len = need.context_len.checked_add(tokens)?;
+        let longest = need.context_len.saturating_mul(2).min(model.context_window.unwrap_or(u64::MAX));
+        need.context_max = need.context_max.max(longest);
+        need.most.input = need.most.input.checked_add(tokens)?;
+        let attr = |path: &str| attribute(&self.attributes, path);
+        let facts = self.facts(need.context_len, need.context_max, &attr);
+        let bound = model.bound(&facts, |price| need.bound(price)).ok()?;
+        Some((need, bound.amount.checked_sub(self.amount).unwrap_or(Money::ZERO).max(Money::ZERO)))
+    }
+
     fn facts<'a>(&'a self, context_len: u64, context_max: u64, attr: &'a dyn Fn(&str) -> Option<String>) -> Facts<'a> {
         Facts { at_ms: self.at, context_len, context_max, attr, topped_up: self.topped_up, group: &self.price.group }
     }

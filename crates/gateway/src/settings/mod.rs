@@ -1,9 +1,11 @@
 //! What an operator can set. Raw text becomes these checked values in `read`; nothing past that border sees raw text.
 //! The commented file `tollgate.default.toml` is the documentation of every key.
 
+mod fetch;
 mod read;
 mod tasks;
 
+pub use fetch::FetchSettings;
 pub use read::{Loaded, Source, catalog_files, catalog_paths};
 pub use tasks::TaskSettings;
 
@@ -36,6 +38,7 @@ pub struct Settings {
     /// The secrets that sign links and webhooks.
     pub secrets_file: PathBuf,
     pub tasks: TaskSettings,
+    pub fetch: FetchSettings,
 }
 
 /// Longer than any provider's `first_byte_time` and `idle_time` should be.

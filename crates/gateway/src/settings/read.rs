@@ -3,7 +3,7 @@
 //! Every key can be set from the environment: `TOLLGATE__LIMITS__BODY_BYTES=1MiB` lays a value over `body_bytes` in `[limits]`,
 //! `TOLLGATE__PROVIDER__SIM__BASE_URL` over a provider's. The environment comes in as a value, read once by the executable.
 
-use super::{Limits, Settings, TaskSettings};
+use super::{FetchSettings, Limits, Settings, TaskSettings};
 use crate::app::Serving;
 use crate::social::SocialSettings;
 use crate::video::{VideoSettings, offers};
@@ -109,6 +109,7 @@ impl Source {
             social: SocialSettings::read(form),
             video: VideoSettings::read(form, self),
             tasks: TaskSettings::read(form),
+            fetch: FetchSettings::read(form),
             public_url: public_url(form),
             secrets_file: PathBuf::new(),
         };
@@ -317,6 +318,7 @@ fn habits(form: &mut Form<'_>, social: bool) -> Habits {
         per_second: form.int_or("requests_per_second", if social { SOCIAL_RATE } else { 0 }, 0..=100_000),
         private_links: form.flag_or("private_links", default.private_links),
         exclusive: form.flag_or("exclusive", default.exclusive),
+        takes_links: form.flag_or("takes_links", default.takes_links),
     }
 }
 

@@ -228,6 +228,7 @@ impl House {
              [provider.sim-anthropic]\nkind = \"anthropic\"\nbase_url = \"{host}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n\
              [provider.sim-responses]\nkind = \"openai-responses\"\nbase_url = \"{url}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n\
              [provider.sim-gemini]\nkind = \"gemini\"\nbase_url = \"{host}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n\
+             [provider.linkless]\nkind = \"openai\"\nbase_url = \"{url}\"\ntakes_links = false\n\
              [provider.nobody]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
              [provider.tikhub]\nkind = \"tikhub\"\nbase_url = \"{social}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n\
              requests_per_second = 0\n{makers}",

@@ -77,6 +77,9 @@ impl fmt::Debug for Pool {
 
 impl Place {
     pub fn put_back(self, connection: Box<Connection>) {
+        if self.pool.most_idle == 0 {
+            return;
+        }
         let free = Idle { connection, since: Instant::now() };
         let mut hosts = self.pool.lock(self.secure);
         match hosts.get_mut(self.host.as_str()) {

@@ -5,6 +5,7 @@
 mod any;
 mod facts;
 mod follow;
+mod links;
 mod meter;
 mod ours;
 mod pass;
@@ -16,6 +17,7 @@ mod stream;
 mod unsealed;
 mod writer;
 
+pub use links::{Link, LinkKind, Linked};
 pub use reply::{Converted, convert};
 pub use request::{Path, Request, Sent};
 pub use rules::Rules;

@@ -3,7 +3,7 @@
 use super::request::Request;
 use crate::dialect::Dialect;
 use crate::error::Code;
-use crate::hub::{Ask, Dropped, Effort, ToolChoice};
+use crate::hub::{Ask, Dropped, Effort, Part, Role, ToolChoice};
 use crate::json::{Node, Object};
 use crate::problem::Problem;
 use bytes::Bytes;
@@ -17,6 +17,8 @@ pub struct Rules<'r> {
     pub refused_tool_choice: &'r [String],
     /// Roles of messages that must come with a `name`.
     pub named_roles: &'r [String],
+    /// An answer that the last message begins is not gone on with.
+    pub no_prefill: bool,
 }
 
 impl Request {
@@ -30,7 +32,8 @@ impl Request {
         // Roles of the model's own make a conversation unreadable here; its provider then judges the tools itself.
         let Ok(ask) = self.ask(&node) else { return Ok(()) };
         tools(&ask, rules)?;
-        choice(&ask, rules)
+        choice(&ask, rules)?;
+        prefill(&ask, rules)
     }
 
     /// The request without the parameters that steer the choice of words, for a model that refuses them, and what was
@@ -122,6 +125,20 @@ fn choice(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
         _ => "that tools may be called",
     };
     Err(Problem::unsupported(field, format!("This model does not take a `{field}` that says {what}.")))
+}
+
+/// An answer that was begun ends with text. One that ends with what a tool of the provider's did is to be continued, which is
+/// another thing.
+fn prefill(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
+    let Some(last) = ask.turns.last().filter(|turn| rules.no_prefill && turn.role == Role::Assistant) else {
+        return Ok(());
+    };
+    if !matches!(last.parts.last(), Some(Part::Text { .. } | Part::Refusal(_))) {
+        return Ok(());
+    }
+    let text =
+        format!("`{}`: this model does not go on with an answer that was begun. Let the user speak last.", last.at);
+    Err(Problem::unsupported(&last.at, text))
 }
 
 fn named(body: &Node<'_>, roles: &[String]) -> Result<(), Problem> {
@@ -258,6 +275,49 @@ mod tests {
         assert_eq!(ask(r#"{"role":"user","content":"b"}"#), None);
         assert_eq!(ask(r#"{"role":"group","name":"g","content":"b"}"#), None);
         assert_eq!(ask(r#"{"role":"group","content":"b"}"#).as_deref(), Some("messages[1].name"));
+    }
+
+    /// Case 15: refused by the name of the last message, in every dialect.
+    #[test]
+    fn an_answer_that_was_begun_may_be_refused() {
+        let rules = Rules { no_prefill: true, ..Rules::default() };
+        let chat = |last: &str| format!(r#"{{"model":"m","messages":[{{"role":"user","content":"a"}},{last}]}}"#);
+        let claude = |last: &str| {
+            format!(
+                r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":"a"}},{{"role":"assistant","content":{last}}}]}}"#
+            )
+        };
+        let responses = |last: &str| format!(r#"{{"model":"m","input":[{{"role":"user","content":"a"}},{last}]}}"#);
+        let gemini = |last: &str| {
+            format!(
+                r#"{{"contents":[{{"role":"user","parts":[{{"text":"a"}}]}},{{"role":"{last}","parts":[{{"text":"b"}}]}}]}}"#
+            )
+        };
+        for (dialect, body, field) in [
+            (Dialect::Chat, chat(r#"{"role":"assistant","content":"{"}"#), Some("messages[1]")),
+            (Dialect::Chat, chat(r#"{"role":"user","content":"b"}"#), None),
+            (Dialect::Anthropic, claude(r#""Sure:""#), Some("messages[1]")),
+            (Dialect::Anthropic, claude(r#"[{"type":"text","text":"Sure:"}]"#), Some("messages[1]")),
+            // A turn that was paused is sent back as it came.
+            (
+                Dialect::Anthropic,
+                claude(
+                    r#"[{"type":"text","text":"Let me look."},{"type":"server_tool_use","id":"s","name":"web_search","input":{}}]"#,
+                ),
+                None,
+            ),
+            (
+                Dialect::Responses,
+                responses(r#"{"role":"assistant","content":[{"type":"output_text","text":"b"}]}"#),
+                Some("input[1]"),
+            ),
+            (Dialect::Responses, responses(r#"{"role":"user","content":"b"}"#), None),
+            (Dialect::Gemini, gemini("model"), Some("contents[1]")),
+            (Dialect::Gemini, gemini("user"), None),
+        ] {
+            assert_eq!(refused(dialect, &body, &rules).as_deref(), field, "{body}");
+            assert_eq!(refused(dialect, &body, &Rules::default()), None, "{body}");
+        }
     }
 
     #[test]

@@ -17,10 +17,69 @@ use targets::{TARGETS, Target};
 /// Inputs per target in an ordinary test run.
 const INPUTS: u64 = 300;
 
-/// Computing time that an input may take: much more than a linear reader needs in a debug build, much less than a quadratic one
-/// takes for the larger inputs.
+/// Computing time that an input may take at all, whatever it is like: a stop for what does not end. That time is linear in
+/// the input is seen by [`steep`].
 fn allowed(bytes: usize) -> Duration {
     Duration::from_millis(100) + Duration::from_micros(20) * u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+/// Growing inputs per target in an ordinary test run.
+const GROWING: u64 = 8;
+/// Bytes of the shortest of them; the longest has four times as many.
+const SHORT: usize = 32 << 10;
+/// Twice the input may take this many times the time: linear work takes twice, quadratic four times.
+const MORE: f64 = 3.0;
+/// Below this nothing is said: the clock and the caches would be measured.
+const SHORTEST: Duration = Duration::from_millis(2);
+
+/// The least time of some tries: everything above it is somebody else's.
+fn least(target: &Target, input: &[u8], tries: usize) -> Result<Duration, String> {
+    let mut best = Duration::MAX;
+    for _ in 0..tries {
+        let start = spent();
+        let outcome = catch_unwind(AssertUnwindSafe(|| (target.play)(input, &[input.len() / 2])));
+        outcome.unwrap_or_else(|_| Err("panicked".to_owned()))?;
+        best = best.min(spent() - start);
+    }
+    Ok(best)
+}
+
+/// The times for once, twice and four times as much, if they grow faster than that: from one to two and from two to four, for a
+/// limit that is passed only by the longer input would show once.
+fn steep(target: &Target, growing: &mutate::Growing, tries: usize) -> Result<Option<[Duration; 3]>, String> {
+    let time = |times: usize| least(target, &growing.to(times * SHORT), tries);
+    let steeper = |less: Duration, more: Duration| more.as_secs_f64() > MORE * less.as_secs_f64();
+    let (one, two) = (time(1)?, time(2)?);
+    if two < SHORTEST || !steeper(one, two) {
+        return Ok(None);
+    }
+    let four = time(4)?;
+    Ok(steeper(two, four).then_some([one, two, four]))
+}
+
+/// What is wrong with a target that is given more and more; measured again before it is believed.
+fn grows(target: &Target, growing: &mutate::Growing) -> Option<String> {
+    match steep(target, growing, 1).and_then(|seen| seen.map_or(Ok(None), |_| steep(target, growing, 5))) {
+        Ok(seen) => seen.map(|took| format!("takes {took:?} for once, twice and four times as much")),
+        Err(why) => Some(why),
+    }
+}
+
+/// Targets whose inputs are made to grow.
+fn run_growing(target: &Target, seed: u64, until: impl Fn(u64) -> bool) -> (u64, Vec<String>) {
+    let seeds = seeds();
+    let mut mutator = Mutator::new(seed);
+    let (mut inputs, mut finds) = (0, Vec::new());
+    while until(inputs) && finds.len() < 5 {
+        inputs += 1;
+        let Some(growing) = mutator.growing(&seeds, target.takes) else { continue };
+        if let Some(why) = grows(target, &growing) {
+            let file = std::env::temp_dir().join(format!("tollgate-fuzz-{}-grows-{seed}-{inputs}", target.name));
+            let kept = std::fs::write(&file, growing.to(SHORT)).is_ok();
+            finds.push(format!("{}: {why} (kept: {kept}, {})", target.name, file.display()));
+        }
+    }
+    (inputs, finds)
 }
 
 #[expect(clippy::disallowed_methods, reason = "`make fuzz` says how long, and from where")]
@@ -62,6 +121,32 @@ fn run(target: &Target, seed: u64, until: impl Fn(u64) -> bool) -> (u64, Vec<Str
         }
     }
     (inputs, finds)
+}
+
+/// Time is linear in the input. The measure itself is tested first: it must see what is not.
+#[test]
+fn time_is_linear() {
+    fn quadratic(input: &[u8], _: &[usize]) -> Result<(), String> {
+        let pairs = input.iter().step_by(32).map(|one| input.iter().step_by(32).filter(|two| *two > one).count());
+        if pairs.sum::<usize>() == usize::MAX { Err(String::new()) } else { Ok(()) }
+    }
+    let bad = Target { name: "quadratic", takes: mutate::Takes::Requests, play: quadratic };
+    let (_, found) = run_growing(&bad, 1, |inputs| inputs < 4);
+    assert!(!found.is_empty(), "quadratic work is not seen");
+    let seconds = given("TOLLGATE_FUZZ_SECONDS");
+    let random = || std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_secs());
+    let seed = given("TOLLGATE_FUZZ_SEED").unwrap_or_else(|| if seconds.is_some() { random() } else { 1 });
+    let mut finds = Vec::new();
+    for target in TARGETS {
+        let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(0));
+        let (inputs, found) = match seconds {
+            Some(_) => run_growing(target, seed, |_| Instant::now() < end),
+            None => run_growing(target, seed, |inputs| inputs < GROWING),
+        };
+        println!("grows: {:<10} {inputs:>8} inputs, {} finds, seed {seed}", target.name, found.len());
+        finds.extend(found);
+    }
+    assert!(finds.is_empty(), "{finds:#?}");
 }
 
 #[test]

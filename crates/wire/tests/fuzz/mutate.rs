@@ -1,5 +1,6 @@
 //! Inputs: the golden files, changed at random by a small generator whose seed is its whole state.
 
+use std::ops::Range;
 use std::path::Path;
 
 /// Longest input; long enough that quadratic work shows.
@@ -157,10 +158,76 @@ impl Mutator {
         }
     }
 
+    /// A seed in which one thing is there `times` times: an element of a list, an event, or a piece of a text. Whatever
+    /// goes by pairs (quotes, say) goes by pairs in all of them when `times` is even.
+    pub fn growing(&mut self, seeds: &[(Takes, Vec<u8>)], takes: Takes) -> Option<Growing> {
+        let fitting: Vec<_> = seeds.iter().filter(|(kind, _)| *kind == takes).collect();
+        let seed = fitting[self.below(fitting.len())].1.clone();
+        let from = self.below(seed.len());
+        let piece = match self.below(3) {
+            0 if takes == Takes::Events => event(&seed, from),
+            2 => letters(&seed, from),
+            _ => element(&seed, from),
+        }?;
+        Some(Growing { seed, piece })
+    }
+
     /// Where a stream is cut into pieces.
     pub fn splits(&mut self, length: usize) -> Vec<usize> {
         let mut at: Vec<usize> = (0..self.below(12)).map(|_| self.below(length + 1)).collect();
         at.sort_unstable();
         at
     }
+}
+
+/// A seed and the piece of it that is repeated.
+pub struct Growing {
+    seed: Vec<u8>,
+    piece: Range<usize>,
+}
+
+impl Growing {
+    /// About so many bytes of the piece, an even number of times.
+    pub fn to(&self, bytes: usize) -> Vec<u8> {
+        let (piece, mut grown) = (&self.seed[self.piece.clone()], self.seed.clone());
+        let times = (bytes / piece.len() / 8 + 1) * 8;
+        let mut many = piece.repeat(times);
+        if piece.starts_with(b"{") {
+            let with_comma = [piece, b","].concat();
+            many = with_comma.repeat(times);
+        }
+        grown.splice(self.piece.start..self.piece.start, many);
+        grown
+    }
+}
+
+/// The first object that is an element of a list, from here on.
+fn element(seed: &[u8], from: usize) -> Option<Range<usize>> {
+    let start = (from.max(1)..seed.len()).find(|at| seed[*at] == b'{' && matches!(seed[at - 1], b'[' | b','))?;
+    let (mut depth, mut quoted, mut at) = (0_usize, false, start);
+    while at < seed.len() {
+        match seed[at] {
+            b'\\' if quoted => at += 1,
+            b'"' => quoted = !quoted,
+            b'{' if !quoted => depth += 1,
+            b'}' if !quoted && depth == 1 => return Some(start..at + 1),
+            b'}' if !quoted => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// The first whole event, from here on.
+fn event(seed: &[u8], from: usize) -> Option<Range<usize>> {
+    let ends = |from: usize| seed[from..].windows(2).position(|two| two == b"\n\n").map(|at| from + at + 2);
+    let start = ends(from)?;
+    Some(start..ends(start)?)
+}
+
+/// The first few letters of a word, from here on.
+fn letters(seed: &[u8], from: usize) -> Option<Range<usize>> {
+    let start = (from..seed.len()).find(|at| seed[*at].is_ascii_lowercase())?;
+    Some(start..start + seed[start..].iter().take(8).take_while(|byte| byte.is_ascii_lowercase()).count())
 }

@@ -4,7 +4,8 @@ use crate::mutate::Takes;
 use bytes::Bytes;
 use tollgate_wire::error::Code;
 use tollgate_wire::{
-    Dialect, Names, Path, Request, Setup, Stream, StreamEnd, Target as Sent, Voice, convert, responses, sse, unsealed,
+    Dialect, Linked, Names, Path, Request, Setup, Stream, StreamEnd, Target as Sent, Voice, convert, responses, sse,
+    unsealed,
 };
 
 pub struct Target {
@@ -79,6 +80,12 @@ fn request(from: Dialect, input: &[u8]) -> Result<(), String> {
     let body = Bytes::copy_from_slice(input);
     let path = Path { model: "gemini-x", stream: true };
     let Ok(request) = Request::read(from, body, (from == Dialect::Gemini).then_some(path)) else { return Ok(()) };
+    if let Ok(with) = request.with_data(|_| Some(Linked { mime: "image/png", base64: "QUJD" })) {
+        bounded(with.body().len(), input, "request with data")?;
+        if with.links().is_ok_and(|links| !links.is_empty()) {
+            return Err("links are left".to_owned());
+        }
+    }
     for to in Dialect::ALL {
         if let Ok(sent) = request.upstream_body(&Sent::new(to, "up")) {
             bounded(sent.body.len(), input, "request")?;

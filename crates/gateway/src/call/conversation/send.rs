@@ -1,7 +1,7 @@
 //! How a conversation is sent along one route, until its answer begins.
 
 use super::{Conversation, meter};
-use crate::app::Serving;
+use crate::app::{App, Serving};
 use crate::call::dispatch::{Begun, Started, Whole, note};
 use crate::call::meter::Meter;
 use crate::call::need::Work;
@@ -12,10 +12,9 @@ use http::HeaderValue;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tollgate_catalog::{Model, Route};
-use tollgate_upstream::{Blame, Body, ChatAsk, Fault, Provider};
+use tollgate_upstream::{Blame, Body, ChatAsk, Fault, Provider, is_encoded};
 use tollgate_wire::{
-    Dialect, Dropped, Names, Problem, Setup, Stream, StreamEnd, StreamFault, UpstreamError, Voice, chat, convert,
-    unsealed,
+    Dialect, Dropped, Names, Setup, Stream, StreamEnd, StreamFault, UpstreamError, Voice, chat, convert, unsealed,
 };
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -26,13 +25,13 @@ impl Work for Conversation {
         meter(&self.request, model)
     }
 
-    fn fits(&self, serving: &Serving, model: &Model) -> Result<(), Refusal> {
-        self.check_routes(serving, model)
+    fn fits(&self, app: &App, serving: &Serving, model: &Model) -> Result<(), Refusal> {
+        self.check_routes(app, serving, model)
     }
 
     async fn attempt(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Begun, Fault> {
         let Some(from) = provider.kind.dialect() else { return Err(no_conversations()) };
-        let (body, names) = self.body(call, provider, route, from)?;
+        let (body, names) = self.body(call, provider, route, from).await?;
         let way = Way { conversation: self, provider, route, from, names: &names };
         match way.ask(call, body.clone()).await {
             Err(fault) if fault.seals && !self.strict => Box::pin(way.ask_without_seals(call, &body, fault)).await,
@@ -43,18 +42,24 @@ impl Work for Conversation {
 
 impl Conversation {
     /// The body for this route, and the names of tools that were changed in it; what was left out is noted in the call.
-    fn body(
+    async fn body(
         &self,
         call: &mut Call,
         provider: &Provider,
         route: &Route,
         from: Dialect,
     ) -> Result<(Bytes, Names), Fault> {
+        if self.wants_data(provider, from) {
+            // Apart: nearly no call has links, and every one would carry room for fetching.
+            let sent = Box::pin(self.with_links(call, provider, route, from)).await?;
+            call.dropped = sent.dropped;
+            return Ok((sent.body, sent.names));
+        }
         if from == self.request.dialect && call.model.chat.sampling {
             call.dropped = Dropped::default();
             return Ok((self.request.own_body(&route.upstream_model), Names::default()));
         }
-        let sent = self.sent(&call.model, route, provider, from).map_err(cannot_translate)?;
+        let sent = self.sent(&call.model, route, provider, from).map_err(Fault::refusal)?;
         call.dropped = sent.dropped.clone();
         Ok((sent.body.clone(), sent.names.clone()))
     }
@@ -93,6 +98,10 @@ impl Way<'_> {
         let reply = call.app.client.send(provider, ask).await?;
         if !reply.status().is_success() {
             return Err(Box::pin(call.app.client.fault(provider, reply)).await);
+        }
+        if is_encoded(reply.headers()) {
+            tracing::warn!(call = %call.id, provider = provider.name, "the provider compresses its answers, which it is asked not to do");
+            return Err(Fault::encoded());
         }
         let body = Body::new(reply.into_body(), provider.settings.idle);
         // Apart, because the reader of a stream is large: every plain call would carry and move room for it.
@@ -200,22 +209,6 @@ impl Way<'_> {
         let content_type = if self.conversation.array { JSON } else { EVENTS };
         let keeper = self.conversation.keeper.clone();
         Begun::Stream(Box::new(Started { first, fault, body, reader, content_type, keeper }))
-    }
-}
-
-/// This route cannot take the request; another one may.
-fn cannot_translate(problem: Problem) -> Fault {
-    Fault {
-        blame: Blame::Caller,
-        code: problem.code,
-        message: problem.message,
-        param: problem.param,
-        try_other: true,
-        sent: false,
-        maybe_charged: false,
-        upstream_status: None,
-        retry_after: None,
-        seals: false,
     }
 }
 

@@ -1,13 +1,13 @@
 //! The request as a route's provider gets it.
 
 use super::Conversation;
-use crate::app::Serving;
+use crate::app::{App, Serving};
 use crate::refusal::Refusal;
 use std::sync::{Arc, PoisonError};
 use tollgate_catalog::{Model, Route};
 use tollgate_upstream::Provider;
 use tollgate_wire::error::Code;
-use tollgate_wire::{Dialect, Dropped, Names, Problem, Rules, Sent, Target};
+use tollgate_wire::{Dialect, Dropped, Names, Problem, Request, Rules, Sent, Target};
 
 /// Sent to a provider that demands a limit of the output when neither caller nor catalog gives one.
 const USUAL_OUTPUT: u64 = 8_192;
@@ -16,16 +16,22 @@ const BETA: &str = "anthropic-beta";
 
 impl Conversation {
     /// Can some route of the model take this request? Translated here for the first that can.
-    pub(super) fn check_routes(&self, serving: &Serving, model: &Model) -> Result<(), Refusal> {
+    pub(super) fn check_routes(&self, app: &App, serving: &Serving, model: &Model) -> Result<(), Refusal> {
         let mut first = None;
         for route in &model.routes {
             let Some(provider) = serving.providers.get(&route.provider) else { continue };
             let Some(dialect) = provider.kind.dialect() else { continue };
-            if dialect == self.request.dialect && model.chat.sampling {
-                return Ok(());
-            }
-            match self.sent(model, route, provider, dialect) {
-                Ok(_) => return Ok(()),
+            let outcome = if self.wants_data(provider, dialect) {
+                self.check_links(app, provider, dialect)
+                    .and_then(|request| self.make(&request, model, route, dialect))
+                    .map(|_| ())
+            } else if dialect == self.request.dialect && model.chat.sampling {
+                Ok(())
+            } else {
+                self.sent(model, route, provider, dialect).map(|_| ())
+            };
+            match outcome {
+                Ok(()) => return Ok(()),
                 Err(problem) => first = first.or(Some(problem)),
             }
         }
@@ -45,20 +51,27 @@ impl Conversation {
         if let Some((.., sent)) = translated.iter().find(same) {
             return Ok(sent.clone());
         }
-        let sent = Arc::new(self.make(model, route, dialect)?);
+        let sent = Arc::new(self.make(&self.request, model, route, dialect)?);
         translated.push((provider.name.clone(), route.upstream_model.clone(), sent.clone()));
         Ok(sent)
     }
 
-    fn make(&self, model: &Model, route: &Route, dialect: Dialect) -> Result<Sent, Problem> {
-        if dialect == self.request.dialect {
-            let stripped = if model.chat.sampling { None } else { self.request.without_sampling(self.strict)? };
+    /// `request` is the client's, or the same with data in the place of its links.
+    pub(super) fn make(
+        &self,
+        request: &Request,
+        model: &Model,
+        route: &Route,
+        dialect: Dialect,
+    ) -> Result<Sent, Problem> {
+        if dialect == request.dialect {
+            let stripped = if model.chat.sampling { None } else { request.without_sampling(self.strict)? };
             return Ok(match stripped {
-                Some((request, dropped)) => {
-                    Sent { body: request.own_body(&route.upstream_model), dropped, names: Names::default() }
+                Some((stripped, dropped)) => {
+                    Sent { body: stripped.own_body(&route.upstream_model), dropped, names: Names::default() }
                 }
                 None => Sent {
-                    body: self.request.own_body(&route.upstream_model),
+                    body: request.own_body(&route.upstream_model),
                     dropped: Dropped::default(),
                     names: Names::default(),
                 },
@@ -66,9 +79,9 @@ impl Conversation {
         }
         if let (Dialect::Chat, Some(effort)) = (dialect, model.chat.tools_need_effort.as_deref()) {
             // A rule of the provider's chat completions holds whatever our client speaks; a chat client is held to it on every route.
-            self.request.obeys(&Rules { tools_need_effort: Some(effort), ..Rules::default() })?;
+            request.obeys(&Rules { tools_need_effort: Some(effort), ..Rules::default() })?;
         }
-        let mut sent = self.request.upstream_body(&target(model, route, dialect, self.strict))?;
+        let mut sent = request.upstream_body(&target(model, route, dialect, self.strict))?;
         if self.passed.iter().any(|(name, _)| name == BETA) {
             if self.strict {
                 let message = format!("`{BETA}`: the model is served by a provider that has nothing like this.");

@@ -138,6 +138,11 @@ async fn the_rules_of_a_model_are_kept_before_anything_is_held() {
         (json!({ "tools": tools, "reasoning_effort": "low" }), "reasoning_effort"),
         (json!({ "tools": tools, "reasoning_effort": "none", "tool_choice": "required" }), "tool_choice"),
         (json!({ "messages": [{ "role": "group", "content": "a" }] }), "messages[0].name"),
+        // Case 15.
+        (
+            json!({ "messages": [{ "role": "user", "content": "a" }, { "role": "assistant", "content": "b" }] }),
+            "messages[1]",
+        ),
     ] {
         let (status, error) = error_of(house.post(&chat(more)).send().await.expect("a reply")).await;
         assert_eq!((status, error["param"].as_str()), (400, Some(param)), "{error}");

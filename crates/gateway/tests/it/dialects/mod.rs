@@ -2,8 +2,10 @@
 
 mod client;
 mod endpoints;
+mod links;
 mod long;
 mod lost;
+pub mod packed;
 mod pairs;
 mod scripted;
 mod seals;
@@ -58,6 +60,7 @@ state = false
 tools_need_effort = "none"
 refused_tool_choice = ["any", "named"]
 named_roles = ["group"]
+prefill = false
 
 [model."gemini-strict"]
 supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]

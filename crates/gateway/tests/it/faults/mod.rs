@@ -35,7 +35,7 @@ cases! {
         the_clock_jumps_back, an_adjustment_during_calls;
     upstream: nobody_listens, reset_after_the_request_was_sent, the_provider_refuses, the_provider_is_busy,
         the_provider_fails_before_output, the_first_byte_is_late, a_stream_that_breaks, a_stream_without_usage,
-        garbage_and_endless_lines;
+        garbage_and_endless_lines, a_link_that_cannot_be_fetched, a_compressed_answer;
     clients: the_client_leaves_before_the_first_byte, the_client_leaves_in_mid_stream, the_client_never_reads,
         a_stop_with_streams_open;
     repeated: the_first_is_still_running, the_first_is_finished, another_body, after_the_retention,

@@ -106,3 +106,34 @@ pub async fn garbage_and_endless_lines() {
     answered(&house, house.ask("and the next call works").await).await;
     assert!(house.available().await < FUNDED);
 }
+
+const LINKS: &str = r#"
+[model."of-gemini"]
+max_output_tokens = 1000
+supported_endpoint_types = ["openai"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [{ provider = "sim-gemini", upstream_model = "sim-plain" }]
+"#;
+
+/// Nobody listens there.
+pub async fn a_link_that_cannot_be_fetched() {
+    let config = "[fetch]\nprivate = [\"127.0.0.1/32\"]\n".to_owned();
+    let house = House::with(Plan { catalog: LINKS, config, ..Plan::default() }).await;
+    let mut body = chat("hi");
+    body["model"] = json!("of-gemini");
+    body["messages"][0]["content"] =
+        json!([{ "type": "image_url", "image_url": { "url": "http://127.0.0.1:1/a.png" } }]);
+    let reply = house.post(&body).send().await.expect("a reply");
+    free(&house, reply, (400, "invalid_parameter"), Some((Ending::Refused, "invalid_parameter"))).await;
+    assert!(house.sim.received().is_empty());
+}
+
+pub async fn a_compressed_answer() {
+    let (url, asked) = crate::dialects::packed::provider(200).await;
+    let house = crate::dialects::packed::house(&url).await;
+    let mut body = chat("hi");
+    body["model"] = json!("gemini-packed");
+    let reply = house.post(&body).send().await.expect("a reply");
+    free(&house, reply, (502, "upstream_invalid_reply"), Some((FAULT, "upstream_invalid_reply"))).await;
+    assert_eq!(asked.lock().expect("a lock").len(), 1);
+}
