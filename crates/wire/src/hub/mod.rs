@@ -42,6 +42,8 @@ pub(crate) use pairs::{Merge, paired};
 pub(crate) use part::{Call, CallKind, Media, Part, Place, Role, Thought, Turn};
 pub(crate) use policy::leave_out;
 pub(crate) use rest::{Known, Members, Rest};
+#[cfg(test)]
+pub(crate) use rest::{entry, says};
 pub(crate) use restore::Restore;
 pub(crate) use schema::{for_anthropic, free_text_schema, from_gemini, object_schema, quoted_text};
 pub(crate) use seal::{NEXT_TEXT, Origin, Seal};
