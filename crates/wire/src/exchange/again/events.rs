@@ -8,7 +8,7 @@
 use super::super::meter::Meter;
 use super::super::reader::Reader;
 use super::super::writer::Writer;
-use super::golden::{originals, voice};
+use super::golden::{events, originals, voice};
 use super::lay::{Lay, is_whole, says_anything, value};
 use crate::dialect::Dialect;
 use crate::hub::{Event, Known, Members, Names, Restore};
@@ -24,19 +24,13 @@ struct Step {
     finishes: bool,
 }
 
-/// The data of each event.
-pub(super) fn data(text: &str) -> Vec<&str> {
-    let lines = text.lines().filter_map(|line| line.strip_prefix("data:"));
-    lines.map(str::trim).filter(|data| !data.is_empty()).collect()
-}
-
-fn values(out: &[u8]) -> Vec<Value> {
-    let text = std::str::from_utf8(out).unwrap();
-    data(text).into_iter().filter(|data| *data != "[DONE]").map(|data| serde_json::from_str(data).unwrap()).collect()
+fn values(out: Vec<u8>) -> Vec<Value> {
+    let written = events(&String::from_utf8(out).unwrap());
+    written.iter().filter(|data| *data != "[DONE]").map(|data| serde_json::from_str(data).unwrap()).collect()
 }
 
 /// Reads a stream into the hub and writes it again. What is written at the end belongs to the last step.
-fn steps(from: Dialect, events: &[&str]) -> Vec<Step> {
+fn steps(from: Dialect, events: &[String]) -> Vec<Step> {
     let mut reader = Reader::new(from, from);
     let mut restore = Restore::new(Names::default());
     let mut meter = Meter::new(from);
@@ -46,11 +40,11 @@ fn steps(from: Dialect, events: &[&str]) -> Vec<Step> {
     for text in events {
         let mut out = Vec::new();
         let mut failed = false;
-        let mut step = Step { text: (*text).to_owned(), known: None, written: Vec::new(), finishes: false };
+        let mut step = Step { text: text.clone(), known: None, written: Vec::new(), finishes: false };
         let mut sink = |event: Event<'_>| {
             restore.pass(event, &mut |event| match event {
                 Event::Rest(rest) => {
-                    assert_eq!(rest.node.raw, *text, "one for each event");
+                    assert_eq!(rest.node.raw, text, "one for each event");
                     assert!(step.known.replace(rest.known).is_none());
                 }
                 Event::Fail(_) => failed = true,
@@ -62,25 +56,25 @@ fn steps(from: Dialect, events: &[&str]) -> Vec<Step> {
                 }
             });
         };
-        if *text == "[DONE]" {
+        if text == "[DONE]" {
             reader.done(&mut sink);
             break;
         }
-        let Ok(node) = Node::read(text) else { return steps };
+        let Some(node) = Node::read(text).ok().filter(Node::is_map) else { return steps };
         reader.read(&node, &mut sink);
         if failed {
             return steps;
         }
-        step.written = values(&out);
+        step.written = values(out);
         steps.push(step);
     }
-    if ended || reader.finished() {
+    if (ended || reader.finished()) && !steps.is_empty() {
         let mut out = Vec::new();
         writer.end(meter.usage(), &mut out);
         let last = steps.len() - 1;
         // Gemini's writer says why it ended when it ends.
         let at = if from == Dialect::Gemini { steps.iter().position(|step| step.finishes) } else { None };
-        steps[at.unwrap_or(last)].written.extend(values(&out));
+        steps[at.unwrap_or(last)].written.extend(values(out));
     }
     steps
 }
@@ -116,7 +110,7 @@ fn join(one: &mut Value, more: Value) {
 const TEXTS: [&str; 5] = ["content", "refusal", "reasoning_content", "arguments", "input"];
 
 /// Says what is wrong with a stream after the hub.
-pub(super) fn wrong(from: Dialect, events: &[&str]) -> Option<String> {
+pub(super) fn wrong(from: Dialect, events: &[String]) -> Option<String> {
     let steps = steps(from, events);
     match from {
         Dialect::Chat | Dialect::Gemini => wrong_parts(steps),
@@ -232,11 +226,11 @@ const ANNOUNCED: [&str; 15] = [
 #[test]
 fn every_stream_comes_back() {
     let mut count = 0;
-    for original in originals("events") {
-        if let Some(wrong) = wrong(original.from, &data(&original.text)) {
+    for original in originals("events").into_iter().chain(originals("chat")) {
+        if let Some(wrong) = wrong(original.from, &events(&original.text)) {
             panic!("{}: {wrong}", original.name);
         }
         count += 1;
     }
-    assert!(count >= 45, "{count} streams");
+    assert!(count >= 84, "{count} streams");
 }

@@ -1,7 +1,7 @@
 //! What was written out of the hub, laid into the original where the hub has a place for it.
 
 use crate::hub::{Known, Members, entry, says};
-use crate::json::Node;
+use crate::json::{Kind, Node};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
@@ -16,8 +16,16 @@ pub(super) struct Lay {
 
 const OF_A_CALL: [&str; 3] = ["id", "type", "name"];
 
+/// The meaning of a node; half a surrogate means what the reader takes it for.
 pub(super) fn value(node: &Node<'_>) -> Value {
-    serde_json::from_str(node.raw).expect("the text of a node is JSON")
+    match &node.kind {
+        Kind::Null => Value::Null,
+        Kind::Bool(one) => Value::Bool(*one),
+        Kind::Number => serde_json::from_str(node.raw).expect("a number"),
+        Kind::Text(text) => Value::String(text.to_string()),
+        Kind::List(items) => items.iter().map(value).collect(),
+        Kind::Map(members) => members.iter().map(|(name, one)| (name.to_string(), value(one))).collect(),
+    }
 }
 
 /// The object is not written at all: it was told as a whole.

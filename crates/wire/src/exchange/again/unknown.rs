@@ -2,8 +2,8 @@
 
 use super::super::reply::convert;
 use super::super::stream::{Setup, Stream};
-use super::events::{data, wrong};
-use super::golden::{originals, voice};
+use super::events::wrong;
+use super::golden::{events, originals, voice};
 use super::replies::again;
 use crate::dialect::Dialect;
 use crate::hub::Names;
@@ -99,7 +99,7 @@ fn of_a_reply() {
     assert!(count >= 239, "{count} objects");
 }
 
-fn play(from: Dialect, to: Dialect, events: &[&str]) -> (Vec<String>, Vec<u8>) {
+fn play(from: Dialect, to: Dialect, events: &[String]) -> (Vec<String>, Vec<u8>) {
     let setup = Setup { from, to, voice: voice(), names: Names::default(), rename: true, max_event_bytes: 1 << 20 };
     let mut stream = Stream::new(setup);
     let mut sent = Vec::new();
@@ -116,11 +116,11 @@ fn play(from: Dialect, to: Dialect, events: &[&str]) -> (Vec<String>, Vec<u8>) {
 fn of_a_stream() {
     let mut count = 0;
     for original in originals("events") {
-        let events = data(&original.text);
-        for at in (0..events.len()).filter(|at| Node::read(events[*at]).is_ok()) {
-            for put in with_unknown(events[at]).into_iter().filter(|put| !put.is_data()) {
+        let events = events(&original.text);
+        for at in (0..events.len()).filter(|at| Node::read(&events[*at]).is_ok()) {
+            for put in with_unknown(&events[at]).into_iter().filter(|put| !put.is_data()) {
                 let mut changed = events.clone();
-                changed[at] = &put.text;
+                changed[at].clone_from(&put.text);
                 assert_eq!(wrong(original.from, &changed), None, "{} {:?}", original.name, put.words);
                 count += 1;
                 for to in others(original.from) {
