@@ -2,9 +2,9 @@
 
 use super::blocks_out::input;
 use crate::dialect::Dialect;
-use crate::hub::{Answer, Choice, Citation, Finish, Output, Stop, Thought, Voice, fitting_id};
+use crate::hub::{Answer, Choice, Citation, Finish, Origin, Output, Seal, Stop, Thought, Voice, fitting_id};
 use crate::json::{Array, Object};
-use crate::usage::Shape;
+use crate::usage::{Shape, Usage};
 
 pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
     let nothing = Choice::default();
@@ -27,15 +27,15 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
     body.text("stop_reason", reason);
     body.or_null("stop_sequence", sequence);
     stop_details(&mut body, choice.finish.as_ref());
-    answer.usage.unwrap_or_default().write(Shape::Anthropic, body.key("usage"));
+    usage(&answer.usage.unwrap_or_default(), answer.searches, body.key("usage"));
     body.end();
     out
 }
 
-pub(super) fn stop_reason<'f>(finish: Option<&'f Finish<'_>>, calls: bool) -> (&'static str, Option<&'f str>) {
+pub(super) fn stop_reason<'f>(finish: Option<&'f Finish<'_>>, calls: bool) -> (&'f str, Option<&'f str>) {
     let stop = finish.map_or(if calls { Stop::Tools } else { Stop::End }, |finish| finish.stop);
     let sequence = finish.and_then(|finish| finish.sequence.as_deref());
-    match stop {
+    let (word, sequence) = match stop {
         Stop::End | Stop::Malformed => ("end_turn", None),
         Stop::Sequence => ("stop_sequence", sequence),
         Stop::Length => ("max_tokens", None),
@@ -43,7 +43,22 @@ pub(super) fn stop_reason<'f>(finish: Option<&'f Finish<'_>>, calls: bool) -> (&
         Stop::Tools => ("tool_use", None),
         Stop::Filter => ("refusal", None),
         Stop::Pause => ("pause_turn", None),
-    }
+    };
+    (finish.and_then(|finish| finish.own(Dialect::Anthropic)).unwrap_or(word), sequence)
+}
+
+/// The counters, and how often the web was searched.
+pub(super) fn usage(usage: &Usage, searches: u64, out: &mut Vec<u8>) {
+    usage.write_with(Shape::Anthropic, out, |object| {
+        if searches > 0 {
+            object.object("server_tool_use", |tools| tools.number("web_search_requests", searches));
+        }
+    });
+}
+
+/// Whether a thought without a text is one that nobody may read, or one whose text its maker did not send.
+pub(super) fn is_redacted(seal: Option<&Seal<'_>>, redacted: bool) -> bool {
+    redacted || seal.is_none_or(|seal| seal.origin != Origin::Anthropic)
 }
 
 pub(super) fn stop_details(object: &mut Object<'_>, finish: Option<&Finish<'_>>) {
@@ -84,7 +99,7 @@ fn block(list: &mut Array<'_>, output: &Output) {
 fn thought(list: &mut Array<'_>, thought: &Thought<'_>) {
     let seal = thought.seal.as_ref().map(|seal| seal.written(Dialect::Anthropic));
     list.object(|one| {
-        if thought.text.is_empty() {
+        if thought.text.is_empty() && is_redacted(thought.seal.as_ref(), thought.redacted) {
             one.text("type", "redacted_thinking");
             one.text("data", seal.as_deref().unwrap_or(""));
         } else {

@@ -1,9 +1,10 @@
 //! Messages and streamed events read into the hub.
 
 use super::blocks_in::thinking;
+use super::known;
 use crate::chat::UpstreamError;
 use crate::dialect::Dialect;
-use crate::hub::{CallKind, Citation, Details, Event, Finish, Seal, Sink, Stop};
+use crate::hub::{CallKind, Citation, Details, Event, Finish, Rest, Seal, Sink, Stop};
 use crate::json::Node;
 use crate::usage::{Report, Shape};
 use std::borrow::Cow;
@@ -28,9 +29,12 @@ pub(crate) struct Reader {
 enum Block {
     Text,
     Thinking,
+    /// A thought nobody can read, which comes in one piece.
+    Sealed,
     Call(u32),
     /// A search of the provider's own; what for comes in pieces.
     Search,
+    /// Told as a whole.
     Other,
 }
 
@@ -55,11 +59,16 @@ impl Reader {
             self.stop(sink);
         }
         self.finish(node, sink);
+        sink(Event::Rest(Rest { node, known: known::MESSAGE }));
         sink(Event::End);
     }
 
     /// Reads one streamed event.
     pub fn read(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
+        let aside = matches!(self.open, Some(Block::Search | Block::Other));
+        if let Some(known) = known::event(node, aside) {
+            sink(Event::Rest(Rest { node, known }));
+        }
         match node.str_of("type") {
             "message_start" => {
                 if let Some(message) = node.get("message") {
@@ -87,7 +96,8 @@ impl Reader {
             "ping" => sink(Event::Ping),
             "error" => fail(node, sink),
             _ if node.get("error").is_some() => fail(node, sink),
-            _ => {}
+            "" => {}
+            other => sink(Event::Lost { what: Cow::Borrowed(other) }),
         }
     }
 
@@ -112,7 +122,7 @@ impl Reader {
                 let seal = thinking("".into(), block.text_of("data").cloned()).seal;
                 let redacted = true;
                 sink(Event::ThoughtEnd { choice: 0, seal, redacted });
-                Block::Other
+                Block::Sealed
             }
             "tool_use" => {
                 let call = self.calls;
@@ -179,7 +189,10 @@ impl Reader {
                     sink(Event::Cite { choice: 0, citation: read_citation(citation) });
                 }
             }
-            _ => {}
+            "signature_delta" | "" => {}
+            // A block that is told as a whole has pieces of its own kinds.
+            _ if self.open == Some(Block::Other) => {}
+            other => sink(Event::Lost { what: Cow::Borrowed(other) }),
         }
     }
 
@@ -212,7 +225,7 @@ impl Reader {
                     query => Event::Search { choice: 0, query: Cow::Borrowed(query) },
                 });
             }
-            Some(Block::Other) | None => {}
+            Some(Block::Sealed | Block::Other) | None => {}
         }
     }
 
@@ -229,12 +242,10 @@ impl Reader {
             "model_context_window_exceeded" => Stop::Context,
             _ => Stop::End,
         };
-        told_apart(node, sink);
         let finish = Finish {
-            stop,
-            native: reason.clone(),
             sequence: node.text_of("stop_sequence").cloned(),
             details: Details::read(node),
+            ..Finish::new(Dialect::Anthropic, stop, reason.clone())
         };
         sink(Event::Finish { choice: 0, finish: finish.with_calls(self.calls > 0) });
     }
@@ -246,19 +257,14 @@ fn start(message: &Node<'_>, sink: &mut Sink<'_>) {
     usage(message, sink);
 }
 
-/// Members of a message (or of its last delta) about which nobody else has anything to say.
-const APART: [&str; 3] = ["container", "context_management", "diagnostics"];
-
-fn told_apart(node: &Node<'_>, sink: &mut Sink<'_>) {
-    for name in APART.into_iter().filter(|name| node.get(name).is_some()) {
-        sink(Event::Lost { what: Cow::Borrowed(name) });
-    }
-}
-
 fn usage(node: &Node<'_>, sink: &mut Sink<'_>) {
     let Some(usage) = node.get("usage") else { return };
     if let Some(report) = Report::read(Shape::Anthropic, usage.raw.as_bytes()) {
         sink(Event::Usage(Box::new(report)));
+    }
+    let searched = usage.get("server_tool_use").and_then(|tools| tools.get("web_search_requests"));
+    if let Some(count) = searched.and_then(Node::number).filter(|count| *count > 0) {
+        sink(Event::Searches { what: "usage.server_tool_use", count });
     }
     if let Some(tier) = usage.text_of("service_tier") {
         sink(Event::Tier(tier.clone()));

@@ -4,13 +4,13 @@
 //! stopped; at most one signature per thought, last before its stop; usage repeated in full with the stop reason;
 //! `message_stop` last. Every event has its `event:` line, without which the SDKs see nothing.
 
-use super::answer_out::{citation, stop_details, stop_reason};
+use super::answer_out::{self, citation, is_redacted, stop_details, stop_reason};
 use crate::dialect::Dialect;
 use crate::hub::{
     CallKind, Citation, Event, FREE_TEXT, Finish, Held, Lane, Seal, Voice, Waiting, fitting_id, quoted_text,
 };
 use crate::json::{Array, Object};
-use crate::usage::{Shape, Usage};
+use crate::usage::Usage;
 
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -22,6 +22,7 @@ pub(crate) struct Writer {
     open: Option<Open>,
     lane: Lane,
     calls: bool,
+    searches: u64,
     finish: Option<Finish<'static>>,
     ended: bool,
 }
@@ -43,6 +44,7 @@ impl Writer {
             open: None,
             lane: Lane::default(),
             calls: false,
+            searches: 0,
             finish: None,
             ended: false,
         }
@@ -58,6 +60,7 @@ impl Writer {
         match event {
             Event::Start { .. } => self.start(usage, out),
             Event::Ping => out.extend_from_slice(Dialect::Anthropic.heartbeat()),
+            Event::Searches { count, .. } => self.searches = *count,
             _ if event.choice() != Some(0) => {}
             _ => {
                 self.start(usage, out);
@@ -79,7 +82,7 @@ impl Writer {
                 message.raw("content", "[]");
                 message.null("stop_reason");
                 message.null("stop_sequence");
-                usage.copied().unwrap_or_default().write(Shape::Anthropic, message.key("usage"));
+                answer_out::usage(&usage.copied().unwrap_or_default(), self.searches, message.key("usage"));
             });
         });
     }
@@ -98,7 +101,7 @@ impl Writer {
                 self.turn_to(Open::Thinking, out);
                 self.delta(out, "thinking_delta", |delta| delta.text("thinking", text));
             }
-            Event::ThoughtEnd { seal, .. } => self.seal(seal.as_ref(), out),
+            Event::ThoughtEnd { seal, redacted, .. } => self.seal(seal.as_ref(), *redacted, out),
             Event::CallOpen { call, id, name, kind, .. } => {
                 self.calls = true;
                 let waiting = Waiting {
@@ -209,7 +212,10 @@ impl Writer {
         event(out, "content_block_stop", |body| body.number("index", self.next - 1));
     }
 
-    fn seal(&mut self, seal: Option<&Seal<'_>>, out: &mut Vec<u8>) {
+    fn seal(&mut self, seal: Option<&Seal<'_>>, redacted: bool, out: &mut Vec<u8>) {
+        if seal.is_some() && !is_redacted(seal, redacted) {
+            self.turn_to(Open::Thinking, out);
+        }
         if self.open == Some(Open::Thinking) {
             if let Some(seal) = seal {
                 let text = seal.written(Dialect::Anthropic);
@@ -306,7 +312,7 @@ impl Writer {
                 delta.or_null("stop_sequence", sequence);
                 stop_details(delta, self.finish.as_ref());
             });
-            usage.copied().unwrap_or_default().write(Shape::Anthropic, body.key("usage"));
+            answer_out::usage(&usage.copied().unwrap_or_default(), self.searches, body.key("usage"));
         });
         event(out, "message_stop", |_| {});
     }

@@ -7,6 +7,7 @@ mod blocks_in;
 mod blocks_out;
 pub(crate) mod events_in;
 pub(crate) mod events_out;
+mod known;
 mod thinking;
 
 pub(crate) use blocks_out::{input, reminder};

@@ -61,15 +61,13 @@ const USUAL: [&str; 5] = ["stop", "end_turn", "completed", "STOP", ""];
 /// `finish_reason`, and the provider's own word where chat has none for it.
 pub(super) fn finish(one: &mut Object<'_>, finish: Option<&Finish<'_>>, calls: bool) {
     let stop = finish.map_or(if calls { Stop::Tools } else { Stop::End }, |finish| finish.stop);
-    one.text(
-        "finish_reason",
-        match stop {
-            Stop::End | Stop::Sequence | Stop::Pause | Stop::Malformed => "stop",
-            Stop::Length | Stop::Context => "length",
-            Stop::Tools => "tool_calls",
-            Stop::Filter => "content_filter",
-        },
-    );
+    let word = match stop {
+        Stop::End | Stop::Sequence | Stop::Pause | Stop::Malformed => "stop",
+        Stop::Length | Stop::Context => "length",
+        Stop::Tools => "tool_calls",
+        Stop::Filter => "content_filter",
+    };
+    one.text("finish_reason", finish.and_then(|finish| finish.own(Dialect::Chat)).unwrap_or(word));
     let Some(finish) = finish else { return };
     let odd = stop == Stop::End && !USUAL.contains(&finish.native.as_ref());
     if odd || matches!(stop, Stop::Pause | Stop::Malformed | Stop::Context | Stop::Filter) {

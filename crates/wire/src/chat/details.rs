@@ -13,7 +13,8 @@ pub(super) fn write_thought(list: &mut Array<'_>, thought: &Thought<'_>, index: 
     let format = seal.map_or(Origin::Other, |seal| seal.origin).format();
     // OpenAI seals summaries; Anthropic signs the text it shows.
     let beside = thought.summary || thought.redacted || seal.is_some_and(|seal| seal.origin != Origin::Anthropic);
-    if !thought.text.is_empty() {
+    // A signed thought whose text was not sent is no redacted one: its maker tells them apart.
+    if !thought.text.is_empty() || (seal.is_some() && !beside) {
         list.object(|one| {
             one.text("type", if thought.summary { "reasoning.summary" } else { "reasoning.text" });
             one.text(if thought.summary { "summary" } else { "text" }, &thought.text);
@@ -24,7 +25,7 @@ pub(super) fn write_thought(list: &mut Array<'_>, thought: &Thought<'_>, index: 
             one.number("index", index);
         });
     }
-    if let Some(seal) = seal.filter(|_| beside || thought.text.is_empty()) {
+    if let Some(seal) = seal.filter(|_| beside) {
         list.object(|one| {
             one.text("type", "reasoning.encrypted");
             one.text("data", &seal.data);

@@ -3,49 +3,19 @@
 //! Compatible servers differ most in how they send tool calls: the same index for different calls, no index, no id, the id
 //! in every fragment, arguments as an object. All of these are told apart here, so that writers see numbered calls.
 
+use super::known;
 use super::turns_in::{arguments, read_detail};
 use crate::chat::UpstreamError;
 use crate::dialect::Dialect;
-use crate::hub::{
-    CallKind, Citation, Details, Event, Finish, Sink, Stop, Thought, Whole, lose_others, made_id, owned_seal,
-};
+use crate::hub::{CallKind, Citation, Details, Event, Finish, Rest, Sink, Stop, Thought, Whole, made_id, owned_seal};
 use crate::json::Node;
 use crate::usage::{Report, Shape};
 use std::borrow::Cow;
 
 /// Choices beyond this are nobody's.
-const MOST_CHOICES: u64 = 128;
+pub(super) const MOST_CHOICES: u64 = 128;
 /// Calls beyond this in one choice are not read.
 const MOST_CALLS: usize = 512;
-
-/// Members that are read below, that say again what others say, or that only fill the line. All others are recorded as lost.
-const KNOWN: &[&str] =
-    &["id", "object", "created", "model", "choices", "usage", "service_tier", "obfuscation", "type", "error"];
-const KNOWN_OF_CHOICE: &[&str] = &[
-    "index",
-    "delta",
-    "message",
-    "logprobs",
-    "finish_reason",
-    "native_finish_reason",
-    "stop_reason",
-    "stop_details",
-    "usage",
-];
-const KNOWN_OF_MESSAGE: &[&str] = &[
-    "role",
-    "content",
-    "refusal",
-    "annotations",
-    "images",
-    "audio",
-    "tool_calls",
-    "function_call",
-    "reasoning_content",
-    "reasoning",
-    "reasoning_details",
-];
-const KNOWN_OF_CALL: &[&str] = &["index", "id", "type", "function", "custom"];
 
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
@@ -95,8 +65,8 @@ impl Reader {
         if let Some(tier) = node.text_of("service_tier") {
             sink(Event::Tier(tier.clone()));
         }
-        lose_others(node, KNOWN, sink);
         usage(node, sink);
+        sink(Event::Rest(Rest { node, known: known::REPLY }));
     }
 
     fn choice(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
@@ -113,19 +83,13 @@ impl Reader {
         if let Some(delta) = node.get("delta").or_else(|| node.get("message")) {
             choice.delta(delta, number, sink);
         }
-        if let Some(logprobs) = node.get("logprobs") {
-            let list = |name| logprobs.get(name).filter(|list| !list.items().is_empty());
-            if let Some(list) = list("content") {
-                sink(Event::Logprobs { choice: number, raw: Cow::Borrowed(list.raw) });
-            }
-            if list("refusal").is_some() {
-                sink(Event::Lost { what: Cow::Borrowed("logprobs.refusal") });
-            }
+        let logprobs = node.get("logprobs").and_then(|logprobs| logprobs.get("content"));
+        if let Some(list) = logprobs.filter(|list| !list.items().is_empty()) {
+            sink(Event::Logprobs { choice: number, raw: Cow::Borrowed(list.raw) });
         }
-        lose_others(node, KNOWN_OF_CHOICE, sink);
         if let Some(reason) = node.text_of("finish_reason") {
-            let native = node.text_of("native_finish_reason").unwrap_or(reason).clone();
-            let mut finish = Finish { details: Details::read(node), ..Finish::new(stop(reason), native) };
+            let finish = Finish::new(Dialect::Chat, stop(reason), reason.clone());
+            let mut finish = Finish { details: Details::read(node), ..finish };
             // Some servers name the sequence that was met.
             if let Some(met) = node.text_of("stop_reason").filter(|_| finish.stop == Stop::End) {
                 finish = Finish { stop: Stop::Sequence, sequence: Some(met.clone()), ..finish };
@@ -141,7 +105,7 @@ impl Reader {
         for (at, choice) in self.choices.iter_mut().enumerate() {
             any |= choice.output || choice.finished;
             if choice.output && !choice.finished {
-                choice.finish(at as u32, Finish::new(Stop::End, Cow::Borrowed("stop")), sink);
+                choice.finish(at as u32, Finish::new(Dialect::Chat, Stop::End, Cow::Borrowed("stop")), sink);
             }
         }
         if any {
@@ -212,11 +176,13 @@ impl Choice {
             self.said(choice, sink);
             self.fragment(0, None, call, CallKind::Function, choice, sink);
         }
-        lose_others(delta, KNOWN_OF_MESSAGE, sink);
     }
 
     /// One part of a content that is a list, as some servers send it.
     fn part(&mut self, part: &Node<'_>, choice: u32, sink: &mut Sink<'_>) {
+        if part.str_of("type") == "thinking" {
+            return self.thinking(part, choice, sink);
+        }
         let text = |name| part.text_of(name).filter(|text| !text.is_empty()).cloned();
         let event = match (text("text"), text("refusal")) {
             (Some(text), _) => Event::Text { choice, text },
@@ -228,6 +194,17 @@ impl Choice {
         };
         self.said(choice, sink);
         sink(event);
+    }
+
+    /// A thought in a part of its own: a text, or texts in parts.
+    fn thinking(&mut self, part: &Node<'_>, choice: u32, sink: &mut Sink<'_>) {
+        let Some(inner) = part.get("thinking") else { return };
+        let texts = inner.items().iter().filter_map(|one| one.text_of("text")).chain(inner.text());
+        for text in texts.filter(|text| !text.is_empty()) {
+            self.output = true;
+            self.thinking = true;
+            sink(Event::Thought { choice, text: text.clone(), summary: false });
+        }
     }
 
     /// Something other than a thought follows.
@@ -290,7 +267,6 @@ impl Choice {
         {
             self.calls[at].id = id.to_string();
         }
-        lose_others(node, KNOWN_OF_CALL, sink);
         let nothing = Node { raw: "{}", kind: crate::json::Kind::Map(Vec::new()) };
         self.fragment(at, index, inner.unwrap_or(&nothing), kind, choice, sink);
     }

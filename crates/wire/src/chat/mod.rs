@@ -11,6 +11,7 @@ mod ending;
 pub(crate) mod events_in;
 pub(crate) mod events_out;
 mod fault;
+mod known;
 mod out;
 mod part;
 mod pattern;

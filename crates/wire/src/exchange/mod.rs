@@ -2,6 +2,8 @@
 //!
 //! Within one dialect bytes pass through and are only looked at; between two they go by way of the hub.
 
+#[cfg(test)]
+mod again;
 mod any;
 mod facts;
 mod follow;

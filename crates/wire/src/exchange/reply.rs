@@ -63,14 +63,21 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
         drop(node);
         return Ok(Converted { body, facts, dropped: Dropped::default() });
     }
-    let written = match to {
-        _ if from == to => as_ours(from, &text, &node, voice, &body),
-        Dialect::Chat => chat::answer_out::write(&answer, voice).into(),
-        Dialect::Anthropic => anthropic::answer_out::write(&answer, voice).into(),
-        Dialect::Responses => responses::answer_out::write(&answer, voice).into(),
-        Dialect::Gemini => gemini::answer_out::write(&answer, voice).into(),
+    let written = match from == to {
+        true => as_ours(from, &text, &node, voice, &body),
+        false => written(to, &answer, voice).into(),
     };
     Ok(Converted { body: written, facts, dropped: lost.dropped })
+}
+
+/// The answer as a client of the dialect reads it.
+pub(super) fn written(to: Dialect, answer: &Answer, voice: &Voice) -> Vec<u8> {
+    match to {
+        Dialect::Chat => chat::answer_out::write(answer, voice),
+        Dialect::Anthropic => anthropic::answer_out::write(answer, voice),
+        Dialect::Responses => responses::answer_out::write(answer, voice),
+        Dialect::Gemini => gemini::answer_out::write(answer, voice),
+    }
 }
 
 /// An answer that is nothing but a call which cannot be read is a fault of the provider's.

@@ -130,7 +130,7 @@ pub(super) fn finish(one: &mut Object<'_>, finish: Option<&Finish<'_>>) {
         Some(Stop::Pause) => "CONTINUATION",
         Some(Stop::End | Stop::Sequence | Stop::Tools) | None => "STOP",
     };
-    one.text("finishReason", reason);
+    one.text("finishReason", finish.and_then(|finish| finish.own(Dialect::Gemini)).unwrap_or(reason));
     if let Some(details) = finish.and_then(|finish| finish.details.as_ref()) {
         let said: Vec<&str> =
             [&details.category, &details.explanation].into_iter().flatten().map(|text| &**text).collect();

@@ -1,7 +1,7 @@
 //! Grounding and log probabilities: Gemini's shapes and chat's.
 
 use crate::dialect::Dialect;
-use crate::hub::{Citation, Event, Sink, others};
+use crate::hub::{Citation, Event, Sink};
 use crate::json::{Array, Node, Object};
 use std::borrow::Cow;
 
@@ -43,10 +43,6 @@ const SUPPORTS: [&str; 2] = ["groundingSupports", "grounding_supports"];
 fn supports(grounding: &Node<'_>, choice: u32, text: &str, sink: &mut Sink<'_>) {
     let chunks = grounding.either(CHUNKS[0], CHUNKS[1]).map_or(&[][..], Node::items);
     let supports = grounding.either(SUPPORTS[0], SUPPORTS[1]).map_or(&[][..], Node::items);
-    let known = [QUERIES, CHUNKS, SUPPORTS].concat();
-    for member in others(grounding, &known).into_iter().filter(|member| !matches!(member.raw, "[]" | "{}")) {
-        sink(Event::Lost { what: format!("groundingMetadata.{}", member.name).into() });
-    }
     if supports.is_empty() {
         // Sources of the answer as a whole.
         chunks.iter().for_each(|chunk| sink(Event::Cite { choice, citation: source(chunk) }));

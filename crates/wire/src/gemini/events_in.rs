@@ -1,15 +1,17 @@
 //! GenerateContentResponse objects read into the hub: a whole reply is one, a stream is many.
 
 use super::cites;
+use super::known;
 use super::parts_in::read_call;
 use crate::chat::UpstreamError;
 use crate::dialect::Dialect;
-use crate::hub::{Details, Event, Finish, NEXT_TEXT, Seal, Sink, Stop, lose_others, others};
+use crate::hub::{Details, Event, Finish, NEXT_TEXT, Rest, Seal, Sink, Stop};
 use crate::json::Node;
 use crate::usage::{Report, Shape};
 use std::borrow::Cow;
 
-const MOST_CHOICES: u64 = 128;
+/// Candidates beyond this are nobody's.
+pub(super) const MOST_CHOICES: u64 = 128;
 /// Text kept to turn the byte places of citations into characters; beyond it they are left out.
 const MOST_TEXT: usize = 4 << 20;
 
@@ -52,20 +54,17 @@ impl Reader {
         for candidate in candidates {
             self.candidate(candidate, sink);
         }
-        let blocked = node.get("promptFeedback").and_then(|feedback| feedback.text_of("blockReason"));
-        if let (Some(reason), true) = (blocked, candidates.is_empty()) {
-            self.choices.resize_with(self.choices.len().max(1), Choice::default);
-            let said = node.get("promptFeedback").and_then(|feedback| feedback.text_of("blockReasonMessage"));
-            self.choices[0].finish(0, ended(Stop::Filter, reason.clone(), said), sink);
-            // The rest of the feedback, ratings above all.
-            let rest = node.get("promptFeedback").map(|feedback| others(feedback, KNOWN_OF_BLOCK)).unwrap_or_default();
-            for member in rest.into_iter().filter(|member| member.raw != "[]") {
-                sink(Event::Lost { what: format!("promptFeedback.{}", member.name).into() });
+        let feedback = node.get("promptFeedback");
+        if let Some(reason) = feedback.and_then(|feedback| feedback.text_of("blockReason")) {
+            if candidates.is_empty() {
+                self.choices.resize_with(self.choices.len().max(1), Choice::default);
+                let said = feedback.and_then(|feedback| feedback.text_of("blockReasonMessage"));
+                self.choices[0].finish(0, ended(Stop::Filter, reason.clone(), said), sink);
+            } else {
+                sink(Event::Lost { what: Cow::Borrowed("promptFeedback.blockReason") });
             }
-        } else if node.get("promptFeedback").is_some_and(|feedback| !feedback.members().is_empty()) {
-            sink(Event::Lost { what: Cow::Borrowed("promptFeedback") });
         }
-        lose_others(node, KNOWN, sink);
+        sink(Event::Rest(Rest { node, known: known::RESPONSE }));
     }
 
     pub fn finished(&self) -> bool {
@@ -88,7 +87,6 @@ impl Reader {
             choice.part(part, number, &mut self.room, sink);
         }
         cites::read(node, number, &choice.text, sink);
-        lose_others(node, KNOWN_OF_CANDIDATE, sink);
         if let Some(raw) = node.either("logprobsResult", "logprobs_result").and_then(cites::logprobs) {
             sink(Event::Logprobs { choice: number, raw: Cow::Owned(raw) });
         }
@@ -103,59 +101,10 @@ impl Reader {
     }
 }
 
-/// Members of an object that the hub has a place for, or that say again what others say.
-const KNOWN: &[&str] = &[
-    "candidates",
-    "usageMetadata",
-    "usage_metadata",
-    "responseId",
-    "response_id",
-    "modelVersion",
-    "model_version",
-    "promptFeedback",
-    "createTime",
-    "create_time",
-];
-
-/// The same of the feedback that ends an answer.
-const KNOWN_OF_BLOCK: &[&str] = &["blockReason", "blockReasonMessage"];
-
-/// The same of a part; one of an unknown kind is recorded whole.
-const KNOWN_OF_PART: &[&str] = &[
-    "text",
-    "thought",
-    "thoughtSignature",
-    "thought_signature",
-    "functionCall",
-    "function_call",
-    "inlineData",
-    "inline_data",
-];
-
-/// The same of a candidate.
-const KNOWN_OF_CANDIDATE: &[&str] = &[
-    "content",
-    "index",
-    "finishReason",
-    "finish_reason",
-    "finishMessage",
-    "finish_message",
-    "groundingMetadata",
-    "grounding_metadata",
-    "citationMetadata",
-    "citation_metadata",
-    "logprobsResult",
-    "logprobs_result",
-    "avgLogprobs",
-    "avg_logprobs",
-    "tokenCount",
-    "token_count",
-];
-
 fn ended<'a>(stop: Stop, native: Cow<'a, str>, said: Option<&Cow<'a, str>>) -> Finish<'a> {
     let details = said.filter(|_| stop == Stop::Filter);
     let details = details.map(|said| Details { category: None, explanation: Some(said.clone()) });
-    Finish { details, ..Finish::new(stop, native) }
+    Finish { details, ..Finish::new(Dialect::Gemini, stop, native) }
 }
 
 fn stop(reason: &str) -> Stop {
@@ -176,10 +125,6 @@ impl Choice {
         let at = self.parts;
         self.parts += 1;
         let signature = node.either("thoughtSignature", "thought_signature").and_then(Node::text).cloned();
-        let known = ["text", "functionCall", "function_call", "inlineData", "inline_data"];
-        if known.into_iter().any(|name| node.get(name).is_some()) {
-            lose_others(node, KNOWN_OF_PART, sink);
-        }
         if let Some(text) = node.text_of("text") {
             if node.get("thought").and_then(Node::bool) == Some(true) {
                 if !text.is_empty() {

@@ -8,6 +8,7 @@ pub(crate) mod ask_out;
 mod cites;
 pub(crate) mod events_in;
 pub(crate) mod events_out;
+mod known;
 mod parts_in;
 mod parts_out;
 

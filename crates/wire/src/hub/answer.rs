@@ -55,6 +55,8 @@ pub(crate) struct Answer {
     pub choices: Vec<Choice>,
     pub usage: Option<Usage>,
     pub tier: Option<String>,
+    /// How often the web was searched, where that is counted.
+    pub searches: u64,
     pub error: Option<UpstreamError>,
 }
 
@@ -104,6 +106,7 @@ impl Gather {
                 self.answer.usage = known.usage();
             }
             Event::Tier(tier) => self.answer.tier = Some(tier.to_string()),
+            Event::Searches { count, .. } => self.answer.searches = *count,
             Event::Fail(error) => self.answer.error = Some((**error).clone()),
             Event::Start { .. } | Event::Ping | Event::End => {}
             other => self.block(other),

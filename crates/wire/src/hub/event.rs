@@ -1,7 +1,7 @@
 //! What happens in an answer, in order. A stream is read as these, and so is a whole reply.
 
-use super::carry::others;
 use super::part::CallKind;
+use super::rest::Rest;
 use super::seal::Seal;
 use crate::chat::UpstreamError;
 use crate::dialect::Dialect;
@@ -11,13 +11,6 @@ use std::borrow::Cow;
 
 /// Takes events as they are read.
 pub(crate) type Sink<'s> = dyn FnMut(Event<'_>) + 's;
-
-/// Records the members of a node that its reader has no place for. What says nothing is not missed.
-pub(crate) fn lose_others(node: &Node<'_>, known: &[&str], sink: &mut Sink<'_>) {
-    for member in others(node, known).into_iter().filter(|member| !matches!(member.raw, "[]" | "{}" | "\"\"")) {
-        sink(Event::Lost { what: member.name });
-    }
-}
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Event<'a> {
@@ -103,7 +96,14 @@ pub(crate) enum Event<'a> {
     Lost {
         what: Cow<'a, str>,
     },
+    /// A whole reply or a streamed event of the provider's, for what is in it that the events before this one do not say.
+    Rest(Rest<'a>),
     Usage(Box<Report>),
+    /// How often the provider searched the web, as it counts that, and its name for the number.
+    Searches {
+        what: &'static str,
+        count: u64,
+    },
     /// The tier that served the call.
     Tier(Cow<'a, str>),
     Finish {
@@ -135,6 +135,8 @@ pub(crate) enum Stop {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Finish<'a> {
     pub stop: Stop,
+    /// Whose word it is.
+    pub from: Dialect,
     /// The provider's own word.
     pub native: Cow<'a, str>,
     /// The stop sequence that was met.
@@ -172,8 +174,8 @@ fn owned(text: &Option<Cow<'_, str>>) -> Option<Cow<'static, str>> {
 }
 
 impl<'a> Finish<'a> {
-    pub fn new(stop: Stop, native: Cow<'a, str>) -> Self {
-        Finish { stop, native, sequence: None, details: None }
+    pub fn new(from: Dialect, stop: Stop, native: Cow<'a, str>) -> Self {
+        Finish { stop, from, native, sequence: None, details: None }
     }
 }
 
@@ -181,6 +183,7 @@ impl Finish<'_> {
     pub fn owned(&self) -> Finish<'static> {
         Finish {
             stop: self.stop,
+            from: self.from,
             native: Cow::Owned(self.native.to_string()),
             sequence: owned(&self.sequence),
             details: self.details.as_ref().map(|details| Details {
@@ -188,6 +191,11 @@ impl Finish<'_> {
                 explanation: owned(&details.explanation),
             }),
         }
+    }
+
+    /// The provider's word, for a client of its own dialect.
+    pub fn own(&self, dialect: Dialect) -> Option<&str> {
+        (self.from == dialect && !self.native.is_empty()).then_some(&self.native)
     }
 
     /// An answer that contains a call ends with the call, whatever the provider says, unless it was cut.

@@ -21,12 +21,14 @@ impl Lost {
     pub fn see(&mut self, event: &Event<'_>) {
         let one_choice = matches!(self.to, Dialect::Anthropic | Dialect::Responses);
         let what = match event {
+            Event::Rest(rest) => return rest.tell(&mut |inside, name| self.tell(inside, name)),
             Event::Lost { what } => what,
             Event::Foreign { what, .. } => what,
             Event::Audio { .. } if self.to != Dialect::Chat => "audio",
             // Chat has no such item, and Anthropic's is half of a pair.
             Event::Search { .. } if matches!(self.to, Dialect::Chat | Dialect::Anthropic) => "web_search",
             Event::Image { .. } if self.to == Dialect::Anthropic => "image",
+            Event::Searches { what, .. } if matches!(self.to, Dialect::Chat | Dialect::Gemini) => what,
             Event::Cite { citation: Citation::Foreign { origin, .. }, .. }
                 if self.to != Dialect::Chat && *origin != self.to =>
             {
@@ -41,9 +43,18 @@ impl Lost {
             _ if one_choice && event.choice().is_some_and(|choice| choice > 0) => "choices",
             _ => return,
         };
-        // Most of it comes with every chunk of a stream: told once, without making its name again.
-        if !self.dropped.fields().iter().any(|told| told.strip_prefix("answer.") == Some(what)) {
-            self.dropped.add(&format!("answer.{what}"));
+        self.tell("", what);
+    }
+
+    /// Most of it comes with every chunk of a stream: told once, without making its name again.
+    fn tell(&mut self, inside: &str, name: &str) {
+        let dot = if inside.is_empty() { "" } else { "." };
+        let known = |told: &String| {
+            let rest = told.strip_prefix("answer.").and_then(|told| told.strip_prefix(inside)?.strip_prefix(dot));
+            rest == Some(name)
+        };
+        if !self.dropped.fields().iter().any(known) {
+            self.dropped.add(&format!("answer.{inside}{dot}{name}"));
         }
     }
 }

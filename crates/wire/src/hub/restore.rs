@@ -36,7 +36,9 @@ impl Restore {
     pub fn pass(&mut self, event: Event<'_>, next: &mut dyn FnMut(Event<'_>)) {
         if let Some((choice, call)) = self.cut {
             match &event {
-                Event::Usage(_) | Event::Tier(_) | Event::Ping => {}
+                // None of these is output, which alone says that the call is over.
+                Event::Usage(_) | Event::Searches { .. } | Event::Tier(_) => {}
+                Event::Ping | Event::Lost { .. } | Event::Rest(_) => {}
                 Event::Finish { finish, .. } if matches!(finish.stop, Stop::Length | Stop::Context) => self.cut = None,
                 _ => {
                     self.cut = None;

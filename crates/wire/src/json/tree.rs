@@ -134,6 +134,18 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// Says nothing as a count: zero, null or empty, or holds nothing else.
+    pub fn is_zero(&self) -> bool {
+        match &self.kind {
+            Kind::Null | Kind::Bool(false) => true,
+            Kind::Bool(true) => false,
+            Kind::Number => self.number() == Some(0),
+            Kind::Text(text) => text.is_empty(),
+            Kind::List(items) => items.iter().all(Node::is_zero),
+            Kind::Map(members) => members.iter().all(|(_, value)| value.is_zero()),
+        }
+    }
+
     /// The exact text of a number.
     pub fn decimal(&self) -> Option<&'a str> {
         matches!(self.kind, Kind::Number).then_some(self.raw)

@@ -2,6 +2,7 @@
 
 use super::item::{self, Said};
 use super::object::{self, State};
+use crate::dialect::Dialect;
 use crate::hub::{Answer, Choice, Finish, Output, Stop, Voice};
 use crate::json::Object;
 
@@ -23,6 +24,8 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
                 said.push(Said { refusal: true, text: text.clone(), ..Said::default() });
                 continue;
             }
+            // Nothing is written for these: they do not part what was said around them.
+            Output::Audio(_) | Output::Foreign { .. } => continue,
             _ => message(&mut items, &mut said, voice, "completed"),
         }
         let id = |prefix: &str| item_id(voice, prefix, items.len());
@@ -46,7 +49,15 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
     object::write(
         &mut body,
         voice,
-        &State { status, items: &items, usage: answer.usage.as_ref(), reason, error: error(status), tier },
+        &State {
+            status,
+            items: &items,
+            usage: answer.usage.as_ref(),
+            searches: answer.searches,
+            reason,
+            error: error(status),
+            tier,
+        },
     );
     body.end();
     out
@@ -79,10 +90,11 @@ pub(super) fn error(status: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// The response's status, and why it is incomplete.
-pub(super) fn status(finish: Option<&Finish<'_>>) -> (&'static str, Option<&'static str>) {
+pub(super) fn status<'f>(finish: Option<&'f Finish<'_>>) -> (&'static str, Option<&'f str>) {
+    let own = finish.and_then(|finish| finish.own(Dialect::Responses));
     match finish.map(|finish| finish.stop) {
-        Some(Stop::Length | Stop::Context) => ("incomplete", Some("max_output_tokens")),
-        Some(Stop::Filter) => ("incomplete", Some("content_filter")),
+        Some(Stop::Length | Stop::Context) => ("incomplete", own.or(Some("max_output_tokens"))),
+        Some(Stop::Filter) => ("incomplete", own.or(Some("content_filter"))),
         Some(Stop::Malformed) => ("failed", None),
         _ => ("completed", None),
     }

@@ -4,59 +4,16 @@
 //! output only in the terminal one. Each item is read from the first event that has it and never twice.
 
 use super::items_in::thought;
+use super::known;
 use crate::chat::UpstreamError;
 use crate::dialect::Dialect;
-use crate::hub::{CallKind, Event, Finish, Sink, Stop, lose_others};
+use crate::hub::{CallKind, Event, Finish, Rest, Sink, Stop};
 use crate::json::Node;
 use crate::usage::{Report, Shape};
 use std::borrow::Cow;
 
 /// Items beyond this are not read.
 const MOST_ITEMS: usize = 4_096;
-
-/// Members of a response that are read below or repeat the request. All others are recorded as lost.
-const KNOWN: &[&str] = &[
-    "id",
-    "object",
-    "created_at",
-    "completed_at",
-    "status",
-    "error",
-    "incomplete_details",
-    "model",
-    "output",
-    "output_text",
-    "usage",
-    "service_tier",
-    "background",
-    "conversation",
-    "frequency_penalty",
-    "instructions",
-    "max_output_tokens",
-    "max_tool_calls",
-    "metadata",
-    "parallel_tool_calls",
-    "presence_penalty",
-    "previous_response_id",
-    "prompt",
-    "prompt_cache_key",
-    "prompt_cache_retention",
-    "reasoning",
-    "safety_identifier",
-    "store",
-    "temperature",
-    "text",
-    "tool_choice",
-    "tools",
-    "top_logprobs",
-    "top_p",
-    "truncation",
-    "user",
-];
-const KNOWN_OF_MESSAGE: &[&str] = &["id", "type", "role", "status", "content"];
-const KNOWN_OF_CALL: &[&str] = &["id", "type", "status", "call_id", "name", "namespace", "arguments", "input"];
-const KNOWN_OF_REASONING: &[&str] = &["id", "type", "status", "summary", "content", "encrypted_content"];
-const KNOWN_OF_PART: &[&str] = &["type", "text", "refusal", "annotations", "logprobs"];
 
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
@@ -72,7 +29,17 @@ struct Item {
     call: Option<u32>,
     /// Some of it was seen as deltas.
     said: bool,
+    /// Parts of it that are over, and what of the open one was seen on the way: annotations, log probabilities.
+    parts: usize,
+    notes: usize,
+    likely: bool,
     done: bool,
+}
+
+impl Item {
+    fn new(index: Option<u64>, id: &str) -> Item {
+        Item { index, id: id.to_owned(), call: None, said: false, parts: 0, notes: 0, likely: false, done: false }
+    }
 }
 
 impl Reader {
@@ -82,12 +49,16 @@ impl Reader {
             return fail(node, sink);
         }
         start(node, sink);
+        sink(Event::Rest(Rest { node, known: known::RESPONSE }));
         self.end(node, sink);
     }
 
     /// Reads one streamed event.
     pub fn read(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
         let word = node.str_of("type");
+        if let Some(known) = known::event(node) {
+            sink(Event::Rest(Rest { node, known }));
+        }
         match word {
             "response.created" | "response.in_progress" | "response.queued" => {
                 if let Some(response) = node.get("response") {
@@ -103,8 +74,14 @@ impl Reader {
             }
             "response.output_text.delta" | "response.refusal.delta" => self.text(node, word, sink),
             "response.output_text.annotation.added" => {
-                if let Some(note) = node.get("annotation") {
+                if let (Some(at), Some(note)) = (self.item(node), node.get("annotation")) {
+                    self.items[at].notes += 1;
                     sink(Event::Cite { choice: 0, citation: crate::chat::citation(note) });
+                }
+            }
+            "response.content_part.done" => {
+                if let (Some(at), Some(part)) = (self.item(node), node.get("part")) {
+                    self.part_done(at, part, sink);
                 }
             }
             "response.reasoning_summary_text.delta"
@@ -145,7 +122,7 @@ impl Reader {
             None => !id.is_empty() && item.id == id,
         });
         if found.is_none() && self.items.len() < MOST_ITEMS {
-            self.items.push(Item { index, id: id.to_owned(), call: None, said: false, done: false });
+            self.items.push(Item::new(index, id));
             return Some(self.items.len() - 1);
         }
         found
@@ -187,7 +164,23 @@ impl Reader {
         } else {
             sink(Event::Text { choice: 0, text });
         }
-        logprobs(node, sink);
+        self.items[at].likely |= logprobs(node, sink);
+    }
+
+    /// A part whose text came in pieces is over: what is said about the text only now.
+    fn part_done(&mut self, at: usize, part: &Node<'_>, sink: &mut Sink<'_>) {
+        let item = &mut self.items[at];
+        if !item.said || item.done {
+            return;
+        }
+        item.parts += 1;
+        let (notes, likely) = (std::mem::take(&mut item.notes), std::mem::take(&mut item.likely));
+        for note in part.get("annotations").map_or(&[][..], Node::items).iter().skip(notes) {
+            sink(Event::Cite { choice: 0, citation: crate::chat::citation(note) });
+        }
+        if !likely {
+            logprobs(part, sink);
+        }
     }
 
     fn thinks(&mut self, node: &Node<'_>, word: &str, sink: &mut Sink<'_>) {
@@ -216,21 +209,20 @@ impl Reader {
 
     /// A finished item: what was not seen yet, and its end.
     fn done(&mut self, at: usize, item: &Node<'_>, sink: &mut Sink<'_>) {
-        if std::mem::replace(&mut self.items[at].done, true) {
+        if self.items[at].done {
             return;
         }
-        let said = self.items[at].said;
+        let Item { said, parts, .. } = self.items[at];
         match item.str_of("type") {
             "message" => {
-                for part in item.get("content").map_or(&[][..], Node::items) {
+                for (number, part) in item.get("content").map_or(&[][..], Node::items).iter().enumerate() {
                     // Texts came as deltas; another part comes only here.
                     if !said || !matches!(part.str_of("type"), "output_text" | "refusal") {
                         whole_part(part, sink);
-                    } else {
-                        lose_others(part, KNOWN_OF_PART, sink);
+                    } else if number >= parts {
+                        self.part_done(at, part, sink);
                     }
                 }
-                lose_others(item, KNOWN_OF_MESSAGE, sink);
                 sink(Event::TextEnd { choice: 0 });
             }
             "function_call" | "custom_tool_call" => {
@@ -241,11 +233,9 @@ impl Reader {
                     let text = args.cloned().unwrap_or(Cow::Borrowed(if custom { "" } else { "{}" }));
                     sink(Event::CallArgs { choice: 0, call, text });
                 }
-                lose_others(item, KNOWN_OF_CALL, sink);
                 sink(Event::CallClose { choice: 0, call });
             }
             "reasoning" => {
-                lose_others(item, KNOWN_OF_REASONING, sink);
                 let thought = thought(item);
                 if !said && !thought.text.is_empty() {
                     sink(Event::Thought { choice: 0, text: thought.text.clone(), summary: thought.summary });
@@ -260,6 +250,7 @@ impl Reader {
                 });
             }
         }
+        self.items[at].done = true;
     }
 
     /// The terminal event or the whole response: what is still missing, usage, and why it ended.
@@ -273,13 +264,7 @@ impl Reader {
             let at = match known {
                 Some(at) => at,
                 None if self.items.len() < MOST_ITEMS => {
-                    self.items.push(Item {
-                        index: Some(index as u64),
-                        id: id.to_owned(),
-                        call: None,
-                        said: false,
-                        done: false,
-                    });
+                    self.items.push(Item::new(Some(index as u64), id));
                     self.items.len() - 1
                 }
                 None => {
@@ -293,10 +278,13 @@ impl Reader {
         if let Some(report) = report {
             sink(Event::Usage(Box::new(report)));
         }
+        let searched = response.get("tool_usage").and_then(|tools| tools.get("web_search")?.get("num_requests"));
+        if let Some(count) = searched.and_then(Node::number).filter(|count| *count > 0) {
+            sink(Event::Searches { what: "tool_usage", count });
+        }
         if let Some(tier) = response.text_of("service_tier") {
             sink(Event::Tier(tier.clone()));
         }
-        lose_others(response, KNOWN, sink);
         let status = response.str_of("status");
         if matches!(status, "failed" | "cancelled") || response.get("error").is_some() {
             return fail(response, sink);
@@ -309,15 +297,15 @@ impl Reader {
         };
         let native = Cow::Owned(if reason.is_empty() { status.to_owned() } else { reason.to_owned() });
         self.finished = true;
-        sink(Event::Finish { choice: 0, finish: Finish::new(stop, native).with_calls(self.calls > 0) });
+        sink(Event::Finish {
+            choice: 0,
+            finish: Finish::new(Dialect::Responses, stop, native).with_calls(self.calls > 0),
+        });
         sink(Event::End);
     }
 }
 
 fn whole_part(part: &Node<'_>, sink: &mut Sink<'_>) {
-    if matches!(part.str_of("type"), "output_text" | "refusal") {
-        lose_others(part, KNOWN_OF_PART, sink);
-    }
     match part.str_of("type") {
         "output_text" => {
             if let Some(text) = part.text_of("text") {
@@ -327,6 +315,7 @@ fn whole_part(part: &Node<'_>, sink: &mut Sink<'_>) {
                 sink(Event::Cite { choice: 0, citation: crate::chat::citation(note) });
             }
             logprobs(part, sink);
+            sink(Event::TextEnd { choice: 0 });
         }
         "refusal" => {
             if let Some(text) = part.text_of("refusal") {
@@ -347,10 +336,13 @@ fn foreign<'a>(what: &str, node: &Node<'a>) -> Event<'a> {
     }
 }
 
-fn logprobs(node: &Node<'_>, sink: &mut Sink<'_>) {
-    if let Some(list) = node.get("logprobs").filter(|list| !list.items().is_empty()) {
+/// Tells of log probabilities; whether there were any.
+fn logprobs(node: &Node<'_>, sink: &mut Sink<'_>) -> bool {
+    let list = node.get("logprobs").filter(|list| !list.items().is_empty());
+    if let Some(list) = list {
         sink(Event::Logprobs { choice: 0, raw: Cow::Borrowed(list.raw) });
     }
+    list.is_some()
 }
 
 fn start(response: &Node<'_>, sink: &mut Sink<'_>) {

@@ -3,27 +3,26 @@
 //! Held here: `response.created` and `.in_progress` first; numbers that rise by one; each item added, filled and done before the next; a delta for
 //! the arguments of every call; ids that stay the same up to the final object, which repeats every item; one terminal event, then `[DONE]`.
 
-use super::answer_out::{call_prefix, error, item_id, known_tier, status};
+use super::answer_out::{call_prefix, item_id, known_tier, status};
 use super::item::{self, Said};
-use super::object::{self, State};
 use crate::dialect::Dialect;
 use crate::hub::{Call, CallKind, Event, Finish, Held, Lane, Thought, Voice, Waiting, fitting_id};
 use crate::json::Object;
-use crate::usage::Usage;
 use std::borrow::Cow;
 
 #[derive(Debug)]
 pub(crate) struct Writer {
-    voice: Voice,
-    started: bool,
+    pub(super) voice: Voice,
+    pub(super) started: bool,
     /// Number of the next event.
-    number: u64,
-    items: Vec<String>,
+    pub(super) number: u64,
+    pub(super) items: Vec<String>,
     pub(super) open: Option<Open>,
-    lane: Lane,
-    finish: Option<Finish<'static>>,
-    tier: Option<String>,
-    object: Option<String>,
+    pub(super) lane: Lane,
+    pub(super) finish: Option<Finish<'static>>,
+    pub(super) tier: Option<String>,
+    pub(super) searches: u64,
+    pub(super) object: Option<String>,
 }
 
 #[derive(Debug)]
@@ -44,6 +43,7 @@ impl Writer {
             lane: Lane::default(),
             finish: None,
             tier: None,
+            searches: 0,
             object: None,
         }
     }
@@ -59,41 +59,13 @@ impl Writer {
             Event::Start { .. } => self.start(out),
             Event::Tier(tier) => self.tier = Some(tier.to_string()).filter(|tier| known_tier(tier)),
             Event::Ping => out.extend_from_slice(Dialect::Responses.heartbeat()),
+            Event::Searches { count, .. } => self.searches = *count,
             _ if event.choice() != Some(0) => {}
             _ => {
                 self.start(out);
                 self.block(event, out);
             }
         }
-    }
-
-    fn start(&mut self, out: &mut Vec<u8>) {
-        if std::mem::replace(&mut self.started, true) {
-            return;
-        }
-        for name in ["response.created", "response.in_progress"] {
-            self.lifecycle(out, name, "in_progress", None, None, None);
-        }
-    }
-
-    fn lifecycle(
-        &mut self,
-        out: &mut Vec<u8>,
-        name: &str,
-        status: &'static str,
-        reason: Option<&'static str>,
-        usage: Option<&Usage>,
-        error: Option<(&str, &str)>,
-    ) {
-        let mut number = self.number;
-        event(out, &mut number, name, |body| {
-            body.object("response", |response| {
-                let tier = self.tier.as_deref();
-                let state = State { status, items: &self.items, usage, reason, error, tier };
-                object::write(response, &self.voice, &state);
-            });
-        });
-        self.number = number;
     }
 
     fn block(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
@@ -312,7 +284,7 @@ impl Writer {
         });
     }
 
-    fn drain(&mut self, all: bool, status: &str, out: &mut Vec<u8>) {
+    pub(super) fn drain(&mut self, all: bool, status: &str, out: &mut Vec<u8>) {
         while let Some(call) = self.lane.next() {
             self.open_call(call, out);
             if all {
@@ -332,61 +304,10 @@ impl Writer {
             }
         }
     }
-
-    pub fn end(&mut self, usage: Option<&Usage>, out: &mut Vec<u8>) {
-        self.start(out);
-        let (ending, reason) = status(self.finish.as_ref());
-        let cut = if ending == "incomplete" { "incomplete" } else { "completed" };
-        self.close(cut, out);
-        self.drain(true, cut, out);
-        debug_assert!(self.open.is_none() && self.object.is_none(), "one terminal event, after every item");
-        let usage = usage.copied().unwrap_or_default();
-        self.lifecycle(out, &format!("response.{ending}"), ending, reason, Some(&usage), error(ending));
-        self.object = Some(self.last_object(ending, reason, &usage));
-        out.extend_from_slice(b"data: [DONE]\n\n");
-    }
-
-    fn last_object(&self, status: &'static str, reason: Option<&'static str>, usage: &Usage) -> String {
-        let mut out = Vec::new();
-        let mut body = Object::begin(&mut out);
-        let tier = self.tier.as_deref();
-        let state = State { status, items: &self.items, usage: Some(usage), reason, error: error(status), tier };
-        object::write(&mut body, &self.voice, &state);
-        body.end();
-        String::from_utf8(out).unwrap_or_default()
-    }
-
-    /// The final response object, once the stream has ended.
-    pub fn object(&self) -> Option<&str> {
-        self.object.as_deref()
-    }
-
-    /// The stream passed from elsewhere up to this number.
-    pub fn go_on(&mut self, number: u64) {
-        self.started |= number > 0;
-        self.number = number;
-    }
-
-    /// Nothing of the stream reached the client: what is told next is told from the start.
-    pub fn unsent(&mut self) {
-        self.started = false;
-        self.number = 0;
-        self.items.clear();
-        self.open = None;
-        self.lane = Lane::default();
-    }
-
-    /// The terminal event of a stream that failed.
-    pub fn fail(&mut self, code: &str, message: &str, usage: Option<&Usage>, out: &mut Vec<u8>) {
-        self.start(out);
-        self.close("incomplete", out);
-        self.lifecycle(out, "response.failed", "failed", None, usage, Some((code, message)));
-        out.extend_from_slice(b"data: [DONE]\n\n");
-    }
 }
 
 /// One event: its name, the same name as `type`, its number.
-fn event(out: &mut Vec<u8>, number: &mut u64, name: &str, write: impl FnOnce(&mut Object<'_>)) {
+pub(super) fn event(out: &mut Vec<u8>, number: &mut u64, name: &str, write: impl FnOnce(&mut Object<'_>)) {
     for part in [b"event: ", name.as_bytes(), b"\ndata: "] {
         out.extend_from_slice(part);
     }

@@ -11,7 +11,9 @@ mod history;
 mod item;
 mod items_in;
 mod items_out;
+mod known;
 mod object;
+mod span_out;
 
 pub use create_event::from_create_event;
 pub use history::{

@@ -10,8 +10,10 @@ pub(super) struct State<'s> {
     /// The finished items, as JSON.
     pub items: &'s [String],
     pub usage: Option<&'s Usage>,
+    /// How often the web was searched.
+    pub searches: u64,
     /// `incomplete_details.reason`.
-    pub reason: Option<&'static str>,
+    pub reason: Option<&'s str>,
     pub error: Option<(&'s str, &'s str)>,
     pub tier: Option<&'s str>,
 }
@@ -46,6 +48,11 @@ pub(super) fn write(object: &mut Object<'_>, voice: &Voice, state: &State<'_>) {
         object.raw(name, voice.echo.get(name).unwrap_or(usual));
     }
     object.text("service_tier", state.tier.unwrap_or("default"));
+    if state.searches > 0 {
+        object.object("tool_usage", |tools| {
+            tools.object("web_search", |search| search.number("num_requests", state.searches));
+        });
+    }
     match state.usage {
         Some(usage) => usage.write(Shape::Responses, object.key("usage")),
         None => object.null("usage"),

@@ -1,6 +1,7 @@
 //! The shapes of usage reports as data: which name stands for which number.
 
-use Name::{Also, Entries, Modes, Number, Object};
+use crate::json::Node;
+use Name::{Also, Aside, Entries, Modes, Number, Object, Other};
 
 /// How a provider reports usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,12 +56,17 @@ pub(super) enum Name {
     Modes(&'static str, Slot, Slot),
     /// Anthropic's `iterations`: entries of the named kinds are summed.
     Entries(&'static str, &'static [&'static str], &'static [Name]),
+    /// A part of a number above, or no count of tokens: nobody misses it.
+    Aside(&'static str),
+    /// An object of such.
+    Other(&'static str, &'static [Name]),
 }
 
 impl Name {
     pub fn key(&self) -> &'static str {
         match self {
             Number(key, _) | Also(key, _) | Object(key, _) | Modes(key, ..) | Entries(key, ..) => key,
+            Aside(key) | Other(key, _) => key,
         }
     }
 }
@@ -72,6 +78,22 @@ impl Shape {
             Shape::Anthropic => ANTHROPIC,
             Shape::Responses => RESPONSES,
             Shape::Gemini => GEMINI,
+        }
+    }
+
+    /// Names the members of a report that nobody counts and that are not zero.
+    pub(crate) fn uncounted(self, report: &Node<'_>, tell: &mut dyn FnMut(&str)) {
+        uncounted(self.names(), report, tell);
+    }
+}
+
+fn uncounted(names: &[Name], report: &Node<'_>, tell: &mut dyn FnMut(&str)) {
+    for (member, value) in report.members() {
+        match names.iter().find(|name| name.key() == member) {
+            Some(Object(_, inner) | Other(_, inner)) => uncounted(inner, value, tell),
+            Some(_) => {}
+            None if !value.is_zero() => tell(member),
+            None => {}
         }
     }
 }
@@ -87,6 +109,7 @@ const CHAT: &[Name] = &[
     Also("cache_read_input_tokens", Slot::CacheRead),
     Also("cache_creation_input_tokens", Slot::CacheWrite),
     Also("reasoning_tokens", Slot::Reasoning),
+    Aside("prompt_cache_miss_tokens"),
 ];
 
 const CHAT_INPUT: &[Name] = &[
@@ -97,6 +120,7 @@ const CHAT_INPUT: &[Name] = &[
     Object("cache_creation", LIVES),
     Number("audio_tokens", Slot::AudioIn),
     Number("image_tokens", Slot::ImageIn),
+    Aside("text_tokens"),
 ];
 
 const WRITE_DETAILS: &[Name] = &[Number("ttl_30m_tokens", Slot::WriteShort), Number("ttl_12h_tokens", Slot::WriteLong)];
@@ -108,6 +132,9 @@ const OUTPUT_DETAILS: &[Name] = &[
     Number("reasoning_tokens", Slot::Reasoning),
     Number("audio_tokens", Slot::AudioOut),
     Number("image_tokens", Slot::ImageOut),
+    Aside("text_tokens"),
+    Aside("accepted_prediction_tokens"),
+    Aside("rejected_prediction_tokens"),
 ];
 
 const ANTHROPIC: &[Name] = &[
@@ -119,6 +146,8 @@ const ANTHROPIC: &[Name] = &[
     Object("output_tokens_details", &[Number("thinking_tokens", Slot::Reasoning)]),
     // The kinds `message` and `fallback_message` are inside the numbers above.
     Entries("iterations", &["compaction", "advisor_message"], BESIDE),
+    Aside("service_tier"),
+    Other("server_tool_use", &[Aside("web_search_requests")]),
 ];
 
 const BESIDE: &[Name] = &[
@@ -154,8 +183,9 @@ const INPUT_DETAILS: &[Name] = &[
     Number("image_tokens", Slot::ImageIn),
     Object(
         "cached_tokens_details",
-        &[Number("audio_tokens", Slot::CachedAudio), Number("image_tokens", Slot::CachedImage)],
+        &[Number("audio_tokens", Slot::CachedAudio), Number("image_tokens", Slot::CachedImage), Aside("text_tokens")],
     ),
+    Aside("text_tokens"),
 ];
 
 /// Both spellings: Google's own clients send and read either.
@@ -181,4 +211,8 @@ const GEMINI: &[Name] = &[
     // Live sessions.
     Also("responseTokenCount", Slot::Output),
     Modes("responseTokensDetails", Slot::AudioOut, Slot::ImageOut),
+    Aside("toolUsePromptTokensDetails"),
+    Aside("tool_use_prompt_tokens_details"),
+    Aside("trafficType"),
+    Aside("traffic_type"),
 ];

@@ -97,6 +97,7 @@ impl Reading {
                     self.other[*slot as usize] = Some(number);
                 }
             }
+            Name::Aside(_) | Name::Other(..) => scan.skip()?,
             Name::Object(_, names) if scan.peek() == Some(b'{') => self.object(names, scan)?,
             Name::Modes(_, sound, pictures) if scan.peek() == Some(b'[') => {
                 scan.array(|scan| self.mode(*sound, *pictures, scan))?;

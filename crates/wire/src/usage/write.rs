@@ -10,6 +10,11 @@ use crate::json::Object;
 impl Usage {
     /// Writes the usage object of this shape.
     pub fn write(&self, shape: Shape, out: &mut Vec<u8>) {
+        self.write_with(shape, out, |_| {});
+    }
+
+    /// The same with more behind it that is no count of tokens.
+    pub(crate) fn write_with(&self, shape: Shape, out: &mut Vec<u8>, more: impl FnOnce(&mut Object<'_>)) {
         let mut object = Object::begin(out);
         match shape {
             Shape::Chat => self.chat(&mut object),
@@ -17,6 +22,7 @@ impl Usage {
             Shape::Responses => self.responses(&mut object),
             Shape::Gemini => self.gemini(&mut object),
         }
+        more(&mut object);
         object.end();
     }
 

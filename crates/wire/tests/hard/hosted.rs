@@ -116,7 +116,7 @@ fn what_they_leave_in_an_answer_is_told() {
         (
             G,
             gemini,
-            "answer.executableCode,answer.codeExecutionResult,answer.groundingMetadata.searchEntryPoint,answer.web_search,answer.safetyRatings,answer.urlContextMetadata",
+            "answer.executableCode,answer.codeExecutionResult,answer.web_search,answer.groundingMetadata.searchEntryPoint,answer.safetyRatings,answer.urlContextMetadata",
         ),
     ] {
         for to in [C, A, R, G] {

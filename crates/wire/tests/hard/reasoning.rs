@@ -72,6 +72,24 @@ fn case_60_and_62_what_is_sealed_comes_back_through_another_dialect() {
     );
 }
 
+/// Anthropic may sign a thought and not show it. That is another block than a redacted one, and refused in its place.
+#[test]
+fn a_signed_thought_without_its_text_comes_back_as_one() {
+    let signed = json!({"type": "thinking", "thinking": "", "signature": "c2ln"});
+    let message = json!({"id": "m", "type": "message", "role": "assistant", "model": "up", "stop_reason": "end_turn",
+        "usage": {"input_tokens": 1, "output_tokens": 1}, "content": [signed, {"type": "text", "text": "a"}]});
+    let question = json!({"role": "user", "content": "q"});
+    let kept = reply(A, C, message.clone())["choices"][0]["message"].clone();
+    let chat = sent(C, A, json!({"model": "m", "messages": [question, kept, question]}));
+    let mut input = vec![question.clone()];
+    input.extend(reply(A, R, message)["output"].as_array().unwrap().clone());
+    input.push(question);
+    let responses = sent(R, A, json!({"model": "m", "input": input}));
+    for back in [chat, responses] {
+        assert_eq!(back["messages"][1]["content"][0], signed, "{back}");
+    }
+}
+
 #[test]
 fn case_61_thoughts_and_calls_keep_their_order() {
     let blocks = json!([{"type": "thinking", "thinking": "one", "signature": "UzE="}, {"type": "text", "text": "a"}, {"type": "tool_use", "id": "t1", "name": "f", "input": {}},
