@@ -12,7 +12,7 @@ mod write;
 
 pub(crate) use build::{Array, Object};
 pub(crate) use push::{Push, Step, Steps};
-pub(crate) use tree::{Kind, Node};
+pub(crate) use tree::{Kind, Members, Node};
 pub(crate) use write::{Edit, has_separator, quoted, splice, write_raw, write_str};
 
 use std::borrow::Cow;

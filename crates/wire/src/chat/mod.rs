@@ -12,6 +12,7 @@ pub(crate) mod events_in;
 pub(crate) mod events_out;
 mod fault;
 mod out;
+mod own_out;
 mod part;
 mod pattern;
 mod prompt;
@@ -20,6 +21,8 @@ mod request;
 mod seen;
 mod separators;
 mod stream;
+mod tools_in;
+mod tools_out;
 mod turns_in;
 mod turns_out;
 

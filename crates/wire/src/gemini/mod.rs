@@ -8,8 +8,11 @@ pub(crate) mod ask_out;
 mod cites;
 pub(crate) mod events_in;
 pub(crate) mod events_out;
+mod own_out;
 mod parts_in;
 mod parts_out;
+mod tools_in;
+mod tools_out;
 
 /// Stands for a signature that is not there; Google documents it for conversations that began elsewhere.
 pub(crate) const NO_SIGNATURE: &str = "skip_thought_signature_validator";
