@@ -3,8 +3,8 @@
 use super::own_out;
 use crate::dialect::Dialect;
 use crate::hub::{
-    Ask, Call, CallKind, Carry, FREE_TEXT, Media, Origin, Part, Place, Role, Turn, base64_standard, fitting_id,
-    quoted_text, sent_name, tidy_mime,
+    Ask, Call, CallKind, Carry, FREE_TEXT, Media, Origin, Part, Place, Role, Turn, fitting_id, quoted_text, sent_name,
+    tidy_mime,
 };
 use crate::json::{Array, Node, Object};
 use crate::problem::Problem;
@@ -283,7 +283,7 @@ fn sourced(kind: &str, media: &Media<'_>, list: &mut Array<'_>, carry: &Carry<'_
     list.object(|one| {
         one.text("type", kind);
         one.object("source", |inner| {
-            source(inner, &media.place, carry.home);
+            source(inner, &media.place, carry);
             carry.own(inner, "source", &media.rest);
         });
         one.maybe("title", media.name.as_deref().filter(|_| kind == "document"));
@@ -292,17 +292,12 @@ fn sourced(kind: &str, media: &Media<'_>, list: &mut Array<'_>, carry: &Carry<'_
     });
 }
 
-fn source(inner: &mut Object<'_>, place: &Place<'_>, home: bool) {
+fn source(inner: &mut Object<'_>, place: &Place<'_>, carry: &Carry<'_>) {
     match place {
-        Place::Data { mime, base64 } if home => {
-            inner.text("type", "base64");
-            inner.filled("media_type", mime);
-            inner.text("data", base64);
-        }
         Place::Data { mime, base64 } => {
             inner.text("type", "base64");
-            inner.text("media_type", &tidy_mime(mime.clone()));
-            inner.text("data", &base64_standard(base64.clone()));
+            carry.text(inner, "media_type", &carry.mime(mime));
+            inner.text("data", &carry.data(base64));
         }
         Place::Url(url) => {
             inner.text("type", "url");
@@ -315,7 +310,7 @@ fn source(inner: &mut Object<'_>, place: &Place<'_>, home: bool) {
         Place::Text(text) => {
             inner.text("type", "text");
             // At home it is among the members that are left.
-            inner.maybe("media_type", (!home).then_some("text/plain"));
+            inner.maybe("media_type", (!carry.home).then_some("text/plain"));
             inner.text("data", text);
         }
     }

@@ -2,13 +2,9 @@
 
 use super::own_out::{own_assistant, own_message, own_result};
 use crate::dialect::Dialect;
-use crate::hub::{
-    Ask, Call, CallKind, Carry, Media, Part, Place, Role, Turn, base64_standard, data_url, fitting_id, sent_name,
-    tidy_mime,
-};
+use crate::hub::{Ask, Call, CallKind, Carry, Media, Part, Place, Role, Turn, fitting_id, sent_name};
 use crate::json::{Array, Object};
 use crate::problem::Problem;
-use std::borrow::Cow;
 
 /// What stands in a tool message for a picture that follows it.
 const SEE_BELOW: &str = "(see the next message)";
@@ -136,7 +132,7 @@ pub(super) fn write_part(
                 other => other.strip_prefix("audio/").unwrap_or(other),
             };
             write_media("input_audio", media, list, carry, |inner| {
-                carry.text(inner, "data", &data(base64, carry));
+                carry.text(inner, "data", &carry.data(base64));
                 carry.text(inner, "format", format);
             });
         }
@@ -173,16 +169,6 @@ fn write_media(
     });
 }
 
-/// Data as the provider takes it; at home as it came.
-fn data<'d>(base64: &'d Cow<'_, str>, carry: &Carry<'_>) -> Cow<'d, str> {
-    if carry.home { Cow::Borrowed(base64) } else { base64_standard(Cow::Borrowed(base64)) }
-}
-
-fn url_of(mime: &Cow<'_, str>, base64: &Cow<'_, str>, carry: &Carry<'_>) -> String {
-    let mime = if carry.home { Cow::Borrowed(mime.as_ref()) } else { tidy_mime(Cow::Borrowed(mime)) };
-    data_url(&mime, &data(base64, carry))
-}
-
 fn refused(turn: &Turn<'_>, why: &str) -> Problem {
     Problem::unsupported(&turn.at, why)
 }
@@ -191,7 +177,7 @@ fn refused(turn: &Turn<'_>, why: &str) -> Problem {
 fn link(media: &Media<'_>, turn: &Turn<'_>, what: &str, carry: &Carry<'_>) -> Result<String, Problem> {
     match &media.place {
         Place::Url(url) => Ok(url.to_string()),
-        Place::Data { mime, base64 } => Ok(url_of(mime, base64, carry)),
+        Place::Data { mime, base64 } => Ok(carry.data_url(mime, base64)),
         Place::Id(_) | Place::Text(_) => {
             Err(refused(turn, &format!("An {what} given by a file id is known to another provider only.")))
         }
@@ -210,7 +196,7 @@ fn file(media: &Media<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &Carry<
             inner.maybe("filename", media.name.as_deref().or((!carry.home).then_some("document.pdf")));
             match carry.home && media.bare {
                 true => inner.text("file_data", base64),
-                false => inner.text("file_data", &url_of(mime, base64, carry)),
+                false => inner.text("file_data", &carry.data_url(mime, base64)),
             }
         }),
         Place::Id(id) if carry.home => write_media("file", media, list, carry, |inner| {

@@ -1,5 +1,6 @@
 //! What readers and writers of requests share: members left over, data URLs, and the record of what is left behind.
 
+use super::base64::standard;
 use super::policy::{is_carried, leave_out};
 use super::{Ask, Dropped, Fields, Member, Part, Place, Target};
 use crate::dialect::Dialect;
@@ -110,6 +111,21 @@ impl<'t> Carry<'t> {
     /// A text that others must get, even empty; at home an empty one is among the members that are left.
     pub fn text(&self, object: &mut Object<'_>, name: &str, value: &str) {
         object.maybe(name, Some(value).filter(|value| !(self.home && value.is_empty())));
+    }
+
+    /// Data as providers take it; at home as it came.
+    pub fn data<'d>(&self, base64: &'d str) -> Cow<'d, str> {
+        if self.home { Cow::Borrowed(base64) } else { standard(Cow::Borrowed(base64)) }
+    }
+
+    /// Its type, likewise.
+    pub fn mime<'d>(&self, mime: &'d str) -> Cow<'d, str> {
+        if self.home { Cow::Borrowed(mime) } else { tidy_mime(Cow::Borrowed(mime)) }
+    }
+
+    /// Both as a link.
+    pub fn data_url(&self, mime: &str, base64: &str) -> String {
+        data_url(&self.mime(mime), &self.data(base64))
     }
 
     /// Whether a member that is usually written here is written by its own value instead, or not at all.

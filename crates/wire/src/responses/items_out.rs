@@ -1,13 +1,9 @@
 //! Turns written as input items.
 
 use crate::dialect::Dialect;
-use crate::hub::{
-    CallKind, Carry, Media, Origin, Part, Place, Role, Shape, Turn, base64_standard, data_url, fitting_id, sent_name,
-    tidy_mime,
-};
+use crate::hub::{CallKind, Carry, Media, Origin, Part, Place, Role, Shape, Turn, fitting_id, sent_name};
 use crate::json::{Array, Object};
 use crate::problem::Problem;
-use std::borrow::Cow;
 
 pub(super) fn write(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     if carry.home {
@@ -173,7 +169,7 @@ fn content(
                 one.text("type", "input_image");
                 match &media.place {
                     Place::Url(url) => one.text("image_url", url),
-                    Place::Data { mime, base64 } => one.text("image_url", &url_of(mime, base64, carry)),
+                    Place::Data { mime, base64 } => one.text("image_url", &carry.data_url(mime, base64)),
                     Place::Id(id) | Place::Text(id) => one.text("file_id", id),
                 }
                 one.maybe("detail", media.detail.as_deref().or((!carry.home).then_some("auto")));
@@ -197,14 +193,6 @@ fn content(
     Ok(())
 }
 
-/// A data URL as the provider takes it; at home as it came.
-fn url_of(mime: &Cow<'_, str>, base64: &Cow<'_, str>, carry: &Carry<'_>) -> String {
-    match carry.home {
-        true => data_url(mime, base64),
-        false => data_url(&tidy_mime(mime.clone()), &base64_standard(base64.clone())),
-    }
-}
-
 /// Sound or a clip, which only some servers of this dialect take.
 fn own_media(media: &Media<'_>, one: &mut Object<'_>, carry: &Carry<'_>) {
     match &media.place {
@@ -219,7 +207,7 @@ fn own_media(media: &Media<'_>, one: &mut Object<'_>, carry: &Carry<'_>) {
         }
         Place::Data { mime, base64 } => {
             one.text("type", "input_video");
-            one.text("video_url", &data_url(mime, base64));
+            one.text("video_url", &carry.data_url(mime, base64));
         }
         Place::Url(url) | Place::Id(url) | Place::Text(url) => {
             one.text("type", "input_video");
@@ -246,7 +234,7 @@ fn file(media: &Media<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &Carry<
                 one.maybe("filename", media.name.as_deref().filter(|_| data || carry.home).or(named));
                 match place {
                     Place::Data { base64, .. } if carry.home && media.bare => one.text("file_data", base64),
-                    Place::Data { mime, base64 } => one.text("file_data", &url_of(mime, base64, carry)),
+                    Place::Data { mime, base64 } => one.text("file_data", &carry.data_url(mime, base64)),
                     Place::Url(url) => one.text("file_url", url),
                     Place::Id(id) | Place::Text(id) => one.text("file_id", id),
                 }
