@@ -48,6 +48,7 @@ impl<'a> Text<'a> {
     }
 
     /// The meaning of the string; broken UTF-8 and lone surrogates become U+FFFD.
+    #[inline]
     pub fn text(&self) -> Cow<'a, str> {
         if self.escaped {
             return Cow::Owned(unescape(self.raw));

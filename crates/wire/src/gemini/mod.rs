@@ -16,3 +16,12 @@ mod tools_out;
 
 /// Stands for a signature that is not there; Google documents it for conversations that began elsewhere.
 pub(crate) const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// What a role is called.
+fn role_word(role: crate::hub::Role) -> &'static str {
+    match role {
+        crate::hub::Role::Assistant => "model",
+        crate::hub::Role::System | crate::hub::Role::Developer => "system",
+        crate::hub::Role::User => "user",
+    }
+}

@@ -34,8 +34,11 @@ fn turns(ask: &Ask<'_>, body: &mut Object<'_>, carry: &Carry<'_>) {
     }
 }
 
-/// One content; its role is among the members that are left.
+/// One content; an unusual role is among the members that are left.
 fn content(turn: &Turn<'_>, one: &mut Object<'_>, carry: &Carry<'_>) {
+    if !carry.is_own("role", "", &turn.rest) {
+        one.text("role", super::role_word(turn.role));
+    }
     if turn.shape.is_some() {
         one.array("parts", |list| turn.parts.iter().for_each(|part| write_part(part, list, carry)));
     }

@@ -18,9 +18,10 @@ pub(super) type Open<'a> = (Cow<'a, str>, Cow<'a, str>);
 /// Calls that wait for a result at the same time.
 const MOST_OPEN: usize = 512;
 
-/// One content. Its role stays with it: it may be left out.
+/// One content. An unusual role stays with it, or that it has none.
 pub(super) fn turn<'a>(content: &Node<'a>, role: Role, place: String, at: usize, open: &mut Vec<Open<'a>>) -> Turn<'a> {
     let mut fields = Fields::of(content);
+    fields.usual("role", super::role_word(role));
     let said = fields.take_if("parts", |node| Some(node).filter(|node| node.is_list()));
     let mut parts = Vec::new();
     for (part, node) in said.map_or(&[][..], Node::items).iter().enumerate() {

@@ -28,7 +28,7 @@ impl<'n, 'a> Fields<'n, 'a> {
     }
 
     fn find(&self, key: &str) -> Option<(usize, &'n Node<'a>)> {
-        let is = |name: &str| name == key || (self.loose && same_name(name, key));
+        let is = |name: &str| if self.loose { same_name(name, key) } else { name == key };
         let at = self.members.iter().position(|(name, _)| is(name))?;
         Some((at, &self.members[at].1)).filter(|(_, node)| !node.is_null())
     }
@@ -44,6 +44,7 @@ impl<'n, 'a> Fields<'n, 'a> {
         let value = read(node)?;
         match u32::try_from(at) {
             Ok(bit) if bit < u128::BITS => self.taken |= 1 << bit,
+            _ if self.more.contains(&at) => {}
             _ => self.more.push(at),
         }
         Some(value)
@@ -133,6 +134,9 @@ impl<'n, 'a> Fields<'n, 'a> {
 
     /// What nobody took, of an object inside another.
     pub fn rest_at(self, place: &'static str, rest: &mut Vec<Member<'a>>) {
+        if self.taken.count_ones() as usize + self.more.len() == self.members.len() && self.gaps.is_empty() {
+            return;
+        }
         let taken = |at: usize| if at < 128 { self.taken >> at & 1 == 1 } else { self.more.contains(&at) };
         let left = self.members.iter().enumerate().filter(|(at, _)| !taken(*at));
         rest.extend(left.map(|(_, (name, value))| Member { place, name: name.clone(), raw: value.raw }));
@@ -140,12 +144,17 @@ impl<'n, 'a> Fields<'n, 'a> {
     }
 }
 
-/// Whether two names differ by their spelling only: `topP`, `top_p`.
+/// Whether two names differ by their spelling only: `topP`, `top_p`. The second one is longer.
 pub(crate) fn same_name(one: &str, other: &str) -> bool {
     fn letters(name: &str) -> impl Iterator<Item = char> {
         name.chars().filter(|c| *c != '_').map(|c| c.to_ascii_lowercase())
     }
-    one == other || ((one.contains('_') || other.contains('_')) && letters(one).eq(letters(other)))
+    if one.len() == other.len() {
+        return one == other;
+    }
+    one.as_bytes().first() == other.as_bytes().first()
+        && (one.contains('_') || other.contains('_'))
+        && letters(one).eq(letters(other))
 }
 
 #[cfg(test)]

@@ -49,6 +49,8 @@ pub(crate) struct Turn<'a> {
     pub apart: bool,
     /// Chat: its last call came as `function_call`.
     pub old_call: bool,
+    /// Responses: an item that says it is a message.
+    pub typed: bool,
     pub rest: Vec<Member<'a>>,
     /// Where it stood in the request, for refusals.
     pub at: String,
@@ -56,8 +58,8 @@ pub(crate) struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     pub fn new(role: Role, parts: Vec<Part<'a>>, at: String) -> Self {
-        let (shape, apart, old_call, rest) = (None, false, false, Vec::new());
-        Turn { role, parts, name: None, phase: None, shape, apart, old_call, rest, at }
+        let (apart, old_call, typed) = (false, false, false);
+        Turn { role, parts, name: None, phase: None, shape: None, apart, old_call, typed, rest: Vec::new(), at }
     }
 
     /// The same with the shape of its content and what is left of its object.

@@ -13,7 +13,7 @@ pub(super) fn read<'a>(item: &Node<'a>, at: usize) -> Result<Turn<'a>, Problem> 
     let place = format!("input[{at}]");
     let fields = Fields::of(item);
     let word = item.text_of("type").cloned().unwrap_or_default();
-    // The kind of a message may be left out, and stays with it; that of other items is in what they are.
+    // The kind of a message may be left out; that of other items is in what they are.
     let part = match word.as_ref() {
         "message" => return message(fields, place),
         "" if item.get("role").is_some() => return message(fields, place),
@@ -115,6 +115,7 @@ fn message<'a>(mut fields: Fields<'_, 'a>, place: String) -> Result<Turn<'a>, Pr
     let parts = said.map(|node| content(node, role == Role::Assistant)).unwrap_or_default();
     let mut turn = Turn::new(role, parts, place);
     turn.phase = fields.text("phase");
+    turn.typed = fields.word("type", "message");
     Ok(turn.written(Shape::of(said), fields.rest()))
 }
 

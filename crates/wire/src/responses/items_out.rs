@@ -39,6 +39,7 @@ fn own(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(
         _ => {}
     }
     let mut one = Object::begin(list.item());
+    one.maybe("type", turn.typed.then_some("message"));
     one.text("role", role(turn.role));
     one.maybe("phase", turn.phase.as_deref());
     own_content("content", &turn.parts, turn.shape, turn, &mut one, carry)?;
