@@ -12,7 +12,7 @@ mod write;
 
 pub(crate) use build::{Array, Object};
 pub(crate) use push::{Push, Step, Steps};
-pub(crate) use tree::{Kind, Node};
+pub(crate) use tree::{Kind, Members, Node};
 pub(crate) use write::{Edit, has_separator, quoted, splice, write_raw, write_str};
 
 use std::borrow::Cow;
@@ -48,6 +48,7 @@ impl<'a> Text<'a> {
     }
 
     /// The meaning of the string; broken UTF-8 and lone surrogates become U+FFFD.
+    #[inline]
     pub fn text(&self) -> Cow<'a, str> {
         if self.escaped {
             return Cow::Owned(unescape(self.raw));

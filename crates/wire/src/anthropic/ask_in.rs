@@ -2,70 +2,59 @@
 
 use super::blocks_in;
 use crate::dialect::Dialect;
-use crate::hub::{Ask, Effort, Format, Role, Tool, ToolChoice, ToolKind, Turn, others};
+use crate::hub::{Ask, Effort, Fields, Format, Role, Shape, Tool, ToolChoice, ToolKind, Turn};
 use crate::json::Node;
 use crate::problem::Problem;
 use std::borrow::Cow;
 
-/// Members of a request that the hub has a place for.
-const KNOWN: &[&str] = &[
-    "model",
-    "messages",
-    "max_tokens",
-    "system",
-    "tools",
-    "tool_choice",
-    "stop_sequences",
-    "stream",
-    "thinking",
-    "output_config",
-    "cache_control",
-    "metadata",
-    "service_tier",
-    "temperature",
-    "top_p",
-    "top_k",
-];
-
 pub(crate) fn read<'a>(body: &Node<'a>) -> Result<Ask<'a>, Problem> {
     let mut ask = Ask::new(Dialect::Anthropic);
-    ask.rest.extend(others(body, KNOWN));
-    ask.stream = body.get("stream").and_then(Node::bool).unwrap_or(false);
-    ask.max_output = body.get("max_tokens").and_then(Node::number);
-    ask.temperature = body.get("temperature").and_then(Node::decimal);
-    ask.top_p = body.get("top_p").and_then(Node::decimal);
-    ask.top_k = body.get("top_k").and_then(Node::decimal);
-    let stops = body.get("stop_sequences").map_or(&[][..], Node::items);
-    ask.stop = stops.iter().filter_map(|stop| stop.text().cloned()).collect();
-    thinking(body, &mut ask);
-    let config = body.get("output_config");
-    ask.format = config.and_then(|config| config.get("format")).and_then(format);
-    ask.tools = tools(body)?;
-    if let Some(node) = body.get("tool_choice") {
-        ask.choice = Some(choice(node));
-        ask.parallel = node.get("disable_parallel_tool_use").and_then(Node::bool).map(|off| !off);
+    let mut fields = Fields::of(body);
+    fields.take("model");
+    ask.stream = fields.on("stream");
+    ask.max_output = fields.number("max_tokens");
+    ask.temperature = fields.decimal("temperature");
+    ask.top_p = fields.decimal("top_p");
+    ask.top_k = fields.decimal("top_k");
+    ask.stop = fields.texts("stop_sequences").unwrap_or_default();
+    output(&mut fields, &mut ask);
+    thinking(&mut fields, &mut ask);
+    for (at, node) in fields.list("tools").unwrap_or_default().iter().enumerate() {
+        ask.tools.push(tool(node, format!("tools[{at}]"))?);
     }
-    ask.cache_all = body.get("cache_control").is_some();
-    ask.user = body.get("metadata").and_then(|metadata| metadata.text_of("user_id")).cloned();
-    ask.tier = body.text_of("service_tier").map(|tier| match tier.as_ref() {
-        "standard_only" => Cow::Borrowed("default"),
-        _ => tier.clone(),
-    });
-    if let Some(system) = body.get("system") {
-        let parts = blocks_in::content(system);
-        if !parts.is_empty() {
-            ask.turns.push(Turn::new(Role::System, parts, "system".to_owned()));
-        }
+    if let Some(node) = fields.take("tool_choice") {
+        choice(node, &mut ask);
     }
-    for (at, message) in body.get("messages").map_or(&[][..], Node::items).iter().enumerate() {
+    ask.cache_all = fields.see("cache_control").is_some();
+    if let Some(node) = fields.map("metadata") {
+        let mut metadata = Fields::of(node);
+        ask.user = metadata.text("user_id");
+        metadata.rest_at("metadata", &mut ask.rest);
+    }
+    if let Some(node) = fields.take_if("service_tier", |node| node.text().map(|_| node)) {
+        ask.tier_own = Some(node.raw);
+        ask.tier = node.text().map(|tier| match tier.as_ref() {
+            "standard_only" => Cow::Borrowed("default"),
+            _ => tier.clone(),
+        });
+    }
+    let anything = |node: &&Node<'a>| !node.items().is_empty() || node.text().is_some_and(|text| !text.is_empty());
+    if let Some(system) = fields.take_if("system", |node| Some(node).filter(anything)) {
+        let turn = Turn::new(Role::System, blocks_in::content(system), "system".to_owned());
+        ask.turns.push(Turn { apart: true, shape: Shape::of(Some(system)), ..turn });
+    }
+    for (at, message) in fields.take("messages").map_or(&[][..], Node::items).iter().enumerate() {
         ask.turns.push(turn(message, at)?);
     }
+    fields.rest_at("", &mut ask.rest);
     Ok(ask)
 }
 
 fn turn<'a>(message: &Node<'a>, at: usize) -> Result<Turn<'a>, Problem> {
     let place = format!("messages[{at}]");
-    let role = match message.str_of("role") {
+    let mut fields = Fields::of(message);
+    let word = fields.text("role").unwrap_or_default();
+    let role = match word.as_ref() {
         "user" => Role::User,
         "assistant" => Role::Assistant,
         "system" => Role::System,
@@ -74,68 +63,95 @@ fn turn<'a>(message: &Node<'a>, at: usize) -> Result<Turn<'a>, Problem> {
             return Err(Problem::new(crate::error::Code::InvalidParameter, &format!("{place}.role"), text));
         }
     };
-    let parts = message.get("content").map(blocks_in::content).unwrap_or_default();
-    Ok(Turn::new(role, parts, place))
+    let said = fields.content("content");
+    let parts = said.map(blocks_in::content).unwrap_or_default();
+    Ok(Turn::new(role, parts, place).written(Shape::of(said), fields.rest()))
 }
 
-fn thinking<'a>(body: &Node<'a>, ask: &mut Ask<'a>) {
-    ask.take_effort("output_config.effort", body.get("output_config").and_then(|config| config.get("effort")));
-    let Some(node) = body.get("thinking") else { return };
-    match node.str_of("type") {
-        "enabled" => ask.reasoning.budget = node.get("budget_tokens").and_then(Node::number),
-        "adaptive" | "between_tools" => ask.reasoning.adaptive = true,
-        "disabled" => ask.reasoning.effort = Some(Effort::None),
-        _ => {}
+/// `output_config`: the effort, and the form of the output.
+fn output<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
+    let Some(node) = fields.map("output_config") else { return };
+    let mut config = Fields::of(node);
+    if let Some((effort, word)) = config.effort("effort") {
+        (ask.reasoning.effort, ask.reasoning.word) = (Some(effort), Some(word));
     }
-    ask.reasoning.shown = node.text_of("display").map(|display| display != "omitted");
-}
-
-fn format<'a>(node: &Node<'a>) -> Option<Format<'a>> {
-    (node.str_of("type") == "json_schema").then(|| Format::Schema {
-        name: node.text_of("name").cloned(),
-        description: None,
-        schema: node.get("schema").map_or(Cow::Borrowed("{}"), |schema| Cow::Borrowed(schema.raw)),
-        // Anthropic always holds the model to the schema.
-        strict: Some(true),
-    })
-}
-
-fn tools<'a>(body: &Node<'a>) -> Result<Vec<Tool<'a>>, Problem> {
-    let mut tools = Vec::new();
-    for (at, node) in body.get("tools").map_or(&[][..], Node::items).iter().enumerate() {
-        let Some(name) = node.text_of("name").cloned() else {
-            return Err(Problem::missing(&format!("tools[{at}].name")));
-        };
-        let kind = match node.str_of("type") {
-            "" | "custom" => ToolKind::Function {
-                schema: node.get("input_schema").map(|schema| Cow::Borrowed(schema.raw)),
-                strict: node.get("strict").and_then(Node::bool),
-            },
-            search if search.starts_with("web_search") => ToolKind::WebSearch,
-            _ => ToolKind::Hosted,
-        };
-        tools.push(Tool {
-            name,
-            namespace: None,
-            description: node.text_of("description").cloned(),
-            kind,
-            cached: node.get("cache_control").is_some(),
-            at: format!("tools[{at}]"),
-            rest: others(node, &["name", "type", "description", "input_schema", "strict"]),
+    let known = |node: &&Node<'a>| node.str_of("type") == "json_schema";
+    if let Some(node) = config.take_if("format", |node| Some(node).filter(known)) {
+        let mut format = Fields::of(node);
+        format.take("type");
+        ask.format = Some(Format::Schema {
+            name: format.text("name"),
+            description: None,
+            schema: format.raw("schema").map(Cow::Borrowed),
+            // Anthropic always holds the model to the schema.
+            strict: Some(true),
+            own: None,
         });
+        format.rest_at("output_config.format", &mut ask.rest);
     }
-    Ok(tools)
+    config.rest_at("output_config", &mut ask.rest);
 }
 
-fn choice<'a>(node: &Node<'a>) -> ToolChoice<'a> {
-    match node.str_of("type") {
-        "auto" => ToolChoice::Auto,
-        "any" => ToolChoice::Required,
-        "none" => ToolChoice::None,
-        "tool" => match node.text_of("name") {
-            Some(name) => ToolChoice::Named(name.clone()),
-            None => ToolChoice::Foreign(node.raw),
-        },
-        _ => ToolChoice::Foreign(node.raw),
+/// A way of thinking that nobody knows is left over.
+fn thinking<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
+    let known = |node: &&Node<'a>| match node.str_of("type") {
+        "enabled" => node.get("budget_tokens").and_then(Node::number).is_some(),
+        "adaptive" | "between_tools" | "disabled" => true,
+        _ => false,
+    };
+    let Some(node) = fields.take_if("thinking", |node| Some(node).filter(known)) else { return };
+    let mut thinking = Fields::of(node);
+    let asked = &mut ask.reasoning;
+    match thinking.text("type").as_deref() {
+        Some("enabled") => asked.budget = thinking.number("budget_tokens"),
+        Some("disabled") => (asked.off, asked.effort) = (true, Some(Effort::None)),
+        Some("between_tools") => {
+            asked.adaptive = true;
+            ask.spelt.push("between_tools");
+        }
+        _ => asked.adaptive = true,
     }
+    let shown = thinking.see("display").and_then(Node::text).map(|display| display != "omitted");
+    if thinking.word("display", "omitted") || thinking.word("display", "summarized") {
+        ask.spelt.push("display");
+    }
+    ask.reasoning.shown = shown;
+    thinking.rest_at("thinking", &mut ask.rest);
+}
+
+fn tool<'a>(node: &Node<'a>, at: String) -> Result<Tool<'a>, Problem> {
+    let mut fields = Fields::of(node);
+    let Some(name) = fields.text("name") else { return Err(Problem::missing(&format!("{at}.name"))) };
+    let kind = match node.get("type").map(|word| word.text().map_or("?", |word| word)) {
+        // Which of the two it was stays with the tool.
+        None | Some("custom") => ToolKind::Function {
+            schema: fields.raw("input_schema").map(Cow::Borrowed),
+            strict: fields.bool("strict"),
+            own: None,
+        },
+        Some(search) if search.starts_with("web_search") => ToolKind::WebSearch(node.raw),
+        _ => ToolKind::Hosted(node.raw),
+    };
+    if matches!(kind, ToolKind::WebSearch(_)) {
+        fields.take("type");
+    }
+    let description = fields.text("description");
+    let cached = fields.see("cache_control").is_some();
+    Ok(Tool { name, namespace: None, description, kind, cached, old: false, at, rest: fields.rest() })
+}
+
+fn choice<'a>(node: &Node<'a>, ask: &mut Ask<'a>) {
+    let mut fields = Fields::of(node);
+    let word = fields.text("type").unwrap_or_default();
+    let read = match word.as_ref() {
+        "auto" => Some(ToolChoice::Auto),
+        "any" => Some(ToolChoice::Required),
+        "none" => Some(ToolChoice::None),
+        "tool" => fields.text("name").map(ToolChoice::Named),
+        _ => None,
+    };
+    ask.parallel = fields.bool("disable_parallel_tool_use").map(|off| !off);
+    ask.choice = Some(read.unwrap_or(ToolChoice::Foreign(node.raw)));
+    ask.choice_own = Some(node.raw);
+    fields.rest_at("tool_choice", &mut ask.rest);
 }

@@ -1,7 +1,7 @@
 //! Content blocks read as parts.
 
 use crate::dialect::Dialect;
-use crate::hub::{Call, CallKind, Media, Origin, Part, Place, Seal, Thought, others};
+use crate::hub::{Call, CallKind, Fields, Media, Origin, Part, Place, Seal, Shape, Thought};
 use crate::json::Node;
 use std::borrow::Cow;
 
@@ -15,54 +15,52 @@ pub(super) fn content<'a>(node: &Node<'a>) -> Vec<Part<'a>> {
 }
 
 fn block<'a>(node: &Node<'a>) -> Part<'a> {
-    let kind = node.text_of("type").cloned().unwrap_or_default();
-    let cached = node.get("cache_control").is_some();
+    let mut fields = Fields::of(node);
+    let kind = fields.text("type").unwrap_or_default();
+    let cached = fields.see("cache_control").is_some();
     let read = match kind.as_ref() {
-        "text" => node.text_of("text").map(|text| Part::Text {
-            text: text.clone(),
-            cached,
-            rest: others(node, &["type", "text"]),
-        }),
-        "image" => node
-            .get("source")
-            .and_then(source)
-            .map(|place| Part::Image(Media { cached, rest: others(node, &["type", "source"]), ..Media::at(place) })),
-        "document" => node.get("source").and_then(source).map(|place| {
-            Part::File(Media {
-                name: node.text_of("title").cloned(),
-                cached,
-                rest: others(node, &["type", "source", "title"]),
-                ..Media::at(place)
-            })
-        }),
+        "text" => fields.text("text").map(|text| Part::Text { text, cached, rest: fields.rest() }),
+        "image" => media(fields, cached).map(Part::Image),
+        "document" => {
+            let name = fields.text("title");
+            media(fields, cached).map(|media| Part::File(Media { name, ..media }))
+        }
         "tool_use" => Some(Part::Call(Call {
-            id: node.text_of("id").cloned().unwrap_or_default(),
-            name: node.text_of("name").cloned().unwrap_or_default(),
+            id: fields.filled("id"),
+            name: fields.filled("name"),
             namespace: None,
             kind: CallKind::Function,
-            args: node.get("input").map_or(Cow::Borrowed("{}"), |input| Cow::Borrowed(input.raw)),
+            args: fields.raw("input").map_or(Cow::Borrowed(""), Cow::Borrowed),
             cached,
-            rest: others(node, &["type", "id", "name", "input"]),
+            rest: fields.rest(),
         })),
-        "tool_result" => Some(Part::Result {
-            id: node.text_of("tool_use_id").cloned().unwrap_or_default(),
-            name: None,
-            parts: node.get("content").map(content).unwrap_or_default(),
-            error: node.get("is_error").and_then(Node::bool).unwrap_or(false),
-            kind: CallKind::Function,
-            cached,
-            rest: others(node, &["type", "tool_use_id", "content", "is_error"]),
+        "tool_result" => {
+            let said = fields.content("content");
+            Some(Part::Result {
+                id: fields.filled("tool_use_id"),
+                name: None,
+                parts: said.map(content).unwrap_or_default(),
+                shape: Shape::of(said),
+                made: false,
+                error: fields.on("is_error"),
+                kind: CallKind::Function,
+                cached,
+                rest: fields.rest(),
+            })
+        }
+        "thinking" => {
+            let thought = thinking(fields.text("thinking").unwrap_or_default(), fields.text("signature"));
+            Some(Part::Thought { thought, own: vec![node.raw], rest: fields.rest() })
+        }
+        "redacted_thinking" => fields.text("data").map(|data| {
+            let thought = thinking("".into(), Some(data));
+            Part::Thought { thought, own: vec![node.raw], rest: fields.rest() }
         }),
-        "thinking" => Some(Part::Thought(thinking(
-            node.text_of("thinking").cloned().unwrap_or_default(),
-            node.text_of("signature").cloned(),
-        ))),
-        "redacted_thinking" => node.text_of("data").map(|data| Part::Thought(thinking("".into(), Some(data.clone())))),
         _ => None,
     };
-    read.unwrap_or_else(|| {
-        let words = (kind == "search_result").then(|| search_result(node));
-        Part::Foreign { origin: Dialect::Anthropic, what: kind, raw: node.raw, words }
+    read.unwrap_or_else(|| match kind.as_ref() {
+        "search_result" => search_result(kind, node),
+        _ => Part::foreign(Dialect::Anthropic, kind, node.raw),
     })
 }
 
@@ -80,20 +78,41 @@ pub(super) fn thinking<'a>(text: Cow<'a, str>, signature: Option<Cow<'a, str>>) 
     }
 }
 
-fn source<'a>(node: &Node<'a>) -> Option<Place<'a>> {
-    let mime = || node.text_of("media_type").cloned().unwrap_or_default();
-    match node.str_of("type") {
-        "base64" => Some(Place::Data { mime: mime(), base64: node.text_of("data")?.clone() }),
-        "url" => Some(Place::Url(node.text_of("url")?.clone())),
-        "file" => Some(Place::Id(node.text_of("file_id")?.clone())),
-        "text" => Some(Place::Text(node.text_of("data")?.clone())),
+/// A picture or document, with what is left of its block and of its source.
+fn media<'a>(mut fields: Fields<'_, 'a>, cached: bool) -> Option<Media<'a>> {
+    let mut inner = Fields::of(fields.take("source")?);
+    let place = source(&mut inner)?;
+    let mut media = Media { cached, rest: fields.rest(), ..Media::at(place) };
+    inner.rest_at("source", &mut media.rest);
+    Some(media)
+}
+
+fn source<'a>(fields: &mut Fields<'_, 'a>) -> Option<Place<'a>> {
+    match fields.text("type")?.as_ref() {
+        "base64" => {
+            let mime = fields.filled("media_type");
+            Some(Place::Data { mime, base64: fields.text("data")? })
+        }
+        "url" => Some(Place::Url(fields.text("url")?)),
+        "file" => Some(Place::Id(fields.text("file_id")?)),
+        "text" => Some(Place::Text(fields.text("data")?)),
         _ => None,
     }
 }
 
-/// A search result in words: title, source, text.
-fn search_result(node: &Node<'_>) -> String {
-    let texts = node.get("content").map_or(&[][..], Node::items).iter().map(|block| block.str_of("text"));
-    let head = [node.str_of("title"), node.str_of("source")];
-    head.into_iter().chain(texts).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+/// A search result, in words: title, source, text.
+fn search_result<'a>(what: Cow<'a, str>, node: &Node<'a>) -> Part<'a> {
+    let mut fields = Fields::of(node);
+    fields.take("type");
+    let mut words = vec![fields.text("title").unwrap_or_default(), fields.text("source").unwrap_or_default()];
+    let mut rest = Vec::new();
+    for node in fields.list("content").unwrap_or_default() {
+        let mut block = Fields::of(node);
+        words.extend(block.text("text"));
+        block.word("type", "text");
+        block.rest_at("search_result.content", &mut rest);
+    }
+    fields.rest_at("search_result", &mut rest);
+    words.retain(|text| !text.is_empty());
+    Part::Foreign { origin: Dialect::Anthropic, what, raw: node.raw, words: Some(words.join("\n")), rest }
 }

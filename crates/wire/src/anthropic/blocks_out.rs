@@ -1,9 +1,10 @@
 //! Turns written as messages of content blocks.
 
+use super::own_out;
 use crate::dialect::Dialect;
 use crate::hub::{
-    Ask, Call, CallKind, Carry, FREE_TEXT, Media, Origin, Part, Place, Role, Turn, base64_standard, fitting_id,
-    quoted_text, sent_name, tidy_mime,
+    Ask, Call, CallKind, Carry, FREE_TEXT, Media, Origin, Part, Place, Role, Turn, fitting_id, quoted_text, sent_name,
+    tidy_mime,
 };
 use crate::json::{Array, Node, Object};
 use crate::problem::Problem;
@@ -13,7 +14,14 @@ use crate::problem::Problem;
 pub(super) struct Marks(u32);
 
 impl Marks {
-    pub fn take(&mut self) -> bool {
+    /// Writes a mark where one was; at home it is among the members that are left.
+    pub fn put(&mut self, one: &mut Object<'_>, cached: bool, carry: &Carry<'_>) {
+        if cached && !carry.home && self.take() {
+            one.object("cache_control", |mark| mark.text("type", "ephemeral"));
+        }
+    }
+
+    fn take(&mut self) -> bool {
         self.0 += 1;
         self.0 <= 4
     }
@@ -28,7 +36,10 @@ pub(super) fn prepare<'a>(ask: &mut Ask<'a>, carry: &mut Carry<'_>) -> Result<Ve
     let roles: Vec<Role> = turns.iter().map(|turn| turn.role).collect();
     for (at, mut turn) in turns.into_iter().enumerate() {
         if at < leading {
-            system.extend(turn.parts);
+            for part in turn.parts {
+                part.system_text(&turn.at)?;
+                system.push(part);
+            }
             continue;
         }
         if turn.role.is_system() {
@@ -46,8 +57,8 @@ pub(super) fn prepare<'a>(ask: &mut Ask<'a>, carry: &mut Carry<'_>) -> Result<Ve
         let mut parts = Vec::with_capacity(given);
         for part in turn.parts {
             match part {
-                Part::Thought(thought) => match &thought.seal {
-                    Some(seal) if seal.origin == Origin::Anthropic => parts.push(Part::Thought(thought)),
+                Part::Thought { thought, .. } => match &thought.seal {
+                    Some(seal) if seal.origin == Origin::Anthropic => parts.push(Part::thought(thought)),
                     _ => carry.drop("reasoning")?,
                 },
                 Part::Text { text, .. } if text.is_empty() => {}
@@ -81,13 +92,17 @@ pub(crate) fn reminder(turn: Turn<'_>) -> Turn<'_> {
     Turn { role: Role::User, parts: turn.parts.into_iter().map(wrap).collect(), ..turn }
 }
 
-pub(super) fn system(parts: &[Part<'_>], more: Option<&str>, body: &mut Object<'_>, marks: &mut Marks) {
+pub(super) fn system(
+    parts: &[Part<'_>],
+    more: Option<&str>,
+    body: &mut Object<'_>,
+    carry: &Carry<'_>,
+    marks: &mut Marks,
+) {
     let texts: Vec<(&str, bool)> = parts
         .iter()
-        .filter_map(|part| match part {
-            Part::Text { text, cached, .. } if !text.is_empty() => Some((text.as_ref(), *cached)),
-            _ => None,
-        })
+        .filter_map(|part| part.system_text("system").ok())
+        .filter(|(text, _)| !text.is_empty())
         .chain(more.map(|text| (text, false)))
         .collect();
     match texts[..] {
@@ -98,9 +113,7 @@ pub(super) fn system(parts: &[Part<'_>], more: Option<&str>, body: &mut Object<'
                 list.object(|block| {
                     block.text("type", "text");
                     block.text("text", text);
-                    if *cached && marks.take() {
-                        block.object("cache_control", |mark| mark.text("type", "ephemeral"));
-                    }
+                    marks.put(block, *cached, carry);
                 });
             }
         }),
@@ -116,20 +129,13 @@ pub(super) fn message(
     carry.drop_if("messages.name", turn.name.is_some())?;
     carry.drop_if("phase", turn.phase.is_some())?;
     let mut message = Object::begin(list.item());
-    message.text(
-        "role",
-        match turn.role {
-            Role::Assistant => "assistant",
-            Role::User => "user",
-            Role::System | Role::Developer => "system",
-        },
-    );
+    message.text("role", role(turn.role));
     match &turn.parts[..] {
-        [Part::Text { text, cached: false, rest }] if rest.is_empty() => message.text("content", text),
+        [Part::Text { text, cached: false, rest }] if carry.is_plain(rest) => message.text("content", text),
         parts => {
             let mut inner = Array::begin(message.key("content"));
             for part in parts {
-                block(part, turn, &mut inner, carry, marks)?;
+                block(part, &turn.at, &mut inner, carry, marks)?;
             }
             inner.end();
         }
@@ -138,49 +144,55 @@ pub(super) fn message(
     Ok(())
 }
 
-fn mark(one: &mut Object<'_>, cached: bool, marks: &mut Marks) {
-    if cached && marks.take() {
-        one.object("cache_control", |mark| mark.text("type", "ephemeral"));
+pub(super) fn role(role: Role) -> &'static str {
+    match role {
+        Role::Assistant => "assistant",
+        Role::User => "user",
+        Role::System | Role::Developer => "system",
     }
 }
 
-fn block(
+/// One block; `at` is where its turn stood.
+pub(super) fn block(
     part: &Part<'_>,
-    turn: &Turn<'_>,
+    at: &str,
     list: &mut Array<'_>,
     carry: &mut Carry<'_>,
     marks: &mut Marks,
 ) -> Result<(), Problem> {
     match part {
-        Part::Text { text, cached, rest } => {
-            carry.part_rest(rest)?;
-            list.object(|one| {
-                one.text("type", "text");
-                one.text("text", text);
-                mark(one, *cached, marks);
-            });
-        }
+        Part::Text { text, cached, rest } => list.object(|one| {
+            one.text("type", "text");
+            one.text("text", text);
+            marks.put(one, *cached, carry);
+            carry.own(one, "", rest);
+        }),
         // Anthropic has no part for a refusal; what was said is kept.
-        Part::Refusal(text) => list.object(|one| {
+        Part::Refusal { text, .. } => list.object(|one| {
             one.text("type", "text");
             one.text("text", text);
         }),
-        Part::Image(media) => image(media, turn, list, carry, marks)?,
-        Part::File(media) => document(media, turn, list, carry, marks)?,
-        Part::Audio(_) => return Err(Problem::unsupported(&turn.at, "The model's provider takes no sound.")),
-        Part::Video(_) => return Err(Problem::unsupported(&turn.at, "The model's provider takes no video.")),
-        Part::Call(call) => {
-            carry.part_rest(&call.rest)?;
-            list.object(|one| {
-                one.text("type", "tool_use");
+        Part::Image(media) => image(media, at, list, carry, marks)?,
+        Part::File(media) => document(media, at, list, carry, marks)?,
+        Part::Audio(_) => return Err(Problem::unsupported(at, "The model's provider takes no sound.")),
+        Part::Video(_) => return Err(Problem::unsupported(at, "The model's provider takes no video.")),
+        Part::Call(call) => list.object(|one| {
+            one.text("type", "tool_use");
+            if carry.home {
+                one.filled("id", &call.id);
+                one.filled("name", &call.name);
+                one.maybe_raw("input", Some(call.args.as_ref()).filter(|args| !args.is_empty()));
+            } else {
                 one.text("id", &fitting_id(Dialect::Anthropic, &call.id));
                 one.text("name", &sent_name(Dialect::Anthropic, call.namespace.as_deref(), &call.name));
                 one.raw("input", &input(call));
-                mark(one, call.cached, marks);
-            });
-        }
-        Part::Result { .. } => result(part, turn, list, carry, marks)?,
-        Part::Thought(thought) => list.object(|one| {
+            }
+            marks.put(one, call.cached, carry);
+            carry.own(one, "", &call.rest);
+        }),
+        Part::Result { .. } => result(part, at, list, carry, marks)?,
+        Part::Thought { own, .. } if carry.home => own.iter().for_each(|raw| list.raw(raw)),
+        Part::Thought { thought, .. } => list.object(|one| {
             let seal = thought.seal.as_ref().map(|seal| seal.written(Dialect::Anthropic));
             if thought.text.is_empty() && thought.redacted {
                 one.text("type", "redacted_thinking");
@@ -191,12 +203,13 @@ fn block(
                 one.text("signature", seal.as_deref().unwrap_or(""));
             }
         }),
+        Part::Foreign { raw, .. } if carry.home => list.raw(raw),
         Part::Foreign { words: Some(words), .. } => list.object(|one| {
             one.text("type", "text");
             one.text("text", words);
         }),
         Part::Foreign { what, .. } => {
-            return Err(Problem::unsupported(&turn.at, format!("`{what}` is known to another provider only.")));
+            return Err(Problem::unsupported(at, format!("`{what}` is known to another provider only.")));
         }
     }
     Ok(())
@@ -220,36 +233,71 @@ pub(crate) fn input(call: &Call<'_>) -> String {
 
 fn image(
     media: &Media<'_>,
-    turn: &Turn<'_>,
+    at: &str,
     list: &mut Array<'_>,
     carry: &mut Carry<'_>,
     marks: &mut Marks,
 ) -> Result<(), Problem> {
-    carry.part_rest(&media.rest)?;
     carry.drop_if("detail", media.detail.as_deref().is_some_and(|detail| detail != "auto"))?;
-    if let Place::Data { mime, .. } = &media.place
-        && !["image/jpeg", "image/png", "image/gif", "image/webp"].contains(&tidy_mime(mime.clone()).as_ref())
-    {
-        let text = format!("The model's provider takes no pictures of type `{mime}`.");
-        return Err(Problem::unsupported(&turn.at, text));
+    match &media.place {
+        _ if carry.home => {}
+        Place::Data { mime, .. }
+            if !["image/jpeg", "image/png", "image/gif", "image/webp"].contains(&tidy_mime(mime.clone()).as_ref()) =>
+        {
+            let text = format!("The model's provider takes no pictures of type `{mime}`.");
+            return Err(Problem::unsupported(at, text));
+        }
+        Place::Id(_) => {
+            return Err(Problem::unsupported(at, "A picture given by a file id is known to another provider only."));
+        }
+        _ => {}
     }
-    if let Place::Id(_) = &media.place {
-        return Err(Problem::unsupported(&turn.at, "A picture given by a file id is known to another provider only."));
-    }
-    list.object(|one| {
-        one.text("type", "image");
-        one.object("source", |inner| source(inner, &media.place));
-        mark(one, media.cached, marks);
-    });
+    sourced("image", media, list, carry, marks);
     Ok(())
 }
 
-fn source(inner: &mut Object<'_>, place: &Place<'_>) {
+fn document(
+    media: &Media<'_>,
+    at: &str,
+    list: &mut Array<'_>,
+    carry: &Carry<'_>,
+    marks: &mut Marks,
+) -> Result<(), Problem> {
+    match &media.place {
+        _ if carry.home => {}
+        Place::Data { mime, .. } if mime != "application/pdf" => {
+            let text = format!("The model's provider takes no files of type `{mime}`.");
+            return Err(Problem::unsupported(at, text));
+        }
+        Place::Id(_) => {
+            return Err(Problem::unsupported(at, "A file given by its id is known to another provider only."));
+        }
+        _ => {}
+    }
+    sourced("document", media, list, carry, marks);
+    Ok(())
+}
+
+/// A block with a source.
+fn sourced(kind: &str, media: &Media<'_>, list: &mut Array<'_>, carry: &Carry<'_>, marks: &mut Marks) {
+    list.object(|one| {
+        one.text("type", kind);
+        one.object("source", |inner| {
+            source(inner, &media.place, carry);
+            carry.own(inner, "source", &media.rest);
+        });
+        one.maybe("title", media.name.as_deref().filter(|_| kind == "document"));
+        marks.put(one, media.cached, carry);
+        carry.own(one, "", &media.rest);
+    });
+}
+
+fn source(inner: &mut Object<'_>, place: &Place<'_>, carry: &Carry<'_>) {
     match place {
         Place::Data { mime, base64 } => {
             inner.text("type", "base64");
-            inner.text("media_type", &tidy_mime(mime.clone()));
-            inner.text("data", &base64_standard(base64.clone()));
+            carry.text(inner, "media_type", &carry.mime(mime));
+            inner.text("data", &carry.data(base64));
         }
         Place::Url(url) => {
             inner.text("type", "url");
@@ -261,66 +309,60 @@ fn source(inner: &mut Object<'_>, place: &Place<'_>) {
         }
         Place::Text(text) => {
             inner.text("type", "text");
-            inner.text("media_type", "text/plain");
+            // At home it is among the members that are left.
+            inner.maybe("media_type", (!carry.home).then_some("text/plain"));
             inner.text("data", text);
         }
     }
 }
 
-fn document(
-    media: &Media<'_>,
-    turn: &Turn<'_>,
-    list: &mut Array<'_>,
-    carry: &mut Carry<'_>,
-    marks: &mut Marks,
-) -> Result<(), Problem> {
-    carry.part_rest(&media.rest)?;
-    match &media.place {
-        Place::Data { mime, .. } if mime != "application/pdf" => {
-            let text = format!("The model's provider takes no files of type `{mime}`.");
-            return Err(Problem::unsupported(&turn.at, text));
-        }
-        Place::Id(_) => {
-            return Err(Problem::unsupported(&turn.at, "A file given by its id is known to another provider only."));
-        }
-        _ => {}
-    }
-    list.object(|one| {
-        one.text("type", "document");
-        one.object("source", |inner| source(inner, &media.place));
-        one.maybe("title", media.name.as_deref());
-        mark(one, media.cached, marks);
-    });
-    Ok(())
-}
-
 fn result(
     part: &Part<'_>,
-    turn: &Turn<'_>,
+    at: &str,
     list: &mut Array<'_>,
     carry: &mut Carry<'_>,
     marks: &mut Marks,
 ) -> Result<(), Problem> {
-    let Part::Result { id, parts, error, cached, rest, .. } = part else { return Ok(()) };
-    carry.part_rest(rest)?;
+    let Part::Result { id, parts, shape, error, cached, rest, .. } = part else { return Ok(()) };
     let mut one = Object::begin(list.item());
     one.text("type", "tool_result");
-    one.text("tool_use_id", &fitting_id(Dialect::Anthropic, id));
     match &parts[..] {
-        [] => {}
-        [Part::Text { text, cached: false, rest }] if rest.is_empty() => one.text("content", text),
+        parts if carry.home => {
+            one.filled("tool_use_id", id);
+            own_out::content("content", parts, *shape, at, &mut one, carry)?;
+        }
         parts => {
-            let mut inner = Array::begin(one.key("content"));
-            for part in parts.iter().filter(|part| !matches!(part, Part::Text { text, .. } if text.is_empty())) {
-                block(part, turn, &mut inner, carry, marks)?;
-            }
-            inner.end();
+            one.text("tool_use_id", &fitting_id(Dialect::Anthropic, id));
+            told(parts, at, &mut one, carry, marks)?;
         }
     }
     if *error {
         one.bool("is_error", true);
     }
-    mark(&mut one, *cached, marks);
+    marks.put(&mut one, *cached, carry);
+    carry.own(&mut one, "", rest);
     one.end();
+    Ok(())
+}
+
+/// What a tool told.
+fn told(
+    parts: &[Part<'_>],
+    at: &str,
+    one: &mut Object<'_>,
+    carry: &mut Carry<'_>,
+    marks: &mut Marks,
+) -> Result<(), Problem> {
+    match parts {
+        [] => {}
+        [Part::Text { text, cached: false, rest }] if carry.is_plain(rest) => one.text("content", text),
+        parts => {
+            let mut inner = Array::begin(one.key("content"));
+            for part in parts.iter().filter(|part| !matches!(part, Part::Text { text, .. } if text.is_empty())) {
+                block(part, at, &mut inner, carry, marks)?;
+            }
+            inner.end();
+        }
+    }
     Ok(())
 }

@@ -8,6 +8,8 @@ mod blocks_out;
 pub(crate) mod events_in;
 pub(crate) mod events_out;
 mod known;
+mod own_out;
 mod thinking;
+mod tools_out;
 
 pub(crate) use blocks_out::{input, reminder};

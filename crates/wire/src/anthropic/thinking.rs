@@ -60,7 +60,7 @@ fn unsigned_tool_turn(ask: &Ask<'_>) -> bool {
         turn.role == Role::User && turn.parts.iter().any(|part| matches!(part, Part::Result { .. }))
     });
     let last = ask.turns.iter().rev().find(|turn| turn.role == Role::Assistant);
-    answered && last.is_some_and(|turn| !matches!(turn.parts.first(), Some(Part::Thought(_))))
+    answered && last.is_some_and(|turn| !matches!(turn.parts.first(), Some(Part::Thought { .. })))
 }
 
 /// A forced tool and thinking exclude each other; thinking wins and the model may choose.

@@ -1,208 +1,113 @@
 //! A chat request read into the hub.
 
+use super::tools_in;
 use crate::dialect::Dialect;
-use crate::hub::{Ask, CallKind, Effort, Format, Member, Tool, ToolChoice, ToolKind, others};
+use crate::hub::{Ask, CallKind, Effort, Fields, Format};
 use crate::json::Node;
 use crate::problem::Problem;
 use std::borrow::Cow;
 
-/// Members of a request that the hub has a place for.
-const KNOWN: &[&str] = &[
-    "model",
-    "messages",
-    "stream",
-    "max_completion_tokens",
-    "max_tokens",
-    "temperature",
-    "top_p",
-    "top_k",
-    "frequency_penalty",
-    "presence_penalty",
-    "seed",
-    "stop",
-    "n",
-    "logprobs",
-    "top_logprobs",
-    "reasoning_effort",
-    "reasoning",
-    "response_format",
-    "verbosity",
-    "tools",
-    "tool_choice",
-    "functions",
-    "function_call",
-    "parallel_tool_calls",
-    "prompt_cache_key",
-    "service_tier",
-    "safety_identifier",
-    "metadata",
-];
-
 pub(crate) fn read<'a>(body: &Node<'a>) -> Result<Ask<'a>, Problem> {
     let mut ask = Ask::new(Dialect::Chat);
-    let decimal = |name: &str| body.get(name).and_then(Node::decimal);
-    let text = |name: &str| body.text_of(name).cloned();
-    let flag = |name: &str| body.get(name).and_then(Node::bool);
-    let whole = |name: &str| body.get(name).and_then(Node::number);
-    ask.stream = flag("stream").unwrap_or(false);
-    ask.max_output = match (whole("max_completion_tokens"), whole("max_tokens")) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    };
-    ask.temperature = decimal("temperature");
-    ask.top_p = decimal("top_p");
-    ask.top_k = decimal("top_k");
-    ask.frequency_penalty = decimal("frequency_penalty");
-    ask.presence_penalty = decimal("presence_penalty");
-    ask.seed = decimal("seed");
-    if let Some(stop) = body.get("stop") {
-        ask.stop = match stop.text() {
-            Some(one) => vec![one.clone()],
-            None => stop.items().iter().filter_map(|item| item.text().cloned()).collect(),
-        };
+    let mut fields = Fields::of(body);
+    fields.take("model");
+    ask.stream = fields.on("stream");
+    limit(&mut fields, &mut ask);
+    ask.temperature = fields.decimal("temperature");
+    ask.top_p = fields.decimal("top_p");
+    ask.top_k = fields.decimal("top_k");
+    ask.frequency_penalty = fields.decimal("frequency_penalty");
+    ask.presence_penalty = fields.decimal("presence_penalty");
+    ask.seed = fields.decimal("seed");
+    match fields.text("stop") {
+        Some(one) => (ask.stop, ask.stop_alone) = (vec![one], true),
+        None => ask.stop = fields.texts("stop").unwrap_or_default(),
     }
-    ask.n = whole("n");
-    ask.logprobs = flag("logprobs").unwrap_or(false);
-    ask.top_logprobs = whole("top_logprobs");
-    reasoning(body, &mut ask);
-    ask.format = body.get("response_format").and_then(format);
-    ask.verbosity = text("verbosity");
-    ask.tools = tools(body)?;
-    ask.choice = body.get("tool_choice").or_else(|| body.get("function_call")).map(choice);
-    ask.parallel = flag("parallel_tool_calls");
-    ask.cache_key = text("prompt_cache_key");
-    ask.tier = text("service_tier");
-    ask.metadata = body.get("metadata").map(|node| node.raw);
-    ask.rest.extend(others(body, KNOWN));
-    ask.user = text("safety_identifier");
+    ask.n = fields.number("n");
+    ask.logprobs = fields.on("logprobs");
+    ask.top_logprobs = fields.number("top_logprobs");
+    reasoning(&mut fields, &mut ask);
+    format(&mut fields, &mut ask);
+    ask.verbosity = fields.text("verbosity");
+    tools_in::read(&mut fields, &mut ask)?;
+    ask.parallel = fields.bool("parallel_tool_calls");
+    ask.cache_key = fields.text("prompt_cache_key");
+    ask.tier = fields.text("service_tier");
+    ask.metadata = fields.raw("metadata");
+    ask.user = fields.text("safety_identifier");
     if ask.user.is_none() {
-        ask.user = text("user");
-        ask.rest.retain(|member| member.name != "user");
+        ask.user = fields.text("user");
+        ask.spelt.extend(ask.user.is_some().then_some("user"));
     }
-    ask.turns = super::turns_in::read(body.get("messages"))?;
+    ask.turns = super::turns_in::read(fields.take("messages"))?;
+    fields.rest_at("", &mut ask.rest);
     Ok(ask)
 }
 
-/// `reasoning_effort`, or the object other gateways take.
-fn reasoning<'a>(body: &Node<'a>, ask: &mut Ask<'a>) {
-    ask.take_effort("reasoning_effort", body.get("reasoning_effort"));
-    if let Some(more) = body.get("reasoning") {
-        if ask.reasoning.effort.is_none() {
-            ask.take_effort("reasoning.effort", more.get("effort"));
-        }
-        ask.reasoning.budget = more.get("max_tokens").and_then(Node::number);
-        ask.reasoning.shown = more.get("exclude").and_then(Node::bool).map(|hidden| !hidden);
-        if more.get("enabled").and_then(Node::bool) == Some(false) {
-            ask.reasoning.effort = Some(Effort::None);
-        }
-    }
-}
-
-fn format<'a>(node: &Node<'a>) -> Option<Format<'a>> {
-    match node.str_of("type") {
-        "text" => Some(Format::Text),
-        "json_object" => Some(Format::Json),
-        "json_schema" => {
-            let inner = node.get("json_schema")?;
-            Some(Format::Schema {
-                name: inner.text_of("name").cloned(),
-                description: inner.text_of("description").cloned(),
-                schema: inner.get("schema").map_or(Cow::Borrowed("{}"), |schema| Cow::Borrowed(schema.raw)),
-                strict: inner.get("strict").and_then(Node::bool),
-            })
-        }
-        _ => None,
-    }
-}
-
-fn tools<'a>(body: &Node<'a>) -> Result<Vec<Tool<'a>>, Problem> {
-    let mut tools = Vec::new();
-    for (at, node) in body.get("tools").map_or(&[][..], Node::items).iter().enumerate() {
-        let custom = node.str_of("type") == "custom";
-        let inner = node.get(if custom { "custom" } else { "function" });
-        let Some(inner) = inner else {
-            tools.push(hosted(node, at));
-            continue;
-        };
-        let Some(name) = inner.text_of("name").cloned() else {
-            return Err(Problem::missing(&format!("tools[{at}].function.name")));
-        };
-        tools.push(function(node, inner, name, custom, format!("tools[{at}]")));
-    }
-    for (at, node) in body.get("functions").map_or(&[][..], Node::items).iter().enumerate() {
-        let Some(name) = node.text_of("name").cloned() else {
-            return Err(Problem::missing(&format!("functions[{at}].name")));
-        };
-        tools.push(function(node, node, name, false, format!("functions[{at}]")));
-    }
-    Ok(tools)
-}
-
-fn function<'a>(node: &Node<'a>, inner: &Node<'a>, name: Cow<'a, str>, custom: bool, at: String) -> Tool<'a> {
-    let kind = if custom {
-        ToolKind::Custom { format: inner.get("format").map(|format| format.raw) }
-    } else {
-        ToolKind::Function {
-            schema: inner.get("parameters").map(|schema| Cow::Borrowed(schema.raw)),
-            strict: inner.get("strict").and_then(Node::bool),
-        }
+/// The smaller of the two limits holds; the other one is left over.
+fn limit<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
+    let limit = |name: &str| fields.see(name).and_then(Node::number);
+    let old = match (limit("max_completion_tokens"), limit("max_tokens")) {
+        (Some(new), Some(old)) => old < new,
+        (None, old) => old.is_some(),
+        (Some(_), None) => false,
     };
-    Tool {
-        name,
-        namespace: None,
-        description: inner.text_of("description").cloned(),
-        kind,
-        cached: node.get("cache_control").is_some(),
-        at,
-        rest: others(inner, &["name", "description", "parameters", "strict", "format"]),
-    }
+    ask.max_output = fields.number(if old { "max_tokens" } else { "max_completion_tokens" });
+    ask.spelt.extend(old.then_some("max_tokens"));
 }
 
-/// A tool that runs at the provider.
-fn hosted<'a>(node: &Node<'a>, at: usize) -> Tool<'a> {
-    Tool {
-        name: node.text_of("type").cloned().unwrap_or(Cow::Borrowed("tool")),
-        namespace: None,
-        description: None,
-        kind: ToolKind::Hosted,
-        cached: false,
-        at: format!("tools[{at}]"),
-        rest: Vec::new(),
-    }
-}
-
-fn choice<'a>(node: &Node<'a>) -> ToolChoice<'a> {
-    if let Some(word) = node.text() {
-        return match word.as_ref() {
-            "none" => ToolChoice::None,
-            "auto" => ToolChoice::Auto,
-            "required" => ToolChoice::Required,
-            _ => ToolChoice::Foreign(node.raw),
-        };
-    }
-    let named = |key: &str| node.get(key).and_then(|inner| inner.text_of("name")).cloned();
-    if let Some(name) = named("function").or_else(|| named("custom")).or_else(|| node.text_of("name").cloned()) {
-        return ToolChoice::Named(name);
-    }
-    match node.get("allowed_tools") {
-        Some(allowed) => {
-            let names = allowed.get("tools").map_or(&[][..], Node::items).iter();
-            let name = |tool: &Node<'a>| tool.get("function").or_else(|| tool.get("custom"))?.text_of("name").cloned();
-            ToolChoice::Allowed {
-                names: names.filter_map(name).collect(),
-                required: allowed.str_of("mode") == "required",
-            }
+/// `reasoning_effort`, or the object other gateways take.
+fn reasoning<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
+    let mut effort = fields.effort("reasoning_effort");
+    if let Some(node) = fields.map("reasoning") {
+        let mut more = Fields::of(node);
+        if effort.is_none() {
+            effort = more.effort("effort");
+            ask.spelt.extend(effort.is_some().then_some("effort"));
         }
-        None => ToolChoice::Foreign(node.raw),
+        ask.reasoning.budget = more.number("max_tokens");
+        ask.reasoning.shown = more.bool("exclude").map(|hidden| !hidden);
+        ask.reasoning.off = more.see("enabled").and_then(Node::bool) == Some(false);
+        more.rest_at("reasoning", &mut ask.rest);
     }
+    if let Some((effort, word)) = effort {
+        (ask.reasoning.effort, ask.reasoning.word) = (Some(effort), Some(word));
+    }
+    if ask.reasoning.off {
+        ask.reasoning.effort = Some(Effort::None);
+    }
+}
+
+/// A form of the output that nobody knows is left over.
+fn format<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
+    let known = |node: &Node<'a>| match node.str_of("type") {
+        "text" | "json_object" => true,
+        "json_schema" => node.get("json_schema").is_some_and(Node::is_map),
+        _ => false,
+    };
+    let Some(node) = fields.take_if("response_format", |node| Some(node).filter(|node| known(node))) else { return };
+    let mut outer = Fields::of(node);
+    outer.take("type");
+    ask.format = Some(match node.str_of("type") {
+        "text" => Format::Text,
+        "json_object" => Format::Json,
+        _ => {
+            let mut inner = outer.take("json_schema").map(Fields::of).unwrap_or_else(|| Fields::of(node));
+            let format = Format::Schema {
+                name: inner.text("name"),
+                description: inner.text("description"),
+                schema: inner.raw("schema").map(Cow::Borrowed),
+                strict: inner.bool("strict"),
+                own: None,
+            };
+            inner.rest_at("response_format.json_schema", &mut ask.rest);
+            format
+        }
+    });
+    outer.rest_at("response_format", &mut ask.rest);
 }
 
 /// The kind of a call's `type`.
 pub(super) fn call_kind(node: &Node<'_>) -> CallKind {
     if node.get("custom").is_some() { CallKind::Custom } else { CallKind::Function }
-}
-
-/// Members a message may have that carry no meaning for another dialect's part.
-pub(super) fn leftovers<'a>(node: &Node<'a>, known: &[&str]) -> Vec<Member<'a>> {
-    others(node, known)
 }

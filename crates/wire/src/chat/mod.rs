@@ -13,6 +13,7 @@ pub(crate) mod events_out;
 mod fault;
 mod known;
 mod out;
+mod own_out;
 mod part;
 mod pattern;
 mod prompt;
@@ -21,6 +22,8 @@ mod request;
 mod seen;
 mod separators;
 mod stream;
+mod tools_in;
+mod tools_out;
 mod turns_in;
 mod turns_out;
 

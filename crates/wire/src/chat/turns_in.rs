@@ -1,8 +1,10 @@
 //! The messages of a chat request as turns.
 
-use super::ask_in::{call_kind, leftovers};
+use super::ask_in::call_kind;
 use crate::dialect::Dialect;
-use crate::hub::{Call, CallKind, Media, Origin, Part, Place, Role, Seal, Thought, Turn, place_of_url};
+use crate::hub::{
+    Call, CallKind, Fields, Media, Member, Origin, Part, Place, Role, Seal, Shape, Thought, Turn, place_of_url,
+};
 use crate::json::Node;
 use crate::problem::Problem;
 use std::borrow::Cow;
@@ -13,20 +15,19 @@ pub(super) fn read<'a>(messages: Option<&Node<'a>>) -> Result<Vec<Turn<'a>>, Pro
     let mut last_call: Option<Cow<'a, str>> = None;
     for (at, message) in messages.map_or(&[][..], Node::items).iter().enumerate() {
         let place = format!("messages[{at}]");
-        let role = match message.str_of("role") {
+        let mut fields = Fields::of(message);
+        let word = fields.text("role").unwrap_or_default();
+        let role = match word.as_ref() {
             "system" => Role::System,
             "developer" => Role::Developer,
             "user" => Role::User,
             "assistant" => Role::Assistant,
             kind @ ("tool" | "function") => {
-                let id = match kind {
-                    "tool" => message.text_of("tool_call_id").cloned(),
-                    _ => last_call.take(),
-                };
+                let id = if kind == "tool" { fields.text("tool_call_id") } else { last_call.take() };
                 let Some(id) = id else {
                     return Err(Problem::missing(&format!("{place}.tool_call_id")));
                 };
-                turns.push(Turn::new(Role::User, vec![result(message, id)], place));
+                turns.push(Turn::new(Role::User, vec![result(fields, id, kind == "function")], place));
                 continue;
             }
             other => {
@@ -34,13 +35,20 @@ pub(super) fn read<'a>(messages: Option<&Node<'a>>) -> Result<Vec<Turn<'a>>, Pro
                 return Err(Problem::new(crate::error::Code::InvalidParameter, &format!("{place}.role"), text));
             }
         };
-        let parts = if role == Role::Assistant { assistant(message, at) } else { content(message.get("content")) };
-        if let Some(Part::Call(call)) = parts.last() {
+        let said = fields.content("content");
+        let mut turn = Turn::new(role, Vec::new(), place);
+        if role == Role::Assistant {
+            assistant(&mut fields, said, at, &mut turn)?;
+        } else {
+            turn.parts = content(said);
+        }
+        if let Some(Part::Call(call)) = turn.parts.last() {
             last_call = Some(call.id.clone());
         }
-        let mut turn = Turn::new(role, parts, place);
-        turn.name = message.text_of("name").cloned();
-        turn.phase = message.text_of("phase").cloned();
+        turn.name = fields.text("name");
+        turn.phase = fields.text("phase");
+        turn.shape = Shape::of(said);
+        fields.rest_at("", &mut turn.rest);
         turns.push(turn);
     }
     Ok(turns)
@@ -60,95 +68,104 @@ fn content<'a>(node: Option<&Node<'a>>) -> Vec<Part<'a>> {
 }
 
 fn part<'a>(node: &Node<'a>) -> Part<'a> {
-    let kind = node.text_of("type").cloned().unwrap_or_default();
+    let mut fields = Fields::of(node);
+    let kind = fields.text("type").unwrap_or_default();
     let read = match kind.as_ref() {
-        "text" => node.text_of("text").map(|text| Part::Text {
-            text: text.clone(),
-            cached: marked(node),
-            rest: leftovers(node, &["type", "text"]),
-        }),
-        "refusal" => node.text_of("refusal").map(|text| Part::Refusal(text.clone())),
-        "image_url" => node.get("image_url").and_then(image).map(|media| Part::Image(seen(media, node))),
-        "video_url" => node.get("video_url").and_then(image).map(|media| Part::Video(seen(media, node))),
-        "input_audio" => node.get("input_audio").map(|audio| {
-            let format = audio.str_of("format");
-            let mime = if format == "mp3" { "audio/mpeg".to_owned() } else { format!("audio/{format}") };
-            let base64 = audio.text_of("data").cloned().unwrap_or_default();
-            Part::Audio(seen(Media::at(Place::Data { mime: mime.into(), base64 }), node))
-        }),
-        "file" => node.get("file").and_then(file).map(|media| Part::File(seen(media, node))),
+        "text" => fields.text("text").map(|text| Part::Text { text, cached: marked(node), rest: fields.rest() }),
+        "refusal" => fields.text("refusal").map(|text| Part::Refusal { text, apart: false, rest: fields.rest() }),
+        "image_url" => seen(fields, "image_url", node, image).map(Part::Image),
+        "video_url" => seen(fields, "video_url", node, image).map(Part::Video),
+        "input_audio" => seen(fields, "input_audio", node, sound).map(Part::Audio),
+        "file" => seen(fields, "file", node, file).map(Part::File),
         _ => None,
     };
-    read.unwrap_or(Part::Foreign { origin: Dialect::Chat, what: kind, raw: node.raw, words: None })
+    read.unwrap_or(Part::foreign(Dialect::Chat, kind, node.raw))
 }
 
-fn seen<'a>(media: Media<'a>, node: &Node<'a>) -> Media<'a> {
-    let rest = leftovers(node, &["type", "image_url", "video_url", "input_audio", "file"]);
-    Media { cached: marked(node), rest, ..media }
+/// A picture, sound, clip or file, with what is left of its part and of the object in it.
+fn seen<'n, 'a>(
+    mut fields: Fields<'n, 'a>,
+    key: &'static str,
+    node: &Node<'a>,
+    read: fn(&'n Node<'a>, &mut Fields<'n, 'a>) -> Option<Media<'a>>,
+) -> Option<Media<'a>> {
+    let inner = fields.take_if(key, |node| Some(node).filter(|node| node.is_map() || node.text().is_some()))?;
+    let mut more = Fields::of(inner);
+    let mut media = read(inner, &mut more)?;
+    media.cached = marked(node);
+    media.rest = fields.rest();
+    more.rest_at(key, &mut media.rest);
+    Some(media)
 }
 
 /// `{url, detail}` or the link itself.
-fn image<'a>(node: &Node<'a>) -> Option<Media<'a>> {
-    let url = node.text().or_else(|| node.text_of("url"))?;
-    Some(Media { detail: node.text_of("detail").cloned(), ..Media::at(place_of_url(url)) })
+fn image<'n, 'a>(node: &'n Node<'a>, fields: &mut Fields<'n, 'a>) -> Option<Media<'a>> {
+    let url = node.text().cloned().or_else(|| fields.text("url"))?;
+    Some(Media { detail: fields.text("detail"), bare: node.text().is_some(), ..Media::at(place_of_url(&url)) })
 }
 
-fn file<'a>(node: &Node<'a>) -> Option<Media<'a>> {
-    let place = match (node.text_of("file_data"), node.text_of("file_id")) {
-        (Some(data), _) => match place_of_url(data) {
+fn sound<'n, 'a>(node: &'n Node<'a>, fields: &mut Fields<'n, 'a>) -> Option<Media<'a>> {
+    if !node.is_map() {
+        return None;
+    }
+    let format = fields.filled("format");
+    let mime = if format == "mp3" { "audio/mpeg".to_owned() } else { format!("audio/{format}") };
+    let base64 = fields.filled("data");
+    Some(Media::at(Place::Data { mime: mime.into(), base64 }))
+}
+
+fn file<'n, 'a>(_: &'n Node<'a>, fields: &mut Fields<'n, 'a>) -> Option<Media<'a>> {
+    let mut bare = false;
+    let place = match fields.text("file_data") {
+        Some(data) => match place_of_url(&data) {
             // Bare base64 is what some clients send; only documents are sent so.
-            Place::Url(data) => Place::Data { mime: "application/pdf".into(), base64: data },
+            Place::Url(base64) => {
+                bare = true;
+                Place::Data { mime: "application/pdf".into(), base64 }
+            }
             place => place,
         },
-        (None, Some(id)) => Place::Id(id.clone()),
-        (None, None) => return None,
+        None => Place::Id(fields.text("file_id")?),
     };
-    Some(Media { name: node.text_of("filename").cloned(), ..Media::at(place) })
+    Some(Media { name: fields.text("filename"), bare, ..Media::at(place) })
 }
 
-fn assistant<'a>(message: &Node<'a>, at: usize) -> Vec<Part<'a>> {
-    let mut parts = thoughts(message);
-    parts.extend(content(message.get("content")));
-    if let Some(text) = message.text_of("refusal").filter(|text| !text.is_empty()) {
-        parts.push(Part::Refusal(text.clone()));
+fn assistant<'a>(
+    fields: &mut Fields<'_, 'a>,
+    said: Option<&Node<'a>>,
+    at: usize,
+    turn: &mut Turn<'a>,
+) -> Result<(), Problem> {
+    thoughts(fields, turn);
+    turn.parts.extend(content(said));
+    let refusal = fields.take_if("refusal", |node| node.text().filter(|text| !text.is_empty()).cloned());
+    turn.parts.extend(refusal.map(|text| Part::Refusal { text, apart: true, rest: Vec::new() }));
+    for (number, node) in fields.list("tool_calls").unwrap_or_default().iter().enumerate() {
+        let mut outer = Fields::of(node);
+        let kind = call_kind(node);
+        let word = if kind == CallKind::Custom { "custom" } else { "function" };
+        let Some(inner) = outer.take_if(word, |node| Some(node).filter(|node| node.is_map())) else {
+            return Err(Problem::wrong(&format!("{}.tool_calls[{number}].{word}", turn.at), "an object"));
+        };
+        outer.usual("type", word);
+        let id = outer.filled("id");
+        turn.parts.push(Part::Call(read_call(Fields::of(inner), id, kind, outer.rest())));
     }
-    if let Some(audio) = message.get("audio") {
-        parts.push(Part::Foreign { origin: Dialect::Chat, what: "audio".into(), raw: audio.raw, words: None });
+    if let Some(node) = fields.map("function_call") {
+        let id = format!("function_call_{at}").into();
+        turn.parts.push(Part::Call(read_call(Fields::of(node), id, CallKind::Function, Vec::new())));
+        turn.old_call = true;
     }
-    for call in message.get("tool_calls").map_or(&[][..], Node::items) {
-        let kind = call_kind(call);
-        let inner = call.get(if kind == CallKind::Custom { "custom" } else { "function" });
-        let id = call.text_of("id").cloned().unwrap_or_default();
-        let rest = leftovers(call, &["id", "type", "function", "custom", "index"]);
-        parts.push(Part::Call(read_call(inner, id, kind, rest)));
-    }
-    if let Some(call) = message.get("function_call") {
-        parts.push(Part::Call(read_call(
-            Some(call),
-            format!("function_call_{at}").into(),
-            CallKind::Function,
-            Vec::new(),
-        )));
-    }
-    parts
+    Ok(())
 }
 
-fn read_call<'a>(
-    inner: Option<&Node<'a>>,
-    id: Cow<'a, str>,
-    kind: CallKind,
-    rest: Vec<crate::hub::Member<'a>>,
-) -> Call<'a> {
-    let args = inner.and_then(|inner| inner.get(if kind == CallKind::Custom { "input" } else { "arguments" }));
-    Call {
-        id,
-        name: inner.and_then(|inner| inner.text_of("name")).cloned().unwrap_or_default(),
-        namespace: None,
-        kind,
-        args: args.map_or(Cow::Borrowed(""), arguments),
-        cached: false,
-        rest,
-    }
+fn read_call<'a>(mut inner: Fields<'_, 'a>, id: Cow<'a, str>, kind: CallKind, mut rest: Vec<Member<'a>>) -> Call<'a> {
+    let key = if kind == CallKind::Custom { "input" } else { "arguments" };
+    let args = inner.see(key).map_or(Cow::Borrowed(""), arguments);
+    inner.filled(key);
+    let name = inner.filled("name");
+    inner.rest_at("function", &mut rest);
+    Call { id, name, namespace: None, kind, args, cached: false, rest }
 }
 
 /// Arguments are text; some clients and servers send the object itself.
@@ -160,32 +177,52 @@ pub(super) fn arguments<'a>(node: &Node<'a>) -> Cow<'a, str> {
     }
 }
 
-fn result<'a>(message: &Node<'a>, id: Cow<'a, str>) -> Part<'a> {
+fn result<'a>(mut fields: Fields<'_, 'a>, id: Cow<'a, str>, old: bool) -> Part<'a> {
+    let said = fields.content("content");
     Part::Result {
         id,
-        name: message.text_of("name").cloned(),
-        parts: content(message.get("content")),
-        error: message.get("is_error").and_then(Node::bool).unwrap_or(false),
+        name: fields.text("name"),
+        parts: content(said),
+        shape: Shape::of(said),
+        made: old,
+        error: fields.on("is_error"),
         kind: CallKind::Function,
-        cached: message.get("cache_control").is_some(),
-        rest: leftovers(message, &["role", "tool_call_id", "name", "content", "is_error", "cache_control"]),
+        cached: fields.see("cache_control").is_some(),
+        rest: fields.rest(),
     }
 }
 
-/// `reasoning_details` where they are; else the plain text.
-fn thoughts<'a>(message: &Node<'a>) -> Vec<Part<'a>> {
+/// What nobody knows of a piece of reasoning: members, or the kind of it.
+fn left_of_detail<'a>(detail: &Node<'a>, rest: &mut Vec<Member<'a>>) {
+    let place = "reasoning_details";
+    let mut fields = Fields::of(detail);
+    let kind = fields.text("type").unwrap_or_default();
+    if !["reasoning.text", "reasoning.summary", "reasoning.encrypted"].contains(&kind.as_ref()) {
+        rest.push(Member { place, name: kind, raw: detail.raw });
+        return;
+    }
+    for name in ["text", "summary", "data", "signature", "format", "id"] {
+        fields.text(name);
+    }
+    fields.number("index");
+    fields.rest_at(place, rest);
+}
+
+/// `reasoning_details` where they are; else the plain text. The members stay with the message as they were written.
+fn thoughts<'a>(fields: &Fields<'_, 'a>, turn: &mut Turn<'a>) {
     let mut thoughts: Vec<Thought<'a>> = Vec::new();
     let mut index = None;
-    for detail in message.get("reasoning_details").map_or(&[][..], Node::items) {
+    for detail in fields.see("reasoning_details").map_or(&[][..], Node::items) {
         read_detail(detail, &mut thoughts, &mut index);
+        left_of_detail(detail, &mut turn.rest);
     }
+    let text = |name: &str| fields.see(name).and_then(Node::text).filter(|text| !text.is_empty());
     if thoughts.is_empty()
-        && let Some(text) = message.text_of("reasoning_content").or_else(|| message.text_of("reasoning"))
-        && !text.is_empty()
+        && let Some(text) = text("reasoning_content").or_else(|| text("reasoning"))
     {
         thoughts.push(Thought { text: text.clone(), ..Thought::default() });
     }
-    thoughts.into_iter().map(Part::Thought).collect()
+    turn.parts.extend(thoughts.into_iter().map(Part::thought));
 }
 
 /// One entry; a seal of OpenAI's belongs to the summary before it.

@@ -1,10 +1,8 @@
 //! Turns written as chat messages.
 
+use super::own_out::{own_assistant, own_message, own_result};
 use crate::dialect::Dialect;
-use crate::hub::{
-    Ask, Call, CallKind, Carry, Media, Part, Place, Role, Turn, base64_standard, data_url, fitting_id, sent_name,
-    tidy_mime,
-};
+use crate::hub::{Ask, Call, CallKind, Carry, Media, Part, Place, Role, Turn, fitting_id, sent_name};
 use crate::json::{Array, Object};
 use crate::problem::Problem;
 
@@ -24,7 +22,7 @@ pub(super) fn write(ask: &Ask<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) 
 fn role(turn: &Turn<'_>, carry: &Carry<'_>) -> &'static str {
     match turn.role {
         Role::System => "system",
-        Role::Developer if carry.target.current_chat => "developer",
+        Role::Developer if carry.home || carry.target.current_chat => "developer",
         Role::Developer => "system",
         Role::User => "user",
         Role::Assistant => "assistant",
@@ -47,7 +45,11 @@ fn others(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Resul
     let mut message = Object::begin(list.item());
     message.text("role", role(turn, carry));
     message.maybe("name", turn.name.as_deref());
-    content(&parts, turn, &mut message, carry)?;
+    if carry.home {
+        own_message(turn, &mut message, carry)?;
+    } else {
+        content(&parts, turn, &mut message, carry)?;
+    }
     message.end();
     Ok(())
 }
@@ -61,7 +63,7 @@ fn content(
 ) -> Result<(), Problem> {
     match parts {
         [] => message.text("content", ""),
-        [Part::Text { text, cached: false, rest }] if rest.is_empty() => message.text("content", text),
+        [Part::Text { text, cached: false, rest }] if carry.is_plain(rest) => message.text("content", text),
         _ => {
             let mut inner = Array::begin(message.key("content"));
             for part in parts {
@@ -73,43 +75,51 @@ fn content(
     Ok(())
 }
 
-fn mark(object: &mut Object<'_>, cached: bool) {
-    if cached {
+fn mark(object: &mut Object<'_>, cached: bool, carry: &Carry<'_>) {
+    if cached && !carry.home {
         object.object("prompt_cache_breakpoint", |mark| mark.text("mode", "explicit"));
     }
 }
 
-fn write_part(part: &Part<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
+pub(super) fn write_part(
+    part: &Part<'_>,
+    turn: &Turn<'_>,
+    list: &mut Array<'_>,
+    carry: &mut Carry<'_>,
+) -> Result<(), Problem> {
     match part {
-        Part::Text { text, cached, rest } => {
-            carry.part_rest(rest)?;
-            let mut one = Object::begin(list.item());
+        Part::Text { text, cached, rest } => list.object(|one| {
             one.text("type", "text");
             one.text("text", text);
-            mark(&mut one, *cached);
-            one.end();
-        }
-        Part::Refusal(text) => list.object(|one| {
+            mark(one, *cached, carry);
+            carry.own(one, "", rest);
+        }),
+        Part::Refusal { text, rest, .. } => list.object(|one| {
             one.text("type", "refusal");
             one.text("refusal", text);
+            carry.own(one, "", rest);
         }),
+        Part::Image(media) | Part::Video(media) if carry.home && media.bare => {
+            let kind = if matches!(part, Part::Image(_)) { "image_url" } else { "video_url" };
+            let url = link(media, turn, kind, carry)?;
+            list.object(|one| {
+                one.text("type", kind);
+                one.text(kind, &url);
+                carry.own(one, "", &media.rest);
+            });
+        }
         Part::Image(media) => {
             let url = link(media, turn, "image", carry)?;
-            list.object(|one| {
-                one.text("type", "image_url");
-                one.object("image_url", |inner| {
-                    inner.text("url", &url);
-                    inner.maybe("detail", media.detail.as_deref());
-                });
-                mark(one, media.cached);
+            write_media("image_url", media, list, carry, |inner| {
+                inner.text("url", &url);
+                inner.maybe("detail", media.detail.as_deref());
             });
         }
         Part::Video(media) => {
             let url = link(media, turn, "video", carry)?;
-            list.object(|one| {
-                one.text("type", "video_url");
-                one.object("video_url", |inner| inner.text("url", &url));
-                mark(one, media.cached);
+            write_media("video_url", media, list, carry, |inner| {
+                inner.text("url", &url);
+                inner.maybe("detail", media.detail.as_deref().filter(|_| carry.home));
             });
         }
         Part::Audio(media) => {
@@ -121,16 +131,13 @@ fn write_part(part: &Part<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &mu
                 "audio/wav" | "audio/x-wav" | "audio/wave" => "wav",
                 other => other.strip_prefix("audio/").unwrap_or(other),
             };
-            list.object(|one| {
-                one.text("type", "input_audio");
-                one.object("input_audio", |inner| {
-                    inner.text("data", &base64_standard(base64.clone()));
-                    inner.text("format", format);
-                });
-                mark(one, media.cached);
+            write_media("input_audio", media, list, carry, |inner| {
+                carry.text(inner, "data", &carry.data(base64));
+                carry.text(inner, "format", format);
             });
         }
         Part::File(media) => file(media, turn, list, carry)?,
+        Part::Foreign { raw, .. } if carry.home => list.raw(raw),
         Part::Foreign { words: Some(words), .. } => list.object(|one| {
             one.text("type", "text");
             one.text("text", words);
@@ -138,9 +145,28 @@ fn write_part(part: &Part<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &mu
         Part::Foreign { what, .. } => {
             return Err(refused(turn, &format!("`{what}` is known to another provider only.")));
         }
-        Part::Thought(_) | Part::Call(_) | Part::Result { .. } => {}
+        Part::Thought { .. } | Part::Call(_) | Part::Result { .. } => {}
     }
     Ok(())
+}
+
+/// A part of this type, with an object of the same name in it.
+fn write_media(
+    kind: &str,
+    media: &Media<'_>,
+    list: &mut Array<'_>,
+    carry: &Carry<'_>,
+    write: impl FnOnce(&mut Object<'_>),
+) {
+    list.object(|one| {
+        one.text("type", kind);
+        one.object(kind, |inner| {
+            write(inner);
+            carry.own(inner, kind, &media.rest);
+        });
+        mark(one, media.cached, carry);
+        carry.own(one, "", &media.rest);
+    });
 }
 
 fn refused(turn: &Turn<'_>, why: &str) -> Problem {
@@ -148,33 +174,34 @@ fn refused(turn: &Turn<'_>, why: &str) -> Problem {
 }
 
 /// A link to a picture or clip, or its data as one.
-fn link(media: &Media<'_>, turn: &Turn<'_>, what: &str, carry: &mut Carry<'_>) -> Result<String, Problem> {
-    carry.part_rest(&media.rest)?;
+fn link(media: &Media<'_>, turn: &Turn<'_>, what: &str, carry: &Carry<'_>) -> Result<String, Problem> {
     match &media.place {
         Place::Url(url) => Ok(url.to_string()),
-        Place::Data { mime, base64 } => Ok(data_url(&tidy_mime(mime.clone()), &base64_standard(base64.clone()))),
+        Place::Data { mime, base64 } => Ok(carry.data_url(mime, base64)),
         Place::Id(_) | Place::Text(_) => {
             Err(refused(turn, &format!("An {what} given by a file id is known to another provider only.")))
         }
     }
 }
 
-fn file(media: &Media<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
-    carry.part_rest(&media.rest)?;
+fn file(media: &Media<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &Carry<'_>) -> Result<(), Problem> {
     match &media.place {
         // A text file says the same as a text.
         Place::Text(text) => list.object(|one| {
             one.text("type", "text");
             one.text("text", text);
-            mark(one, media.cached);
+            mark(one, media.cached, carry);
         }),
-        Place::Data { mime, base64 } => list.object(|one| {
-            one.text("type", "file");
-            one.object("file", |inner| {
-                inner.text("filename", media.name.as_deref().unwrap_or("document.pdf"));
-                inner.text("file_data", &data_url(&tidy_mime(mime.clone()), &base64_standard(base64.clone())));
-            });
-            mark(one, media.cached);
+        Place::Data { mime, base64 } => write_media("file", media, list, carry, |inner| {
+            inner.maybe("filename", media.name.as_deref().or((!carry.home).then_some("document.pdf")));
+            match carry.home && media.bare {
+                true => inner.text("file_data", base64),
+                false => inner.text("file_data", &carry.data_url(mime, base64)),
+            }
+        }),
+        Place::Id(id) if carry.home => write_media("file", media, list, carry, |inner| {
+            inner.maybe("filename", media.name.as_deref());
+            inner.text("file_id", id);
         }),
         Place::Id(_) | Place::Url(_) => {
             return Err(refused(
@@ -192,8 +219,10 @@ fn result<'p, 'a>(
     carry: &mut Carry<'_>,
     pictures: &mut Vec<&'p Part<'a>>,
 ) -> Result<(), Problem> {
-    let Part::Result { id, parts, error, rest, cached, .. } = part else { return Ok(()) };
-    carry.part_rest(rest)?;
+    let Part::Result { id, parts, error, cached, .. } = part else { return Ok(()) };
+    if carry.home {
+        return own_result(part, list, carry);
+    }
     carry.unmarked(*cached)?;
     let mut text = String::new();
     for inner in parts {
@@ -223,13 +252,16 @@ fn result<'p, 'a>(
 }
 
 fn assistant(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
+    if carry.home {
+        return own_assistant(turn, list, carry);
+    }
     let calls: Vec<&Call<'_>> = turn.calls().collect();
     let mut thoughts = String::new();
     let mut said: Vec<&Part<'_>> = Vec::new();
     for part in &turn.parts {
         match part {
             Part::Call(_) => {}
-            Part::Thought(thought) => thoughts.push_str(&thought.text),
+            Part::Thought { thought, .. } => thoughts.push_str(&thought.text),
             Part::Foreign { what, words: None, .. } => carry.drop(what)?,
             other => said.push(other),
         }
@@ -239,14 +271,13 @@ fn assistant(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Re
     message.maybe("name", turn.name.as_deref());
     if carry.target.wants_reasoning_back && !calls.is_empty() && !thoughts.is_empty() {
         message.text("reasoning_content", &thoughts);
-    } else if turn.parts.iter().any(|part| matches!(part, Part::Thought(_))) {
+    } else if turn.parts.iter().any(|part| matches!(part, Part::Thought { .. })) {
         carry.drop("reasoning")?;
     }
     if said.iter().all(|part| matches!(part, Part::Text { .. })) {
         let mut whole = String::new();
         for part in said {
-            if let Part::Text { text, rest, cached } = part {
-                carry.part_rest(rest)?;
+            if let Part::Text { text, cached, .. } = part {
                 carry.unmarked(*cached)?;
                 whole.push_str(text);
             }
@@ -266,28 +297,28 @@ fn assistant(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Re
     Ok(())
 }
 
-fn write_call(call: &Call<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
-    carry.part_rest(&call.rest)?;
+pub(super) fn write_call(call: &Call<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     carry.unmarked(call.cached)?;
+    let (kind, input) = match call.kind {
+        CallKind::Function => ("function", "arguments"),
+        CallKind::Custom => ("custom", "input"),
+    };
     let name = sent_name(Dialect::Chat, call.namespace.as_deref(), &call.name);
-    let mut one = Object::begin(list.item());
-    one.text("id", &fitting_id(Dialect::Chat, &call.id));
-    match call.kind {
-        CallKind::Function => {
-            one.text("type", "function");
-            one.object("function", |function| {
-                function.text("name", &name);
-                function.text("arguments", if call.args.trim().is_empty() { "{}" } else { &call.args });
-            });
+    let id = fitting_id(Dialect::Chat, &call.id);
+    let nothing = call.kind == CallKind::Function && call.args.trim().is_empty() && !carry.home;
+    list.object(|one| {
+        carry.text(one, "id", if carry.home { &call.id } else { &id });
+        if !carry.is_own("type", "", &call.rest) {
+            one.text("type", kind);
         }
-        CallKind::Custom => {
-            one.text("type", "custom");
-            one.object("custom", |custom| {
-                custom.text("name", &name);
-                custom.text("input", &call.args);
-            });
-        }
-    }
-    one.end();
+        one.object(kind, |inner| {
+            carry.text(inner, "name", if carry.home { &call.name } else { &name });
+            if !carry.is_own(input, "function", &call.rest) {
+                carry.text(inner, input, if nothing { "{}" } else { &call.args });
+            }
+            carry.own(inner, "function", &call.rest);
+        });
+        carry.own(one, "", &call.rest);
+    });
     Ok(())
 }

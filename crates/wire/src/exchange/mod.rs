@@ -14,6 +14,8 @@ mod pass;
 mod reader;
 mod reply;
 mod request;
+#[cfg(test)]
+mod round_trip;
 mod rules;
 mod stream;
 mod unsealed;

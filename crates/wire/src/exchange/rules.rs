@@ -133,7 +133,7 @@ fn prefill(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
     let Some(last) = ask.turns.last().filter(|turn| rules.no_prefill && turn.role == Role::Assistant) else {
         return Ok(());
     };
-    if !matches!(last.parts.last(), Some(Part::Text { .. } | Part::Refusal(_))) {
+    if !matches!(last.parts.last(), Some(Part::Text { .. } | Part::Refusal { .. })) {
         return Ok(());
     }
     let text =

@@ -1,91 +1,47 @@
 //! A generateContent request read into the hub. Model and streaming are told by the path.
 
-use super::parts_in;
+use super::{parts_in, tools_in};
 use crate::dialect::Dialect;
-use crate::hub::{Ask, Effort, Format, Member, Role, Tool, ToolChoice, ToolKind, Turn, from_gemini, others};
+use crate::hub::{Ask, Effort, Fields, Format, Part, Role, Shape, Turn, from_gemini};
 use crate::json::Node;
 use crate::problem::Problem;
 use std::borrow::Cow;
 
-/// Members of a request that the hub has a place for.
-const KNOWN: &[&str] = &[
-    "contents",
-    "systemInstruction",
-    "system_instruction",
-    "tools",
-    "toolConfig",
-    "tool_config",
-    "labels",
-    "serviceTier",
-    "service_tier",
-    "generationConfig",
-    "generation_config",
-    "model",
-];
-
-const KNOWN_CONFIG: &[&str] = &[
-    "temperature",
-    "topP",
-    "top_p",
-    "topK",
-    "top_k",
-    "candidateCount",
-    "candidate_count",
-    "maxOutputTokens",
-    "max_output_tokens",
-    "stopSequences",
-    "stop_sequences",
-    "responseMimeType",
-    "response_mime_type",
-    "responseSchema",
-    "response_schema",
-    "responseJsonSchema",
-    "response_json_schema",
-    "presencePenalty",
-    "presence_penalty",
-    "frequencyPenalty",
-    "frequency_penalty",
-    "seed",
-    "responseLogprobs",
-    "response_logprobs",
-    "logprobs",
-    "thinkingConfig",
-    "thinking_config",
-];
-
 pub(crate) fn read<'a>(body: &Node<'a>, stream: bool) -> Result<Ask<'a>, Problem> {
     let mut ask = Ask::new(Dialect::Gemini);
-    ask.rest.extend(others(body, KNOWN));
+    let mut fields = Fields::loose(body);
     ask.stream = stream;
-    if let Some(config) = body.either("generationConfig", "generation_config") {
-        generation(config, &mut ask);
+    if let Some(node) = fields.map("generationConfig") {
+        let mut config = Fields::loose(node);
+        generation(&mut config, &mut ask);
+        config.rest_at("generationConfig", &mut ask.rest);
     }
-    ask.metadata = body.get("labels").map(|node| node.raw);
-    ask.tier = body.either("serviceTier", "service_tier").and_then(Node::text).map(|tier| match tier.as_ref() {
-        "standard" | "STANDARD" => Cow::Borrowed("default"),
-        other => Cow::Owned(other.to_lowercase()),
-    });
-    for (at, tool) in body.get("tools").map_or(&[][..], Node::items).iter().enumerate() {
-        tools(tool, &format!("tools[{at}]"), &mut ask.tools)?;
+    ask.metadata = fields.raw("labels");
+    if let Some(node) = fields.take_if("serviceTier", |node| node.text().map(|_| node)) {
+        ask.tier_own = Some(node.raw);
+        ask.tier = node.text().map(|tier| match tier.as_ref() {
+            "standard" | "STANDARD" => Cow::Borrowed("default"),
+            other => Cow::Owned(other.to_lowercase()),
+        });
     }
-    if let Some(config) = body.either("toolConfig", "tool_config") {
-        ask.choice = config.either("functionCallingConfig", "function_calling_config").and_then(choice);
-        for member in others(config, &["functionCallingConfig", "function_calling_config"]) {
-            ask.rest.push(Member { name: format!("toolConfig.{}", member.name).into(), raw: member.raw });
-        }
-    }
-    if let Some(system) = body.either("systemInstruction", "system_instruction") {
-        let parts = match system.text() {
-            Some(text) => vec![crate::hub::Part::text(text.clone())],
-            None => parts_in::content(system, 0, &mut Vec::new()),
+    tools_in::read(&mut fields, &mut ask)?;
+    let anything = |node: &&Node<'a>| node.text().is_some() || !node.members().is_empty();
+    if let Some(system) = fields.take_if("systemInstruction", |node| Some(node).filter(anything)) {
+        let place = "systemInstruction".to_owned();
+        let turn = match system.text() {
+            Some(text) => {
+                Turn { shape: Some(Shape::Text), ..Turn::new(Role::System, vec![Part::text(text.clone())], place) }
+            }
+            None => parts_in::turn(system, Role::System, place, 0, &mut Vec::new()),
         };
-        if !parts.is_empty() {
-            ask.turns.push(Turn::new(Role::System, parts, "systemInstruction".to_owned()));
-        }
+        ask.turns.push(Turn { apart: true, ..turn });
     }
-    let Some(contents) = body.get("contents") else { return Err(Problem::missing("contents")) };
+    let Some(contents) = fields.take("contents") else { return Err(Problem::missing("contents")) };
     let one = std::slice::from_ref(contents);
     let list = if contents.is_map() { one } else { contents.items() };
+    if !contents.is_map() && (!contents.is_list() || !list.iter().all(Node::is_map)) {
+        return Err(Problem::wrong("contents", "a list of contents"));
+    }
     let mut open = Vec::new();
     for (at, content) in list.iter().enumerate() {
         let role = match content.str_of("role") {
@@ -93,116 +49,58 @@ pub(crate) fn read<'a>(body: &Node<'a>, stream: bool) -> Result<Ask<'a>, Problem
             "system" => Role::System,
             _ => Role::User,
         };
-        let parts = parts_in::content(content, at, &mut open);
-        ask.turns.push(Turn::new(role, parts, format!("contents[{at}]")));
+        let turn = parts_in::turn(content, role, format!("contents[{at}]"), at, &mut open);
+        ask.turns.push(Turn { apart: contents.is_map(), ..turn });
     }
+    fields.rest_at("", &mut ask.rest);
     Ok(ask)
 }
 
-fn generation<'a>(config: &Node<'a>, ask: &mut Ask<'a>) {
-    let get = |camel: &str, snake: &str| config.either(camel, snake).cloned();
-    ask.temperature = config.get("temperature").and_then(Node::decimal);
-    ask.top_p = get("topP", "top_p").and_then(|node| node.decimal());
-    ask.top_k = get("topK", "top_k").and_then(|node| node.decimal());
-    ask.n = get("candidateCount", "candidate_count").and_then(|node| node.number());
-    ask.max_output = get("maxOutputTokens", "max_output_tokens").and_then(|node| node.number());
-    ask.presence_penalty = get("presencePenalty", "presence_penalty").and_then(|node| node.decimal());
-    ask.frequency_penalty = get("frequencyPenalty", "frequency_penalty").and_then(|node| node.decimal());
-    ask.seed = config.get("seed").and_then(Node::decimal);
-    ask.logprobs = get("responseLogprobs", "response_logprobs").and_then(|node| node.bool()).unwrap_or(false);
-    ask.top_logprobs = config.get("logprobs").and_then(Node::number);
-    if let Some(stops) = get("stopSequences", "stop_sequences") {
-        ask.stop = stops.items().iter().filter_map(|stop| stop.text().cloned()).collect();
-    }
-    let schema = get("responseJsonSchema", "response_json_schema")
-        .map(|schema| Cow::Borrowed(schema.raw))
-        .or_else(|| get("responseSchema", "response_schema").map(|schema| Cow::Owned(from_gemini(&schema))));
-    let mime = get("responseMimeType", "response_mime_type").and_then(|mime| mime.text().cloned());
-    ask.format = match (schema, mime.as_deref()) {
-        (Some(schema), _) => Some(Format::Schema { name: None, description: None, schema, strict: None }),
-        (None, Some("application/json")) => Some(Format::Json),
-        (None, Some("text/plain")) => Some(Format::Text),
-        (None, Some(_)) => {
-            if let Some(mime) = get("responseMimeType", "response_mime_type") {
-                ask.rest.push(Member { name: "generationConfig.responseMimeType".into(), raw: mime.raw });
-            }
-            None
+fn generation<'a>(config: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
+    ask.temperature = config.decimal("temperature");
+    ask.top_p = config.decimal("topP");
+    ask.top_k = config.decimal("topK");
+    ask.n = config.number("candidateCount");
+    ask.max_output = config.number("maxOutputTokens");
+    ask.presence_penalty = config.decimal("presencePenalty");
+    ask.frequency_penalty = config.decimal("frequencyPenalty");
+    ask.seed = config.decimal("seed");
+    ask.logprobs = config.on("responseLogprobs");
+    ask.top_logprobs = config.number("logprobs");
+    ask.stop = config.texts("stopSequences").unwrap_or_default();
+    format(config, ask);
+    if let Some(node) = config.map("thinkingConfig") {
+        let mut thinking = Fields::loose(node);
+        let asked = &mut ask.reasoning;
+        if let Some((effort, word)) = thinking.effort("thinkingLevel") {
+            (asked.effort, asked.word) = (Some(effort), Some(word));
         }
-        (None, None) => None,
-    };
-    if let Some(thinking) = get("thinkingConfig", "thinking_config") {
-        let level = thinking
-            .either("thinkingLevel", "thinking_level")
-            .filter(|level| level.text().is_none_or(|text| text != "THINKING_LEVEL_UNSPECIFIED"));
-        ask.take_effort("generationConfig.thinkingConfig.thinkingLevel", level);
-        match thinking.either("thinkingBudget", "thinking_budget").map(|budget| (budget.raw, budget.number())) {
-            Some(("-1", _)) => ask.reasoning.adaptive = true,
-            Some((_, Some(0))) => ask.reasoning.effort = Some(Effort::None),
-            Some((_, budget)) => ask.reasoning.budget = budget,
+        match thinking.take_if("thinkingBudget", |node| (node.raw == "-1" || node.number().is_some()).then_some(node)) {
+            Some(budget) if budget.raw == "-1" => asked.adaptive = true,
+            Some(budget) if budget.number() == Some(0) => (asked.off, asked.effort) = (true, Some(Effort::None)),
+            Some(budget) => asked.budget = budget.number(),
             None => {}
         }
-        ask.reasoning.shown = thinking.either("includeThoughts", "include_thoughts").and_then(Node::bool);
-    }
-    for member in others(config, KNOWN_CONFIG) {
-        ask.rest.push(Member { name: format!("generationConfig.{}", member.name).into(), raw: member.raw });
+        asked.shown = thinking.bool("includeThoughts");
+        thinking.rest_at("generationConfig.thinkingConfig", &mut ask.rest);
     }
 }
 
-fn tools<'a>(node: &Node<'a>, at: &str, tools: &mut Vec<Tool<'a>>) -> Result<(), Problem> {
-    for (name, value) in node.members() {
-        match name.as_ref() {
-            "functionDeclarations" | "function_declarations" => {
-                for (inner, declaration) in value.items().iter().enumerate() {
-                    tools.push(function(declaration, format!("{at}.{name}[{inner}]"))?);
-                }
-            }
-            _ if value.is_null() => {}
-            other => tools.push(Tool {
-                name: name.clone(),
-                namespace: None,
-                description: None,
-                kind: match other {
-                    "googleSearch" | "google_search" | "googleSearchRetrieval" => ToolKind::WebSearch,
-                    _ => ToolKind::Hosted,
-                },
-                cached: false,
-                at: format!("{at}.{name}"),
-                rest: Vec::new(),
-            }),
-        }
-    }
-    Ok(())
-}
-
-fn function<'a>(node: &Node<'a>, at: String) -> Result<Tool<'a>, Problem> {
-    let Some(name) = node.text_of("name").cloned() else {
-        return Err(Problem::missing(&format!("{at}.name")));
+/// A schema says that the answer is JSON; a type beside it is left over.
+fn format<'a>(config: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
+    let mut own = None;
+    let schema = config.raw("responseJsonSchema").map(Cow::Borrowed).or_else(|| {
+        let node = config.take("responseSchema")?;
+        own = Some(node.raw);
+        Some(Cow::Owned(from_gemini(node)))
+    });
+    ask.format = if schema.is_some() {
+        Some(Format::Schema { name: None, description: None, schema, strict: None, own })
+    } else if config.word("responseMimeType", "application/json") {
+        Some(Format::Json)
+    } else if config.word("responseMimeType", "text/plain") {
+        Some(Format::Text)
+    } else {
+        None
     };
-    let schema = node
-        .either("parametersJsonSchema", "parameters_json_schema")
-        .map(|schema| Cow::Borrowed(schema.raw))
-        .or_else(|| node.get("parameters").map(|schema| Cow::Owned(from_gemini(schema))));
-    Ok(Tool {
-        name,
-        namespace: None,
-        description: node.text_of("description").cloned(),
-        kind: ToolKind::Function { schema, strict: None },
-        cached: false,
-        at,
-        rest: others(node, &["name", "description", "parameters", "parametersJsonSchema", "parameters_json_schema"]),
-    })
-}
-
-fn choice<'a>(node: &Node<'a>) -> Option<ToolChoice<'a>> {
-    let allowed = node.either("allowedFunctionNames", "allowed_function_names").map_or(&[][..], Node::items);
-    let mut names: Vec<Cow<'a, str>> = allowed.iter().filter_map(|name| name.text().cloned()).collect();
-    match node.str_of("mode") {
-        "NONE" => Some(ToolChoice::None),
-        "ANY" if names.len() == 1 => names.pop().map(ToolChoice::Named),
-        "ANY" if names.is_empty() => Some(ToolChoice::Required),
-        "ANY" => Some(ToolChoice::Allowed { names, required: true }),
-        "AUTO" | "VALIDATED" if !names.is_empty() => Some(ToolChoice::Allowed { names, required: false }),
-        "AUTO" | "VALIDATED" => Some(ToolChoice::Auto),
-        _ => None,
-    }
 }

@@ -1,18 +1,18 @@
 //! A request of the hub written for a provider that speaks Gemini's generateContent.
 
-use super::parts_out;
+use super::{own_out, parts_out, tools_out};
 use crate::anthropic::reminder;
 use crate::dialect::Dialect;
-use crate::hub::{
-    Ask, Carry, Dropped, Effort, FREE_TEXT, Format, Merge, Names, Part, Role, Target, Tool, ToolChoice, ToolKind,
-    free_text_schema, paired, sent_name,
-};
+use crate::hub::{Ask, Carry, Dropped, Effort, Format, Merge, Names, Part, Role, Target, paired, sent_name};
 use crate::json::{Array, Object};
 use crate::problem::Problem;
 use std::collections::HashMap;
 
 pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, Names), Problem> {
-    let mut carry = Carry::new(target);
+    let mut carry = Carry::begin(&ask, target)?;
+    if carry.home {
+        return own_out::write(&ask, carry);
+    }
     let names = Names::of(&ask.tools, Dialect::Gemini);
     let mut out = Vec::with_capacity(4096);
     let mut body = Object::begin(&mut out);
@@ -32,7 +32,7 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
         });
     }
     contents(&ask, &mut body, &mut carry)?;
-    tools(&ask, &mut body, &mut carry)?;
+    tools_out::write(&ask, &mut body, &mut carry)?;
     generation(&ask, &mut body, &mut carry)?;
     match ask.tier.as_deref() {
         None | Some("auto") => {}
@@ -49,7 +49,7 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
     ] {
         carry.drop_if(name, given)?;
     }
-    carry.rest(ask.origin, &ask.rest)?;
+    carry.rest(&ask, &mut body)?;
     body.end();
     Ok((out, carry.dropped, names))
 }
@@ -63,11 +63,8 @@ fn prepare(ask: &mut Ask<'_>, carry: &mut Carry<'_>) -> Result<Vec<String>, Prob
     let leading = ask.turns.iter().take_while(|turn| turn.role.is_system()).count();
     let mut system = Vec::new();
     for turn in ask.turns.drain(..leading) {
-        for part in turn.parts {
-            if let Part::Text { text, rest, .. } = part {
-                carry.part_rest(&rest)?;
-                system.push(text.into_owned());
-            }
+        for part in &turn.parts {
+            system.push(part.system_text(&turn.at)?.0.to_owned());
         }
     }
     let turns = std::mem::take(&mut ask.turns);
@@ -76,7 +73,7 @@ fn prepare(ask: &mut Ask<'_>, carry: &mut Carry<'_>) -> Result<Vec<String>, Prob
         let mut kept = Vec::with_capacity(turn.parts.len());
         for part in std::mem::take(&mut turn.parts) {
             match part {
-                Part::Thought(thought) if !parts_out::at_home(&thought) => carry.drop("reasoning")?,
+                Part::Thought { ref thought, .. } if !parts_out::at_home(thought) => carry.drop("reasoning")?,
                 Part::Text { text, .. } if text.is_empty() => {}
                 Part::Foreign { what, words: None, .. } if turn.role == Role::Assistant => carry.drop(&what)?,
                 other => kept.push(other),
@@ -145,7 +142,7 @@ fn generation(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Re
         Some(Format::Json) => config.text("responseMimeType", "application/json"),
         Some(Format::Schema { schema, .. }) => {
             config.text("responseMimeType", "application/json");
-            config.raw("responseJsonSchema", schema);
+            config.raw("responseJsonSchema", schema.as_deref().unwrap_or("{}"));
         }
     }
     thinking(ask, &mut config, carry)?;
@@ -179,89 +176,6 @@ fn thinking(ask: &Ask<'_>, config: &mut Object<'_>, carry: &mut Carry<'_>) -> Re
             (false, None, None) if asked.adaptive => inner.raw("thinkingBudget", "-1"),
             (false, None, None) => {}
         }
-    });
-    Ok(())
-}
-
-fn tools(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
-    carry.drop_if("parallel_tool_calls", ask.parallel == Some(false))?;
-    if ask.tools.is_empty() {
-        return Ok(());
-    }
-    let loose = match &ask.choice {
-        Some(ToolChoice::Allowed { names, required: false }) => {
-            carry.drop("tool_choice.allowed_tools")?;
-            Some(names)
-        }
-        _ => None,
-    };
-    let mut declared = Vec::new();
-    let mut list = Array::begin(&mut declared);
-    let mut search = false;
-    for tool in &ask.tools {
-        carry.part_rest(&tool.rest)?;
-        match &tool.kind {
-            ToolKind::WebSearch => search = true,
-            ToolKind::Hosted => {
-                let text = format!("The tool `{}` runs at another provider.", tool.name);
-                return Err(Problem::unsupported(&tool.at, text));
-            }
-            _ if loose.is_some_and(|names| !names.contains(&tool.name)) => {}
-            _ => declare(tool, &mut list, carry)?,
-        }
-    }
-    list.end();
-    body.array("tools", |list| {
-        if declared != b"[]" {
-            list.object(|one| one.raw("functionDeclarations", &String::from_utf8_lossy(&declared)));
-        }
-        if search {
-            list.object(|one| one.raw("googleSearch", "{}"));
-        }
-    });
-    choice(ask, body)
-}
-
-fn choice(ask: &Ask<'_>, body: &mut Object<'_>) -> Result<(), Problem> {
-    let sent = |name: &str| sent_name(Dialect::Gemini, None, name).into_owned();
-    let (mode, names) = match &ask.choice {
-        None => return Ok(()),
-        Some(ToolChoice::None) => ("NONE", Vec::new()),
-        Some(ToolChoice::Auto | ToolChoice::Allowed { required: false, .. }) => ("AUTO", Vec::new()),
-        Some(ToolChoice::Required) => ("ANY", Vec::new()),
-        Some(ToolChoice::Named(name)) => ("ANY", vec![sent(name)]),
-        Some(ToolChoice::Allowed { names, required: true }) => ("ANY", names.iter().map(|name| sent(name)).collect()),
-        Some(ToolChoice::Foreign(_)) => {
-            return Err(Problem::unsupported("tool_choice", "The model's provider has no such tool choice."));
-        }
-    };
-    body.object("toolConfig", |config| {
-        config.object("functionCallingConfig", |inner| {
-            inner.text("mode", mode);
-            if !names.is_empty() {
-                inner.array("allowedFunctionNames", |list| names.iter().for_each(|name| list.text(name)));
-            }
-        });
-    });
-    Ok(())
-}
-
-fn declare(tool: &Tool<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
-    let schema = match &tool.kind {
-        ToolKind::Function { schema, strict } => {
-            carry.drop_if(&format!("{}.strict", tool.at), *strict == Some(true))?;
-            schema.as_deref().map(str::to_owned)
-        }
-        ToolKind::Custom { format } => {
-            carry.drop_if(&format!("{}.format", tool.at), format.is_some_and(|raw| !raw.contains("\"text\"")))?;
-            Some(free_text_schema(FREE_TEXT))
-        }
-        _ => None,
-    };
-    list.object(|one| {
-        one.text("name", &sent_name(Dialect::Gemini, tool.namespace.as_deref(), &tool.name));
-        one.text("description", tool.description.as_deref().unwrap_or(""));
-        one.maybe_raw("parametersJsonSchema", schema.as_deref());
     });
     Ok(())
 }

@@ -5,7 +5,10 @@
 
 use super::NO_SIGNATURE;
 use crate::dialect::Dialect;
-use crate::hub::{Call, CallKind, Media, NEXT_TEXT, Origin, Part, Place, Seal, Thought, made_id, others};
+use crate::hub::{
+    Call, CallKind, Fields, Media, Member, NEXT_TEXT, Origin, Part, Place, Role, Seal, Shape, Thought, Turn, made_id,
+    others,
+};
 use crate::json::Node;
 use std::borrow::Cow;
 
@@ -15,89 +18,124 @@ pub(super) type Open<'a> = (Cow<'a, str>, Cow<'a, str>);
 /// Calls that wait for a result at the same time.
 const MOST_OPEN: usize = 512;
 
-pub(super) fn content<'a>(content: &Node<'a>, turn: usize, open: &mut Vec<Open<'a>>) -> Vec<Part<'a>> {
+/// One content. An unusual role stays with it, or that it has none.
+pub(super) fn turn<'a>(content: &Node<'a>, role: Role, place: String, at: usize, open: &mut Vec<Open<'a>>) -> Turn<'a> {
+    let mut fields = Fields::of(content);
+    fields.usual("role", super::role_word(role));
+    let said = fields.take_if("parts", |node| Some(node).filter(|node| node.is_list()));
     let mut parts = Vec::new();
-    for (at, node) in content.get("parts").map_or(&[][..], Node::items).iter().enumerate() {
-        read(node, turn, at, open, &mut parts);
+    for (part, node) in said.map_or(&[][..], Node::items).iter().enumerate() {
+        read(node, at, part, open, &mut parts);
     }
-    parts
+    Turn::new(role, parts, place).written(Shape::of(said), fields.rest())
 }
 
 fn read<'a>(node: &Node<'a>, turn: usize, at: usize, open: &mut Vec<Open<'a>>, parts: &mut Vec<Part<'a>>) {
-    let signature = node.either("thoughtSignature", "thought_signature").and_then(Node::text).cloned();
+    let mut fields = Fields::loose(node);
+    // It stays with its part, whatever it becomes for others.
+    let signature = fields.see("thoughtSignature").and_then(Node::text).cloned();
     let signature = signature.filter(|data| data != NO_SIGNATURE);
-    if let Some(call) = node.either("functionCall", "function_call") {
-        let call = read_call(call, turn, at);
+    if let Some(node) = fields.map("functionCall") {
+        let call = own_call(node, fields, turn, at);
         if open.len() == MOST_OPEN {
             open.remove(0);
         }
         open.push((call.id.clone(), call.name.clone()));
-        parts.extend(signature.map(|data| sealed(data, call.id.clone())));
+        parts.extend(signature.map(|data| Part::thought(sealed(data, call.id.clone()))));
         parts.push(Part::Call(call));
-        return;
-    }
-    if let Some(text) = node.text_of("text") {
-        if node.get("thought").and_then(Node::bool) == Some(true) {
-            let seal = signature.map(|data| Seal::read(Dialect::Gemini, data, Cow::Borrowed("")));
-            // A stream's thought comes in pieces, its seal with the last.
-            match parts.last_mut() {
-                Some(Part::Thought(last)) if last.seal.is_none() => {
-                    last.text.to_mut().push_str(text);
-                    last.seal = seal;
-                }
-                _ => parts.push(Part::Thought(Thought { text: text.clone(), seal, ..Thought::default() })),
-            }
-            if let Some(Part::Thought(last)) = parts.last_mut() {
-                let origin = last.seal.as_ref().map(|seal| seal.origin);
-                last.summary = origin == Some(Origin::OpenAi) && !last.text.is_empty();
-                last.redacted = origin == Some(Origin::Anthropic) && last.text.is_empty();
-            }
-            return;
+    } else if let Some(text) = fields.text("text") {
+        if fields.on("thought") {
+            thought(node, fields, text, signature, parts);
+        } else if text.is_empty() && signature.is_some() {
+            let thought = signature.map(|data| sealed(data, Cow::Borrowed(NEXT_TEXT))).unwrap_or_default();
+            parts.push(Part::Thought { thought, own: vec![node.raw], rest: fields.rest() });
+        } else {
+            parts.extend(signature.map(|data| Part::thought(sealed(data, Cow::Borrowed(NEXT_TEXT)))));
+            parts.push(Part::Text { text, cached: false, rest: fields.rest() });
         }
-        parts.extend(signature.map(|data| sealed(data, Cow::Borrowed(NEXT_TEXT))));
-        if !text.is_empty() {
-            parts.push(Part::text(text.clone()));
-        }
-        return;
-    }
-    if let Some(result) = node.either("functionResponse", "function_response") {
-        parts.push(read_result(result, open));
-        return;
-    }
-    if let Some(data) = node.either("inlineData", "inline_data") {
-        let mime = data.either("mimeType", "mime_type").and_then(Node::text).cloned().unwrap_or_default();
-        let base64 = data.text_of("data").cloned().unwrap_or_default();
-        parts.push(media(mime.clone(), Place::Data { mime, base64 }, node));
-        return;
-    }
-    if let Some(file) = node.either("fileData", "file_data") {
-        let mime = file.either("mimeType", "mime_type").and_then(Node::text).cloned().unwrap_or_default();
-        let uri = file.either("fileUri", "file_uri").and_then(Node::text).cloned().unwrap_or_default();
+    } else if let Some(node) = fields.map("functionResponse") {
+        parts.push(read_result(node, fields.rest(), open));
+    } else if let Some(data) = fields.map("inlineData") {
+        let mut inner = Fields::loose(data);
+        let mime = inner.filled("mimeType");
+        let place = Place::Data { mime: mime.clone(), base64: inner.filled("data") };
+        parts.push(media(&mime, place, fields, inner, "inlineData"));
+    } else if let Some(file) = fields.map("fileData") {
+        let mut inner = Fields::loose(file);
+        let mime = inner.see("mimeType").and_then(Node::text).cloned().unwrap_or_default();
+        let uri = inner.filled("fileUri");
         let own = uri.starts_with("gs://") || uri.contains("generativelanguage.googleapis.com");
         let place = if own { Place::Id(uri) } else { Place::Url(uri) };
-        parts.push(media(mime, place, node));
-        return;
+        parts.push(media(&mime, place, fields, inner, "fileData"));
+    } else {
+        let what = node.members().iter().map(|(name, _)| name.clone()).next().unwrap_or_default();
+        parts.push(Part::foreign(Dialect::Gemini, what, node.raw));
     }
-    let what = node.members().iter().map(|(name, _)| name.clone()).next().unwrap_or_default();
-    parts.push(Part::Foreign { origin: Dialect::Gemini, what, raw: node.raw, words: None });
 }
 
-fn sealed<'a>(data: Cow<'a, str>, bound: Cow<'a, str>) -> Part<'a> {
+/// A thought. A stream's comes in pieces, its seal with the last.
+fn thought<'a>(
+    node: &Node<'a>,
+    fields: Fields<'_, 'a>,
+    text: Cow<'a, str>,
+    signature: Option<Cow<'a, str>>,
+    parts: &mut Vec<Part<'a>>,
+) {
+    let seal = signature.map(|data| Seal::read(Dialect::Gemini, data, Cow::Borrowed("")));
+    let open = |part: &Part<'a>| matches!(part, Part::Thought { thought, own, .. } if thought.seal.is_none() && !own.is_empty());
+    if !parts.last().is_some_and(open) {
+        parts.push(Part::thought(Thought::default()));
+    }
+    if let Some(Part::Thought { thought, own, rest }) = parts.last_mut() {
+        if own.is_empty() {
+            thought.text = text;
+        } else {
+            thought.text.to_mut().push_str(&text);
+        }
+        own.push(node.raw);
+        fields.rest_at("", rest);
+        let origin = seal.as_ref().map(|seal| seal.origin);
+        thought.seal = seal;
+        thought.summary = origin == Some(Origin::OpenAi) && !thought.text.is_empty();
+        thought.redacted = origin == Some(Origin::Anthropic) && thought.text.is_empty();
+    }
+}
+
+fn sealed<'a>(data: Cow<'a, str>, bound: Cow<'a, str>) -> Thought<'a> {
     let seal = Seal::read(Dialect::Gemini, data, bound);
-    let redacted = seal.origin == crate::hub::Origin::Anthropic;
-    Part::Thought(Thought { seal: Some(seal), redacted, ..Thought::default() })
+    let redacted = seal.origin == Origin::Anthropic;
+    Thought { seal: Some(seal), redacted, ..Thought::default() }
 }
 
 /// Pictures, sound, clips and files are told apart by their type alone.
-fn media<'a>(mime: Cow<'a, str>, place: Place<'a>, node: &Node<'a>) -> Part<'a> {
-    let rest = others(node, &["inlineData", "inline_data", "fileData", "file_data"]);
-    let media = Media { rest, ..Media::at(place) };
+fn media<'a>(
+    mime: &str,
+    place: Place<'a>,
+    fields: Fields<'_, 'a>,
+    inner: Fields<'_, 'a>,
+    key: &'static str,
+) -> Part<'a> {
+    let mut media = Media { rest: fields.rest(), ..Media::at(place) };
+    inner.rest_at(key, &mut media.rest);
     match mime.split('/').next() {
         Some("image") => Part::Image(media),
         Some("audio") => Part::Audio(media),
         Some("video") => Part::Video(media),
         _ => Part::File(media),
     }
+}
+
+/// A call of the history, with what is left of its part and of itself: its id may be ours.
+fn own_call<'a>(node: &Node<'a>, part: Fields<'_, 'a>, turn: usize, at: usize) -> Call<'a> {
+    let mut call = read_call(node, turn, at);
+    let mut fields = Fields::loose(node);
+    fields.filled("name");
+    if fields.take("args").is_none() {
+        call.args = Cow::Borrowed("");
+    }
+    call.rest = part.rest();
+    fields.rest_at("functionCall", &mut call.rest);
+    call
 }
 
 pub(super) fn read_call<'a>(call: &Node<'a>, turn: usize, at: usize) -> Call<'a> {
@@ -118,9 +156,10 @@ pub(super) fn read_call<'a>(call: &Node<'a>, turn: usize, at: usize) -> Call<'a>
     }
 }
 
-/// A result finds its call by id, by name, or by order.
-fn read_result<'a>(node: &Node<'a>, open: &mut Vec<Open<'a>>) -> Part<'a> {
-    let name = node.text_of("name").cloned().unwrap_or_default();
+/// A result finds its call by id, by name, or by order. What it says stays as it was written.
+fn read_result<'a>(node: &Node<'a>, mut rest: Vec<Member<'a>>, open: &mut Vec<Open<'a>>) -> Part<'a> {
+    let mut fields = Fields::loose(node);
+    let name = fields.filled("name");
     let given = node.text_of("id").filter(|id| !id.is_empty());
     let found = given
         .and_then(|id| open.iter().position(|(call, _)| call == id))
@@ -131,7 +170,7 @@ fn read_result<'a>(node: &Node<'a>, open: &mut Vec<Open<'a>>) -> Part<'a> {
         (None, Some(id)) => id.clone(),
         (None, None) => name.clone(),
     };
-    let response = node.get("response");
+    let response = fields.see("response");
     let error = response.and_then(|response| response.get("error"));
     let told = error.or_else(|| match response.map(Node::members) {
         Some([(key, value)]) if key == "output" || key == "result" => Some(value),
@@ -142,14 +181,23 @@ fn read_result<'a>(node: &Node<'a>, open: &mut Vec<Open<'a>>) -> Part<'a> {
         None => Cow::Borrowed(""),
     };
     let mut parts = if text.is_empty() { Vec::new() } else { vec![Part::text(text)] };
-    parts.extend(content(node, 0, &mut Vec::new()));
+    for node in fields.see("parts").map_or(&[][..], Node::items) {
+        read(node, 0, 0, &mut Vec::new(), &mut parts);
+    }
+    if let Some(response) = response.filter(|_| error.is_some()) {
+        let unsaid = others(response, &["error"]).into_iter();
+        rest.extend(unsaid.map(|member| Member { place: "functionResponse.response", ..member }));
+    }
+    fields.rest_at("functionResponse", &mut rest);
     Part::Result {
         id,
         name: Some(name),
         parts,
+        shape: None,
+        made: given.is_none(),
         error: error.is_some(),
         kind: CallKind::Function,
         cached: false,
-        rest: others(node, &["id", "name", "response", "parts"]),
+        rest,
     }
 }

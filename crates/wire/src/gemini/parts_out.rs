@@ -36,9 +36,9 @@ pub(super) fn write(
             seals.remove(0);
         }
         match part {
-            Part::Thought(thought) if thought.text.is_empty() => seals.extend(&thought.seal),
+            Part::Thought { thought, .. } if thought.text.is_empty() => seals.extend(&thought.seal),
             // The seal belongs to what follows the thought.
-            Part::Thought(thought) if thought.seal.as_ref().is_some_and(|seal| !seal.bound.is_empty()) => {
+            Part::Thought { thought, .. } if thought.seal.as_ref().is_some_and(|seal| !seal.bound.is_empty()) => {
                 seals.extend(&thought.seal);
                 parts.object(|one| {
                     one.text("text", &thought.text);
@@ -48,11 +48,10 @@ pub(super) fn write(
             Part::Call(call) => {
                 let at = seals.iter().position(|seal| seal.bound == call.id || seal.bound.is_empty());
                 let seal = at.map(|at| seals.remove(at));
-                write_call(call, seal, carry.target.gemini3 && !signed, calls, &mut parts, carry)?;
+                write_call(call, seal, carry.target.gemini3 && !signed, calls, &mut parts);
                 signed = true;
             }
-            Part::Text { text, rest, .. } => {
-                carry.part_rest(rest)?;
+            Part::Text { text, .. } => {
                 let at = seals.iter().position(|seal| seal.bound == NEXT_TEXT);
                 let seal = at.map(|at| seals.remove(at));
                 parts.object(|one| {
@@ -97,9 +96,7 @@ fn write_call(
     wanted: bool,
     calls: &HashMap<String, String>,
     parts: &mut Array<'_>,
-    carry: &mut Carry<'_>,
-) -> Result<(), Problem> {
-    carry.part_rest(&call.rest)?;
+) {
     let name = calls.get(call.id.as_ref()).map_or(call.name.as_ref(), |name| name);
     parts.object(|one| {
         one.object("functionCall", |inner| {
@@ -113,17 +110,16 @@ fn write_call(
             None => {}
         }
     });
-    Ok(())
 }
 
 fn write_part(part: &Part<'_>, turn: &Turn<'_>, parts: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     match part {
-        Part::Thought(thought) => parts.object(|one| {
+        Part::Thought { thought, .. } => parts.object(|one| {
             one.text("text", &thought.text);
             one.bool("thought", true);
             signature(one, thought.seal.as_ref());
         }),
-        Part::Refusal(text) => parts.object(|one| one.text("text", text)),
+        Part::Refusal { text, .. } => parts.object(|one| one.text("text", text)),
         Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
             inline(media, turn, parts, carry)?;
         }
@@ -137,7 +133,6 @@ fn write_part(part: &Part<'_>, turn: &Turn<'_>, parts: &mut Array<'_>, carry: &m
 }
 
 fn inline(media: &Media<'_>, turn: &Turn<'_>, parts: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
-    carry.part_rest(&media.rest)?;
     carry.drop_if("detail", media.detail.as_deref().is_some_and(|detail| detail != "auto"))?;
     match &media.place {
         Place::Data { mime, base64 } => parts.object(|one| {
@@ -165,8 +160,7 @@ fn result<'p, 'a>(
     carry: &mut Carry<'_>,
     later: &mut Vec<&'p Media<'a>>,
 ) -> Result<(), Problem> {
-    let Part::Result { id, name, parts: inner, error, rest, .. } = part else { return Ok(()) };
-    carry.part_rest(rest)?;
+    let Part::Result { id, name, parts: inner, error, .. } = part else { return Ok(()) };
     let mut text = String::new();
     let mut media = Vec::new();
     for one in inner {

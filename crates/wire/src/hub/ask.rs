@@ -3,14 +3,28 @@
 use super::Effort;
 use super::part::Turn;
 use crate::dialect::Dialect;
-use crate::json::Node;
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// A member with no place of its own in the hub, as it was written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Member<'a> {
+    /// The object it stood in, seen from the one that keeps it; empty for that one itself.
+    pub place: &'static str,
     pub name: Cow<'a, str>,
+    /// Its value; empty for a usual member that was not there.
     pub raw: &'a str,
+}
+
+impl<'a> Member<'a> {
+    /// What it is called when it is told or refused.
+    pub fn told(&self) -> Cow<'_, str> {
+        match (self.place, self.name.as_ref()) {
+            ("", name) => Cow::Borrowed(name),
+            (place, "") => Cow::Borrowed(place),
+            (place, name) => Cow::Owned(format!("{place}.{name}")),
+        }
+    }
 }
 
 /// A request. Numbers that only pass through keep the text they were written in.
@@ -27,6 +41,8 @@ pub(crate) struct Ask<'a> {
     pub presence_penalty: Option<&'a str>,
     pub seed: Option<&'a str>,
     pub stop: Vec<Cow<'a, str>>,
+    /// Chat: the one stop sequence was not in a list.
+    pub stop_alone: bool,
     pub n: Option<u64>,
     pub logprobs: bool,
     pub top_logprobs: Option<u64>,
@@ -34,14 +50,22 @@ pub(crate) struct Ask<'a> {
     pub format: Option<Format<'a>>,
     pub verbosity: Option<Cow<'a, str>>,
     pub tools: Vec<Tool<'a>>,
+    /// Responses' namespaces and Gemini's objects of tools.
+    pub groups: Vec<Group<'a>>,
     pub choice: Option<ToolChoice<'a>>,
+    /// The tool choice in the words of its dialect, which has several forms for each.
+    pub choice_own: Option<&'a str>,
     pub parallel: Option<bool>,
     pub cache_key: Option<Cow<'a, str>>,
     /// Anthropic's mark on the whole request: cache up to the last part that can be.
     pub cache_all: bool,
     pub tier: Option<Cow<'a, str>>,
+    /// The tier in the words of its dialect.
+    pub tier_own: Option<&'a str>,
     pub user: Option<Cow<'a, str>>,
     pub metadata: Option<&'a str>,
+    /// Names with a synonym that were used instead of it.
+    pub spelt: Vec<&'static str>,
     pub rest: Vec<Member<'a>>,
 }
 
@@ -59,6 +83,7 @@ impl<'a> Ask<'a> {
             presence_penalty: None,
             seed: None,
             stop: Vec::new(),
+            stop_alone: false,
             n: None,
             logprobs: false,
             top_logprobs: None,
@@ -66,26 +91,31 @@ impl<'a> Ask<'a> {
             format: None,
             verbosity: None,
             tools: Vec::new(),
+            groups: Vec::new(),
             choice: None,
+            choice_own: None,
             parallel: None,
             cache_key: None,
             cache_all: false,
             tier: None,
+            tier_own: None,
             user: None,
             metadata: None,
+            spelt: Vec::new(),
             rest: Vec::new(),
         }
     }
 }
 
-impl<'a> Ask<'a> {
-    /// Takes over an effort; a word that only its own model knows is left over, to be told or refused.
-    pub fn take_effort(&mut self, field: &'static str, word: Option<&Node<'a>>) {
-        let Some(word) = word.filter(|word| !word.is_null()) else { return };
-        match word.text().and_then(|word| Effort::of(word)) {
-            Some(effort) => self.reasoning.effort = Some(effort),
-            None => self.rest.push(Member { name: Cow::Borrowed(field), raw: word.raw }),
-        }
+impl Ask<'_> {
+    /// The name a field was given by: `old` where that was used.
+    pub fn name(&self, usual: &'static str, old: &'static str) -> &'static str {
+        if self.spelt.contains(&old) { old } else { usual }
+    }
+
+    /// Whether anything is left of an object that stood here.
+    pub fn has_rest(&self, place: &str) -> bool {
+        self.rest.iter().any(|member| member.place == place)
     }
 }
 
@@ -93,6 +123,10 @@ impl<'a> Ask<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Reasoning<'a> {
     pub effort: Option<Effort>,
+    /// The effort as it was written.
+    pub word: Option<Cow<'a, str>>,
+    /// Thinking was switched off, which is the effort `none` to others.
+    pub off: bool,
     /// A budget in tokens.
     pub budget: Option<u64>,
     /// The model decides for itself how much.
@@ -115,19 +149,26 @@ impl Reasoning<'_> {
 pub(crate) enum Format<'a> {
     Text,
     Json,
-    Schema { name: Option<Cow<'a, str>>, description: Option<Cow<'a, str>>, schema: Cow<'a, str>, strict: Option<bool> },
+    Schema {
+        name: Option<Cow<'a, str>>,
+        description: Option<Cow<'a, str>>,
+        schema: Option<Cow<'a, str>>,
+        strict: Option<bool>,
+        /// The schema in Gemini's own language, where it was given so.
+        own: Option<&'a str>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ToolKind<'a> {
-    /// With the JSON Schema of its arguments.
-    Function { schema: Option<Cow<'a, str>>, strict: Option<bool> },
+    /// With the JSON Schema of its arguments, and the same in Gemini's own language where it was given so.
+    Function { schema: Option<Cow<'a, str>>, strict: Option<bool>, own: Option<&'a str> },
     /// Free text, with its `format`.
     Custom { format: Option<&'a str> },
-    /// A search of the provider's own.
-    WebSearch,
+    /// A search of the provider's own, as it was written.
+    WebSearch(&'a str),
     /// Runs at one provider only.
-    Hosted,
+    Hosted(&'a str),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -137,8 +178,18 @@ pub(crate) struct Tool<'a> {
     pub description: Option<Cow<'a, str>>,
     pub kind: ToolKind<'a>,
     pub cached: bool,
+    /// Chat: declared in `functions`.
+    pub old: bool,
     /// Where it stood in the request, for refusals.
     pub at: String,
+    pub rest: Vec<Member<'a>>,
+}
+
+/// Tools that stood in one object: those from one place in the list up to another.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Group<'a> {
+    pub name: Option<Cow<'a, str>>,
+    pub tools: Range<usize>,
     pub rest: Vec<Member<'a>>,
 }
 

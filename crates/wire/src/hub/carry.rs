@@ -1,15 +1,17 @@
 //! What readers and writers of requests share: members left over, data URLs, and the record of what is left behind.
 
-use super::{Dropped, Member, Place, Target, leave_out};
+use super::base64::standard;
+use super::policy::{is_carried, leave_out};
+use super::{Ask, Dropped, Fields, Member, Part, Place, Target};
 use crate::dialect::Dialect;
-use crate::json::Node;
+use crate::json::{Node, Object};
 use crate::problem::Problem;
 use std::borrow::Cow;
 
 /// Members that are not in `known`; null asks for nothing.
 pub(crate) fn others<'a>(node: &Node<'a>, known: &[&str]) -> Vec<Member<'a>> {
     let left = node.members().iter().filter(|(name, value)| !value.is_null() && !known.contains(&name.as_ref()));
-    left.map(|(name, value)| Member { name: name.clone(), raw: value.raw }).collect()
+    left.map(|(name, value)| Member { place: "", name: name.clone(), raw: value.raw }).collect()
 }
 
 /// A part of a text as borrowed as the text itself.
@@ -49,12 +51,33 @@ pub(crate) fn data_url(mime: &str, base64: &str) -> String {
 /// A request being written: where to, and what was left behind.
 pub(crate) struct Carry<'t> {
     pub target: &'t Target,
+    /// The provider speaks the dialect that the request came in: everything is written as it was, and nothing made up.
+    pub home: bool,
     pub dropped: Dropped,
+    origin: Dialect,
 }
 
 impl<'t> Carry<'t> {
-    pub fn new(target: &'t Target) -> Self {
-        Carry { target, dropped: Dropped::default() }
+    /// Begins with what is left over in turns, parts and tools: abroad it is told here, whatever becomes of its object.
+    pub fn begin(ask: &Ask<'_>, target: &'t Target) -> Result<Self, Problem> {
+        let home = ask.origin == target.dialect;
+        let mut carry = Carry { target, home, dropped: Dropped::default(), origin: ask.origin };
+        if !home {
+            for turn in &ask.turns {
+                carry.left(&turn.rest)?;
+                carry.left_of(&turn.parts)?;
+            }
+            for tool in &ask.tools {
+                carry.left(&tool.rest)?;
+            }
+            for group in &ask.groups {
+                carry.left(&group.rest)?;
+            }
+            if let Some(mark) = ask.rest.iter().find(|member| ask.cache_all && member.told() == "cache_control") {
+                carry.left(std::slice::from_ref(mark))?;
+            }
+        }
+        Ok(carry)
     }
 
     /// Records a field that is not sent; refused when the caller asked for strictness.
@@ -71,26 +94,89 @@ impl<'t> Carry<'t> {
         if given { self.drop(field) } else { Ok(()) }
     }
 
-    /// Sees to members without a place in the hub, by their policy.
-    pub fn rest(&mut self, origin: Dialect, rest: &[Member<'_>]) -> Result<(), Problem> {
-        leave_out(origin, rest, self.target.strict, &mut self.dropped)
+    /// Sees to the members of the request itself that have no place in the hub: at home they are written, abroad they follow
+    /// their policy.
+    pub fn rest(&mut self, ask: &Ask<'_>, body: &mut Object<'_>) -> Result<(), Problem> {
+        self.own(body, "", &ask.rest);
+        if self.home { Ok(()) } else { leave_out(self.origin, &ask.rest, self.target.strict, &mut self.dropped) }
+    }
+
+    /// At home: writes what is left of the object at this place.
+    pub fn own(&self, object: &mut Object<'_>, place: &str, rest: &[Member<'_>]) {
+        for member in rest.iter().filter(|member| self.home && member.place == place && !member.raw.is_empty()) {
+            object.raw(&member.name, member.raw);
+        }
+    }
+
+    /// A text that others must get, even empty; at home an empty one is among the members that are left.
+    pub fn text(&self, object: &mut Object<'_>, name: &str, value: &str) {
+        object.maybe(name, Some(value).filter(|value| !(self.home && value.is_empty())));
+    }
+
+    /// Data as providers take it; at home as it came.
+    pub fn data<'d>(&self, base64: &'d str) -> Cow<'d, str> {
+        if self.home { Cow::Borrowed(base64) } else { standard(Cow::Borrowed(base64)) }
+    }
+
+    /// Its type, likewise.
+    pub fn mime<'d>(&self, mime: &'d str) -> Cow<'d, str> {
+        if self.home { Cow::Borrowed(mime) } else { tidy_mime(Cow::Borrowed(mime)) }
+    }
+
+    /// Both as a link.
+    pub fn data_url(&self, mime: &str, base64: &str) -> String {
+        data_url(&self.mime(mime), &self.data(base64))
+    }
+
+    /// Whether a member that is usually written here is written by its own value instead, or not at all.
+    pub fn is_own(&self, name: &str, place: &str, rest: &[Member<'_>]) -> bool {
+        self.home && rest.iter().any(|member| member.place == place && member.name == name)
+    }
+
+    /// Nothing is left over that would have to be told.
+    pub fn is_plain(&self, rest: &[Member<'_>]) -> bool {
+        rest.iter().all(|member| is_carried(self.origin, member))
     }
 
     /// A cache mark at a place where the target takes none.
     pub fn unmarked(&mut self, cached: bool) -> Result<(), Problem> {
-        self.drop_if("cache_control", cached)
+        self.drop_if("cache_control", cached && !self.home)
     }
-}
 
-impl Carry<'_> {
-    /// Sees to members of a part without a place in the hub. Cache marks are carried by their position.
-    pub fn part_rest(&mut self, rest: &[Member<'_>]) -> Result<(), Problem> {
-        for member in rest {
-            match member.name.as_ref() {
-                "cache_control" | "prompt_cache_breakpoint" if !member.raw.contains("ttl") => {}
-                "cache_control" => self.drop("cache_control.ttl")?,
-                "prompt_cache_breakpoint" => self.drop("prompt_cache_breakpoint.ttl")?,
-                other => self.drop(other)?,
+    fn left_of(&mut self, parts: &[Part<'_>]) -> Result<(), Problem> {
+        for part in parts {
+            match part {
+                Part::Text { rest, .. }
+                | Part::Refusal { rest, .. }
+                | Part::Thought { rest, .. }
+                | Part::Foreign { rest, .. } => self.left(rest)?,
+                Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
+                    self.left(&media.rest)?;
+                }
+                Part::Call(call) => self.left(&call.rest)?,
+                Part::Result { parts, rest, .. } => {
+                    self.left(rest)?;
+                    self.left_of(parts)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what is left of an object. Cache marks are carried by their position; what else they say is told.
+    fn left(&mut self, rest: &[Member<'_>]) -> Result<(), Problem> {
+        let origin = self.origin;
+        for member in rest.iter().filter(|member| !is_carried(origin, member)) {
+            match (member.place, member.name.as_ref()) {
+                ("", mark @ ("cache_control" | "prompt_cache_breakpoint")) => {
+                    let Ok(node) = Node::read(member.raw) else { continue };
+                    let mut fields = Fields::of(&node);
+                    let _ = fields.word("type", "ephemeral") || fields.word("mode", "explicit");
+                    for more in fields.rest().iter().filter(|more| !is_carried(origin, more)) {
+                        self.drop(&format!("{mark}.{}", more.name))?;
+                    }
+                }
+                _ => self.drop(&member.told())?,
             }
         }
         Ok(())

@@ -120,6 +120,8 @@ mod tests {
             id: id.into(),
             name: None,
             parts: vec![Part::text(text)],
+            shape: None,
+            made: false,
             error: false,
             kind: CallKind::Function,
             cached: false,

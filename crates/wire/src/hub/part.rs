@@ -3,6 +3,8 @@
 use super::Seal;
 use super::ask::Member;
 use crate::dialect::Dialect;
+use crate::json::Node;
+use crate::problem::Problem;
 use std::borrow::Cow;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +22,19 @@ impl Role {
     }
 }
 
+/// Content as one text, or as a list of parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Text,
+    List,
+}
+
+impl Shape {
+    pub fn of(node: Option<&Node<'_>>) -> Option<Shape> {
+        node.map(|node| if node.text().is_some() { Shape::Text } else { Shape::List })
+    }
+}
+
 /// One turn. Tool results live in user turns.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn<'a> {
@@ -28,13 +43,28 @@ pub(crate) struct Turn<'a> {
     pub name: Option<Cow<'a, str>>,
     /// Responses: `commentary` or `final_answer`.
     pub phase: Option<Cow<'a, str>>,
+    /// How its content was written; `None` where it had none, or null.
+    pub shape: Option<Shape>,
+    /// It stood beside the conversation (`system`, `instructions`), or was all of it without a list around it.
+    pub apart: bool,
+    /// Chat: its last call came as `function_call`.
+    pub old_call: bool,
+    /// Responses: an item that says it is a message.
+    pub typed: bool,
+    pub rest: Vec<Member<'a>>,
     /// Where it stood in the request, for refusals.
     pub at: String,
 }
 
 impl<'a> Turn<'a> {
     pub fn new(role: Role, parts: Vec<Part<'a>>, at: String) -> Self {
-        Turn { role, parts, name: None, phase: None, at }
+        let (apart, old_call, typed) = (false, false, false);
+        Turn { role, parts, name: None, phase: None, shape: None, apart, old_call, typed, rest: Vec::new(), at }
+    }
+
+    /// The same with the shape of its content and what is left of its object.
+    pub fn written(self, shape: Option<Shape>, rest: Vec<Member<'a>>) -> Self {
+        Turn { shape, rest, ..self }
     }
 
     pub fn calls(&self) -> impl Iterator<Item = &Call<'a>> {
@@ -67,12 +97,14 @@ pub(crate) struct Media<'a> {
     /// A picture's `detail`.
     pub detail: Option<Cow<'a, str>>,
     pub cached: bool,
+    /// The data came without its type.
+    pub bare: bool,
     pub rest: Vec<Member<'a>>,
 }
 
 impl<'a> Media<'a> {
     pub fn at(place: Place<'a>) -> Self {
-        Media { place, name: None, detail: None, cached: false, rest: Vec::new() }
+        Media { place, name: None, detail: None, cached: false, bare: false, rest: Vec::new() }
     }
 }
 
@@ -115,7 +147,12 @@ pub(crate) enum Part<'a> {
         cached: bool,
         rest: Vec<Member<'a>>,
     },
-    Refusal(Cow<'a, str>),
+    Refusal {
+        text: Cow<'a, str>,
+        /// Chat: a member of the message, not a part of its content.
+        apart: bool,
+        rest: Vec<Member<'a>>,
+    },
     Image(Media<'a>),
     Audio(Media<'a>),
     Video(Media<'a>),
@@ -125,25 +162,54 @@ pub(crate) enum Part<'a> {
         id: Cow<'a, str>,
         name: Option<Cow<'a, str>>,
         parts: Vec<Part<'a>>,
+        shape: Option<Shape>,
+        /// It came without an id.
+        made: bool,
         error: bool,
         kind: CallKind,
         cached: bool,
         rest: Vec<Member<'a>>,
     },
-    Thought(Thought<'a>),
+    /// A thought and the texts it came in: a seal is of no use when anything around it has changed. None where it stood in
+    /// another part.
+    Thought {
+        thought: Thought<'a>,
+        own: Vec<&'a str>,
+        rest: Vec<Member<'a>>,
+    },
     /// Something only its own dialect knows: server-side tools and the like.
     Foreign {
         origin: Dialect,
         what: Cow<'a, str>,
         raw: &'a str,
-        /// The same in words, where that says enough for others.
+        /// The same in words, where that says enough for others, and what the words leave out.
         words: Option<String>,
+        rest: Vec<Member<'a>>,
     },
 }
 
 impl<'a> Part<'a> {
     pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Part::Text { text: text.into(), cached: false, rest: Vec::new() }
+    }
+
+    pub fn thought(thought: Thought<'a>) -> Self {
+        Part::Thought { thought, own: Vec::new(), rest: Vec::new() }
+    }
+
+    /// Something that others cannot be told in words.
+    pub fn foreign(origin: Dialect, what: Cow<'a, str>, raw: &'a str) -> Self {
+        Part::Foreign { origin, what, raw, words: None, rest: Vec::new() }
+    }
+
+    /// The text of a system turn that stands beside the conversation, and its cache mark. Nothing else can stand there.
+    pub fn system_text(&self, at: &str) -> Result<(&str, bool), Problem> {
+        match self {
+            Part::Text { text, cached, .. } => Ok((text, *cached)),
+            Part::Refusal { text, .. } => Ok((text, false)),
+            Part::Foreign { words: Some(words), .. } => Ok((words, false)),
+            _ => Err(Problem::unsupported(at, "The model's provider takes nothing but text from the system.")),
+        }
     }
 
     /// Its cache mark.

@@ -178,6 +178,12 @@ pub(crate) fn free_text_schema(name: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
+/// Whether the `format` of a tool that takes free text says only that.
+pub(crate) fn any_text(format: Option<&str>) -> bool {
+    let Some(node) = format.and_then(|raw| Node::read(raw).ok()) else { return true };
+    node.str_of("type") == "text" && node.members().len() == 1
+}
+
 /// A JSON string as text.
 pub(crate) fn quoted_text(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len() + 2);

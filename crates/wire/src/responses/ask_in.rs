@@ -1,166 +1,94 @@
 //! A Responses request read into the hub.
 
-use super::items_in;
+use super::{items_in, tools_in};
 use crate::dialect::Dialect;
-use crate::hub::{Ask, Format, Part, Role, Tool, ToolChoice, ToolKind, Turn, others};
+use crate::hub::{Ask, Fields, Format, Part, Role, Shape, Turn};
 use crate::json::Node;
 use crate::problem::Problem;
 use std::borrow::Cow;
-
-/// Members of a request that the hub has a place for.
-const KNOWN: &[&str] = &[
-    "model",
-    "input",
-    "instructions",
-    "stream",
-    "max_output_tokens",
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "reasoning",
-    "text",
-    "top_logprobs",
-    "temperature",
-    "top_p",
-    "presence_penalty",
-    "frequency_penalty",
-    "service_tier",
-    "metadata",
-    "prompt_cache_key",
-    "safety_identifier",
-];
 
 const LOGPROBS: &str = "message.output_text.logprobs";
 
 pub(crate) fn read<'a>(body: &Node<'a>) -> Result<Ask<'a>, Problem> {
     let mut ask = Ask::new(Dialect::Responses);
-    let text = |name: &str| body.text_of(name).cloned();
-    let decimal = |name: &str| body.get(name).and_then(Node::decimal);
-    ask.rest.extend(others(body, KNOWN));
-    ask.stream = body.get("stream").and_then(Node::bool).unwrap_or(false);
-    ask.max_output = body.get("max_output_tokens").and_then(Node::number);
-    ask.temperature = decimal("temperature");
-    ask.top_p = decimal("top_p");
-    ask.presence_penalty = decimal("presence_penalty");
-    ask.frequency_penalty = decimal("frequency_penalty");
-    let include = body.get("include").map_or(&[][..], Node::items);
+    let mut fields = Fields::of(body);
+    fields.take("model");
+    ask.stream = fields.on("stream");
+    ask.max_output = fields.number("max_output_tokens");
+    ask.temperature = fields.decimal("temperature");
+    ask.top_p = fields.decimal("top_p");
+    ask.presence_penalty = fields.decimal("presence_penalty");
+    ask.frequency_penalty = fields.decimal("frequency_penalty");
+    let include = fields.see("include").map_or(&[][..], Node::items);
     ask.logprobs = include.iter().any(|item| item.text().is_some_and(|text| text == LOGPROBS));
-    ask.top_logprobs = body.get("top_logprobs").and_then(Node::number);
-    if let Some(reasoning) = body.get("reasoning") {
-        ask.take_effort("reasoning.effort", reasoning.get("effort"));
-        ask.reasoning.summary = reasoning.either("summary", "generate_summary").and_then(Node::text).cloned();
-    }
-    if let Some(text) = body.get("text") {
-        ask.format = text.get("format").and_then(format);
-        ask.verbosity = text.text_of("verbosity").cloned();
-    }
-    for (at, node) in body.get("tools").map_or(&[][..], Node::items).iter().enumerate() {
-        tool(node, None, &format!("tools[{at}]"), &mut ask.tools)?;
-    }
-    ask.choice = body.get("tool_choice").map(choice);
-    ask.parallel = body.get("parallel_tool_calls").and_then(Node::bool);
-    ask.cache_key = text("prompt_cache_key");
-    ask.tier = text("service_tier");
-    ask.metadata = body.get("metadata").map(|node| node.raw);
-    ask.user = text("safety_identifier");
+    ask.top_logprobs = fields.number("top_logprobs");
+    reasoning(&mut fields, &mut ask);
+    output(&mut fields, &mut ask);
+    tools_in::read(&mut fields, &mut ask)?;
+    ask.parallel = fields.bool("parallel_tool_calls");
+    ask.cache_key = fields.text("prompt_cache_key");
+    ask.tier = fields.text("service_tier");
+    ask.metadata = fields.raw("metadata");
+    ask.user = fields.text("safety_identifier");
     if ask.user.is_none() {
-        ask.user = text("user");
-        ask.rest.retain(|member| member.name != "user");
+        ask.user = fields.text("user");
+        ask.spelt.extend(ask.user.is_some().then_some("user"));
     }
-    if let Some(text) = text("instructions") {
-        ask.turns.push(Turn::new(Role::System, vec![Part::text(text)], "instructions".to_owned()));
+    if let Some(text) = fields.text("instructions") {
+        let turn = Turn::new(Role::System, vec![Part::text(text)], "instructions".to_owned());
+        ask.turns.push(Turn { apart: true, shape: Some(Shape::Text), ..turn });
     }
-    match body.get("input") {
-        Some(input) => match input.text() {
-            Some(text) => ask.turns.push(Turn::new(Role::User, vec![Part::text(text.clone())], "input".to_owned())),
-            None => {
-                for (at, item) in input.items().iter().enumerate() {
-                    ask.turns.extend(items_in::read(item, at)?);
-                }
+    let Some(input) = fields.take("input") else { return Err(Problem::missing("input")) };
+    match input.text() {
+        Some(text) => {
+            let turn = Turn::new(Role::User, vec![Part::text(text.clone())], "input".to_owned());
+            ask.turns.push(Turn { apart: true, shape: Some(Shape::Text), ..turn });
+        }
+        None if !input.is_list() => return Err(Problem::wrong("input", "a text or a list of items")),
+        None => {
+            for (at, item) in input.items().iter().enumerate() {
+                ask.turns.push(items_in::read(item, at)?);
             }
-        },
-        None => return Err(Problem::missing("input")),
+        }
     }
+    fields.rest_at("", &mut ask.rest);
     Ok(ask)
 }
 
-fn format<'a>(node: &Node<'a>) -> Option<Format<'a>> {
-    match node.str_of("type") {
-        "text" => Some(Format::Text),
-        "json_object" => Some(Format::Json),
-        "json_schema" => Some(Format::Schema {
-            name: node.text_of("name").cloned(),
-            description: node.text_of("description").cloned(),
-            schema: node.get("schema").map_or(Cow::Borrowed("{}"), |schema| Cow::Borrowed(schema.raw)),
-            strict: node.get("strict").and_then(Node::bool),
-        }),
-        _ => None,
+fn reasoning<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
+    let Some(node) = fields.map("reasoning") else { return };
+    let mut more = Fields::of(node);
+    if let Some((effort, word)) = more.effort("effort") {
+        (ask.reasoning.effort, ask.reasoning.word) = (Some(effort), Some(word));
     }
+    ask.reasoning.summary = more.text("summary");
+    if ask.reasoning.summary.is_none() {
+        ask.reasoning.summary = more.text("generate_summary");
+        ask.spelt.extend(ask.reasoning.summary.is_some().then_some("generate_summary"));
+    }
+    more.rest_at("reasoning", &mut ask.rest);
 }
 
-/// One tool, or the tools of a namespace.
-fn tool<'a>(
-    node: &Node<'a>,
-    namespace: Option<&Cow<'a, str>>,
-    at: &str,
-    tools: &mut Vec<Tool<'a>>,
-) -> Result<(), Problem> {
-    let word = node.str_of("type");
-    if word == "namespace" && namespace.is_none() {
-        let Some(name) = node.text_of("name") else { return Err(Problem::missing(&format!("{at}.name"))) };
-        for (inner, node) in node.get("tools").map_or(&[][..], Node::items).iter().enumerate() {
-            tool(node, Some(name), &format!("{at}.tools[{inner}]"), tools)?;
-        }
-        return Ok(());
+/// `text`: the form of the output, and how much of it. A form that nobody knows is left over.
+fn output<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
+    let Some(node) = fields.map("text") else { return };
+    let mut text = Fields::of(node);
+    ask.verbosity = text.text("verbosity");
+    let known = |node: &&Node<'a>| matches!(node.str_of("type"), "text" | "json_object" | "json_schema");
+    if let Some(node) = text.take_if("format", |node| Some(node).filter(known)) {
+        let mut format = Fields::of(node);
+        ask.format = Some(match format.text("type").as_deref() {
+            Some("text") => Format::Text,
+            Some("json_object") => Format::Json,
+            _ => Format::Schema {
+                name: format.text("name"),
+                description: format.text("description"),
+                schema: format.raw("schema").map(Cow::Borrowed),
+                strict: format.bool("strict"),
+                own: None,
+            },
+        });
+        format.rest_at("text.format", &mut ask.rest);
     }
-    let kind = match word {
-        "function" => ToolKind::Function {
-            schema: node.get("parameters").map(|schema| Cow::Borrowed(schema.raw)),
-            strict: node.get("strict").and_then(Node::bool),
-        },
-        "custom" => ToolKind::Custom { format: node.get("format").map(|format| format.raw) },
-        search if search.starts_with("web_search") => ToolKind::WebSearch,
-        _ => ToolKind::Hosted,
-    };
-    let named = matches!(kind, ToolKind::Function { .. } | ToolKind::Custom { .. });
-    let name = match node.text_of("name") {
-        Some(name) => name.clone(),
-        None if named => return Err(Problem::missing(&format!("{at}.name"))),
-        None => node.text_of("type").cloned().unwrap_or_default(),
-    };
-    tools.push(Tool {
-        name,
-        namespace: namespace.cloned(),
-        description: node.text_of("description").cloned(),
-        kind,
-        cached: false,
-        at: at.to_owned(),
-        rest: others(node, &["type", "name", "description", "parameters", "strict", "format"]),
-    });
-    Ok(())
-}
-
-fn choice<'a>(node: &Node<'a>) -> ToolChoice<'a> {
-    if let Some(word) = node.text() {
-        return match word.as_ref() {
-            "none" => ToolChoice::None,
-            "auto" => ToolChoice::Auto,
-            "required" => ToolChoice::Required,
-            _ => ToolChoice::Foreign(node.raw),
-        };
-    }
-    match node.str_of("type") {
-        "function" | "custom" => match node.text_of("name") {
-            Some(name) => ToolChoice::Named(name.clone()),
-            None => ToolChoice::Foreign(node.raw),
-        },
-        "allowed_tools" => {
-            let names = node.get("tools").map_or(&[][..], Node::items).iter();
-            ToolChoice::Allowed {
-                names: names.filter_map(|tool| tool.text_of("name").cloned()).collect(),
-                required: node.str_of("mode") == "required",
-            }
-        }
-        _ => ToolChoice::Foreign(node.raw),
-    }
+    text.rest_at("text", &mut ask.rest);
 }

@@ -2,52 +2,78 @@
 
 use super::item::SIGNED;
 use crate::dialect::Dialect;
-use crate::hub::{Call, CallKind, Media, Origin, Part, Place, Role, Seal, Thought, Turn, others, place_of_url};
+use crate::hub::{
+    Call, CallKind, Fields, Media, Member, Origin, Part, Place, Role, Seal, Shape, Thought, Turn, others, place_of_url,
+};
 use crate::json::Node;
 use crate::problem::Problem;
 use std::borrow::Cow;
 
-pub(super) fn read<'a>(item: &Node<'a>, at: usize) -> Result<Option<Turn<'a>>, Problem> {
+pub(super) fn read<'a>(item: &Node<'a>, at: usize) -> Result<Turn<'a>, Problem> {
     let place = format!("input[{at}]");
+    let fields = Fields::of(item);
     let word = item.text_of("type").cloned().unwrap_or_default();
-    let id = || item.text_of("call_id").cloned().ok_or_else(|| Problem::missing(&format!("{place}.call_id")));
-    let assistant = |part| Turn::new(Role::Assistant, vec![part], place.clone());
-    Ok(Some(match word.as_ref() {
-        "message" => return message(item, place).map(Some),
-        "" if item.get("role").is_some() => return message(item, place).map(Some),
+    // The kind of a message may be left out; that of other items is in what they are.
+    let part = match word.as_ref() {
+        "message" => return message(fields, place),
+        "" if item.get("role").is_some() => return message(fields, place),
         "" | "item_reference" => {
             let text = "A reference to an item must be resolved before the request is translated.";
             return Err(Problem::unsupported(&place, text));
         }
-        "function_call" | "custom_tool_call" => {
-            let custom = word == "custom_tool_call";
-            let args = item.text_of(if custom { "input" } else { "arguments" }).cloned();
-            assistant(Part::Call(Call {
-                id: id()?,
-                name: item.text_of("name").cloned().unwrap_or_default(),
-                namespace: item.text_of("namespace").cloned(),
-                kind: if custom { CallKind::Custom } else { CallKind::Function },
-                args: args.unwrap_or_default(),
-                cached: false,
-                // The id and state of an item mean nothing to another provider.
-                rest: others(item, &["type", "call_id", "name", "namespace", "arguments", "input", "id", "status"]),
-            }))
+        "function_call" | "custom_tool_call" => Part::Call(call(fields, &word, &place)?),
+        "function_call_output" | "custom_tool_call_output" => result(fields, &word, &place)?,
+        "reasoning" => Part::Thought { thought: thought(item), own: vec![item.raw], rest: left_of_thought(item) },
+        _ => Part::foreign(Dialect::Responses, word, item.raw),
+    };
+    let role = if matches!(part, Part::Result { .. }) { Role::User } else { Role::Assistant };
+    Ok(Turn::new(role, vec![part], place))
+}
+
+fn id<'a>(fields: &mut Fields<'_, 'a>, place: &str) -> Result<Cow<'a, str>, Problem> {
+    fields.text("call_id").ok_or_else(|| Problem::missing(&format!("{place}.call_id")))
+}
+
+fn call<'a>(mut fields: Fields<'_, 'a>, word: &str, place: &str) -> Result<Call<'a>, Problem> {
+    let custom = word == "custom_tool_call";
+    fields.take("type");
+    Ok(Call {
+        id: id(&mut fields, place)?,
+        name: fields.filled("name"),
+        namespace: fields.text("namespace"),
+        kind: if custom { CallKind::Custom } else { CallKind::Function },
+        args: fields.filled(if custom { "input" } else { "arguments" }),
+        cached: false,
+        rest: fields.rest(),
+    })
+}
+
+fn result<'a>(mut fields: Fields<'_, 'a>, word: &str, place: &str) -> Result<Part<'a>, Problem> {
+    fields.take("type");
+    let id = id(&mut fields, place)?;
+    let said = fields.content("output");
+    Ok(Part::Result {
+        id,
+        name: None,
+        parts: said.map(|node| content(node, false)).unwrap_or_default(),
+        shape: Shape::of(said),
+        made: false,
+        error: fields.see("status").and_then(Node::text).is_some_and(|status| status == "incomplete"),
+        kind: if word == "custom_tool_call_output" { CallKind::Custom } else { CallKind::Function },
+        cached: false,
+        rest: fields.rest(),
+    })
+}
+
+/// What nobody knows of a reasoning item and its parts.
+fn left_of_thought<'a>(item: &Node<'a>) -> Vec<Member<'a>> {
+    let mut rest = others(item, &["type", "id", "summary", "content", "encrypted_content", "status"]);
+    for (place, key) in [("reasoning.summary", "summary"), ("reasoning.content", "content")] {
+        for part in item.get(key).map_or(&[][..], Node::items) {
+            rest.extend(others(part, &["type", "text"]).into_iter().map(|member| Member { place, ..member }));
         }
-        "function_call_output" | "custom_tool_call_output" => {
-            let result = Part::Result {
-                id: id()?,
-                name: None,
-                parts: item.get("output").map(content).unwrap_or_default(),
-                error: item.str_of("status") == "incomplete",
-                kind: if word == "custom_tool_call_output" { CallKind::Custom } else { CallKind::Function },
-                cached: false,
-                rest: others(item, &["type", "call_id", "output", "id", "status"]),
-            };
-            Turn::new(Role::User, vec![result], place)
-        }
-        "reasoning" => assistant(Part::Thought(thought(item))),
-        _ => assistant(Part::Foreign { origin: Dialect::Responses, what: word, raw: item.raw, words: None }),
-    }))
+    }
+    rest
 }
 
 /// A reasoning item: its summary, or the thought itself where that is shown.
@@ -73,8 +99,9 @@ pub(super) fn thought<'a>(item: &Node<'a>) -> Thought<'a> {
     Thought { summary: summary && !text.is_empty(), text: Cow::Owned(text), seal, redacted }
 }
 
-fn message<'a>(item: &Node<'a>, place: String) -> Result<Turn<'a>, Problem> {
-    let role = match item.str_of("role") {
+fn message<'a>(mut fields: Fields<'_, 'a>, place: String) -> Result<Turn<'a>, Problem> {
+    let word = fields.text("role").unwrap_or_default();
+    let role = match word.as_ref() {
         "user" => Role::User,
         "assistant" => Role::Assistant,
         "system" => Role::System,
@@ -84,80 +111,81 @@ fn message<'a>(item: &Node<'a>, place: String) -> Result<Turn<'a>, Problem> {
             return Err(Problem::new(crate::error::Code::InvalidParameter, &format!("{place}.role"), text));
         }
     };
-    let parts = item.get("content").map(content).unwrap_or_default();
+    let said = fields.content("content");
+    let parts = said.map(|node| content(node, role == Role::Assistant)).unwrap_or_default();
     let mut turn = Turn::new(role, parts, place);
-    turn.phase = item.text_of("phase").cloned();
-    Ok(turn)
+    turn.phase = fields.text("phase");
+    turn.typed = fields.word("type", "message");
+    Ok(turn.written(Shape::of(said), fields.rest()))
 }
 
 /// A text or a list of content parts.
-pub(super) fn content<'a>(node: &Node<'a>) -> Vec<Part<'a>> {
+fn content<'a>(node: &Node<'a>, assistant: bool) -> Vec<Part<'a>> {
     match node.text() {
         Some(text) if text.is_empty() => Vec::new(),
         Some(text) => vec![Part::text(text.clone())],
-        None => node.items().iter().map(part).collect(),
+        None => node.items().iter().map(|node| part(node, assistant)).collect(),
     }
 }
 
-fn part<'a>(node: &Node<'a>) -> Part<'a> {
+fn part<'a>(node: &Node<'a>, assistant: bool) -> Part<'a> {
+    let mut fields = Fields::of(node);
     let word = node.text_of("type").cloned().unwrap_or_default();
-    let cached = node.get("prompt_cache_breakpoint").is_some();
+    let cached = fields.see("prompt_cache_breakpoint").is_some();
     let read = match word.as_ref() {
-        "input_text" | "output_text" | "text" | "summary_text" => node.text_of("text").map(|text| Part::Text {
-            text: text.clone(),
-            cached,
-            rest: others(node, &["type", "text"])
-                .into_iter()
-                .filter(|member| !(["annotations", "logprobs"].contains(&member.name.as_ref()) && member.raw == "[]"))
-                .collect(),
+        "input_text" | "output_text" | "text" | "summary_text" => fields.text("text").map(|text| {
+            // An unusual word for it stays with the part.
+            fields.word("type", super::text_kind(assistant));
+            Part::Text { text, cached, rest: fields.rest() }
         }),
-        "refusal" => node.text_of("refusal").map(|text| Part::Refusal(text.clone())),
-        "input_image" => {
-            let place = match (node.text_of("image_url"), node.text_of("file_id")) {
-                (Some(url), _) => Some(place_of_url(url)),
-                (None, Some(id)) => Some(Place::Id(id.clone())),
-                (None, None) => None,
-            };
-            place.map(|place| {
-                Part::Image(Media {
-                    detail: node.text_of("detail").cloned(),
-                    cached,
-                    rest: others(node, &["type", "image_url", "file_id", "detail"]),
-                    ..Media::at(place)
-                })
-            })
+        "refusal" => fields.text("refusal").map(|text| {
+            fields.take("type");
+            Part::Refusal { text, apart: false, rest: fields.rest() }
+        }),
+        "input_image" => match fields.text("image_url") {
+            Some(url) => Some(place_of_url(&url)),
+            None => fields.text("file_id").map(Place::Id),
         }
-        "input_file" => file(node).map(|place| {
-            Part::File(Media {
-                name: node.text_of("filename").cloned(),
-                cached,
-                rest: others(node, &["type", "file_data", "file_id", "file_url", "filename"]),
-                ..Media::at(place)
-            })
+        .map(|place| {
+            let detail = fields.text("detail");
+            Part::Image(Media { detail, ..media(fields, place, cached) })
         }),
-        "input_audio" => node.get("input_audio").map(|audio| {
-            let format = audio.str_of("format");
+        "input_file" => file(&mut fields).map(|(place, bare)| {
+            let name = fields.text("filename");
+            Part::File(Media { name, bare, ..media(fields, place, cached) })
+        }),
+        "input_audio" => fields.map("input_audio").map(|audio| {
+            let mut inner = Fields::of(audio);
+            let format = inner.filled("format");
             let mime = if format == "mp3" { "audio/mpeg".to_owned() } else { format!("audio/{format}") };
-            let base64 = audio.text_of("data").cloned().unwrap_or_default();
-            Part::Audio(Media::at(Place::Data { mime: mime.into(), base64 }))
+            let place = Place::Data { mime: mime.into(), base64: inner.filled("data") };
+            let mut media = media(fields, place, cached);
+            inner.rest_at("input_audio", &mut media.rest);
+            Part::Audio(media)
         }),
-        "input_video" => node.text_of("video_url").map(|url| Part::Video(Media::at(place_of_url(url)))),
+        "input_video" => fields.text("video_url").map(|url| Part::Video(media(fields, place_of_url(&url), cached))),
         _ => None,
     };
-    read.unwrap_or(Part::Foreign { origin: Dialect::Responses, what: word, raw: node.raw, words: None })
+    read.unwrap_or(Part::foreign(Dialect::Responses, word, node.raw))
 }
 
-fn file<'a>(node: &Node<'a>) -> Option<Place<'a>> {
-    if let Some(data) = node.text_of("file_data") {
-        return Some(match place_of_url(data) {
-            Place::Url(data) => Place::Data { mime: "application/pdf".into(), base64: data },
-            place => place,
+fn media<'a>(mut fields: Fields<'_, 'a>, place: Place<'a>, cached: bool) -> Media<'a> {
+    fields.take("type");
+    Media { cached, rest: fields.rest(), ..Media::at(place) }
+}
+
+/// Where a file is, and whether its data came without a type.
+fn file<'a>(fields: &mut Fields<'_, 'a>) -> Option<(Place<'a>, bool)> {
+    if let Some(data) = fields.text("file_data") {
+        return Some(match place_of_url(&data) {
+            Place::Url(base64) => (Place::Data { mime: "application/pdf".into(), base64 }, true),
+            place => (place, false),
         });
     }
-    if let Some(url) = node.text_of("file_url") {
-        return Some(Place::Url(url.clone()));
+    if let Some(url) = fields.text("file_url") {
+        return Some((Place::Url(url), false));
     }
-    node.text_of("file_id").map(|id| Place::Id(id.clone()))
+    fields.text("file_id").map(|id| (Place::Id(id), false))
 }
 
 #[cfg(test)]

@@ -14,9 +14,16 @@ mod items_out;
 mod known;
 mod object;
 mod span_out;
+mod tools_in;
+mod tools_out;
 
 pub use create_event::from_create_event;
 pub use history::{
     Answer, Named, as_kept, compacted, compaction, input_items, item_id, list, output_text, shown, unpressed,
     with_input,
 };
+
+/// What a text is called in the input, by whether the assistant said it.
+fn text_kind(assistant: bool) -> &'static str {
+    if assistant { "output_text" } else { "input_text" }
+}

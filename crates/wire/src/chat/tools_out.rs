@@ -1,0 +1,118 @@
+//! Tools and the choice among them, written for a provider that speaks chat completions.
+
+use crate::dialect::Dialect;
+use crate::hub::{Ask, Carry, Tool, ToolChoice, ToolKind, object_schema, sent_name};
+use crate::json::{Array, Object};
+use crate::problem::Problem;
+use std::borrow::Cow;
+
+pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
+    if carry.home {
+        return own(ask, body, carry);
+    }
+    if ask.tools.is_empty() {
+        return Ok(());
+    }
+    let mut list = Array::begin(body.key("tools"));
+    for tool in &ask.tools {
+        carry.unmarked(tool.cached)?;
+        write_tool(tool, &mut list, carry)?;
+    }
+    list.end();
+    if let Some(parallel) = ask.parallel {
+        body.bool("parallel_tool_calls", parallel);
+    }
+    let sent = |name: &str| sent_name(Dialect::Chat, None, name).into_owned();
+    match &ask.choice {
+        None => {}
+        Some(ToolChoice::None) => body.text("tool_choice", "none"),
+        Some(ToolChoice::Auto) => body.text("tool_choice", "auto"),
+        Some(ToolChoice::Required) => body.text("tool_choice", "required"),
+        Some(ToolChoice::Named(name)) => body.object("tool_choice", |choice| one_tool(choice, ask, name, &sent(name))),
+        Some(ToolChoice::Allowed { names, required }) => body.object("tool_choice", |choice| {
+            choice.text("type", "allowed_tools");
+            choice.object("allowed_tools", |allowed| {
+                allowed.text("mode", if *required { "required" } else { "auto" });
+                allowed.array("tools", |list| {
+                    for name in names {
+                        list.object(|tool| one_tool(tool, ask, name, &sent(name)));
+                    }
+                });
+            });
+        }),
+        Some(ToolChoice::Foreign(_)) => {
+            return Err(Problem::unsupported("tool_choice", "The model's provider has no such tool choice."));
+        }
+    }
+    Ok(())
+}
+
+/// `{type, function: {name}}`, or the same of a tool with free text.
+fn one_tool(object: &mut Object<'_>, ask: &Ask<'_>, name: &str, sent: &str) {
+    let custom = ask.tools.iter().any(|tool| tool.name == name && matches!(tool.kind, ToolKind::Custom { .. }));
+    let kind = if custom { "custom" } else { "function" };
+    object.text("type", kind);
+    object.object(kind, |inner| inner.text("name", sent));
+}
+
+/// As they were declared: legacy functions in their own list, the choice in its own form.
+fn own(ask: &Ask<'_>, body: &mut Object<'_>, carry: &Carry<'_>) -> Result<(), Problem> {
+    let (old, tools): (Vec<_>, Vec<_>) = ask.tools.iter().partition(|tool| tool.old);
+    if !tools.is_empty() {
+        let mut list = Array::begin(body.key("tools"));
+        for tool in tools {
+            write_tool(tool, &mut list, carry)?;
+        }
+        list.end();
+    }
+    if !old.is_empty() {
+        body.array("functions", |list| old.iter().for_each(|tool| list.object(|one| function(tool, one, carry))));
+    }
+    if let Some(parallel) = ask.parallel {
+        body.bool("parallel_tool_calls", parallel);
+    }
+    body.maybe_raw(ask.name("tool_choice", "function_call"), ask.choice_own);
+    Ok(())
+}
+
+fn write_tool(tool: &Tool<'_>, list: &mut Array<'_>, carry: &Carry<'_>) -> Result<(), Problem> {
+    let kind = match &tool.kind {
+        ToolKind::Function { .. } => "function",
+        ToolKind::Custom { .. } => "custom",
+        ToolKind::WebSearch(raw) | ToolKind::Hosted(raw) if carry.home => {
+            list.raw(raw);
+            return Ok(());
+        }
+        ToolKind::WebSearch(_) | ToolKind::Hosted(_) => {
+            let text = format!("The tool `{}` runs at another provider.", tool.name);
+            return Err(Problem::unsupported(&tool.at, text));
+        }
+    };
+    list.object(|one| {
+        if !carry.is_own("type", "", &tool.rest) {
+            one.text("type", kind);
+        }
+        one.object(kind, |inner| function(tool, inner, carry));
+        carry.own(one, "", &tool.rest);
+    });
+    Ok(())
+}
+
+fn function(tool: &Tool<'_>, inner: &mut Object<'_>, carry: &Carry<'_>) {
+    let name = match carry.home {
+        true => Cow::Borrowed(tool.name.as_ref()),
+        false => sent_name(Dialect::Chat, tool.namespace.as_deref(), &tool.name),
+    };
+    inner.text("name", &name);
+    inner.maybe("description", tool.description.as_deref());
+    match &tool.kind {
+        ToolKind::Function { schema: Some(schema), .. } if carry.home => inner.raw("parameters", schema),
+        ToolKind::Function { schema: Some(schema), .. } => inner.raw("parameters", &object_schema(Some(schema))),
+        ToolKind::Custom { format } => inner.maybe_raw("format", *format),
+        _ => {}
+    }
+    if let ToolKind::Function { strict: Some(strict), .. } = tool.kind {
+        inner.bool("strict", strict);
+    }
+    carry.own(inner, "function", &tool.rest);
+}
