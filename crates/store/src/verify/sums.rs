@@ -85,7 +85,7 @@ impl Sums {
 }
 
 /// Well spread, not secret: it is to find mistakes; those who mean it meet the hash chain.
-fn print(call: CallId, what: u64, amount: i64) -> u64 {
+pub(super) fn print(call: CallId, what: u64, amount: i64) -> u64 {
     let (time, random) = call.0.split_at(8);
     let word = |bytes: &[u8]| bytes.iter().fold(0u64, |word, byte| (word << 8) | u64::from(*byte));
     let mut z = word(time);

@@ -1,5 +1,6 @@
 //! The audit by itself: rows that no engine would write.
 
+use super::rows::EntryRow;
 use super::*;
 use crate::chain::Content;
 
@@ -69,4 +70,186 @@ fn entries_from_before_the_chain_are_told_to_the_strict_and_none_may_follow_it()
     assert_eq!(rows(&auditor, "I19"), 0);
     unchained(&mut auditor, 2);
     assert_eq!(rows(&auditor, "I19"), 1, "the chain has begun");
+}
+
+/// An entry of call 1, at the beginning of time.
+fn row(kind: Kind, trial: i64, paid: i64) -> EntryRow<'static> {
+    EntryRow {
+        seq: 1,
+        kind,
+        account: AccountId(ACCOUNT),
+        call: Some(CallId([1; 16])),
+        pots: Pots { trial, paid },
+        take: Pots::default(),
+        at: 0,
+        expires_at: None,
+        key: None,
+        paid_only: false,
+        lots: None,
+        credit: None,
+        settling: false,
+    }
+}
+
+#[test]
+fn a_day_of_loss_is_one_on_which_a_ten_thousandth_was_written_off() {
+    let lost = |settled: &[i64], written_off: i64| {
+        let mut platform = Platform::default();
+        for paid in settled {
+            platform.entry(&EntryRow { take: Pots { trial: 0, paid: *paid }, ..row(Kind::Settle, 0, *paid) });
+        }
+        if written_off > 0 {
+            platform.entry(&row(Kind::WriteOff, 0, written_off));
+        }
+        platform.days_of_loss().len()
+    };
+    assert_eq!(lost(&[60_000, 40_000], 10), 1);
+    assert_eq!(lost(&[60_000, 40_001], 10), 0);
+    assert_eq!(lost(&[60_000, 40_000], 9), 0);
+    assert_eq!(lost(&[], 1), 1, "nothing was captured at all");
+    assert_eq!(lost(&[0], 0), 0);
+    let mut platform = Platform::default();
+    platform.entry(&row(Kind::TopUp, 0, 5));
+    assert_eq!(platform.difference(), Some(-5));
+    let mut auditor = Auditor::default();
+    auditor.account(&AccountRow {
+        id: AccountId(ACCOUNT),
+        available: Pots { trial: 0, paid: 7 },
+        held: Pots::default(),
+        end: Link::default(),
+        used: Default::default(),
+    });
+    auditor.platform.forget_customers();
+    assert_eq!(auditor.platform.difference(), None);
+}
+
+#[test]
+fn a_hold_ends_for_its_account_and_not_late() {
+    let held = |auditor: &mut Auditor| {
+        auditor.hold_life(&EntryRow { expires_at: Some(1_000), ..row(Kind::Hold, 0, 5) });
+    };
+    let mut auditor = Auditor::default();
+    held(&mut auditor);
+    auditor.hold_life(&EntryRow { account: AccountId([8; 16]), ..row(Kind::Void, 0, 5) });
+    assert_eq!(rows(&auditor, "I6"), 1, "another account's");
+    for (now, late) in [(121_000, 0), (121_001, 1)] {
+        let mut auditor = Auditor::default();
+        held(&mut auditor);
+        auditor.late_holds(now);
+        assert_eq!(rows(&auditor, "I7"), late, "{now}");
+    }
+}
+
+#[test]
+fn what_is_listed_as_open_is_open_in_the_ledger() {
+    let call = CallId([1; 16]);
+    let open = || {
+        let mut auditor = Auditor::default();
+        auditor.hold_life(&row(Kind::Hold, 0, 5));
+        auditor
+    };
+    for (task, of, breaches) in [(call, ACCOUNT, 0), (CallId([2; 16]), ACCOUNT, 1), (call, [8; 16], 1)] {
+        let mut auditor = open();
+        auditor.open_task(task, AccountId(of));
+        assert_eq!(rows(&auditor, "I14"), breaches);
+    }
+    let five = Pots { trial: 0, paid: 5 };
+    let listed = |list: &[(CallId, Pots)]| {
+        let mut auditor = open();
+        auditor.open_holds(list);
+        rows(&auditor, "I5")
+    };
+    assert_eq!(listed(&[(call, five)]), 0);
+    assert_eq!(listed(&[(call, Pots { trial: 1, paid: 4 })]), 1);
+    assert_eq!(listed(&[(CallId([2; 16]), five)]), 1);
+    assert_eq!(listed(&[]), 1);
+}
+
+#[test]
+fn two_mistakes_that_cancel_out_in_the_sums_still_show() {
+    let charge = |call: u8, charge, write_off, refunded| ChargeRow {
+        account: AccountId(ACCOUNT),
+        call: CallId([call; 16]),
+        price_id: Some([0; 16]),
+        charge,
+        write_off,
+        refunded,
+        counters: Default::default(),
+    };
+    let settle = |call: u8, paid| EntryRow {
+        call: Some(CallId([call; 16])),
+        take: Pots { trial: 0, paid },
+        ..row(Kind::Settle, 0, paid)
+    };
+    let left = |usage: [ChargeRow; 2]| {
+        let mut sums = Sums::default();
+        sums.entry(&settle(1, 5));
+        sums.entry(&settle(2, 7));
+        usage.iter().for_each(|row| sums.usage(row));
+        sums.left().is_some()
+    };
+    assert!(!left([charge(1, 5, 0, 0), charge(2, 7, 0, 0)]));
+    assert!(left([charge(1, 7, 0, 0), charge(2, 5, 0, 0)]), "the charges were exchanged");
+    assert!(left([charge(1, 5, 0, 0), charge(3, 7, 0, 0)]), "another call");
+    // A hold that was given up is open again: its first end does not count.
+    let mut sums = Sums::default();
+    sums.entry(&row(Kind::Void, 0, 5));
+    sums.entry(&row(Kind::Reopen, 0, 0));
+    sums.entry(&settle(1, 5));
+    sums.usage(&charge(1, 5, 0, 0));
+    assert_eq!(sums.left(), None);
+    // Computed elsewhere.
+    let numbers: [u8; 16] = std::array::from_fn(|n| n as u8 + 1);
+    assert_eq!(sums::print(CallId(numbers), 1, 5), 0xbfee_9838_c29f_3d17);
+    assert_eq!(sums::print(CallId([255; 16]), 3, -7), 0x5705_ecac_eeb9_4e01);
+}
+
+#[test]
+fn trial_credit_is_not_taken_twice_nor_beyond_what_there_is() {
+    let given = |amount| {
+        let mut terms = Terms::default();
+        let gift = EntryRow { credit: Some([9; 16]), expires_at: Some(100), ..row(Kind::TopUp, amount, 0) };
+        assert!(terms.credit(&gift));
+        terms
+    };
+    let lots = "09090909090909090909090909090909:5";
+    let held = |amount: i64, trial: i64| {
+        let mut terms = given(amount);
+        terms.hold(&mut Default::default(), &EntryRow { lots: Some(lots), ..row(Kind::Hold, trial, 0) })
+    };
+    assert!(held(5, 5) && held(6, 7));
+    assert!(!held(5, 4), "more of the credit than of trial money");
+    assert!(!held(4, 5), "more than was given");
+    let lapsed = |amount, at| {
+        let lapse = EntryRow { credit: Some([9; 16]), at, ..row(Kind::Lapse, amount, 0) };
+        given(5).lapse(&lapse)
+    };
+    assert!(lapsed(5, 100));
+    assert!(!lapsed(5, 99), "not before its time");
+    assert!(!lapsed(6, 100), "no more than there was");
+
+    let account = AccountId(ACCOUNT);
+    let mut terms = given(10);
+    terms.hold(&mut Default::default(), &EntryRow { lots: Some(lots), ..row(Kind::Hold, 5, 0) });
+    let within =
+        |available, held| terms.lots_within(account, Pots { trial: available, paid: 0 }, Pots { trial: held, paid: 0 });
+    assert!(within(5, 5) && within(6, 6) && !within(4, 5) && !within(5, 4) && !within(0, 10) && !within(10, 0));
+    assert_eq!(terms.lots_given_to(&[account].into()), 1);
+    assert_eq!(terms.lots_given_to(&[AccountId([8; 16])].into()), 0);
+}
+
+#[test]
+fn the_audit_that_goes_on_asks_for_what_changed() {
+    let mut touched = Touched::default();
+    touched.entry(&EntryRow { take: Pots { trial: 0, paid: 4 }, ..row(Kind::Settle, 0, 5) });
+    touched.entry(&row(Kind::WriteOff, 0, 3));
+    touched.entry(&row(Kind::Refund, 1, 1));
+    let expected = format!("{:?}", touched.calls[&CallId([1; 16])]);
+    for part in ["charge: Some(4)", "write_off: Some(3)", "refunded: Some(2)"] {
+        assert!(expected.contains(part), "{expected}");
+    }
+    let mut auditor = Auditor::default();
+    assert!(auditor.needs_price(&[1; 16]));
+    auditor.price([1; 16], None);
+    assert!(!auditor.needs_price(&[1; 16]), "asked for once, also where there is none");
 }
