@@ -191,7 +191,10 @@ fn called(said: &Said<'_>, place: usize, call: &Call) -> Item {
     let at = json!({"item_id": id});
     let mut events: Vec<_> =
         call.pieces().into_iter().map(|piece| (Role::Piece, delta, with(&at, "delta", json!(piece)))).collect();
-    events.push((Role::Frame, done, with(&at, field, json!(call.arguments))));
+    let whole = with(&at, field, json!(call.arguments));
+    // Clients of one major version insist on the name.
+    let whole = if call.free { whole } else { with(&whole, "name", json!(call.name)) };
+    events.push((Role::Frame, done, whole));
     let item = |status: &str, text: &str| json!({"id": id, "type": kind, "status": status, "call_id": call.id, "name": call.name, field: text});
     Item { whole: item("completed", &call.arguments), start: item("in_progress", ""), events }
 }
