@@ -195,9 +195,9 @@ fn a_damaged_byte_hides_its_record_and_invents_nothing() {
         house.close(op, payload, 0);
     }
     let whole = house.left();
-    let path = house.dir.path().join(["journal.0", "journal.1"][house.active()]);
-    let bytes = std::fs::read(&path).expect("a segment");
-    let end = house.journal.lock().segments[house.active()].end as usize;
+    let active = house.active();
+    let bytes = std::fs::read(house.dir.path().join(["journal.0", "journal.1"][active])).expect("a segment");
+    let end = house.journal.lock().segments[active].end as usize;
     for at in 0..end {
         for bit in [0x01, 0x80] {
             let mut damaged = bytes.clone();

@@ -318,7 +318,8 @@ impl<'a> Apply<'a> {
 
     fn movement(&mut self, c: &CloseOp, kind: Kind, class: u8, pots: Pots, take: Pots) -> rusqlite::Result<()> {
         // The usage row has the reason of ordinary endings; the ledger repeats it only where nothing was charged.
-        let reason = (kind != Kind::Settle && !c.reason.is_empty()).then_some(c.reason.as_str());
+        let free = matches!(kind, Kind::Void | Kind::Expire);
+        let reason = (free && !c.reason.is_empty()).then_some(c.reason.as_str());
         let lots = if kind == Kind::Extend { lots::to_text(&c.extend_lots) } else { None };
         self.entry(
             c.account,

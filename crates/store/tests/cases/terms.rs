@@ -545,7 +545,7 @@ pub async fn a_charge_above_its_hold_says_which_credit_it_took(h: House) {
         ("hold", 1, false),
         ("void", 0, true),
         ("hold", 1, false),
-        ("extend", 1, true),
+        ("extend", 1, false),
         ("settle", 0, false),
     ];
     assert_eq!(told, wanted, "kind, credits it came from, whether it says why");

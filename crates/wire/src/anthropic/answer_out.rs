@@ -117,10 +117,10 @@ fn is_ours(cite: &Citation<'_>) -> bool {
 /// A link, as a search result's; other citations only where they come from Anthropic.
 pub(super) fn citation(list: &mut Array<'_>, cite: &Citation<'_>) {
     match cite {
-        Citation::Url { url, title, quote, .. } => list.object(|one| {
+        Citation::Url { url, title, quote, index, .. } => list.object(|one| {
             one.text("type", "web_search_result_location");
             one.text("cited_text", quote);
-            one.text("encrypted_index", "");
+            one.text("encrypted_index", index);
             one.text("title", title);
             one.text("url", url);
         }),

@@ -283,6 +283,7 @@ fn read_citation<'a>(node: &Node<'a>) -> Citation<'a> {
             from: None,
             to: None,
             quote: node.text_of("cited_text").cloned().unwrap_or_default(),
+            index: node.text_of("encrypted_index").cloned().unwrap_or_default(),
         },
         None => Citation::Foreign { origin: Dialect::Anthropic, raw: Cow::Borrowed(node.raw) },
     }

@@ -35,7 +35,7 @@ fn block(block: &Node<'_>) -> Option<Members> {
 /// A page; a place in a document is carried as it is.
 fn citation(citation: &Node<'_>) -> Option<Members> {
     Some(match citation.text_of("url") {
-        Some(_) => &[Is(&["type", "url", "title", "cited_text"]), Apart(&["encrypted_index"])],
+        Some(_) => &[Is(&["type", "url", "title", "cited_text", "encrypted_index"])],
         None => &[All],
     })
 }

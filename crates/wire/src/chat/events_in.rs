@@ -342,6 +342,7 @@ pub(crate) fn citation<'a>(note: &Node<'a>) -> Citation<'a> {
             from: inner.get("start_index").and_then(Node::number),
             to: inner.get("end_index").and_then(Node::number),
             quote: Cow::Borrowed(""),
+            index: Cow::Borrowed(""),
         },
         _ => Citation::Foreign { origin: Dialect::Chat, raw: Cow::Borrowed(note.raw) },
     }

@@ -20,7 +20,7 @@ fn choice(choice: &Node<'_>) -> Option<Members> {
 }
 
 const CHOICE: Members = &[
-    Apart(&["index", "native_finish_reason", "stop_reason"]),
+    Apart(&["index", "native_finish_reason"]),
     Usage("usage", Shape::Chat),
     In("delta", MESSAGE),
     In("message", MESSAGE),

@@ -23,6 +23,7 @@ pub(super) fn read(candidate: &Node<'_>, choice: u32, text: &str, sink: &mut Sin
                 from: place("startIndex").or(Some(0)),
                 to: place("endIndex"),
                 quote: Cow::Borrowed(""),
+                index: Cow::Borrowed(""),
             },
             None => Citation::Foreign { origin: Dialect::Gemini, raw: Cow::Borrowed(source.raw) },
         };
@@ -61,6 +62,7 @@ fn supports(grounding: &Node<'_>, choice: u32, text: &str, sink: &mut Sink<'_>) 
                     from: place("startIndex").or(Some(0)),
                     to: place("endIndex"),
                     quote: segment.text_of("text").cloned().unwrap_or_default(),
+                    index: Cow::Borrowed(""),
                 },
                 other => other,
             };
@@ -78,6 +80,7 @@ fn source<'a>(chunk: &Node<'a>) -> Citation<'a> {
             from: None,
             to: None,
             quote: Cow::Borrowed(""),
+            index: Cow::Borrowed(""),
         },
         None => Citation::Foreign { origin: Dialect::Gemini, raw: Cow::Borrowed(chunk.raw) },
     }

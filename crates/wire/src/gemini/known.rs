@@ -24,7 +24,7 @@ fn candidate(candidate: &Node<'_>) -> Option<Members> {
 const CANDIDATE: Members = &[
     In("content", &[Apart(&["role"]), Each("parts", part)]),
     Is(&["finishReason", "finish_reason"]),
-    Apart(&["index", "finishMessage", "finish_message", "avgLogprobs", "avg_logprobs", "tokenCount", "token_count"]),
+    Apart(&["index", "finishMessage", "finish_message", "tokenCount", "token_count"]),
     Recast(&Dotted("groundingMetadata", GROUNDING)),
     Recast(&Dotted("grounding_metadata", GROUNDING)),
     Recast(&Dotted("citationMetadata", CITATIONS)),

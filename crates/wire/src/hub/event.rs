@@ -212,7 +212,15 @@ impl Finish<'_> {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Citation<'a> {
     /// `from` and `to` count characters of the text.
-    Url { url: Cow<'a, str>, title: Cow<'a, str>, from: Option<u64>, to: Option<u64>, quote: Cow<'a, str> },
+    Url {
+        url: Cow<'a, str>,
+        title: Cow<'a, str>,
+        from: Option<u64>,
+        to: Option<u64>,
+        quote: Cow<'a, str>,
+        /// By which Anthropic finds the place again, and nobody else.
+        index: Cow<'a, str>,
+    },
     /// A place in a document and the like, as its dialect writes it.
     Foreign { origin: Dialect, raw: Cow<'a, str> },
 }
@@ -221,9 +229,14 @@ impl Citation<'_> {
     pub fn owned(&self) -> Citation<'static> {
         let own = |text: &Cow<'_, str>| Cow::Owned(text.to_string());
         match self {
-            Citation::Url { url, title, from, to, quote } => {
-                Citation::Url { url: own(url), title: own(title), from: *from, to: *to, quote: own(quote) }
-            }
+            Citation::Url { url, title, from, to, quote, index } => Citation::Url {
+                url: own(url),
+                title: own(title),
+                from: *from,
+                to: *to,
+                quote: own(quote),
+                index: own(index),
+            },
             Citation::Foreign { origin, raw } => Citation::Foreign { origin: *origin, raw: own(raw) },
         }
     }

@@ -34,6 +34,11 @@ impl Lost {
             {
                 "citations"
             }
+            Event::Cite { citation: Citation::Url { index, .. }, .. }
+                if self.to != Dialect::Anthropic && !index.is_empty() =>
+            {
+                "encrypted_index"
+            }
             Event::Logprobs { .. } if self.to == Dialect::Anthropic => "logprobs",
             Event::Finish { finish, .. } => match (finish.stop, self.to) {
                 (Stop::Pause, Dialect::Responses) | (Stop::Malformed, Dialect::Anthropic) => &finish.native,

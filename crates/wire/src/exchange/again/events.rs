@@ -184,21 +184,23 @@ fn may_be_missing(step: &Step) -> bool {
 fn is_repair(from: Dialect, written: &Value, steps: &[Step]) -> bool {
     let word = written["type"].as_str().unwrap_or_default();
     // Items that came only with the end are told in pieces.
-    let in_pieces = || steps.iter().any(|step| Node::read(&step.text).unwrap().str_of("type") == word);
+    let count = |word: &str| steps.iter().filter(|step| Node::read(&step.text).unwrap().str_of("type") == word).count();
+    let in_pieces = || count(word) > 0;
     match from {
         Dialect::Anthropic => match word {
             // An end without its events, a call without arguments, an answer without a block.
-            "message_stop" | "content_block_stop" => true,
+            "message_stop" => !in_pieces(),
+            "content_block_stop" => count("content_block_stop") < count("content_block_start").max(1),
             "message_delta" => written["delta"]["stop_reason"] == "end_turn",
             "content_block_delta" => written["delta"]["partial_json"] == "{}",
-            "content_block_start" => written["content_block"]["type"] == "text",
+            "content_block_start" => written["content_block"]["type"] == "text" && !in_pieces(),
             _ => false,
         },
         Dialect::Responses => match word {
             word if word.ends_with(".delta") && !in_pieces() => true,
             "response.function_call_arguments.delta" => written["delta"] == "{}",
             "response.reasoning_summary_text.delta" => written["delta"] == "\n\n",
-            word => ANNOUNCED.iter().any(|known| word.strip_prefix("response.") == Some(known)),
+            word => !in_pieces() && ANNOUNCED.iter().any(|known| word.strip_prefix("response.") == Some(known)),
         },
         Dialect::Chat | Dialect::Gemini => false,
     }

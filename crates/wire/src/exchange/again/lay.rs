@@ -42,6 +42,8 @@ impl Lay {
             let laid = match entry(known, name) {
                 // What says nothing is not carried, and who does not say it need not hear it.
                 Some(_) if !says(one) => Some(value(one)),
+                // A text is carried as one; only other forms of the same member are heard as something else.
+                Some(Known::Recast(_)) if matches!(one.kind, Kind::Text(_)) => self.carried(name, &value(one), place),
                 None | Some(Known::Apart(_) | Known::Usage(..) | Known::Recast(_)) => Some(value(one)),
                 Some(Known::Is(_) | Known::All | Known::Whole) => self.carried(name, &value(one), place),
                 Some(Known::In(_, members) | Known::Dotted(_, members) | Known::Counts(_, members)) => {
