@@ -33,10 +33,10 @@ impl fmt::Debug for Alike {
     }
 }
 
-/// By this a prompt is known again by those who know the task it was sent with.
+/// By this a prompt is known again by those who know the task it was sent with. Blanks around it do not count.
 pub fn prompt_mark(external_id: &str, prompt: &str) -> String {
     let mut context = Context::new(&SHA256);
-    for text in [external_id, prompt] {
+    for text in [external_id, prompt.trim()] {
         context.update(&(text.len() as u64).to_be_bytes());
         context.update(text.as_bytes());
     }

@@ -110,7 +110,7 @@ impl Video for Sora {
         let source = sought.body.get("remix_of").unwrap_or(&Value::Null);
         // A remix has the length and size of its source.
         let names: &[&str] = if source.is_null() { &["seconds", "size"] } else { &[] };
-        let fits = entry["model"] == sought.model || !source.is_null();
+        let fits = is_model(entry["model"].as_str().unwrap_or_default(), sought.model) || !source.is_null();
         if !fits || entry["remixed_from_video_id"] != *source || !sought.is_like(entry, names) {
             return Likeness::None;
         }
@@ -146,6 +146,11 @@ impl Video for Sora {
     }
 }
 
+/// The model that was asked for, or a dated snapshot of it, as which it may be told.
+fn is_model(told: &str, asked: &str) -> bool {
+    told.strip_prefix(asked).is_some_and(|rest| rest.is_empty() || rest.starts_with("-2"))
+}
+
 /// A line that does not stand in the picture.
 fn boundary(upload: &Upload) -> String {
     let mut number = 0u64;
@@ -173,4 +178,19 @@ fn form(fields: &serde_json::Map<String, Value>, upload: &Upload, boundary: &str
     out.extend_from_slice(&upload.bytes);
     out.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
     Bytes::from(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_model;
+
+    #[test]
+    fn snapshots_are_their_model() {
+        assert!(is_model("sora-2", "sora-2") && is_model("sora-2-2025-10-06", "sora-2"));
+        assert!(
+            !is_model("sora-2-pro", "sora-2")
+                && !is_model("sora-2-pro-2025-10-06", "sora-2")
+                && !is_model("", "sora-2")
+        );
+    }
 }
