@@ -241,7 +241,7 @@ fn checksum(epoch: u64, payload: &[u8]) -> u32 {
 fn read_segment(bytes: &[u8]) -> (u64, u64, Vec<Vec<u8>>) {
     let word =
         |at: usize| -> Option<u32> { bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes) };
-    let valid = bytes.get(..4) == Some(MAGIC) && word(12) == Some(crc32fast::hash(&bytes[..12]));
+    let valid = bytes.get(..4) == Some(MAGIC) && word(12).is_some_and(|crc| crc == crc32fast::hash(&bytes[..12]));
     let Some(epoch) = valid.then(|| bytes[4..12].try_into().ok().map(u64::from_le_bytes)).flatten() else {
         return (0, HEADER, Vec::new());
     };

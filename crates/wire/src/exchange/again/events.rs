@@ -184,7 +184,8 @@ fn may_be_missing(step: &Step) -> bool {
 fn is_repair(from: Dialect, written: &Value, steps: &[Step]) -> bool {
     let word = written["type"].as_str().unwrap_or_default();
     // Items that came only with the end are told in pieces.
-    let count = |word: &str| steps.iter().filter(|step| Node::read(&step.text).unwrap().str_of("type") == word).count();
+    let is = |step: &Step, word: &str| Node::read(&step.text).unwrap().str_of("type") == word && !is_aside(step);
+    let count = |word: &str| steps.iter().filter(|step| is(step, word)).count();
     let in_pieces = || count(word) > 0;
     match from {
         Dialect::Anthropic => match word {
@@ -200,7 +201,18 @@ fn is_repair(from: Dialect, written: &Value, steps: &[Step]) -> bool {
             word if word.ends_with(".delta") && !in_pieces() => true,
             "response.function_call_arguments.delta" => written["delta"] == "{}",
             "response.reasoning_summary_text.delta" => written["delta"] == "\n\n",
-            word => !in_pieces() && ANNOUNCED.iter().any(|known| word.strip_prefix("response.") == Some(known)),
+            // Told only with the finished text.
+            "response.output_text.annotation.added" => {
+                let url = written["annotation"]["url"].as_str().unwrap_or_default();
+                let tells = |step: &&Step| step.text.contains(url);
+                !steps.iter().filter(|step| is(step, word)).any(|step| tells(&step))
+                    && steps.iter().any(|step| tells(&step))
+            }
+            // Where the provider announces fewer than there are items.
+            word => {
+                let left_out = count(word) < count("response.output_item.done").max(1);
+                left_out && ANNOUNCED.iter().any(|known| word.strip_prefix("response.") == Some(known))
+            }
         },
         Dialect::Chat | Dialect::Gemini => false,
     }
