@@ -124,12 +124,14 @@ mod tests {
     fn a_quarter_in_which_the_clocks_change_is_not_kept() {
         // Liberia put its clocks forward by 44 minutes and 30 seconds at 00:44:30 UTC on 7 January 1972.
         let plain = TimeZoneDatabase::bundled().get("Africa/Monrovia").expect("a zone");
-        let change = 63_593_070_000_i64;
-        assert_ne!(by_the_book(&plain, change - 1), by_the_book(&plain, change));
-        let around = || (-360..360).map(|step| change + step * 5_000);
+        let change = 63_593_070_i64;
+        let by_the_book =
+            |second| i64::from(plain.to_offset(Timestamp::from_second(second).expect("a time")).seconds());
+        assert_ne!(by_the_book(change - 1), by_the_book(change));
+        let around = || (-360..360).map(|step| change + step * 5);
         let zone = Zone::new(plain.clone());
-        for at_ms in around().chain(around().rev()) {
-            assert_eq!(zone.local(at_ms), Ok(by_the_book(&plain, at_ms)), "at {at_ms}");
+        for second in around().chain(around().rev()) {
+            assert_eq!(zone.offset(second), Ok(by_the_book(second)), "at {second}");
         }
     }
 
@@ -147,6 +149,16 @@ mod tests {
             let kept = ((quarter + 1 + QUARTERS_FROM) as u64) << 18 | OFFSETS_FROM as u64;
             assert_eq!(zone.known.load(Ordering::Relaxed), kept, "the next one is kept");
         }
+        // In the summer of 2026, and not as it was in 1970.
+        let zone = Zone::new(TimeZoneDatabase::bundled().get("Europe/Berlin").expect("a zone"));
+        let july = 1_983_000;
+        assert_eq!(zone.offset(july * QUARTER + 450), Ok(7_200));
+        let kept = ((july + QUARTERS_FROM) as u64) << 18 | (7_200 + OFFSETS_FROM) as u64;
+        assert_eq!(zone.known.load(Ordering::Relaxed), kept);
+        // West of Greenwich too.
+        let zone = Zone::new(TimeZoneDatabase::bundled().get("America/New_York").expect("a zone"));
+        assert_eq!(zone.offset(july * QUARTER), Ok(-14_400));
+        assert_eq!((zone.known.load(Ordering::Relaxed) >> 18) as i64 - QUARTERS_FROM, july);
     }
 
     #[test]

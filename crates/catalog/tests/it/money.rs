@@ -1,6 +1,6 @@
 //! Amounts and fractions as text.
 
-use tollgate_catalog::{BadMoney, Fraction, Money};
+use tollgate_catalog::{BadMoney, BillingUnit, Face, Fraction, Measure, Money};
 
 #[test]
 fn money_is_read_and_written_exactly() {
@@ -58,6 +58,11 @@ fn sums_that_do_not_fit_are_refused() {
     assert_eq!(one.checked_neg(), Some(Money::from_nano(-1)));
     assert_eq!(Money::from_nano(i64::MIN).checked_sub(one), None);
     assert_eq!(Money::from_nano(i64::MIN).checked_neg(), None);
+    assert_eq!([Money::ZERO.is_zero(), one.is_zero(), Money::from_nano(-1).is_zero()], [true, false, false]);
+    assert_eq!(
+        [Money::ZERO.is_negative(), one.is_negative(), Money::from_nano(-1).is_negative()],
+        [false, false, true]
+    );
     assert_eq!(Money::checked_sum([one, one]), Some(Money::from_nano(2)));
     assert_eq!(Money::checked_sum([Money::MAX, one]), None);
     assert_eq!(Money::from_usd(10).map(Money::nano), Some(10_000_000_000));
@@ -96,5 +101,21 @@ fn fractions_are_exact_and_reduced() {
         "inf",
     ] {
         assert!(text.parse::<Fraction>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_face_counts_what_its_model_is_billed_by() {
+    for (_, unit) in BillingUnit::ALL {
+        assert_eq!(unit.measure(Face::PerCall), Measure::Call);
+        assert_eq!(unit.measure(Face::VideoSecond), Measure::VideoSecond);
+        assert_eq!(unit.measure(Face::CacheRead), Measure::Token);
+    }
+    for (unit, input) in [
+        (BillingUnit::Tokens, Measure::Token),
+        (BillingUnit::Characters, Measure::Character),
+        (BillingUnit::AudioDuration, Measure::AudioSecond),
+    ] {
+        assert_eq!(unit.measure(Face::Input), input);
     }
 }
