@@ -24,6 +24,8 @@ use tollgate_wire::{Dialect, Link, LinkKind, Linked as Data, Problem, Request, S
 
 /// Files of one call that are fetched at the same time.
 const PARALLEL: usize = 4;
+/// How often each link of a request may stand there, on the average: every place gets the data.
+const PLACES_PER_LINK: usize = 16;
 /// Data in the place of a link that was not fetched yet.
 const PICTURE: Data<'static> = Data { mime: "image/png", base64: "" };
 const DOCUMENT: Data<'static> = Data { mime: "application/pdf", base64: "" };
@@ -81,16 +83,22 @@ impl Conversation {
     pub(super) fn check_links(&self, app: &App, provider: &Provider, dialect: Dialect) -> Result<Request, Problem> {
         let settings = &app.settings.fetch;
         let wants = self.wants(provider, dialect);
+        let most_places = settings.links_per_call.saturating_mul(PLACES_PER_LINK);
         let mut seen: Vec<&str> = Vec::new();
-        for link in self.wanted(wants) {
+        for (place, link) in self.wanted(wants).enumerate() {
             if !settings.links {
                 let message = format!("`{}`: the model's provider takes no links: send the data itself.", link.at);
                 return Err(Problem { code: Code::UnsupportedValue, param: Some(link.at.clone()), message });
             }
-            app.links.address(&link.url).map_err(|why| told(app, link, why))?;
-            if !seen.contains(&link.url.as_str()) {
-                seen.push(&link.url);
+            if place >= most_places {
+                let why = format!("is one too many: data are put in at most {most_places} places of a request");
+                return Err(wrong(link, &why));
             }
+            if seen.contains(&link.url.as_str()) {
+                continue;
+            }
+            app.links.address(&link.url).map_err(|why| told(app, link, why))?;
+            seen.push(&link.url);
             if seen.len() > settings.links_per_call {
                 let most = settings.links_per_call;
                 return Err(wrong(link, &format!("is one too many: at most {most} links of a request are fetched")));
@@ -148,6 +156,7 @@ impl Conversation {
                 break;
             }
         }
+        let mut letters = self.request.body().len();
         for link in self.wanted(wants) {
             match fetched.get(&link.url) {
                 Some(Err(problem)) => return Err(problem.clone()),
@@ -155,7 +164,12 @@ impl Conversation {
                 Some(Ok(file)) if link.kind == LinkKind::Picture && !file.mime.starts_with("image/") => {
                     return Err(wrong(link, "is not a picture"));
                 }
-                _ => {}
+                // Fetched once, it is written as often as the link stands there.
+                Some(Ok(file)) => letters = letters.saturating_add(file.base64.len()),
+                None => {}
+            }
+            if letters > app.settings.limits.body_bytes {
+                return Err(told(app, link, Unfetched::TooMuch));
             }
         }
         Ok(())

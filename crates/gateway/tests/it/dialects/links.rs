@@ -259,6 +259,42 @@ async fn what_cannot_be_fetched_is_refused_by_its_field_and_free() {
     assert!(!metrics.contains("provider=\"sim-gemini\""), "no provider is to blame");
 }
 
+/// A file is fetched once and written wherever its link stands: what counts is what is written. 512 KiB take thirteen times 40,012
+/// letters beside the request, and not fourteen times.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_that_stands_there_often_is_counted_as_often() {
+    let gallery = Gallery::open().await;
+    let house = house("links_per_call = 2\n[limits]\nbody_bytes = \"512KiB\"", "10").await;
+    let client = Client(Dialect::Responses);
+    for (name, times, refused) in [
+        ("a.pdf", 13, None),
+        ("a.pdf", 14, Some((14, "larger than 524288 bytes"))),
+        ("a.pdf", 32, Some((14, "larger than 524288 bytes"))),
+        ("a.png", 32, None),
+        ("a.png", 33, Some((33, "at most 32 places"))),
+    ] {
+        let asked = body(client, "gemini-data", &vec![gallery.at(name); times], name == "a.pdf");
+        let reply = ask(&house, client, &asked).await;
+        let status = reply.status().as_u16();
+        let answer: Value = reply.json().await.expect("JSON");
+        match refused {
+            None => {
+                assert_eq!((status, inline(&house).len()), (200, times), "{name} {times}: {answer}");
+                assert_eq!(gallery.seen(), [format!("outside/{name}")]);
+            }
+            Some((at, why)) => {
+                let field = answer["error"]["param"].as_str().unwrap_or_else(|| panic!("{name} {times}: {answer}"));
+                assert_eq!((status, &answer["error"]["code"]), (400, &json!("invalid_parameter")), "{answer}");
+                assert!(field.starts_with(&format!("input[0].content[{at}].")), "{name} {times}: {answer}");
+                assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains(why)), "{answer}");
+                gallery.seen();
+            }
+        }
+    }
+    house.quiet().await;
+    assert_eq!(house.sim.received().len(), 2, "what is refused is not sent");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn switched_off_links_are_refused_before_anything_is_held() {
     let gallery = Gallery::open().await;
