@@ -9,7 +9,7 @@ use crate::hub::data_url;
 use crate::json::{self, Node, Object};
 use crate::problem::Problem;
 use bytes::Bytes;
-use memchr::memmem;
+use memchr::{memchr_iter, memmem};
 use std::borrow::Cow;
 
 /// What may be behind a link.
@@ -41,9 +41,7 @@ pub struct Linked<'d> {
 impl Request {
     /// The links of the request, in order; the same one may be there more than once.
     pub fn links(&self) -> Result<Vec<Link>, Problem> {
-        // Nearly every request has none and is not read again for that.
-        let has = |text: &str| memmem::find(self.body(), text.as_bytes()).is_some();
-        if !(has(member(self.dialect)) && has("http")) {
+        if !may_have_links(self.dialect, self.body()) {
             return Ok(Vec::new());
         }
         let node = Node::read(self.text()?)?;
@@ -69,6 +67,22 @@ impl Request {
     fn text(&self) -> Result<&str, Problem> {
         std::str::from_utf8(self.body()).map_err(|_| Problem::not_json("The body is not valid UTF-8."))
     }
+}
+
+/// Nearly no request has links, and none is read again to learn that: names and the beginning of an address are looked for in the
+/// bytes. Where letters are written as escapes the bytes say nothing, and the request is read.
+fn may_have_links(dialect: Dialect, body: &[u8]) -> bool {
+    let named = memmem::find(body, member(dialect).as_bytes()).is_some();
+    let leads_out = || {
+        let mut texts = memchr_iter(b'"', body).map(|quote| &body[quote + 1..]);
+        texts.any(|text| text.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"http")))
+    };
+    (named && leads_out()) || has_escaped_ascii(body)
+}
+
+/// Letters, digits and signs as `\u0020` to `\u007f`; what clients escape of other scripts is neither name nor scheme.
+fn has_escaped_ascii(body: &[u8]) -> bool {
+    memmem::find_iter(body, b"\\u00").any(|at| body.get(at + 4).is_some_and(|digit| (b'2'..=b'7').contains(digit)))
 }
 
 /// What stands in every request with a link, and in few others.
@@ -329,6 +343,46 @@ mod tests {
             assert_eq!(new.contains("in-a-text.png"), body.contains("in-a-text.png"), "the rest is as it was");
             let same = request.with_data(|_| None).unwrap();
             assert_eq!(same.body(), request.body(), "nothing to put in");
+        }
+    }
+
+    /// However a client writes names and addresses, a link is one.
+    #[test]
+    fn links_are_found_in_every_spelling() {
+        let (chat, anthropic) = (Dialect::Chat, Dialect::Anthropic);
+        for (dialect, part) in [
+            (chat, r#"{"type":"image_url","image_url":{"url":"HTTPS://x.example/a"}}"#),
+            (chat, r#"{"type":"image_url","image_url":"Http://x.example/a"}"#),
+            (chat, r#"{"type":"image_url","image_url":{"url":"https:\/\/x.example\/a"}}"#),
+            (chat, r#"{"type":"image_url","image_url":{"url":"\u0068ttps://x.example/a"}}"#),
+            (chat, r#"{"type":"image_url","image_url":{"url":"h\u0054tp://x.example/a"}}"#),
+            (chat, r#"{"type":"image\u005furl","image\u005Furl":{"url":"http://x.example/a"}}"#),
+            (anthropic, r#"{"type":"image","source":{"type":"ur\u006c","\u0075rl":"HTTP://x.example/a"}}"#),
+        ] {
+            let body = format!(r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":[{part}]}}]}}"#);
+            let request = request(dialect, &body);
+            let [link] = &request.links().unwrap()[..] else { panic!("{body}") };
+            assert!(link.url[..4].eq_ignore_ascii_case("http") && link.url.ends_with("://x.example/a"), "{link:?}");
+            let with = request.with_data(|_| Some(Linked { mime: "image/png", base64: "QUJD" })).unwrap();
+            assert!(!with.body().windows(9).any(|at| at == b"x.example"), "{:?}", with.body());
+        }
+    }
+
+    /// The bytes are asked first, and must never say no where there is a link.
+    #[test]
+    fn a_request_is_read_again_only_where_it_may_have_links() {
+        for (body, read) in [
+            (r#"{"image_url":"http://x"}"#, true),
+            (r#"{"image_url":"hTTp://x"}"#, true),
+            (r#"{"image_url":"data:x","text":"see http://x"}"#, false),
+            (r#"{"text":"http://x"}"#, false),
+            (r#"{"text":"\u4f60\u597d\u0085\u00e9\u000a\u001f"}"#, false),
+            (r#"{"text":"\u002f"}"#, true),
+            (r#"{"text":"\u007A"}"#, true),
+            (r#"{"image_url":"htt"#, false),
+            (r#"{"text":"\u00"#, false),
+        ] {
+            assert_eq!(may_have_links(Dialect::Chat, body.as_bytes()), read, "{body}");
         }
     }
 
