@@ -1,7 +1,7 @@
 //! Content blocks read as parts.
 
 use crate::dialect::Dialect;
-use crate::hub::{Call, CallKind, Media, Origin, Part, Place, Seal, Thought, others};
+use crate::hub::{Call, CallKind, Media, Origin, Part, Place, Seal, Thought, others, others_in};
 use crate::json::Node;
 use std::borrow::Cow;
 
@@ -23,18 +23,9 @@ fn block<'a>(node: &Node<'a>) -> Part<'a> {
             cached,
             rest: others(node, &["type", "text"]),
         }),
-        "image" => node
-            .get("source")
-            .and_then(source)
-            .map(|place| Part::Image(Media { cached, rest: others(node, &["type", "source"]), ..Media::at(place) })),
-        "document" => node.get("source").and_then(source).map(|place| {
-            Part::File(Media {
-                name: node.text_of("title").cloned(),
-                cached,
-                rest: others(node, &["type", "source", "title"]),
-                ..Media::at(place)
-            })
-        }),
+        "image" => media(node, &["type", "source"]).map(Part::Image),
+        "document" => media(node, &["type", "source", "title"])
+            .map(|media| Part::File(Media { name: node.text_of("title").cloned(), ..media })),
         "tool_use" => Some(Part::Call(Call {
             id: node.text_of("id").cloned().unwrap_or_default(),
             name: node.text_of("name").cloned().unwrap_or_default(),
@@ -78,6 +69,14 @@ pub(super) fn thinking<'a>(text: Cow<'a, str>, signature: Option<Cow<'a, str>>) 
         text,
         seal,
     }
+}
+
+/// `known` are the members of the block that are read.
+fn media<'a>(node: &Node<'a>, known: &[&str]) -> Option<Media<'a>> {
+    let inner = node.get("source")?;
+    let mut rest = others(node, known);
+    rest.extend(others_in("source", inner, &["type", "media_type", "data", "url", "file_id"]));
+    Some(Media { cached: node.get("cache_control").is_some(), rest, ..Media::at(source(inner)?) })
 }
 
 fn source<'a>(node: &Node<'a>) -> Option<Place<'a>> {

@@ -5,7 +5,7 @@
 
 use super::NO_SIGNATURE;
 use crate::dialect::Dialect;
-use crate::hub::{Call, CallKind, Media, NEXT_TEXT, Origin, Part, Place, Seal, Thought, made_id, others};
+use crate::hub::{Call, CallKind, Media, NEXT_TEXT, Origin, Part, Place, Seal, Thought, made_id, others, others_in};
 use crate::json::Node;
 use std::borrow::Cow;
 
@@ -67,7 +67,7 @@ fn read<'a>(node: &Node<'a>, turn: usize, at: usize, open: &mut Vec<Open<'a>>, p
     if let Some(data) = node.either("inlineData", "inline_data") {
         let mime = data.either("mimeType", "mime_type").and_then(Node::text).cloned().unwrap_or_default();
         let base64 = data.text_of("data").cloned().unwrap_or_default();
-        parts.push(media(mime.clone(), Place::Data { mime, base64 }, node));
+        parts.push(media(mime.clone(), Place::Data { mime, base64 }, node, data));
         return;
     }
     if let Some(file) = node.either("fileData", "file_data") {
@@ -75,7 +75,7 @@ fn read<'a>(node: &Node<'a>, turn: usize, at: usize, open: &mut Vec<Open<'a>>, p
         let uri = file.either("fileUri", "file_uri").and_then(Node::text).cloned().unwrap_or_default();
         let own = uri.starts_with("gs://") || uri.contains("generativelanguage.googleapis.com");
         let place = if own { Place::Id(uri) } else { Place::Url(uri) };
-        parts.push(media(mime, place, node));
+        parts.push(media(mime, place, node, file));
         return;
     }
     let what = node.members().iter().map(|(name, _)| name.clone()).next().unwrap_or_default();
@@ -88,16 +88,23 @@ fn sealed<'a>(data: Cow<'a, str>, bound: Cow<'a, str>) -> Part<'a> {
     Part::Thought(Thought { seal: Some(seal), redacted, ..Thought::default() })
 }
 
-/// Pictures, sound, clips and files are told apart by their type alone.
-fn media<'a>(mime: Cow<'a, str>, place: Place<'a>, node: &Node<'a>) -> Part<'a> {
-    let rest = others(node, &["inlineData", "inline_data", "fileData", "file_data"]);
-    let media = Media { rest, ..Media::at(place) };
-    match mime.split('/').next() {
-        Some("image") => Part::Image(media),
-        Some("audio") => Part::Audio(media),
-        Some("video") => Part::Video(media),
-        _ => Part::File(media),
-    }
+/// Members of `inlineData` and `fileData` that are read; the last two of a file only.
+const READ: [&str; 7] = ["mimeType", "mime_type", "data", "fileUri", "file_uri", "displayName", "display_name"];
+
+/// Pictures, sound, clips and files are told apart by their type alone. `inner` is the object with the data or the address.
+fn media<'a>(mime: Cow<'a, str>, place: Place<'a>, node: &Node<'a>, inner: &Node<'a>) -> Part<'a> {
+    let (part, is_file): (fn(Media<'a>) -> Part<'a>, bool) = match mime.split('/').next() {
+        Some("image") => (Part::Image, false),
+        Some("audio") => (Part::Audio, false),
+        Some("video") => (Part::Video, false),
+        _ => (Part::File, true),
+    };
+    // Files have a name in the other dialects too; pictures, sound and clips have none.
+    let name = inner.either("displayName", "display_name").and_then(Node::text).filter(|_| is_file).cloned();
+    let outer = if matches!(place, Place::Data { .. }) { "inlineData" } else { "fileData" };
+    let mut rest = others(node, &["inlineData", "inline_data", "fileData", "file_data"]);
+    rest.extend(others_in(outer, inner, if name.is_some() { &READ } else { &READ[..5] }));
+    part(Media { name, rest, ..Media::at(place) })
 }
 
 pub(super) fn read_call<'a>(call: &Node<'a>, turn: usize, at: usize) -> Call<'a> {

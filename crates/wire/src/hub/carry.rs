@@ -12,6 +12,11 @@ pub(crate) fn others<'a>(node: &Node<'a>, known: &[&str]) -> Vec<Member<'a>> {
     left.map(|(name, value)| Member { name: name.clone(), raw: value.raw }).collect()
 }
 
+/// The same for an object inside a part, whose name is told with theirs.
+pub(crate) fn others_in<'a>(outer: &str, node: &Node<'a>, known: &[&str]) -> impl Iterator<Item = Member<'a>> {
+    others(node, known).into_iter().map(move |one| Member { name: Cow::Owned(format!("{outer}.{}", one.name)), ..one })
+}
+
 /// A part of a text as borrowed as the text itself.
 pub(crate) fn part_of<'a>(text: &Cow<'a, str>, from: usize, to: usize) -> Cow<'a, str> {
     match text {

@@ -28,7 +28,7 @@ mod voice;
 pub(crate) use answer::{Answer, Choice, Gather, Output, owned_seal};
 pub(crate) use ask::{Ask, Format, Member, Tool, ToolChoice, ToolKind};
 pub(crate) use base64::standard as base64_standard;
-pub(crate) use carry::{Carry, data_url, others, place_of_url, tidy_mime};
+pub(crate) use carry::{Carry, data_url, others, others_in, place_of_url, tidy_mime};
 pub use dropped::Dropped;
 pub(crate) use effort::Effort;
 pub(crate) use event::{Citation, Details, Event, Finish, Sink, Stop, lose_others};
