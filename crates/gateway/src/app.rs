@@ -69,7 +69,7 @@ pub struct App {
     pub outside: Client,
     /// For pictures and documents that requests give by their address, and how many may be fetched at once.
     pub links: Client,
-    pub fetches: Semaphore,
+    pub fetches: Arc<Semaphore>,
     pub secrets: Secrets,
     /// Our own copies of finished videos, where the operator wants them.
     pub shelf: Option<Shelf>,

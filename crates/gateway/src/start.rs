@@ -142,7 +142,7 @@ pub(crate) fn build(
         client,
         outside: Client::public_by(connecting, world.names()),
         links: Client::reaching(passing, private, world.names()),
-        fetches: Semaphore::new(settings.fetch.at_once),
+        fetches: Arc::new(Semaphore::new(settings.fetch.at_once)),
         secrets,
         shelf,
         serving: ArcSwap::from_pointee(serving),

@@ -9,7 +9,7 @@ use crate::hub::data_url;
 use crate::json::{self, Node, Object};
 use crate::problem::Problem;
 use bytes::Bytes;
-use memchr::memmem;
+use memchr::{memchr_iter, memmem};
 use std::borrow::Cow;
 
 /// What may be behind a link.
@@ -41,9 +41,7 @@ pub struct Linked<'d> {
 impl Request {
     /// The links of the request, in order; the same one may be there more than once.
     pub fn links(&self) -> Result<Vec<Link>, Problem> {
-        // Nearly every request has none and is not read again for that.
-        let has = |text: &str| memmem::find(self.body(), text.as_bytes()).is_some();
-        if !(has(member(self.dialect)) && has("http")) {
+        if !may_have_links(self.dialect, self.body()) {
             return Ok(Vec::new());
         }
         let node = Node::read(self.text()?)?;
@@ -54,21 +52,44 @@ impl Request {
     pub fn with_data<'d>(&self, data: impl Fn(&Link) -> Option<Linked<'d>>) -> Result<Request, Problem> {
         let text = self.text()?;
         let node = Node::read(text)?;
-        let mut edits = Vec::new();
-        for one in found(self.dialect, &node) {
-            if let Some(linked) = data(&one.link) {
-                let start = one.instead.raw.as_ptr() as usize - text.as_ptr() as usize;
-                edits.push((start..start + one.instead.raw.len(), one.written(linked)));
-            }
+        let mut places: Vec<_> = found(self.dialect, &node)
+            .into_iter()
+            .filter_map(|one| data(&one.link).map(|linked| (one.instead.raw.as_ptr(), one, linked)))
+            .collect();
+        places.sort_by_key(|(start, ..)| *start);
+        let added: usize = places.iter().map(|(.., linked)| linked.base64.len() + 128).sum();
+        // Written once: the data may be most of what the gateway has in memory for the call.
+        let mut out = Vec::with_capacity(text.len() + added);
+        let mut done = 0;
+        for (start, one, linked) in places {
+            let start = start as usize - text.as_ptr() as usize;
+            out.extend_from_slice(&text.as_bytes()[done..start]);
+            one.write(linked, &mut out);
+            done = start + one.instead.raw.len();
         }
-        edits.sort_by_key(|(place, _)| place.start);
-        let edits: Vec<json::Edit<'_>> = edits.iter().map(|(place, new)| (place.clone(), new.as_slice())).collect();
-        self.again(Bytes::from(json::splice(text.as_bytes(), &edits)))
+        out.extend_from_slice(&text.as_bytes()[done..]);
+        self.again(Bytes::from(out))
     }
 
     fn text(&self) -> Result<&str, Problem> {
         std::str::from_utf8(self.body()).map_err(|_| Problem::not_json("The body is not valid UTF-8."))
     }
+}
+
+/// Nearly no request has links, and none is read again to learn that: names and the beginning of an address are looked for in the
+/// bytes. Where letters are written as escapes the bytes say nothing, and the request is read.
+fn may_have_links(dialect: Dialect, body: &[u8]) -> bool {
+    let named = memmem::find(body, member(dialect).as_bytes()).is_some();
+    let leads_out = || {
+        let mut texts = memchr_iter(b'"', body).map(|quote| &body[quote + 1..]);
+        texts.any(|text| text.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"http")))
+    };
+    (named && leads_out()) || has_escaped_ascii(body)
+}
+
+/// Letters, digits and signs as `\u0020` to `\u007f`; what clients escape of other scripts is neither name nor scheme.
+fn has_escaped_ascii(body: &[u8]) -> bool {
+    memmem::find_iter(body, b"\\u00").any(|at| body.get(at + 4).is_some_and(|digit| (b'2'..=b'7').contains(digit)))
 }
 
 /// What stands in every request with a link, and in few others.
@@ -94,46 +115,52 @@ enum Form {
     DataUrl,
     /// Anthropic's source.
     Source,
-    /// A part with another member in the place of this one.
-    Member(&'static [&'static str], Inside),
-}
-
-enum Inside {
-    /// Responses: `file_data`.
+    /// Responses: `file_data` in the place of `file_url`.
     FileData,
-    /// Gemini: `inlineData`.
+    /// Gemini: `inlineData` in the place of `fileData`.
     InlineData,
 }
 
 impl Found<'_, '_> {
-    fn written(&self, data: Linked<'_>) -> Vec<u8> {
+    /// What stands beside the link stays beside the data.
+    fn write(&self, data: Linked<'_>, out: &mut Vec<u8>) {
         let Linked { mime, base64 } = data;
-        let mut out = Vec::with_capacity(base64.len() + 128);
         match &self.form {
-            Form::DataUrl => json::write_str(&mut out, &data_url(mime, base64)),
+            Form::DataUrl => json::write_str(out, &data_url(mime, base64)),
             Form::Source => {
-                let mut source = Object::begin(&mut out);
+                let mut source = Object::begin(out);
                 source.text("type", "base64");
                 source.text("media_type", mime);
                 source.text("data", base64);
+                beside(self.instead, &["type", "url", "media_type", "data"], &mut source);
                 source.end();
             }
-            Form::Member(old, inside) => {
-                let mut part = Object::begin(&mut out);
-                for (name, value) in self.instead.members().iter().filter(|(name, _)| !old.contains(&name.as_ref())) {
-                    part.raw(name, value.raw);
-                }
-                match inside {
-                    Inside::FileData => part.text("file_data", &data_url(mime, base64)),
-                    Inside::InlineData => part.object("inlineData", |inner| {
-                        inner.text("mimeType", mime);
-                        inner.text("data", base64);
-                    }),
-                }
+            Form::FileData => {
+                let mut part = Object::begin(out);
+                beside(self.instead, &["file_url", "file_data"], &mut part);
+                part.text("file_data", &data_url(mime, base64));
+                part.end();
+            }
+            Form::InlineData => {
+                let mut part = Object::begin(out);
+                beside(self.instead, &["fileData", "file_data", "inlineData", "inline_data"], &mut part);
+                part.object("inlineData", |inner| {
+                    inner.text("mimeType", mime);
+                    inner.text("data", base64);
+                    if let Some(file) = self.instead.either("fileData", "file_data") {
+                        beside(file, &["mimeType", "mime_type", "fileUri", "file_uri", "data"], inner);
+                    }
+                });
                 part.end();
             }
         }
-        out
+    }
+}
+
+/// Writes the members of `node` that are not among those which say where the file is.
+fn beside(node: &Node<'_>, place: &[&str], object: &mut Object<'_>) {
+    for (name, value) in node.members().iter().filter(|(name, _)| !place.contains(&name.as_ref())) {
+        object.raw(name, value.raw);
     }
 }
 
@@ -197,8 +224,8 @@ fn responses<'n, 'a>(part: &'n Node<'a>, at: String, all: &mut Vec<Found<'n, 'a>
         }
         // With data beside it nobody looks at the link.
         "input_file" if part.get("file_data").is_none() => {
-            let form = Form::Member(&["file_url"], Inside::FileData);
-            add(part.text_of("file_url"), format!("{at}.file_url"), LinkKind::File, part, form, all);
+            let url = part.text_of("file_url");
+            add(url, format!("{at}.file_url"), LinkKind::File, part, Form::FileData, all);
         }
         _ => {}
     }
@@ -209,7 +236,9 @@ fn parts<'n, 'a>(turn: &'n Node<'a>, at: &str, all: &mut Vec<Found<'n, 'a>>) {
         if let Some(result) = part.either("functionResponse", "function_response") {
             return parts(result, &format!("{at}.functionResponse"), all);
         }
-        let Some(file) = part.either("fileData", "file_data") else { return };
+        // With data beside it nobody looks at the link.
+        let named = part.either("fileData", "file_data").filter(|_| part.either("inlineData", "inline_data").is_none());
+        let Some(file) = named else { return };
         let mime = file.either("mimeType", "mime_type").and_then(Node::text);
         let kind = match mime.map_or("", |mime| mime) {
             mime if mime.starts_with("image/") => LinkKind::Picture,
@@ -221,8 +250,7 @@ fn parts<'n, 'a>(turn: &'n Node<'a>, at: &str, all: &mut Vec<Found<'n, 'a>>) {
         if url.is_some_and(|url| url.contains("generativelanguage.googleapis.com")) {
             return;
         }
-        let form = Form::Member(&["fileData", "file_data"], Inside::InlineData);
-        add(url, format!("{at}.fileData.fileUri"), kind, part, form, all);
+        add(url, format!("{at}.fileData.fileUri"), kind, part, Form::InlineData, all);
     });
 }
 
@@ -247,6 +275,7 @@ fn add<'n, 'a>(
 mod tests {
     use super::*;
     use crate::exchange::Path;
+    use crate::hub::Target;
 
     const URL: &str = "https://x.example/a.png?x=1&y=\\u0026";
 
@@ -276,10 +305,10 @@ mod tests {
             ),
             (
                 Dialect::Anthropic,
-                r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"url","url":"URL"},"title":"t"}]}]}"#,
+                r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"url","url":"URL","new":[1, 2]},"title":"t"}]}]}"#,
                 "messages[0].content[0].source.url",
                 LinkKind::File,
-                r#"{"type":"document","source":{"type":"base64","media_type":"image/png","data":"QUJD"},"title":"t"}"#,
+                r#"{"type":"document","source":{"type":"base64","media_type":"image/png","data":"QUJD","new":[1, 2]},"title":"t"}"#,
             ),
             (
                 Dialect::Anthropic,
@@ -297,24 +326,24 @@ mod tests {
             ),
             (
                 Dialect::Responses,
-                r#"{"model":"m","input":[{"type":"function_call_output","call_id":"1","output":[{"type":"input_file","file_url":"URL","filename":"f"}]}]}"#,
+                r#"{"model":"m","input":[{"type":"function_call_output","call_id":"1","output":[{"type":"input_file","file_url":"URL","file_data":null,"filename":"f"}]}]}"#,
                 "input[0].output[0].file_url",
                 LinkKind::File,
                 r#"{"type":"input_file","filename":"f","file_data":"data:image/png;base64,QUJD"}"#,
             ),
             (
                 Dialect::Gemini,
-                r#"{"contents":[{"parts":[{"fileData":{"mimeType":"image/png","fileUri":"URL"},"thought":false}]}]}"#,
+                r#"{"contents":[{"parts":[{"fileData":{"mimeType":"image/gif","displayName":"d","fileUri":"URL","new":{}},"thought":false}]}]}"#,
                 "contents[0].parts[0].fileData.fileUri",
                 LinkKind::Picture,
-                r#"{"thought":false,"inlineData":{"mimeType":"image/png","data":"QUJD"}}"#,
+                r#"{"thought":false,"inlineData":{"mimeType":"image/png","data":"QUJD","displayName":"d","new":{}}}"#,
             ),
             (
                 Dialect::Gemini,
-                r#"{"contents":{"parts":[{"functionResponse":{"name":"f","response":{},"parts":[{"file_data":{"file_uri":"URL"}}]}}]}}"#,
+                r#"{"contents":{"parts":[{"functionResponse":{"name":"f","response":{},"parts":[{"file_data":{"file_uri":"URL","display_name":"d"}}]}}]}}"#,
                 "contents.parts[0].functionResponse.parts[0].fileData.fileUri",
                 LinkKind::File,
-                r#"{"inlineData":{"mimeType":"image/png","data":"QUJD"}}"#,
+                r#"{"inlineData":{"mimeType":"image/png","data":"QUJD","display_name":"d"}}"#,
             ),
         ] {
             let body = body.replace("TEXT", text).replace("URL", URL);
@@ -329,6 +358,69 @@ mod tests {
             assert_eq!(new.contains("in-a-text.png"), body.contains("in-a-text.png"), "the rest is as it was");
             let same = request.with_data(|_| None).unwrap();
             assert_eq!(same.body(), request.body(), "nothing to put in");
+        }
+    }
+
+    /// What stands beside a link is carried where another dialect has a place for it, and told where it has none.
+    #[test]
+    fn members_beside_a_link_do_not_vanish() {
+        let source = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"url","url":"http://a/1","new":1}}]}]}"#;
+        let named = r#"{"contents":[{"role":"user","parts":[{"fileData":{"mimeType":"MIME","fileUri":"http://a/1","displayName":"my name","new":1}}]}]}"#;
+        for (dialect, body, mime, dropped) in [
+            (Dialect::Anthropic, source, "application/pdf", "source.new"),
+            (Dialect::Gemini, named, "application/pdf", "inlineData.new"),
+            (Dialect::Gemini, named, "image/png", "inlineData.displayName,inlineData.new"),
+        ] {
+            let request = request(dialect, &body.replace("MIME", mime));
+            let with = request.with_data(|_| Some(Linked { mime, base64: "QUJD" })).unwrap();
+            let mut target = Target::new(Dialect::Chat, "up");
+            let sent = with.upstream_body(&target).unwrap();
+            assert_eq!(sent.dropped.to_string(), dropped, "{body}");
+            let carried = sent.body.windows(7).any(|at| at == b"my name");
+            assert_eq!(carried, !dropped.contains("displayName") && dialect == Dialect::Gemini, "{:?}", sent.body);
+            target.strict = true;
+            let problem = with.upstream_body(&target).unwrap_err();
+            assert_eq!(problem.param.as_deref(), dropped.split(',').next(), "{body}");
+        }
+    }
+
+    /// However a client writes names and addresses, a link is one.
+    #[test]
+    fn links_are_found_in_every_spelling() {
+        let (chat, anthropic) = (Dialect::Chat, Dialect::Anthropic);
+        for (dialect, part) in [
+            (chat, r#"{"type":"image_url","image_url":{"url":"HTTPS://x.example/a"}}"#),
+            (chat, r#"{"type":"image_url","image_url":"Http://x.example/a"}"#),
+            (chat, r#"{"type":"image_url","image_url":{"url":"https:\/\/x.example\/a"}}"#),
+            (chat, r#"{"type":"image_url","image_url":{"url":"\u0068ttps://x.example/a"}}"#),
+            (chat, r#"{"type":"image_url","image_url":{"url":"h\u0054tp://x.example/a"}}"#),
+            (chat, r#"{"type":"image\u005furl","image\u005Furl":{"url":"http://x.example/a"}}"#),
+            (anthropic, r#"{"type":"image","source":{"type":"ur\u006c","\u0075rl":"HTTP://x.example/a"}}"#),
+        ] {
+            let body = format!(r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":[{part}]}}]}}"#);
+            let request = request(dialect, &body);
+            let [link] = &request.links().unwrap()[..] else { panic!("{body}") };
+            assert!(link.url[..4].eq_ignore_ascii_case("http") && link.url.ends_with("://x.example/a"), "{link:?}");
+            let with = request.with_data(|_| Some(Linked { mime: "image/png", base64: "QUJD" })).unwrap();
+            assert!(!with.body().windows(9).any(|at| at == b"x.example"), "{:?}", with.body());
+        }
+    }
+
+    /// The bytes are asked first, and must never say no where there is a link.
+    #[test]
+    fn a_request_is_read_again_only_where_it_may_have_links() {
+        for (body, read) in [
+            (r#"{"image_url":"http://x"}"#, true),
+            (r#"{"image_url":"hTTp://x"}"#, true),
+            (r#"{"image_url":"data:x","text":"see http://x"}"#, false),
+            (r#"{"text":"http://x"}"#, false),
+            (r#"{"text":"\u4f60\u597d\u0085\u00e9\u000a\u001f"}"#, false),
+            (r#"{"text":"\u002f"}"#, true),
+            (r#"{"text":"\u007A"}"#, true),
+            (r#"{"image_url":"htt"#, false),
+            (r#"{"text":"\u00"#, false),
+        ] {
+            assert_eq!(may_have_links(Dialect::Chat, body.as_bytes()), read, "{body}");
         }
     }
 

@@ -2,7 +2,8 @@
 //! documents, and whoever is configured so. They are fetched once the call's money is held and before a byte of it is sent,
 //! and put in the place of the links; then the request is translated like any other.
 //!
-//! The same link is fetched once for a call, whatever its routes. Before the hold it is only seen that the links are such as may be
+//! The same link is fetched once for a call, whatever its routes, and what is spent on waiting for links is counted over all of
+//! them. Before the hold it is only seen that the links are such as may be
 //! fetched and that the request could be translated with data in their place.
 
 use super::Conversation;
@@ -13,17 +14,21 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use futures_util::{StreamExt as _, stream};
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 use tollgate_catalog::Route;
-use tollgate_upstream::{Fault, Provider, Room, Unfetched};
+use tollgate_upstream::{Fault, Fetched, Provider, Room, Unfetched};
 use tollgate_wire::error::Code;
 use tollgate_wire::{Dialect, Link, LinkKind, Linked as Data, Problem, Request, Sent};
 
 /// Files of one call that are fetched at the same time.
 const PARALLEL: usize = 4;
+/// How often each link of a request may stand there, on the average: every place gets the data.
+const PLACES_PER_LINK: usize = 16;
+/// From here on, bytes are encoded and copied apart.
+const LONG: usize = 256 << 10;
 /// Data in the place of a link that was not fetched yet.
 const PICTURE: Data<'static> = Data { mime: "image/png", base64: "" };
 const DOCUMENT: Data<'static> = Data { mime: "application/pdf", base64: "" };
@@ -32,7 +37,15 @@ const DOCUMENT: Data<'static> = Data { mime: "application/pdf", base64: "" };
 #[derive(Default)]
 pub(super) struct Linked {
     links: OnceLock<Vec<Link>>,
-    fetched: Mutex<HashMap<String, Result<File, Problem>>>,
+    shelf: Mutex<Shelf>,
+}
+
+/// What was fetched for one call so far, or why it could not be.
+#[derive(Default)]
+struct Shelf {
+    files: HashMap<String, Result<Arc<File>, Problem>>,
+    /// Time that the call has waited for links, over all routes.
+    spent: Duration,
 }
 
 struct File {
@@ -81,16 +94,22 @@ impl Conversation {
     pub(super) fn check_links(&self, app: &App, provider: &Provider, dialect: Dialect) -> Result<Request, Problem> {
         let settings = &app.settings.fetch;
         let wants = self.wants(provider, dialect);
+        let most_places = settings.links_per_call.saturating_mul(PLACES_PER_LINK);
         let mut seen: Vec<&str> = Vec::new();
-        for link in self.wanted(wants) {
+        for (place, link) in self.wanted(wants).enumerate() {
             if !settings.links {
                 let message = format!("`{}`: the model's provider takes no links: send the data itself.", link.at);
                 return Err(Problem { code: Code::UnsupportedValue, param: Some(link.at.clone()), message });
             }
-            app.links.address(&link.url).map_err(|why| told(app, link, why))?;
-            if !seen.contains(&link.url.as_str()) {
-                seen.push(&link.url);
+            if place >= most_places {
+                let why = format!("is one too many: data are put in at most {most_places} places of a request");
+                return Err(wrong(link, &why));
             }
+            if seen.contains(&link.url.as_str()) {
+                continue;
+            }
+            app.links.address(&link.url).map_err(|why| told(app, link, why))?;
+            seen.push(&link.url);
             if seen.len() > settings.links_per_call {
                 let most = settings.links_per_call;
                 return Err(wrong(link, &format!("is one too many: at most {most} links of a request are fetched")));
@@ -110,56 +129,93 @@ impl Conversation {
     ) -> Result<Sent, Fault> {
         self.check_links(&call.app, provider, dialect).map_err(Fault::refusal)?;
         let wants = self.wants(provider, dialect);
-        let until = call.deadline.min(Instant::now() + call.app.settings.fetch.time);
-        let mut fetched = self.linked.fetched.lock().await;
-        self.fetch(&call.app, wants, until, &mut fetched).await.map_err(Fault::refusal)?;
-        let request = self.request.with_data(|link| {
-            let file = fetched.get(&link.url).filter(|_| wants.has(link))?.as_ref().ok()?;
-            Some(Data { mime: file.mime, base64: &file.base64 })
-        });
-        let request = request.map_err(Fault::refusal)?;
+        let mut shelf = self.linked.shelf.lock().await;
+        let began = Instant::now();
+        let until = call.deadline.min(began + call.app.settings.fetch.time.saturating_sub(shelf.spent));
+        let outcome = self.fetch(&call.app, wants, until, &mut shelf.files).await;
+        shelf.spent += began.elapsed();
+        let files = outcome.map_err(Fault::refusal)?;
+        drop(shelf);
+        let request = put_in(self.request.clone(), files).await.map_err(Fault::refusal)?;
         cover(call, &request).await?;
         self.make(&request, &call.model, route, dialect).map_err(Fault::refusal)
     }
 
-    /// Fetches what is wanted and not there yet. The first link that fails ends it, and is not tried again.
+    /// Fetches what is wanted and not there yet. The first link that fails ends it, for every route that wants it. Returned are the
+    /// files by the fields that get them.
     async fn fetch(
         &self,
         app: &App,
         wants: Wants,
         until: Instant,
-        fetched: &mut HashMap<String, Result<File, Problem>>,
-    ) -> Result<(), Problem> {
-        let mut missing: Vec<Link> = Vec::new();
-        for link in self.wanted(wants) {
-            if !fetched.contains_key(&link.url) && !missing.iter().any(|one| one.url == link.url) {
-                missing.push(link.clone());
-            }
+        files: &mut HashMap<String, Result<Arc<File>, Problem>>,
+    ) -> Result<HashMap<String, Arc<File>>, Problem> {
+        if let Some(problem) = self.wanted(wants).find_map(|link| files.get(&link.url)?.as_ref().err()) {
+            return Err(problem.clone());
         }
         // No more than the client could have sent itself, counted in letters of base64.
-        let there: usize = fetched.values().flatten().map(|file| file.base64.len()).sum();
+        let there: usize = files.values().flatten().map(|file| file.base64.len()).sum();
         let letters = app.settings.limits.body_bytes.saturating_sub(self.request.body().len() + there);
         let room = Room::new(letters / 4 * 3);
+        let missing = self.missing(wants, files);
         let mut coming = stream::iter(missing).map(|link| fetch_one(app, link, &room, until)).buffered(PARALLEL);
         while let Some((url, outcome)) = coming.next().await {
-            let failed = outcome.is_err();
-            fetched.insert(url, outcome);
-            if failed {
-                break;
+            let problem = outcome.as_ref().err().cloned();
+            files.insert(url, outcome.map(Arc::new));
+            if let Some(problem) = problem {
+                return Err(problem);
             }
         }
-        for link in self.wanted(wants) {
-            match fetched.get(&link.url) {
-                Some(Err(problem)) => return Err(problem.clone()),
-                // One file may be a picture in one place and a document in another.
-                Some(Ok(file)) if link.kind == LinkKind::Picture && !file.mime.starts_with("image/") => {
-                    return Err(wrong(link, "is not a picture"));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        drop(coming);
+        self.placed(app, wants, files)
     }
+
+    /// Links to be fetched, each once. Documents come first, and results are taken in this order: when a picture fails, those who want
+    /// the documents only have them all, and nothing that was begun is asked for again.
+    fn missing(&self, wants: Wants, files: &HashMap<String, Result<Arc<File>, Problem>>) -> Vec<Link> {
+        let mut missing: Vec<Link> = Vec::new();
+        for kind in [LinkKind::File, LinkKind::Picture] {
+            for link in self.wanted(wants).filter(|link| link.kind == kind) {
+                if !files.contains_key(&link.url) && !missing.iter().any(|one| one.url == link.url) {
+                    missing.push(link.clone());
+                }
+            }
+        }
+        missing
+    }
+
+    /// Which field gets which file. One that is fetched once is written as often as its link stands there, and counted so.
+    fn placed(
+        &self,
+        app: &App,
+        wants: Wants,
+        files: &HashMap<String, Result<Arc<File>, Problem>>,
+    ) -> Result<HashMap<String, Arc<File>>, Problem> {
+        let mut letters = self.request.body().len();
+        let mut placed = HashMap::new();
+        for link in self.wanted(wants) {
+            let Some(Ok(file)) = files.get(&link.url) else { continue };
+            // One file may be a picture in one place and a document in another.
+            if link.kind == LinkKind::Picture && !file.mime.starts_with("image/") {
+                return Err(wrong(link, "is not a picture"));
+            }
+            letters = letters.saturating_add(file.base64.len());
+            if letters > app.settings.limits.body_bytes {
+                return Err(told(app, link, Unfetched::TooMuch));
+            }
+            placed.insert(link.at.clone(), file.clone());
+        }
+        Ok(placed)
+    }
+}
+
+/// The request with the files in the fields that get them.
+async fn put_in(request: Request, files: HashMap<String, Arc<File>>) -> Result<Request, Problem> {
+    let bytes = request.body().len() + files.values().map(|file| file.base64.len()).sum::<usize>();
+    apart_if_long(bytes, move || {
+        request.with_data(|link| files.get(&link.at).map(|file| Data { mime: file.mime, base64: &file.base64 }))
+    })
+    .await?
 }
 
 async fn fetch_one(app: &App, link: Link, room: &Room, until: Instant) -> (String, Result<File, Problem>) {
@@ -169,14 +225,35 @@ async fn fetch_one(app: &App, link: Link, room: &Room, until: Instant) -> (Strin
 
 async fn fetched_in_turn(app: &App, link: &Link, room: &Room, until: Instant) -> Result<File, Problem> {
     let address = app.links.address(&link.url).map_err(|why| told(app, link, why))?;
-    let Ok(Ok(_turn)) = timeout_at(until, app.fetches.acquire()).await else {
+    let Ok(Ok(turn)) = timeout_at(until, app.fetches.clone().acquire_owned()).await else {
         let message = "The gateway is fetching too many files at the moment.".to_owned();
         return Err(Problem { code: Code::Overloaded, param: Some(link.at.clone()), message });
     };
     let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
     let fetched = app.links.fetch(&address, app.settings.fetch.link_bytes, room, left).await;
-    let fetched = fetched.map_err(|why| told(app, link, why))?;
-    Ok(File { mime: fetched.mime, base64: BASE64_STANDARD.encode(&fetched.bytes) })
+    let Fetched { mime, bytes } = fetched.map_err(|why| told(app, link, why))?;
+    apart_if_long(bytes.len(), move || {
+        // The bytes go once there are letters, and the turn with them, even if the caller has left.
+        let _turn = turn;
+        let bytes = bytes;
+        File { mime, base64: BASE64_STANDARD.encode(&bytes) }
+    })
+    .await
+}
+
+/// Work on this many bytes: away from the threads that serve everybody, if they are many.
+async fn apart_if_long<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    if bytes <= LONG {
+        return Ok(work());
+    }
+    tokio::task::spawn_blocking(work).await.map_err(|_| Problem {
+        code: Code::Internal,
+        param: None,
+        message: "The data of a link could not be put in its place.".to_owned(),
+    })
 }
 
 /// Pictures are held for whatever their size; a document only now shows how long it is.

@@ -41,6 +41,23 @@ route = [
   { provider = "sim-gemini", upstream_model = "sim-plain", priority = 2 },
 ]
 
+# The first takes no links at all, the second none to documents.
+[model."gemini-then-chat"]
+supported_endpoint_types = ["anthropic"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [
+  { provider = "sim-gemini", upstream_model = "sim-plain", priority = 1 },
+  { provider = "sim", upstream_model = "sim-plain", priority = 2 },
+]
+
+[model."chat-then-gemini"]
+supported_endpoint_types = ["anthropic"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [
+  { provider = "nobody", upstream_model = "sim-plain", priority = 1 },
+  { provider = "sim-gemini", upstream_model = "sim-plain", priority = 2 },
+]
+
 [model."of-chat"]
 supported_endpoint_types = ["anthropic", "openai-response"]
 price = { input = 1_000_000, output = 2_000_000 }
@@ -94,6 +111,11 @@ async fn show(State((place, gallery)): State<(&'static str, Gallery)>, Path(name
         "a.pdf" => pdf().into_response(),
         "page" => "<html>A page, which is no picture at all.</html>".into_response(),
         "big" => [PNG, &[0; 70_000]].concat().into_response(),
+        "large" => [PNG, &[7; 400_000]].concat().into_response(),
+        "late.png" | "late.pdf" => {
+            tokio::time::sleep(Duration::from_millis(1_800)).await;
+            if name == "late.png" { PNG.to_vec().into_response() } else { pdf().into_response() }
+        }
         "moved" => Redirect::temporary("/a.png").into_response(),
         "astray" => Redirect::temporary(&format!("{}/a.png", gallery.inside)).into_response(),
         "slow" => {
@@ -104,12 +126,15 @@ async fn show(State((place, gallery)): State<(&'static str, Gallery)>, Path(name
     }
 }
 
-async fn house(more: &str, usd: &'static str) -> House {
-    let config = format!(
-        "[fetch]\nprivate = [\"127.0.0.1/32\"]\nlink_bytes = \"64KiB\"\ntime = \"3s\"\n{more}\n\
+fn config(link_bytes: &str, more: &str) -> String {
+    format!(
+        "[fetch]\nprivate = [\"127.0.0.1/32\"]\nlink_bytes = \"{link_bytes}\"\ntime = \"3s\"\n{more}\n\
          [provider.away]\nkind = \"gemini\"\nbase_url = \"http://127.0.0.1:1\"\n"
-    );
-    House::with(Plan { catalog: CATALOG, config, usd, ..Plan::default() }).await
+    )
+}
+
+async fn house(more: &str, usd: &'static str) -> House {
+    House::with(Plan { catalog: CATALOG, config: config("64KiB", more), usd, ..Plan::default() }).await
 }
 
 /// A request with a text and these pictures or documents, in the dialect of the client.
@@ -259,6 +284,42 @@ async fn what_cannot_be_fetched_is_refused_by_its_field_and_free() {
     assert!(!metrics.contains("provider=\"sim-gemini\""), "no provider is to blame");
 }
 
+/// A file is fetched once and written wherever its link stands: what counts is what is written. 512 KiB take thirteen times 40,012
+/// letters beside the request, and not fourteen times.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_that_stands_there_often_is_counted_as_often() {
+    let gallery = Gallery::open().await;
+    let house = house("links_per_call = 2\n[limits]\nbody_bytes = \"512KiB\"", "10").await;
+    let client = Client(Dialect::Responses);
+    for (name, times, refused) in [
+        ("a.pdf", 13, None),
+        ("a.pdf", 14, Some((14, "larger than 524288 bytes"))),
+        ("a.pdf", 32, Some((14, "larger than 524288 bytes"))),
+        ("a.png", 32, None),
+        ("a.png", 33, Some((33, "at most 32 places"))),
+    ] {
+        let asked = body(client, "gemini-data", &vec![gallery.at(name); times], name == "a.pdf");
+        let reply = ask(&house, client, &asked).await;
+        let status = reply.status().as_u16();
+        let answer: Value = reply.json().await.expect("JSON");
+        match refused {
+            None => {
+                assert_eq!((status, inline(&house).len()), (200, times), "{name} {times}: {answer}");
+                assert_eq!(gallery.seen(), [format!("outside/{name}")]);
+            }
+            Some((at, why)) => {
+                let field = answer["error"]["param"].as_str().unwrap_or_else(|| panic!("{name} {times}: {answer}"));
+                assert_eq!((status, &answer["error"]["code"]), (400, &json!("invalid_parameter")), "{answer}");
+                assert!(field.starts_with(&format!("input[0].content[{at}].")), "{name} {times}: {answer}");
+                assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains(why)), "{answer}");
+                gallery.seen();
+            }
+        }
+    }
+    house.quiet().await;
+    assert_eq!(house.sim.received().len(), 2, "what is refused is not sent");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn switched_off_links_are_refused_before_anything_is_held() {
     let gallery = Gallery::open().await;
@@ -339,6 +400,72 @@ async fn links_are_fetched_once_however_many_routes_are_tried() {
     let row = house.row(call_id(&reply)).await;
     assert_eq!((row.attempts, row.provider.as_deref()), (2, Some("sim-gemini")));
     assert_eq!((gallery.seen(), inline(&house).len()), (vec!["outside/a.png".to_owned()], 1));
+}
+
+/// A document and a picture, the picture first.
+fn both(model: &str, picture: &str, document: &str) -> Value {
+    let client = Client(Dialect::Anthropic);
+    let mut asked = body(client, model, &[picture.to_owned()], false);
+    let document = json!({ "type": "document", "source": { "type": "url", "url": document } });
+    asked["messages"][0]["content"].as_array_mut().expect("a list").push(document);
+    asked
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_failed_for_one_route_is_not_tried_for_the_next() {
+    let gallery = Gallery::open().await;
+    let house = house("", "10").await;
+    // The slow one is on its way when the other fails.
+    let began = std::time::Instant::now();
+    let asked = body(CHAT, "gemini-twice", &[gallery.at("missing"), gallery.at("slow")], false);
+    let reply = ask(&house, CHAT, &asked).await;
+    assert_eq!(reply.status(), 400, "{}", reply.text().await.unwrap_or_default());
+    assert!(began.elapsed() < Duration::from_secs(2), "nobody waits for it: {:?}", began.elapsed());
+    let mut seen = gallery.seen();
+    seen.sort();
+    assert_eq!(seen, ["outside/missing", "outside/slow"], "each once");
+
+    // The second route wants the document only, which the first has fetched although its picture failed.
+    let client = Client(Dialect::Anthropic);
+    let reply = ask(&house, client, &both("gemini-then-chat", &gallery.at("missing"), &gallery.at("late.pdf"))).await;
+    assert_eq!(reply.status(), 200, "{}", reply.text().await.unwrap_or_default());
+    let sent = house.sim.received().last().expect("a call").json();
+    assert_eq!(sent["messages"][0]["content"][1]["image_url"]["url"], json!(gallery.at("missing")), "{sent}");
+    let mut seen = gallery.seen();
+    seen.sort();
+    assert_eq!(seen, ["outside/late.pdf", "outside/missing"], "each once");
+}
+
+/// Three seconds for all links of a call: the first route waits 1.8 for the document, so the second has not 1.8 left for the picture.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_for_links_is_one_for_all_routes() {
+    let gallery = Gallery::open().await;
+    let house = house("", "10").await;
+    let client = Client(Dialect::Anthropic);
+    let reply = ask(&house, client, &both("chat-then-gemini", &gallery.at("late.png"), &gallery.at("late.pdf"))).await;
+    let status = reply.status().as_u16();
+    let error = reply.text().await.unwrap_or_default();
+    assert!(status != 200 && house.sim.received().is_empty(), "{error}");
+    assert_eq!(gallery.seen(), ["outside/late.pdf", "outside/late.png"]);
+
+    let reply = ask(&house, client, &both("chat-then-gemini", &gallery.at("a.png"), &gallery.at("late.pdf"))).await;
+    assert_eq!(reply.status(), 200, "{}", reply.text().await.unwrap_or_default());
+    assert_eq!(inline(&house).len(), 2);
+}
+
+/// Large enough to be encoded and put in apart.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_picture_arrives_whole() {
+    let gallery = Gallery::open().await;
+    let house = House::with(Plan { catalog: CATALOG, config: config("1MiB", ""), ..Plan::default() }).await;
+    let data = json!({ "mimeType": "image/png", "data": BASE64_STANDARD.encode([PNG, &[7; 400_000]].concat()) });
+    for client in OTHERS {
+        let urls = [gallery.at("large"), gallery.at("large")];
+        let reply = ask(&house, client, &body(client, "gemini-data", &urls, false)).await;
+        assert_eq!(reply.status(), 200, "{client:?}: {}", reply.text().await.unwrap_or_default());
+        assert!(inline(&house) == [data.clone(), data.clone()], "{client:?}");
+        assert_eq!(gallery.seen(), ["outside/large"]);
+    }
 }
 
 /// `takes_links = false`: also where client and provider speak the same.
