@@ -107,16 +107,21 @@ impl House {
 
     pub async fn find(&self, plan: &Plan, external_id: &str) -> Result<Option<Found>, Fault> {
         let mark = plan.body.get("prompt").and_then(|prompt| Some(prompt_mark(external_id, prompt.as_str()?)));
-        let sought = Sought {
+        let sought = self.sought(plan, external_id, mark.as_deref());
+        video::find(&self.client, self.video(), &self.asking(), &sought).await
+    }
+
+    /// What is looked for where the answer to this plan was lost about now.
+    pub fn sought<'a>(&self, plan: &'a Plan, external_id: &'a str, prompt: Option<&'a str>) -> Sought<'a> {
+        Sought {
             api: self.maker.api,
             call: plan.call,
             model: self.maker.model,
             external_id,
             sent: (self.now - 5, self.now + 60),
             body: &plan.body,
-            prompt: mark.as_deref(),
-        };
-        video::find(&self.client, self.video(), &self.asking(), &sought).await
+            prompt,
+        }
     }
 
     pub async fn fetch(&self, id: &str, link: &Link, range: Option<&str>) -> Result<(u16, Vec<u8>), Fault> {

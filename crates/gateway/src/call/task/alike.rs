@@ -34,12 +34,26 @@ pub(super) async fn which(watched: &Watched<'_>, alike: Vec<Alike>, whole: bool)
     let ids: Vec<String> = alike.iter().map(|one| one.id.clone()).collect();
     let known: HashSet<String> = store.tasks_named(&ids).await?.into_iter().collect();
     let left: Vec<Alike> = alike.into_iter().filter(|one| !known.contains(&one.id)).collect();
-    Ok(match &left[..] {
+    let (fit, doubtful): (Vec<Alike>, Vec<Alike>) = left.into_iter().partition(is_fit);
+    Ok(match &fit[..] {
         _ if !whole => Which::Unsure,
-        [] => Which::None,
-        [one] if is_told(watched, one) && !has_rival(watched, one, &nameless) => Which::This(one.id.clone()),
+        // What is nobody's and may be ours keeps us from saying that it was never made.
+        [] if doubtful.is_empty() => Which::None,
+        [one] if stands_out(one, &doubtful) && is_told(watched, one) && !has_rival(watched, one, &nameless) => {
+            Which::This(one.id.clone())
+        }
         _ => Which::Unsure,
     })
+}
+
+fn is_fit(one: &Alike) -> bool {
+    matches!(one.likeness, Likeness::Outside | Likeness::Whole)
+}
+
+/// Whether it is more like ours than all that is doubtful: with our very prompt it is, beside others that tell another one.
+fn stands_out(one: &Alike, doubtful: &[Alike]) -> bool {
+    let other_words = doubtful.iter().all(|other| other.likeness == Likeness::Otherwise);
+    doubtful.is_empty() || (one.likeness == Likeness::Whole && other_words)
 }
 
 /// When a task must have been begun that one of these entries could belong to, in milliseconds.
@@ -49,7 +63,7 @@ fn span(alike: &[Alike]) -> Option<(i64, i64)> {
 }
 
 fn made_at(one: &Alike) -> Option<i64> {
-    one.entry["created_at"].as_i64().map(|at| at.saturating_mul(1_000))
+    one.made_at().map(|at| at.saturating_mul(1_000))
 }
 
 /// Whether nobody else can have made it: it is in the list of the account we sent it with, and its prompt is ours or nobody else
@@ -81,7 +95,7 @@ fn fits(watched: &Watched<'_>, task: &Task, one: &Alike) -> bool {
 }
 
 fn is_like(watched: &Watched<'_>, sought: &Sought<'_>, one: &Alike) -> bool {
-    watched.video.likeness(sought, &one.entry) != Likeness::None
+    !matches!(watched.video.likeness(sought, &one.entry), Likeness::None | Likeness::Otherwise)
 }
 
 #[cfg(test)]
