@@ -122,6 +122,11 @@ async fn lists_are_read_to_their_end() {
         // The one keeps our id, one ends with an empty page, one says that there is no more.
         let pages = if api == Api::MiniMaxV2 { 4 } else { 3 };
         assert_eq!(house.sim.received().len() - before, pages, "{api:?}");
+        // Each page is a question of its own; where no more may be asked, nothing is known of the rest.
+        let before = house.sim.received().len();
+        let found = house.find_in(&plan, "never", 1).await.expect("an answer");
+        assert!(matches!(found, Some(Found::Perhaps { whole: false, .. })), "{api:?}: {found:?}");
+        assert_eq!(house.sim.received().len() - before, 2, "{api:?}");
         if api == Api::Ark {
             assert_eq!(house.find(&plan, "never").await.expect("an answer"), Some(Found::Nothing));
         }
