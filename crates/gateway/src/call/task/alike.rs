@@ -114,4 +114,21 @@ mod tests {
             assert_eq!(is_elsewhere(ours, theirs), elsewhere, "{ours:?} {theirs:?}");
         }
     }
+
+    #[test]
+    fn our_very_prompt_stands_out_and_nothing_else_does() {
+        use Likeness::{Otherwise, Outside, Unclear, Whole};
+        let one = |likeness| Alike { id: "a".to_owned(), likeness, entry: serde_json::Value::Null };
+        for (likeness, doubtful, stands) in [
+            (Outside, vec![], true),
+            (Whole, vec![], true),
+            (Whole, vec![Otherwise, Otherwise], true),
+            (Whole, vec![Otherwise, Unclear], false),
+            (Outside, vec![Otherwise], false),
+            (Outside, vec![Unclear], false),
+        ] {
+            let others: Vec<Alike> = doubtful.iter().map(|likeness| one(*likeness)).collect();
+            assert_eq!(stands_out(&one(likeness), &others), stands, "{likeness:?} beside {doubtful:?}");
+        }
+    }
 }
