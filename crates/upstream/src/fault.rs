@@ -68,6 +68,12 @@ impl Fault {
         Fault { sent: false, ..Fault::new(Blame::Network, Code::UpstreamTimeout, message) }
     }
 
+    /// Nothing was sent: the gateway keeps to the provider's limit.
+    pub fn no_turn() -> Fault {
+        let message = "The provider is asked as often as it allows.";
+        Fault { sent: false, ..Fault::new(Blame::Provider, Code::RateLimitExceeded, message) }
+    }
+
     /// The connection broke after the request may have been sent.
     pub fn reset() -> Fault {
         let message = "The connection to the provider broke before it answered.";

@@ -6,12 +6,13 @@ use crate::refusal::Refusal;
 use bytes::Bytes;
 use http::HeaderValue;
 use http_body::{Frame, SizeHint};
+use std::future::ready;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tollgate_store::{Task, TaskState};
-use tollgate_upstream::video::{self, Asking, Handle, Opened, Reach, Video};
+use tollgate_upstream::video::{self, Asking, Handle, Opened, Reach, Turn, Video};
 use tollgate_upstream::{Body, Fault, Provider};
 use tollgate_wire::error::Code;
 use tollgate_wire::video::Api;
@@ -145,7 +146,9 @@ impl<'a> Origin<'a> {
         if !self.asks {
             return Err(away());
         }
-        let report = video::poll(&self.app.client, self.video, &self.asking(), &self.handle).await.map_err(told)?;
+        let turn: &Turn<'_> = &|| Box::pin(ready(true));
+        let asked = video::poll(&self.app.client, self.video, &self.asking(), &self.handle, turn).await;
+        let report = asked.map_err(told)?;
         let result = KeptResult { copy: old.copy, ..KeptResult::of(&report).ok_or_else(|| self.gone())? };
         self.app.store.keep_result(self.task.id, result.text()).await?;
         Ok(result)

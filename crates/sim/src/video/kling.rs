@@ -10,6 +10,7 @@ use super::scenario::Choice;
 use super::{jwt, picture};
 
 const VENDOR: &str = "kling";
+const TAKEN: &str = "external_task_id already exists";
 
 const CODES: &[(i64, u16, &str)] = &[
     (1000, 401, "Authentication failed"),
@@ -185,9 +186,13 @@ fn submit(call: &Call<'_>, operation: &str, shape: &Is) -> Answer {
     let external = if newer { &body["options"]["external_task_id"] } else { &body["external_task_id"] };
     let external = external.as_str().map(str::to_string);
     if external.as_deref().is_some_and(|external| call.book.by_external(VENDOR, external).is_some()) {
-        return error(1201, Some("external_task_id already exists"));
+        return error(1201, Some(TAKEN));
     }
     let task = call.add(new(body, operation, newer, external, choice), |number| format!("8479{number:014}"));
+    if task.choice.is("taken") {
+        let refused = error(1201, Some(TAKEN));
+        return Answer { status: refused.status, body: refused.body, ..Answer::took(&task, &Value::Null) };
+    }
     let data = if newer {
         json!({"id": task.id, "status": "submitted", "create_time": task.created * 1000, "update_time": task.created * 1000, "external_id": task.external})
     } else {

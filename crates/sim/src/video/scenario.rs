@@ -22,6 +22,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("lost", "the task is made, the connection is reset instead of an answer"),
     ("page", "the task is made, a proxy answers 502 with a page"),
     ("garbage", "the task is made, the answer is 200 and no JSON"),
+    ("taken", "Kling: the task is made, the answer says that our id of it is taken"),
     ("no_url", "success without a link for the first `n` polls that succeed"),
     ("never_url", "success without a link for ever"),
     ("file_error", "the file step fails `n` times"),

@@ -1,6 +1,7 @@
 //! Ark (Volcengine and BytePlus): family B.
 
 use super::judge::{Said, Table, Verdict, judge};
+use super::likeness::Told;
 use super::read::{PAGE, alike, count, id, next_page, path_part};
 use super::{
     Api, Asking, Ending, Habits, Handle, Job, Likeness, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used,
@@ -90,18 +91,17 @@ impl Video for Ark {
         let Some(items) = json["items"].as_array().filter(|_| reply.is_ok()) else {
             return Err(self.refused(sought.api, reply));
         };
-        let next = next_page(cursor, items, count(&json["total"]), sought.sent.0);
+        let next = next_page(cursor, items, sought.sent.0);
         // A caller's own identifier took the place of ours; then nothing tells the tasks apart for sure.
-        if sought.body.get("safety_identifier").is_none() {
-            let ours = items.iter().find(|item| item["safety_identifier"] == sought.external_id);
-            return Ok(Page { ours: ours.and_then(|item| id(&item["id"])), alike: Vec::new(), next });
-        }
-        Ok(Page { ours: None, alike: alike(self, sought, items), next })
+        let own = sought.body.get("safety_identifier").is_none();
+        let ours = items.iter().find(|item| own && item["safety_identifier"] == sought.external_id);
+        Ok(Page { ours: ours.and_then(|item| id(&item["id"])), alike: alike(self, sought, items), next })
     }
 
-    /// By the caller's own identifier, and the model, by which the list was asked for.
+    /// By the identifier, ours or the caller's, and the model, by which the list was asked for.
     fn likeness(&self, sought: &Sought<'_>, entry: &Value) -> Likeness {
-        if sought.is_like(entry, &["safety_identifier"]) { Likeness::Outside } else { Likeness::None }
+        let asked = sought.body.get("safety_identifier").and_then(Value::as_str).unwrap_or(sought.external_id);
+        sought.compare(entry, &[]).max(Told::names(asked, &entry["safety_identifier"])).likeness(Likeness::Outside)
     }
 
     /// A waiting task is cancelled, a finished one forgotten; the provider refuses while it runs.

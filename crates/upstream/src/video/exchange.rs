@@ -5,6 +5,7 @@ use crate::{Body, Client, Fault};
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{LOCATION, RANGE};
+use std::pin::Pin;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -15,6 +16,9 @@ const PAGES: usize = 50;
 /// Longest reading of one.
 const READING: Duration = Duration::from_secs(60);
 
+/// Waits until one more request may be sent; `false`: not now.
+pub type Turn<'a> = dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> + Sync + 'a;
+
 /// Creates a task and gives the provider's id of it. Send once: a fault with `maybe_charged` means that the task may exist.
 pub async fn create(client: &Client, video: &dyn Video, asking: &Asking<'_>, job: &Job<'_>) -> Result<String, Fault> {
     let request = video.create(asking, job).ok_or_else(Fault::unreachable)?;
@@ -23,12 +27,22 @@ pub async fn create(client: &Client, video: &dyn Video, asking: &Asking<'_>, job
 }
 
 /// Asks how a task stands, and goes on to its file where the provider keeps the link there. A fault decides nothing about the task.
-pub async fn poll(client: &Client, video: &dyn Video, asking: &Asking<'_>, task: &Handle<'_>) -> Result<Report, Fault> {
+/// `turn` is waited for before a second request; that of the first is the caller's.
+pub async fn poll(
+    client: &Client,
+    video: &dyn Video,
+    asking: &Asking<'_>,
+    task: &Handle<'_>,
+    turn: &Turn<'_>,
+) -> Result<Report, Fault> {
     let request = video.poll(asking, task).ok_or_else(Fault::unreachable)?;
     let reply = exchange(client, asking, request).await?;
     let mut report = video.polled(task, &reply)?;
     if let Some(id) = report.file.as_deref().filter(|_| report.standing == Standing::Succeeded && report.link.is_none())
     {
+        if !turn().await {
+            return Err(Fault::no_turn());
+        }
         report.link = file(client, video, asking, id).await?;
     }
     Ok(report)
@@ -41,16 +55,21 @@ pub async fn file(client: &Client, video: &dyn Video, asking: &Asking<'_>, id: &
     video.filed(&reply)
 }
 
-/// Looks for a task whose creation was not answered, page by page; `None` where the provider has no way to.
+/// Looks for a task whose creation was not answered, page by page; `None` where the provider has no way to. `turn` is waited for
+/// before each page but the first; without one the list is not read further.
 pub async fn find(
     client: &Client,
     video: &dyn Video,
     asking: &Asking<'_>,
     sought: &Sought<'_>,
+    turn: &Turn<'_>,
 ) -> Result<Option<Found>, Fault> {
     let mut cursor: Option<String> = None;
     let mut alike = Vec::new();
-    for _ in 0..PAGES {
+    for page in 0..PAGES {
+        if page > 0 && !turn().await {
+            break;
+        }
         let Some(request) = video.find(asking, sought, cursor.as_deref()) else { return Ok(None) };
         let reply = exchange(client, asking, request).await?;
         let mut page = video.found(sought, cursor.as_deref(), &reply)?;

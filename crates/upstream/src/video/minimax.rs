@@ -1,7 +1,8 @@
 //! MiniMax: family D, on two ways of one provider. v1 answers 200 to everything and needs a file step; v2 is plainer.
 
 use super::judge::{Said, Table, Verdict, judge};
-use super::read::{PAGE, alike, count, id, millis, next_page, path_part};
+use super::likeness::Told;
+use super::read::{PAGE, alike, id, millis, next_page, path_part};
 use super::{
     Api, Asking, Ending, Habits, Handle, Job, Likeness, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used,
     Video, habits,
@@ -116,14 +117,14 @@ impl Video for MiniMax {
             return Err(self.refused(sought.api, reply));
         };
         let alike = alike(self, sought, list);
-        Ok(Page { ours: None, alike, next: next_page(cursor, list, count(&json["total"]), sought.sent.0) })
+        Ok(Page { ours: None, alike, next: next_page(cursor, list, sought.sent.0) })
     }
 
     /// The list tells neither prompt nor model.
     fn likeness(&self, sought: &Sought<'_>, entry: &Value) -> Likeness {
-        let asked = sought.body.get("ratio").filter(|ratio| **ratio != "adaptive");
-        let ratio = asked.is_none_or(|asked| entry["ratio"].is_null() || entry["ratio"] == *asked);
-        if ratio && sought.is_like(entry, &["resolution", "duration"]) { Likeness::Outside } else { Likeness::None }
+        let asked = sought.body.get("ratio").filter(|ratio| **ratio != "adaptive" && !entry["ratio"].is_null());
+        let ratio = asked.map_or(Told::Same, |asked| Told::measures(asked, &entry["ratio"]));
+        sought.compare(entry, &["resolution", "duration"]).max(ratio).likeness(Likeness::Outside)
     }
 
     fn refused(&self, _api: Api, reply: &Reply) -> Fault {

@@ -21,7 +21,7 @@ mod veo;
 
 pub use ark::Ark;
 pub use dashscope::DashScope;
-pub use exchange::{Opened, Reach, cancel, create, fetch, file, find, poll, remix};
+pub use exchange::{Opened, Reach, Turn, cancel, create, fetch, file, find, poll, remix};
 pub use habits::Habits;
 pub use kling::Kling;
 pub use likeness::{Alike, Likeness, prompt_mark};

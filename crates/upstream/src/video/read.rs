@@ -59,19 +59,47 @@ pub(super) fn percent(value: &Value) -> Option<u8> {
     count(value).map(|percent| u8::try_from(percent.min(100)).unwrap_or(100))
 }
 
-/// The number of the page after the one a cursor led to, while a newest-first list still reaches back to `since`.
-pub(super) fn next_page(cursor: Option<&str>, items: &[Value], total: Option<u64>, since: i64) -> Option<String> {
+/// The number of the page after the one a cursor led to. Only a page that leaves nothing behind it is the last: makers may give fewer
+/// entries than were asked for, and count their totals as they like.
+pub(super) fn next_page(cursor: Option<&str>, items: &[Value], since: i64) -> Option<String> {
     let page = cursor.and_then(|text| text.parse::<u64>().ok()).unwrap_or(1);
-    let oldest = items.last()?["created_at"].as_i64().unwrap_or(i64::MAX);
-    let more = total.map_or(items.len() as u64 == PAGE, |total| page * PAGE < total);
-    (more && oldest >= since).then(|| (page + 1).to_string())
+    (!is_past(items, since)).then(|| (page + 1).to_string())
 }
 
-/// The entries of a list that may be the task sought.
+/// Whether a page of a newest-first list leaves nothing to look for behind it: it is empty, or all of it is older.
+pub(super) fn is_past(items: &[Value], since: i64) -> bool {
+    items.iter().all(|item| made_at(item).is_some_and(|at| at < since))
+}
+
+/// When an entry was made, in Unix seconds; `None` where it tells none, or something that is no such time.
+pub(super) fn made_at(entry: &Value) -> Option<i64> {
+    let seconds = i64::try_from(count(&entry["created_at"])?).ok()?;
+    (1_000_000_000..100_000_000_000).contains(&seconds).then_some(seconds)
+}
+
+/// A length, size, resolution or ratio: its unit and its numbers. `None` where it is written in no known way.
+pub(super) fn measure(value: &Value) -> Option<(char, [u64; 2])> {
+    if let Some(millis) = millis(value) {
+        return Some(('s', [millis, 0]));
+    }
+    let text = value.as_str()?.trim().to_ascii_lowercase().replace('*', "x");
+    let pair = |unit: char| text.split_once(unit).and_then(|(a, b)| Some((unit, [a.parse().ok()?, b.parse().ok()?])));
+    let lines = match text.as_str() {
+        "2k" => Some(1440),
+        "4k" => Some(2160),
+        _ => text.strip_suffix('p').and_then(|lines| lines.parse().ok()),
+    };
+    let seconds =
+        || text.strip_suffix('s').and_then(|text| millis(&Value::from(text))).map(|millis| ('s', [millis, 0]));
+    lines.map(|lines| ('p', [lines, 0])).or_else(|| pair('x')).or_else(|| pair(':')).or_else(seconds)
+}
+
+/// The entries of a list that may be the task sought. One without an id can be nobody's, and may be ours.
 pub(super) fn alike(video: &dyn Video, sought: &Sought<'_>, entries: &[Value]) -> Vec<Alike> {
-    let read = |entry: &Value| match video.likeness(sought, entry) {
-        Likeness::None => None,
-        likeness => Some(Alike { id: id(&entry["id"])?, likeness, entry: entry.clone() }),
+    let read = |entry: &Value| match (video.likeness(sought, entry), id(&entry["id"])) {
+        (Likeness::None, _) => None,
+        (likeness, Some(id)) => Some(Alike { id, likeness, entry: entry.clone() }),
+        (_, None) => Some(Alike { id: String::new(), likeness: Likeness::Unclear, entry: entry.clone() }),
     };
     entries.iter().filter_map(read).collect()
 }
@@ -107,6 +135,42 @@ mod tests {
             (json!("99999999999"), None),
         ] {
             assert_eq!(millis(&value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn measures_in_any_spelling() {
+        for (value, expected) in [
+            (json!(5), Some(('s', [5000, 0]))),
+            (json!("5"), Some(('s', [5000, 0]))),
+            (json!("5s"), Some(('s', [5000, 0]))),
+            (json!("720x1280"), Some(('x', [720, 1280]))),
+            (json!("720*1280"), Some(('x', [720, 1280]))),
+            (json!("768P"), Some(('p', [768, 0]))),
+            (json!("2K"), Some(('p', [1440, 0]))),
+            (json!("16:9"), Some((':', [16, 9]))),
+            (json!("adaptive"), None),
+            (json!("p"), None),
+            (json!(""), None),
+            (json!(null), None),
+            (json!({"width": 720}), None),
+        ] {
+            assert_eq!(measure(&value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn times_that_are_none() {
+        for (told, expected) in [
+            (json!(1_763_200_000), Some(1_763_200_000)),
+            (json!("1763200000"), Some(1_763_200_000)),
+            (json!(1_763_200_000_000_i64), None),
+            (json!("2025-11-15T10:00:00Z"), None),
+            (json!(0), None),
+            (json!(-1), None),
+            (json!(null), None),
+        ] {
+            assert_eq!(made_at(&json!({ "created_at": told })), expected, "{told}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! OpenAI's own videos. A picture goes as a file, the result comes through the API and needs the key.
 
 use super::judge::{Said, Table, Verdict, judge};
-use super::read::{PAGE, alike, id, millis, path_part, percent};
+use super::likeness::Told;
+use super::read::{PAGE, alike, id, is_past, millis, path_part, percent};
 use super::{
     Api, Asking, Ending, Habits, Handle, Job, Likeness, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used,
     Video, habits,
@@ -101,20 +102,30 @@ impl Video for Sora {
             return Err(self.refused(sought.api, reply));
         };
         let alike = alike(self, sought, list);
-        let last = list.last().filter(|video| video["created_at"].as_i64().is_none_or(|at| at >= sought.sent.0));
-        let next = last.filter(|_| json["has_more"] == true).and_then(|video| id(&video["id"]));
-        Ok(Page { ours: None, alike, next })
+        // That there is no more is believed when it is said, or when a page is empty.
+        if is_past(list, sought.sent.0) || json["has_more"] == false {
+            return Ok(Page { ours: None, alike, next: None });
+        }
+        let last = list.last().and_then(|video| id(&video["id"])).ok_or_else(Fault::garbage)?;
+        Ok(Page { ours: None, alike, next: Some(last) })
     }
 
     fn likeness(&self, sought: &Sought<'_>, entry: &Value) -> Likeness {
-        let source = sought.body.get("remix_of").unwrap_or(&Value::Null);
-        // A remix has the length and size of its source.
-        let names: &[&str] = if source.is_null() { &["seconds", "size"] } else { &[] };
-        let fits = is_model(entry["model"].as_str().unwrap_or_default(), sought.model) || !source.is_null();
-        if !fits || entry["remixed_from_video_id"] != *source || !sought.is_like(entry, names) {
-            return Likeness::None;
-        }
-        sought.by_prompt(&entry["prompt"])
+        let source = sought.body.get("remix_of").and_then(Value::as_str);
+        let from = &entry["remixed_from_video_id"];
+        // A remix has the length and size of its source, and the model.
+        let told = match source {
+            Some(source) => sought.compare(entry, &[]).max(Told::names(source, from)),
+            None if from.is_null() => sought.compare(entry, &["seconds", "size"]),
+            None => Told::Other,
+        };
+        let model = entry["model"].as_str().unwrap_or_default();
+        let (told, words) = match source {
+            None if model.is_empty() => (told.max(Told::Unclear), sought.by_prompt(&entry["prompt"])),
+            None if !is_model(model, sought.model) => (told, Likeness::Otherwise),
+            _ => (told, sought.by_prompt(&entry["prompt"])),
+        };
+        told.likeness(words)
     }
 
     fn cancel(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing> {

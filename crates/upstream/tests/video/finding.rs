@@ -2,9 +2,10 @@
 
 use crate::house::{House, TASK};
 use crate::makers::{MAKERS, Maker};
-use serde_json::json;
-use tollgate_upstream::video::{Found, Likeness};
-use tollgate_wire::video::{Api, REMIX};
+use http::HeaderMap;
+use serde_json::{Value, json};
+use tollgate_upstream::video::{Found, Likeness, Reply, prompt_mark};
+use tollgate_wire::video::{Api, Plan, REMIX};
 
 /// What a list read to its end has that may be the one.
 fn perhaps(found: Option<Found>) -> Vec<(String, Likeness)> {
@@ -39,10 +40,10 @@ async fn lost_tasks() {
             }
             // Its list tells prompts.
             Api::Sora => {
-                assert_eq!(before, Some(Found::Nothing));
+                assert_eq!(perhaps(before), [(known.clone(), Likeness::Otherwise)]);
                 let after = perhaps(after);
-                assert_eq!((after.len(), after[0].1), (1, Likeness::Whole));
-                assert_ne!(after[0].0, known);
+                assert_eq!((after.len(), after[0].1), (2, Likeness::Whole));
+                assert_eq!(after[1], (known, Likeness::Otherwise));
             }
             Api::DashScope | Api::MiniMaxV1 | Api::Veo => assert_eq!((before, after), (None, None)),
         }
@@ -87,12 +88,17 @@ async fn a_lost_remix_is_told_from_others() {
     };
     house.send(&remix("[[sim:lost]] at night", &source), TASK).await.expect_err("lost");
     let found = perhaps(house.find(&remix("[[sim:lost]] at night", &source), TASK).await.expect("an answer"));
-    assert_eq!((found.len(), found[0].1), (1, Likeness::Whole));
-    for other in [remix("by day", &source), remix("[[sim:lost]] at night", "video_other")] {
-        assert_eq!(house.find(&other, TASK).await.expect("an answer"), Some(Found::Nothing));
-    }
+    let words = |id: &str| (id.to_owned(), Likeness::Otherwise);
+    assert_eq!((found[0].1, &found[1..]), (Likeness::Whole, &[words(&source)][..]), "the source has another prompt");
+    let made = found[0].0.clone();
     let plain = house.plan(&json!({"prompt": "[[sim:lost]] at night"}));
-    assert_eq!(house.find(&plain, TASK).await.expect("an answer"), Some(Found::Nothing), "no remix was sought");
+    for (sought, expected) in [
+        (remix("by day", &source), vec![words(&made), words(&source)]),
+        (remix("[[sim:lost]] at night", "video_other"), vec![words(&source)]),
+        (plain, vec![words(&source)]),
+    ] {
+        assert_eq!(perhaps(house.find(&sought, TASK).await.expect("an answer")), expected, "{:?}", sought.body);
+    }
 }
 
 /// The lost one was the first of many: it is on the last page.
@@ -113,9 +119,121 @@ async fn lists_are_read_to_their_end() {
             }
             other => panic!("{api:?}: {other:?}"),
         }
-        assert_eq!(house.sim.received().len() - before, 3, "{api:?}: three pages");
+        // The one keeps our id, one ends with an empty page, one says that there is no more.
+        let pages = if api == Api::MiniMaxV2 { 4 } else { 3 };
+        assert_eq!(house.sim.received().len() - before, pages, "{api:?}");
+        // Each page is a question of its own; where no more may be asked, nothing is known of the rest.
+        let before = house.sim.received().len();
+        let found = house.find_in(&plan, "never", 1).await.expect("an answer");
+        assert!(matches!(found, Some(Found::Perhaps { whole: false, .. })), "{api:?}: {found:?}");
+        assert_eq!(house.sim.received().len() - before, 2, "{api:?}");
         if api == Api::Ark {
             assert_eq!(house.find(&plan, "never").await.expect("an answer"), Some(Found::Nothing));
+        }
+    }
+}
+
+/// One page, and what is read from it: the likeness of its entries, and where the list goes on.
+fn page(house: &House, plan: &Plan, cursor: Option<&str>, json: &Value) -> (Vec<Likeness>, Option<String>) {
+    let reply = Reply { status: 200, headers: HeaderMap::new(), body: json.to_string().into() };
+    let mark = plan.body.get("prompt").and_then(|prompt| Some(prompt_mark(TASK, prompt.as_str()?)));
+    let sought = house.sought(plan, TASK, mark.as_deref());
+    let page = house.video().found(&sought, cursor, &reply).expect("a page");
+    assert_eq!(page.ours, None);
+    (page.alike.iter().map(|one| one.likeness).collect(), page.next)
+}
+
+/// That an entry is something else is said only of what cannot be ours: a refund goes by it.
+#[tokio::test]
+async fn what_tells_too_little_is_not_something_else() {
+    use Likeness::{None as Another, Otherwise, Outside, Unclear, Whole};
+    let change = |entry: &Value, name: &str, value: Value| {
+        let mut entry = entry.clone();
+        entry[name] = value;
+        entry
+    };
+    let house = House::of(Maker::of(Api::Sora)).await;
+    let (plan, now) = (house.plan(&json!({"prompt": "p"})), house.now);
+    let entry = json!({"id": "video_1", "model": house.maker.model, "created_at": now, "seconds": "4",
+        "size": "720x1280", "prompt": "p", "remixed_from_video_id": null});
+    for (name, value, expected) in [
+        ("prompt", json!(" p\n"), Whole),
+        ("prompt", json!("P."), Otherwise),
+        ("prompt", json!(null), Outside),
+        ("model", json!(format!("{}-2025-10-06", house.maker.model)), Whole),
+        ("model", json!("sora-two"), Otherwise),
+        ("model", json!(null), Unclear),
+        ("seconds", json!(4), Whole),
+        ("seconds", json!(8), Another),
+        ("seconds", json!(null), Unclear),
+        ("seconds", json!("about four"), Unclear),
+        ("size", json!("720*1280"), Whole),
+        ("size", json!("1280x720"), Another),
+        ("size", json!("portrait"), Unclear),
+        ("created_at", json!(now.to_string()), Whole),
+        ("created_at", json!(now - 3_600), Another),
+        ("created_at", json!(null), Unclear),
+        ("created_at", json!(now * 1_000), Unclear),
+        ("created_at", json!("2025-11-15T10:00:00Z"), Unclear),
+        ("remixed_from_video_id", json!("video_0"), Another),
+        ("id", json!(null), Unclear),
+    ] {
+        let (read, _) =
+            page(&house, &plan, None, &json!({"data": [change(&entry, name, value.clone())], "has_more": false}));
+        let expected: Vec<Likeness> = Some(expected).filter(|one| *one != Another).into_iter().collect();
+        assert_eq!(read, expected, "{name} {value}");
+    }
+    let house = House::of(Maker::of(Api::MiniMaxV2)).await;
+    let plan = house.plan(&house.maker.plain("p"));
+    let entry = json!({"id": "1", "created_at": now, "resolution": "768P", "duration": plan.body["duration"],
+        "ratio": plan.body["ratio"]});
+    for (name, value, expected) in [
+        ("resolution", json!("768p"), Outside),
+        ("resolution", json!("2K"), Another),
+        ("resolution", json!(null), Unclear),
+        ("duration", json!(plan.body["duration"].to_string()), Outside),
+        ("duration", json!(14), Another),
+        ("duration", json!(null), Unclear),
+        ("ratio", json!(null), Outside),
+        ("created_at", json!(null), Unclear),
+        ("created_at", json!(now + 3_600), Another),
+    ] {
+        let (read, _) = page(&house, &plan, None, &json!({"tasks": [change(&entry, name, value.clone())]}));
+        let expected: Vec<Likeness> = Some(expected).filter(|one| *one != Another).into_iter().collect();
+        assert_eq!(read, expected, "{name} {value}");
+    }
+    let house = House::of(Maker::of(Api::Ark)).await;
+    let plan = house.plan(&house.maker.plain("p"));
+    for (told, expected) in [(json!(null), vec![Unclear]), (json!(""), vec![Unclear]), (json!("task_9"), vec![])] {
+        let entry = json!({"id": "cgt-1", "created_at": now, "safety_identifier": told});
+        assert_eq!(page(&house, &plan, None, &json!({"items": [entry]})).0, expected, "{told}");
+    }
+}
+
+/// A maker may give fewer entries than were asked for: only an empty page, one that is too old, or its own word ends a list.
+#[tokio::test]
+async fn a_short_page_is_no_end() {
+    for (api, name) in [(Api::Ark, "items"), (Api::MiniMaxV2, "tasks"), (Api::Sora, "data")] {
+        let house = House::of(Maker::of(api)).await;
+        let plan = house.plan(&house.maker.plain("p"));
+        let entry = |id: &str, ago: i64| json!({"id": id, "created_at": house.now - ago});
+        let second = if api == Api::Sora { "b" } else { "2" };
+        for (list, next) in [
+            (json!([entry("a", 0), entry("b", 1)]), Some(second)),
+            (json!([entry("a", 0), entry("b", 3_600)]), Some(second)),
+            (json!([entry("a", 0), {"id": "b"}]), Some(second)),
+            (json!([entry("a", 3_600), entry("b", 3_601)]), None),
+            (json!([]), None),
+        ] {
+            // The total is that of the page here.
+            let told = json!({name: list, "total": list.as_array().map(Vec::len)});
+            assert_eq!(page(&house, &plan, None, &told).1.as_deref(), next, "{api:?} {list}");
+        }
+        if api == Api::Sora {
+            for (more, next) in [(json!(true), Some("a")), (json!(null), Some("a")), (json!(false), None)] {
+                let told = json!({"data": [entry("a", 0)], "has_more": more});
+                assert_eq!(page(&house, &plan, None, &told).1.as_deref(), next, "{more}");
+            }
         }
     }
 }

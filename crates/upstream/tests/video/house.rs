@@ -1,10 +1,12 @@
 //! A simulator, a client and one provider, joined.
 
 use serde_json::{Value, json};
+use std::future::ready;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tollgate_sim::{Received, Sim, SimSettings};
 use tollgate_upstream::video::{
-    self, Asking, Found, Handle, Job, Link, Reach, Report, Sought, Standing, Video, prompt_mark,
+    self, Asking, Found, Handle, Job, Link, Reach, Report, Sought, Standing, Turn, Video, prompt_mark,
 };
 use tollgate_upstream::{BaseUrl, Client, ClientSettings, Fault, Provider, Secret, Settings, kind};
 use tollgate_wire::video::{Api, Offer, Plan, Request, Variant, plan};
@@ -77,7 +79,10 @@ impl House {
     }
 
     pub async fn poll(&self, id: &str) -> Result<Report, Fault> {
-        video::poll(&self.client, self.video(), &self.asking(), &self.handle(self.call(), id)).await
+        video::poll(&self.client, self.video(), &self.asking(), &self.handle(self.call(), id), &|| {
+            Box::pin(ready(true))
+        })
+        .await
     }
 
     /// Polls until the task has ended, faults included.
@@ -88,7 +93,10 @@ impl House {
     pub async fn polls_of(&self, call: &str, id: &str) -> Vec<Result<Report, Fault>> {
         let mut seen = Vec::new();
         while seen.len() < 8 {
-            let polled = video::poll(&self.client, self.video(), &self.asking(), &self.handle(call, id)).await;
+            let polled = video::poll(&self.client, self.video(), &self.asking(), &self.handle(call, id), &|| {
+                Box::pin(ready(true))
+            })
+            .await;
             let over =
                 polled.as_ref().is_ok_and(|report| report.is_ready() || matches!(report.standing, Standing::Ended(_)));
             seen.push(polled);
@@ -106,17 +114,30 @@ impl House {
     }
 
     pub async fn find(&self, plan: &Plan, external_id: &str) -> Result<Option<Found>, Fault> {
+        self.find_in(plan, external_id, usize::MAX).await
+    }
+
+    /// With so many turns after the first.
+    pub async fn find_in(&self, plan: &Plan, external_id: &str, turns: usize) -> Result<Option<Found>, Fault> {
         let mark = plan.body.get("prompt").and_then(|prompt| Some(prompt_mark(external_id, prompt.as_str()?)));
-        let sought = Sought {
+        let sought = self.sought(plan, external_id, mark.as_deref());
+        let left = AtomicUsize::new(turns);
+        let turn: &Turn<'_> =
+            &|| Box::pin(ready(left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok()));
+        video::find(&self.client, self.video(), &self.asking(), &sought, turn).await
+    }
+
+    /// What is looked for where the answer to this plan was lost about now.
+    pub fn sought<'a>(&self, plan: &'a Plan, external_id: &'a str, prompt: Option<&'a str>) -> Sought<'a> {
+        Sought {
             api: self.maker.api,
             call: plan.call,
             model: self.maker.model,
             external_id,
             sent: (self.now - 5, self.now + 60),
             body: &plan.body,
-            prompt: mark.as_deref(),
-        };
-        video::find(&self.client, self.video(), &self.asking(), &sought).await
+            prompt,
+        }
     }
 
     pub async fn fetch(&self, id: &str, link: &Link, range: Option<&str>) -> Result<(u16, Vec<u8>), Fault> {

@@ -23,18 +23,47 @@ pub(super) enum Which {
     Unsure,
 }
 
-/// The list was read before this asks the store: whatever is in the list had its name here by now, or has none and is a rival.
+/// Three readings in an order that leaves no gap: the provider's list, then our tasks without a name, then the names we know. A task
+/// only goes from nameless to named, so whatever is in the list is seen as a rival, by its name, or as both.
 pub(super) async fn which(watched: &Watched<'_>, alike: Vec<Alike>, whole: bool) -> Result<Which, StoreError> {
     let store = &watched.app.store;
+    let nameless = match span(&alike) {
+        Some(span) => store.nameless_tasks(span, RIVALS).await?,
+        None => Vec::new(),
+    };
     let ids: Vec<String> = alike.iter().map(|one| one.id.clone()).collect();
     let known: HashSet<String> = store.tasks_named(&ids).await?.into_iter().collect();
     let left: Vec<Alike> = alike.into_iter().filter(|one| !known.contains(&one.id)).collect();
-    match &left[..] {
-        _ if !whole => Ok(Which::Unsure),
-        [] => Ok(Which::None),
-        [one] if is_told(watched, one) && !has_rival(watched, one).await? => Ok(Which::This(one.id.clone())),
-        _ => Ok(Which::Unsure),
-    }
+    let (fit, doubtful): (Vec<Alike>, Vec<Alike>) = left.into_iter().partition(is_fit);
+    Ok(match &fit[..] {
+        _ if !whole => Which::Unsure,
+        // What is nobody's and may be ours keeps us from saying that it was never made.
+        [] if doubtful.is_empty() => Which::None,
+        [one] if stands_out(one, &doubtful) && is_told(watched, one) && !has_rival(watched, one, &nameless) => {
+            Which::This(one.id.clone())
+        }
+        _ => Which::Unsure,
+    })
+}
+
+fn is_fit(one: &Alike) -> bool {
+    matches!(one.likeness, Likeness::Outside | Likeness::Whole)
+}
+
+/// Whether it is more like ours than all that is doubtful: with our very prompt it is, beside others that tell another one.
+fn stands_out(one: &Alike, doubtful: &[Alike]) -> bool {
+    let other_words = doubtful.iter().all(|other| other.likeness == Likeness::Otherwise);
+    doubtful.is_empty() || (one.likeness == Likeness::Whole && other_words)
+}
+
+/// When a task must have been begun that one of these entries could belong to, in milliseconds.
+fn span(alike: &[Alike]) -> Option<(i64, i64)> {
+    let made = || alike.iter().filter_map(made_at);
+    Some((made().min()?.saturating_sub(EARLIER_MS), made().max()?.saturating_add(LATER_MS)))
+}
+
+fn made_at(one: &Alike) -> Option<i64> {
+    one.made_at().map(|at| at.saturating_mul(1_000))
 }
 
 /// Whether nobody else can have made it: it is in the list of the account we sent it with, and its prompt is ours or nobody else
@@ -43,16 +72,18 @@ fn is_told(watched: &Watched<'_>, one: &Alike) -> bool {
     watched.sure && (one.likeness == Likeness::Whole || watched.provider.settings.exclusive)
 }
 
-/// Whether another task of ours without a name could be this entry.
-async fn has_rival(watched: &Watched<'_>, one: &Alike) -> Result<bool, StoreError> {
-    let Some(made) = one.entry["created_at"].as_i64().map(|at| at.saturating_mul(1_000)) else { return Ok(true) };
-    let span = (made.saturating_sub(EARLIER_MS), made.saturating_add(LATER_MS));
-    let nameless = watched.app.store.nameless_tasks(span, RIVALS).await?;
-    let crowd = nameless.len() >= RIVALS as usize;
+/// Whether another task of ours without a name could be this entry. Where there are too many of them, or it does not tell its time,
+/// one of them could.
+fn has_rival(watched: &Watched<'_>, one: &Alike, nameless: &[Task]) -> bool {
     let own = &watched.leased.task;
-    let elsewhere = |task: &Task| task.upstream_host.is_some() && task.upstream_host != own.upstream_host;
+    let elsewhere = |task: &Task| is_elsewhere(own.upstream_host.as_deref(), task.upstream_host.as_deref());
     let mut others = nameless.iter().filter(|task| task.id != own.id && !elsewhere(task));
-    Ok(crowd || others.any(|task| fits(watched, task, one)))
+    nameless.len() >= RIVALS as usize || made_at(one).is_none() || others.any(|task| fits(watched, task, one))
+}
+
+/// Whether a task surely went to another host than ours. Of one that was begun before hosts were kept nobody knows.
+fn is_elsewhere(ours: Option<&str>, theirs: Option<&str>) -> bool {
+    matches!((ours, theirs), (Some(ours), Some(theirs)) if ours != theirs)
 }
 
 fn fits(watched: &Watched<'_>, task: &Task, one: &Alike) -> bool {
@@ -64,5 +95,40 @@ fn fits(watched: &Watched<'_>, task: &Task, one: &Alike) -> bool {
 }
 
 fn is_like(watched: &Watched<'_>, sought: &Sought<'_>, one: &Alike) -> bool {
-    watched.video.likeness(sought, &one.entry) != Likeness::None
+    !matches!(watched.video.likeness(sought, &one.entry), Likeness::None | Likeness::Otherwise)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_two_hosts_that_are_told_differ() {
+        for (ours, theirs, elsewhere) in [
+            (Some("a.example"), Some("b.example"), true),
+            (Some("a.example"), Some("a.example"), false),
+            (Some("a.example"), None, false),
+            (None, Some("b.example"), false),
+            (None, None, false),
+        ] {
+            assert_eq!(is_elsewhere(ours, theirs), elsewhere, "{ours:?} {theirs:?}");
+        }
+    }
+
+    #[test]
+    fn our_very_prompt_stands_out_and_nothing_else_does() {
+        use Likeness::{Otherwise, Outside, Unclear, Whole};
+        let one = |likeness| Alike { id: "a".to_owned(), likeness, entry: serde_json::Value::Null };
+        for (likeness, doubtful, stands) in [
+            (Outside, vec![], true),
+            (Whole, vec![], true),
+            (Whole, vec![Otherwise, Otherwise], true),
+            (Whole, vec![Otherwise, Unclear], false),
+            (Outside, vec![Otherwise], false),
+            (Outside, vec![Unclear], false),
+        ] {
+            let others: Vec<Alike> = doubtful.iter().map(|likeness| one(*likeness)).collect();
+            assert_eq!(stands_out(&one(likeness), &others), stands, "{likeness:?} beside {doubtful:?}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tollgate_store::{Leased, StoreError, Task, TaskFailure, TaskState, TaskStep};
 use tollgate_upstream::Provider;
-use tollgate_upstream::video::{self, Asking, Ending, Habits, Handle, Report, Standing, Video};
+use tollgate_upstream::video::{self, Asking, Ending, Habits, Handle, Report, Standing, Turn, Video};
 use tollgate_wire::video::Api;
 
 /// How long a look waits for its turn where a provider limits polls.
@@ -121,6 +121,11 @@ impl Watched<'_> {
         self.app.tasks.turns.turn(&self.app.store, &self.provider.name, limit, TURN).await
     }
 
+    /// A further turn for the same look. Without the store there is none.
+    pub async fn another_turn(&self) -> bool {
+        self.turn().await.unwrap_or(false)
+    }
+
     /// Until when a task is waited for before its fate counts as unknown.
     fn patience(&self) -> i64 {
         millis(away::patience(self.app, &self.kept, self.habits()))
@@ -146,7 +151,8 @@ impl Watched<'_> {
         }
         let asking = self.asking();
         let handle = Handle { api: self.api, call: &self.kept.call, id };
-        let asked = video::poll(&app.client, self.video, &asking, &handle);
+        let turn: &Turn<'_> = &|| Box::pin(self.another_turn());
+        let asked = video::poll(&app.client, self.video, &asking, &handle, turn);
         let report = match tokio::time::timeout(app.settings.tasks.look_time, asked).await {
             Ok(Ok(report)) => report,
             Ok(Err(fault)) => {

@@ -5,7 +5,7 @@ use super::alike::{Which, which};
 use super::look::Watched;
 use super::{away, end, millis};
 use tollgate_store::{StoreError, TaskFailure, TaskState, TaskStep};
-use tollgate_upstream::video::{self, Found, Used};
+use tollgate_upstream::video::{self, Found, Turn, Used};
 
 pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
     let (app, task) = (watched.app, &watched.leased.task);
@@ -19,7 +19,8 @@ pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
     let sought = watched.kept.sought(task, &external_id, app.world.now_ms());
     let Some(sought) = sought else { return undecided(watched).await };
     let asking = watched.asking();
-    let asked = video::find(&app.client, watched.video, &asking, &sought);
+    let turn: &Turn<'_> = &|| Box::pin(watched.another_turn());
+    let asked = video::find(&app.client, watched.video, &asking, &sought, turn);
     let found = tokio::time::timeout(app.settings.tasks.look_time, asked).await;
     match found {
         Ok(Ok(Some(Found::Exactly(upstream_id)))) => taken(watched, upstream_id).await,
