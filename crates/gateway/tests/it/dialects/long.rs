@@ -117,7 +117,7 @@ route = [{ provider = "sim-gemini", upstream_model = "sim-faststream-2000" }]
 const PIECES: usize = 2_000;
 const PIECE: usize = 4_096;
 
-/// 8 MB of text in every pair, each piece of it intact, while the process grows by less than a third of that. A client of Responses
+/// 8 MB of text in every pair, each piece of it intact, while the process grows by much less than that. A client of Responses
 /// is told the whole text once more at the end, so what is said has to be kept for it, once; bytes that pass untranslated are not.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_of_any_length_takes_the_same_memory() {
@@ -128,7 +128,13 @@ async fn a_stream_of_any_length_takes_the_same_memory() {
     for client in clients {
         for dialect in Dialect::ALL {
             let kept = client.0 == Dialect::Responses && dialect != Dialect::Responses;
-            let most = if kept { 8 * PIECES * PIECE } else { PIECES * PIECE / 3 };
+            // Places of citations are counted in text that is kept up to 4 MiB (docs/dialects.md).
+            let cited = matches!((client.0, dialect), (Dialect::Chat, Dialect::Gemini) | (Dialect::Gemini, _));
+            let most = match (kept, cited) {
+                (true, _) => 8 * PIECES * PIECE,
+                (_, true) => PIECES * PIECE * 3 / 4,
+                _ => PIECES * PIECE / 3,
+            };
             let mut grown = usize::MAX;
             // Tests beside this one may be in the same process; what grows by itself grows every time.
             for _ in 0..3 {

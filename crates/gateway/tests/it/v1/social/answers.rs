@@ -4,6 +4,7 @@ use super::{address, ask, cell, house, plain};
 use crate::house::{House, call_id};
 use serde_json::Value;
 use std::time::Duration;
+use tokio::task::JoinSet;
 use tollgate_store::Ending;
 
 /// The `data` of the same request sent to the source itself.
@@ -41,12 +42,12 @@ async fn what_comes_after_its_client_has_left_answers_the_same_question() {
     let cell = cell(&house, "weibo", "post");
     house.sim.social_order("", "slow think_ms=1500");
     let url = house.url(&address(&cell, &plain(&cell)));
-    let leaving = tokio::spawn(house.http.get(url).bearer_auth(&house.key).send());
+    let mut leaving = JoinSet::new();
+    leaving.spawn(house.http.get(url).bearer_auth(&house.key).send());
     while house.sim.received().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    leaving.abort();
-    assert!(leaving.await.is_err_and(|error| error.is_cancelled()));
+    leaving.shutdown().await;
     house.sim.social_order("", "");
     // At once, while it is still on its way.
     let reply = ask(&house, &cell, &plain(&cell)).await;
