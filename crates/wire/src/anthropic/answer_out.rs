@@ -51,7 +51,10 @@ pub(super) fn stop_reason<'f>(finish: Option<&'f Finish<'_>>, calls: bool) -> (&
 pub(super) fn usage(usage: &Usage, searches: u64, out: &mut Vec<u8>) {
     usage.write_with(Shape::Anthropic, out, |object| {
         if searches > 0 {
-            object.object("server_tool_use", |tools| tools.number("web_search_requests", searches));
+            object.object("server_tool_use", |tools| {
+                tools.number("web_search_requests", searches);
+                tools.number("web_fetch_requests", 0);
+            });
         }
     });
 }

@@ -174,7 +174,7 @@ fn cites(message: &mut Object<'_>, choice: &Choice) {
         })
     };
     if all().any(|cite| matches!(cite, Citation::Url { .. })) {
-        message.array("annotations", |list| all().for_each(|cite| write_cite(list, cite)));
+        message.array("annotations", |list| all().for_each(|cite| write_cite(list, cite, None)));
     }
     if all().any(|cite| matches!(cite, Citation::Foreign { .. })) {
         message.array("citations", |list| {
@@ -187,10 +187,13 @@ fn cites(message: &mut Object<'_>, choice: &Choice) {
     }
 }
 
-/// A `url_citation`; other citations are not annotations.
-pub(super) fn write_cite(list: &mut Array<'_>, cite: &Citation<'_>) {
+/// A `url_citation`; other citations are not annotations. In a stream each has its place in the list, by which clients put them together.
+pub(super) fn write_cite(list: &mut Array<'_>, cite: &Citation<'_>, place: Option<u64>) {
     let Citation::Url { url, title, from, to, .. } = cite else { return };
     list.object(|one| {
+        if let Some(place) = place {
+            one.number("index", place);
+        }
         one.text("type", "url_citation");
         one.object("url_citation", |inner| {
             inner.number("start_index", from.unwrap_or(0));

@@ -27,6 +27,8 @@ struct Choice {
     calls: bool,
     thoughts: u64,
     custom: u32,
+    /// Citations told.
+    cites: u64,
 }
 
 impl Writer {
@@ -114,10 +116,14 @@ impl Writer {
                     });
                 });
             }
-            Event::Cite { citation, .. } => self.delta(choice, out, |delta| match citation {
-                Citation::Url { .. } => delta.array("annotations", |list| write_cite(list, citation)),
-                Citation::Foreign { raw, .. } => delta.array("citations", |list| list.raw(raw)),
-            }),
+            Event::Cite { citation, .. } => {
+                let place = self.choices[at].cites;
+                self.choices[at].cites += u64::from(matches!(citation, Citation::Url { .. }));
+                self.delta(choice, out, |delta| match citation {
+                    Citation::Url { .. } => delta.array("annotations", |list| write_cite(list, citation, Some(place))),
+                    Citation::Foreign { raw, .. } => delta.array("citations", |list| list.raw(raw)),
+                });
+            }
             Event::Image { mime, base64, .. } => self.delta(choice, out, |delta| {
                 delta.array("images", |list| list.object(|one| write_image(one, mime, base64)));
             }),

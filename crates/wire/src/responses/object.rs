@@ -49,7 +49,14 @@ pub(super) fn write(object: &mut Object<'_>, voice: &Voice, state: &State<'_>) {
     }
     object.text("service_tier", state.tier.unwrap_or("default"));
     if state.searches > 0 {
+        // The kinds that were not used are there with zeros.
         object.object("tool_usage", |tools| {
+            tools.object("image_gen", |images| {
+                images.number("input_tokens", 0);
+                images.raw("input_tokens_details", r#"{"image_tokens":0,"text_tokens":0}"#);
+                images.number("output_tokens", 0);
+                images.number("total_tokens", 0);
+            });
             tools.object("web_search", |search| search.number("num_requests", state.searches));
         });
     }
