@@ -129,7 +129,10 @@ async fn a_stream_of_any_length_takes_the_same_memory() {
         for dialect in Dialect::ALL {
             let kept = client.0 == Dialect::Responses && dialect != Dialect::Responses;
             // Places of citations are counted in text that is kept up to 4 MiB (docs/dialects.md).
-            let cited = matches!((client.0, dialect), (Dialect::Chat, Dialect::Gemini) | (Dialect::Gemini, _));
+            let cited = matches!(
+                (client.0, dialect),
+                (Dialect::Chat, Dialect::Gemini) | (Dialect::Gemini, Dialect::Chat | Dialect::Responses)
+            );
             let most = match (kept, cited) {
                 (true, _) => 8 * PIECES * PIECE,
                 (_, true) => PIECES * PIECE * 3 / 4,
