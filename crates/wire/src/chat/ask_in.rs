@@ -5,7 +5,6 @@ use crate::dialect::Dialect;
 use crate::hub::{Ask, CallKind, Effort, Fields, Format};
 use crate::json::Node;
 use crate::problem::Problem;
-use std::borrow::Cow;
 
 pub(crate) fn read<'a>(body: &Node<'a>) -> Result<Ask<'a>, Problem> {
     let mut ask = Ask::new(Dialect::Chat);
@@ -93,13 +92,7 @@ fn format<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
         "json_object" => Format::Json,
         _ => {
             let mut inner = outer.take("json_schema").map(Fields::of).unwrap_or_else(|| Fields::of(node));
-            let format = Format::Schema {
-                name: inner.text("name"),
-                description: inner.text("description"),
-                schema: inner.raw("schema").map(Cow::Borrowed),
-                strict: inner.bool("strict"),
-                own: None,
-            };
+            let format = Format::schema(&mut inner);
             inner.rest_at("response_format.json_schema", &mut ask.rest);
             format
         }

@@ -1,7 +1,7 @@
 //! A request in the form in the middle.
 
-use super::Effort;
 use super::part::Turn;
+use super::{Effort, Fields};
 use crate::dialect::Dialect;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -157,6 +157,19 @@ pub(crate) enum Format<'a> {
         /// The schema in Gemini's own language, where it was given so.
         own: Option<&'a str>,
     },
+}
+
+impl<'a> Format<'a> {
+    /// A schema with its name, as both of OpenAI's dialects put it.
+    pub fn schema(fields: &mut Fields<'_, 'a>) -> Self {
+        Format::Schema {
+            name: fields.text("name"),
+            description: fields.text("description"),
+            schema: fields.raw("schema").map(Cow::Borrowed),
+            strict: fields.bool("strict"),
+            own: None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

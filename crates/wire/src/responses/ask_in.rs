@@ -5,7 +5,6 @@ use crate::dialect::Dialect;
 use crate::hub::{Ask, Fields, Format, Part, Role, Shape, Turn};
 use crate::json::Node;
 use crate::problem::Problem;
-use std::borrow::Cow;
 
 const LOGPROBS: &str = "message.output_text.logprobs";
 
@@ -80,13 +79,7 @@ fn output<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
         ask.format = Some(match format.text("type").as_deref() {
             Some("text") => Format::Text,
             Some("json_object") => Format::Json,
-            _ => Format::Schema {
-                name: format.text("name"),
-                description: format.text("description"),
-                schema: format.raw("schema").map(Cow::Borrowed),
-                strict: format.bool("strict"),
-                own: None,
-            },
+            _ => Format::schema(&mut format),
         });
         format.rest_at("text.format", &mut ask.rest);
     }

@@ -133,35 +133,25 @@ fn time_is_linear() {
     let bad = Target { name: "quadratic", takes: mutate::Takes::Requests, play: quadratic };
     let (_, found) = run_growing(&bad, 1, |inputs| inputs < 4);
     assert!(!found.is_empty(), "quadratic work is not seen");
-    let seconds = given("TOLLGATE_FUZZ_SECONDS");
-    let random = || std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_secs());
-    let seed = given("TOLLGATE_FUZZ_SEED").unwrap_or_else(|| if seconds.is_some() { random() } else { 1 });
-    let mut finds = Vec::new();
-    for target in TARGETS {
-        let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(0));
-        let (inputs, found) = match seconds {
-            Some(_) => run_growing(target, seed, |_| Instant::now() < end),
-            None => run_growing(target, seed, |inputs| inputs < GROWING),
-        };
-        println!("grows: {:<10} {inputs:>8} inputs, {} finds, seed {seed}", target.name, found.len());
-        finds.extend(found);
-    }
-    assert!(finds.is_empty(), "{finds:#?}");
+    over_targets("grows", GROWING, |target, seed, go| run_growing(target, seed, go));
 }
 
 #[test]
 fn fuzz() {
+    over_targets("fuzz", INPUTS, |target, seed, go| run(target, seed, go));
+}
+
+/// Every target for the seconds that were asked for, or with so many inputs.
+fn over_targets(what: &str, most: u64, play: impl Fn(&Target, u64, &dyn Fn(u64) -> bool) -> (u64, Vec<String>)) {
     let seconds = given("TOLLGATE_FUZZ_SECONDS");
     let random = || std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_secs());
     let seed = given("TOLLGATE_FUZZ_SEED").unwrap_or_else(|| if seconds.is_some() { random() } else { 1 });
     let mut finds = Vec::new();
     for target in TARGETS {
         let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(0));
-        let (inputs, found) = match seconds {
-            Some(_) => run(target, seed, |_| Instant::now() < end),
-            None => run(target, seed, |inputs| inputs < INPUTS),
-        };
-        println!("fuzz: {:<10} {inputs:>8} inputs, {} finds, seed {seed}", target.name, found.len());
+        let go = |inputs| if seconds.is_some() { Instant::now() < end } else { inputs < most };
+        let (inputs, found) = play(target, seed, &go);
+        println!("{what}: {:<10} {inputs:>8} inputs, {} finds, seed {seed}", target.name, found.len());
         finds.extend(found);
     }
     assert!(finds.is_empty(), "{finds:#?}");
