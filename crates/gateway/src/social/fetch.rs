@@ -3,7 +3,7 @@
 //! same account.
 
 use super::judge::{Judged, open};
-use super::kept::Coming;
+use super::kept::{Coming, Kept, Question};
 use super::track::Track;
 use super::{as_social, no_data};
 use crate::app::App;
@@ -37,15 +37,35 @@ pub enum Fetched {
     },
 }
 
+/// Whoever waits for an answer. Dropped before it is here, the answer counts as coming from that moment on, so that the same
+/// question asked a moment later finds it.
+struct Waiting {
+    kept: Kept,
+    question: Question,
+    left: Option<oneshot::Sender<Coming>>,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(left) = self.left.take() {
+            // One that is refused has its answer, or never gets one.
+            let _ = left.send(self.kept.coming(self.question));
+        }
+    }
+}
+
 /// Fetches, and goes on when nobody waits for it any more.
 pub async fn fetch(errand: Errand) -> Result<Fetched, Fault> {
-    let (mut send, receive) = oneshot::channel();
+    let (send, receive) = oneshot::channel();
+    let (left_send, mut left_receive) = oneshot::channel();
     let app = errand.app.clone();
+    let mut waiting =
+        Waiting { kept: app.social.kept.clone(), question: errand.track.question(), left: Some(left_send) };
     app.tracker.clone().spawn(async move {
         let (track, cut) = (errand.track.clone(), app.cut.clone());
         let asking = ask(errand);
         tokio::pin!(asking);
-        tokio::select! {
+        let coming = tokio::select! {
             biased;
             answer = &mut asking => {
                 // Whoever waits is to be the last who holds the track.
@@ -53,15 +73,16 @@ pub async fn fetch(errand: Errand) -> Result<Fetched, Fault> {
                 return drop(send.send(answer));
             }
             () = cut.cancelled() => return,
-            () = send.closed() => {}
-        }
-        let coming = app.social.kept.coming(track.question());
+            Ok(coming) = &mut left_receive => coming,
+        };
         tokio::select! {
             answer = &mut asking => left(&app, &track, coming, answer),
             () = cut.cancelled() => {}
         }
     });
-    receive.await.unwrap_or_else(|_| Err(Fault::cut()))
+    let answer = receive.await.unwrap_or_else(|_| Err(Fault::cut()));
+    waiting.left = None;
+    answer
 }
 
 /// An answer whose client has left.

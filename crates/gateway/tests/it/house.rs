@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::task::JoinSet;
 use tollgate_catalog::Money;
 use tollgate_gateway::settings::Source;
 use tollgate_gateway::start::{CannotStart, Running, start};
@@ -379,6 +380,17 @@ impl House {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         panic!("{call} has no usage row");
+    }
+
+    /// Sends a request, and leaves as soon as the provider has been asked.
+    pub async fn leave(&self, request: RequestBuilder) {
+        let asked = self.sim.received().len();
+        let mut leaving = JoinSet::new();
+        leaving.spawn(request.send());
+        while self.sim.received().len() == asked {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        leaving.shutdown().await;
     }
 
     /// Waits until no call is open and everything is committed.

@@ -4,7 +4,6 @@ use super::{address, ask, cell, house, plain};
 use crate::house::{House, call_id};
 use serde_json::Value;
 use std::time::Duration;
-use tokio::task::JoinSet;
 use tollgate_store::Ending;
 
 /// The `data` of the same request sent to the source itself.
@@ -40,25 +39,25 @@ async fn a_list_becomes_an_object() {
 async fn what_comes_after_its_client_has_left_answers_the_same_question() {
     let house = house("").await;
     let cell = cell(&house, "weibo", "post");
-    house.sim.social_order("", "slow think_ms=1500");
+    house.sim.social_order("", "slow think_ms=2500");
     let url = house.url(&address(&cell, &plain(&cell)));
-    let mut leaving = JoinSet::new();
-    leaving.spawn(house.http.get(url).bearer_auth(&house.key).send());
-    while house.sim.received().is_empty() {
+    house.leave(house.http.get(url).bearer_auth(&house.key)).await;
+    house.sim.social_order("", "");
+    let rows = || async {
+        let page = tollgate_store::Page { before: None, limit: 5 };
+        house.running().app.store.usage(None, page).await.expect("read")
+    };
+    while rows().await.is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    leaving.shutdown().await;
-    house.sim.social_order("", "");
-    // At once, while it is still on its way.
+    // Its leaving has been noticed; its answer is still on its way.
     let reply = ask(&house, &cell, &plain(&cell)).await;
     assert_eq!((reply.status().as_u16(), house.sim.received().len()), (200, 1), "it was asked for once");
     let row = house.row(call_id(&reply)).await;
     assert_eq!((row.charge.nano(), row.ending), (2_000_000, Ending::Answered), "and is paid now");
     let again = ask(&house, &cell, &plain(&cell)).await;
     assert_eq!((again.status().as_u16(), house.sim.received().len()), (200, 2), "once");
-    let rows =
-        house.running().app.store.usage(None, tollgate_store::Page { before: None, limit: 5 }).await.expect("read");
-    let told: Vec<(Ending, i64)> = rows.iter().map(|row| (row.ending, row.charge.nano())).collect();
+    let told: Vec<(Ending, i64)> = rows().await.iter().map(|row| (row.ending, row.charge.nano())).collect();
     assert_eq!(told[1..], [(Ending::Answered, 2_000_000), (Ending::ClientLeft, 0)]);
 }
 
@@ -69,8 +68,7 @@ async fn a_client_that_leaves_pays_nothing() {
     house.sim.social_order("", "slow think_ms=2000");
     let before = house.available().await;
     let url = house.url(&address(&cell, &plain(&cell)));
-    let left = house.http.get(url).bearer_auth(&house.key).timeout(Duration::from_millis(300)).send().await;
-    assert!(left.is_err_and(|error| error.is_timeout()));
+    house.leave(house.http.get(url).bearer_auth(&house.key)).await;
     house.quiet().await;
     assert_eq!(house.available().await, before);
     let rows =

@@ -258,7 +258,7 @@ async fn a_caller_who_leaves_leaves_no_question_behind() {
     let house = house("").await;
     let body = request("wan2.7-t2v", "[[sim:slow ms=400]]");
     let sent = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body);
-    sent.timeout(Duration::from_millis(150)).send().await.expect_err("left");
+    house.leave(sent).await;
     let store = house.running().app.store.clone();
     let page = TaskPage { after: None, limit: 10, oldest_first: true };
     let tasks = store.tasks(house.account, page).await.expect("read");
