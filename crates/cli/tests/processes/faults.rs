@@ -75,7 +75,7 @@ async fn the_key_store_is_away() {
     let began = Instant::now();
     // A key that was seen is known without the database for a while; whether a new one is good cannot be told.
     while house.ask(0, &chat("plain", "hello")).await.status() != 503 {
-        assert!(began.elapsed() < Duration::from_secs(5), "it does not see that the database is gone");
+        assert!(began.elapsed() < Duration::from_secs(20), "it does not see that the database is gone");
     }
     let known = house.http.get(&models).bearer_auth(&house.key).send().await.expect("a reply");
     assert_eq!(known.status(), 200);
@@ -112,7 +112,7 @@ async fn the_database_stands_still() {
     server.go_on();
     let began = Instant::now();
     while house.ask(0, &chat("plain", "[[sim:tokens=5]] hello")).await.status() != 200 {
-        assert!(began.elapsed() < Duration::from_secs(10), "calls do not work again");
+        assert!(began.elapsed() < Duration::from_secs(20), "calls do not work again");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     house.quiet().await;

@@ -16,7 +16,7 @@ async fn closed(sim: &Sim) -> Received {
         if last.client_closed_at_ms.is_some() {
             return last;
         }
-        assert!(start.elapsed() < Duration::from_millis(500), "not noticed: {last:?}");
+        assert!(start.elapsed() < Duration::from_secs(10), "not noticed: {last:?}");
         sleep(Duration::from_millis(5)).await;
     }
 }

@@ -16,6 +16,7 @@ mod limiting;
 mod open;
 mod operator;
 mod ops;
+mod pace;
 mod read;
 mod receipts;
 mod records;

@@ -2,20 +2,17 @@
 //! Everything goes through the same close as in normal life, so it happens once however often it is tried.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use tollgate_catalog::Money;
 
 use super::ops::{Op, RefusalOp};
+use super::pace::gives_up;
 use super::{Engine, lock};
 use crate::call::{Close, Ending, Mark, UsageFacts};
 use crate::error::StoreError;
 use crate::ids::{CallId, IdMap};
 use crate::journal::record::{self, Record};
 use crate::report::Recovered;
-
-/// A start gives up when the database cannot be written for this long.
-const DOWN_PATIENCE: Duration = Duration::from_secs(30);
 
 impl Engine {
     pub(super) async fn recover(&self, journal: Vec<Vec<u8>>) -> Result<Recovered, StoreError> {
@@ -67,7 +64,7 @@ impl Engine {
         let started = tokio::time::Instant::now();
         loop {
             match self.flush().await {
-                Err(error) if self.shared.down.load(Ordering::Acquire) && started.elapsed() > DOWN_PATIENCE => {
+                Err(error) if gives_up(self.shared.down.load(Ordering::Acquire), started.elapsed()) => {
                     return Err(error);
                 }
                 Err(error) => tracing::info!(%error, "recovery goes on"),

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::apply::{Apply, Outcome};
 use super::books::{Books, Nap};
 use super::ops::{Op, Reply};
+use super::pace::{Next, Seen, Tries, is_late};
 use super::refused::{self, Refused};
 use super::{Shared, lock};
 use crate::chain::Link;
@@ -20,13 +21,6 @@ use crate::error::StoreError;
 use crate::group::Group;
 use crate::ids::{AccountId, CallId, IdMap};
 
-/// How long a close nobody waits for may stay queued, to share a commit with the next hold.
-const PATIENCE: Duration = Duration::from_millis(20);
-/// The journal is synced when commits have been late for this long.
-const JOURNAL_SYNC: Duration = Duration::from_millis(50);
-/// A first hold waits this long for company. What matters more than the company: on one core the thread that asked goes on
-/// and sends its request before this one takes the core for a commit.
-const GATHER: Duration = Duration::from_millis(1);
 /// How often the watermark of open holds is moved.
 const WATERMARK: Duration = Duration::from_secs(1);
 
@@ -104,64 +98,55 @@ impl Writer {
     /// Waits for work. `None`: the store is shut and everything is written.
     fn next_batch(&self, last_commit: Option<Instant>) -> Option<Batch> {
         let mut idle_since = Instant::now();
-        let mut tidy = true;
+        let mut tidied = false;
         let mut books = lock(&self.shared.books);
         loop {
-            let waited = books.queued_since.filter(|_| !books.queue.is_empty()).map(|s| s.elapsed());
-            match waited {
-                None if books.stop => return None,
-                None => {
-                    let asleep = idle_since.elapsed() > Duration::from_secs(1);
-                    if asleep && tidy {
-                        tidy = false;
-                        drop(books);
-                        self.checkpoint();
-                        books = lock(&self.shared.books);
-                        continue;
-                    }
-                    books.nap = if asleep { Nap::Asleep } else { Nap::Dozing };
-                    books = if asleep {
-                        idle_since = Instant::now();
-                        self.shared.bell.wait(books).unwrap_or_else(|e| e.into_inner())
-                    } else {
-                        self.shared.bell.wait_timeout(books, PATIENCE).unwrap_or_else(|e| e.into_inner()).0
-                    };
+            let seen = Seen {
+                waited: books.queued_since.filter(|_| !books.queue.is_empty()).map(|since| since.elapsed()),
+                hurry: books.hurry,
+                stop: books.stop,
+                idle: idle_since.elapsed(),
+                tidied,
+                since_commit: last_commit.map(|at| at.elapsed()),
+                pace: self.pace,
+            };
+            match seen.next() {
+                Next::End => return None,
+                Next::Tidy => {
+                    tidied = true;
+                    drop(books);
+                    self.checkpoint();
+                    books = lock(&self.shared.books);
                 }
-                Some(waited) if !(books.hurry || books.stop || waited >= PATIENCE) => {
+                Next::Sleep => {
+                    books.nap = Nap::Asleep;
+                    idle_since = Instant::now();
+                    books = self.shared.bell.wait(books).unwrap_or_else(|e| e.into_inner());
+                }
+                Next::Doze(rest) => {
                     books.nap = Nap::Dozing;
-                    let rest = PATIENCE - waited;
                     books = self.shared.bell.wait_timeout(books, rest).unwrap_or_else(|e| e.into_inner()).0;
                 }
-                Some(_) => {
+                Next::Write { after } => {
                     books.nap = Nap::Awake;
-                    let rest = last_commit.map_or(Duration::ZERO, |t| self.pace.saturating_sub(t.elapsed()));
-                    let rest = rest.max(GATHER);
-                    if !rest.is_zero() && !books.stop {
-                        drop(books);
-                        std::thread::sleep(rest);
-                        books = lock(&self.shared.books);
-                    }
-                    return Some(Batch::of(&mut books));
+                    drop(books);
+                    std::thread::sleep(after);
+                    return Some(Batch::of(&mut lock(&self.shared.books)));
                 }
             }
         }
     }
 
     fn commit_until_done(&mut self, batch: &Batch) -> Option<Committed> {
-        let mut pause = Duration::from_millis(20);
         let mut isolate = false;
-        let mut tries_after_stop = 0;
+        let mut tries = Tries::new();
         loop {
             match self.attempt(batch, &mut isolate) {
                 Attempt::Committed(committed) => return Some(*committed),
                 Attempt::OneByOne => {}
                 Attempt::Later => {
-                    tries_after_stop += u32::from(lock(&self.shared.books).stop);
-                    if tries_after_stop > 20 {
-                        return None;
-                    }
-                    std::thread::sleep(pause);
-                    pause = (pause * 2).min(Duration::from_millis(250));
+                    let stop = lock(&self.shared.books).stop;
+                    std::thread::sleep(tries.again(stop)?);
                 }
             }
         }
@@ -184,7 +169,7 @@ impl Writer {
                 tracing::error!(%error, operations = batch.ops.len(), "cannot commit, trying again");
                 self.shared.set_down(true);
                 self.shared.retries.fetch_add(1, Ordering::Relaxed);
-                if batch.since.elapsed() > JOURNAL_SYNC {
+                if is_late(batch.since.elapsed()) {
                     self.shared.journal.sync();
                 }
                 Attempt::Later
