@@ -253,10 +253,7 @@ pub(crate) fn tidy_raw_usage(raw: Option<String>) -> Option<String> {
     if raw.contains('\0') {
         raw.retain(|c| c != '\0');
     }
-    if raw.len() > LIMIT {
-        let cut = (0..=LIMIT).rev().find(|&i| raw.is_char_boundary(i)).unwrap_or(0);
-        raw.truncate(cut);
-    }
+    raw.truncate(raw.floor_char_boundary(LIMIT));
     Some(raw)
 }
 

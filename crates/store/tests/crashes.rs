@@ -324,3 +324,20 @@ async fn one_process_owns_the_directory() {
     assert!(matches!(second.map(|_| ()), Err(StoreError::InUse(_))));
     h.close().await;
 }
+
+/// A log that nobody empties grows as long as somebody reads; a moment of rest is enough.
+#[tokio::test]
+async fn a_store_at_rest_empties_its_log() {
+    let h = House::open("sqlite").await;
+    let c = h.customer(0, 1_000).await;
+    let log = h.place.data_dir.join("tollgate.db-wal");
+    let written = || std::fs::metadata(&log).expect("a log").len();
+    assert!(written() > 0);
+    while written() > 0 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let call = h.held(&c, 10).await;
+    assert!(written() > 0, "it is used again");
+    h.store.close(h.ending(&c, call, 4)).await.expect("closed");
+    h.close().await;
+}

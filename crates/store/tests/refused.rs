@@ -98,6 +98,8 @@ async fn memory_forgets_what_was_refused() {
     h.store.limit_key(c.key, day).await.expect("limited");
     let file = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
     let trigger = "CREATE TRIGGER poison BEFORE INSERT ON entry WHEN new.model = 'poison' OR (new.kind = 4 AND new.trial + new.paid = 7) \
+                   BEGIN SELECT raise(ABORT, 'refused'); END; \
+                   CREATE TRIGGER poisoned BEFORE INSERT ON usage WHEN new.model = 'poison' \
                    BEGIN SELECT raise(ABORT, 'refused'); END";
     file.execute_batch(trigger).expect("a trigger");
     as_before(&h, &c, "at first").await;
@@ -110,6 +112,26 @@ async fn memory_forgets_what_was_refused() {
         assert!(matches!(refused.durable().await, Err(StoreError::Broken(_))));
         as_before(&h, &c, &format!("a hold closed at {charge:?}")).await;
     }
+    // Not even its row in the usage log can be written: nobody else waits for it.
+    let mut refused =
+        h.store.hold(Hold { model: "poison".into(), ..h.wish(&c, 150) }).await.expect("decided in memory");
+    let mut ending = h.ending(&c, refused.call, 3);
+    ending.row.model = "poison".into();
+    let _ = h.store.close(ending);
+    assert!(matches!(refused.durable().await, Err(StoreError::Broken(_))));
+    as_before(&h, &c, "a row that is refused").await;
+    // What counts in the day is right in the database too, where an operation of the same group counted the refused one.
+    let mut refused =
+        h.store.hold(Hold { model: "poison".into(), ..h.wish(&c, 150) }).await.expect("decided in memory");
+    let mut other = h.store.hold(h.wish(&c, 10)).await.expect("decided in memory");
+    assert!(refused.durable().await.is_err() && other.durable().await.is_ok());
+    while h.store.gauges().queue_len > 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let used: i64 = file.query_row("SELECT day_used FROM account", [], |r| r.get(0)).expect("the account");
+    assert_eq!(used, 10);
+    h.store.close(h.ending(&c, other.call, 0)).await.expect("closed");
+    as_before(&h, &c, "a neighbour").await;
     // An extension, of trial credit that expires and of money that was paid.
     for amount in [20, 200] {
         let call = h.held(&c, amount).await;
@@ -129,6 +151,8 @@ async fn memory_forgets_what_was_refused() {
     let row = copy.store.usage_of(c.account, call).await.expect("reading").expect("a row");
     assert_eq!((row.hold.nano(), row.charge.nano()), (20, 25));
     copy.close().await;
+    assert!(h.hold(h.wish(&c, 576)).await.is_err(), "memory has charged it");
+    h.held(&c, 575).await;
     h.store.shut().await;
 }
 

@@ -21,6 +21,8 @@ use crate::task::NewTask;
 
 /// Above this many queued operations new holds are refused: the database does not keep up.
 pub(super) const QUEUE_LIMIT: usize = 200_000;
+/// Above this many the usage rows of refusals are left out.
+const REFUSAL_LIMIT: usize = 20_000;
 
 pub(super) struct AccountBook {
     pub available: Pots,
@@ -284,6 +286,11 @@ impl Books {
             applied: true,
         };
         Some((closed, op))
+    }
+
+    /// Whether there is room for the row of a call that was refused.
+    pub fn notes_refusals(&self) -> bool {
+        self.queue.len() < REFUSAL_LIMIT && !self.stop
     }
 
     /// Drops finished idempotency keys that the database has; later readers of the database must look again.

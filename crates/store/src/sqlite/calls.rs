@@ -15,9 +15,6 @@ use crate::ids::{AccountId, CallId};
 use crate::journal::record;
 use crate::task::NewTask;
 
-/// Above this many queued operations the usage rows of refusals are left out.
-const REFUSAL_LIMIT: usize = 20_000;
-
 impl Engine {
     pub async fn hold(&self, hold: Hold) -> Result<Held, HoldRefused> {
         self.hold_for(hold, None).await
@@ -151,7 +148,7 @@ impl Engine {
     pub fn note_refusal(&self, call: CallId, account: AccountId, reason: String, mut row: UsageFacts) {
         row.raw_usage = tidy_raw_usage(row.raw_usage.take());
         let mut books = lock(&self.shared.books);
-        if books.queue.len() >= REFUSAL_LIMIT || books.stop || self.shared.down.load(Ordering::Relaxed) {
+        if !books.notes_refusals() || self.shared.down.load(Ordering::Relaxed) {
             self.shared.refusals_dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }

@@ -77,6 +77,7 @@ impl Engine {
             ends: IdMap::default(),
             refused: IdMap::default(),
             watermark_at: Instant::now(),
+            #[cfg(feature = "testing")]
             wal: dir.join(format!("{FILE}-wal")),
         };
         let thread = start_writer(writer, &options)?;

@@ -2,7 +2,6 @@
 //! lets at least the commit pace pass, because a commit costs the same for one operation and for a hundred.
 //! When the database refuses (disk full, locked), the group stays first in line and is tried again until it works.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -36,7 +35,8 @@ pub(super) struct Writer {
     /// Calls that are in the books and not in the database, because it refused their hold or a part of it.
     pub refused: IdMap<CallId, Refused>,
     pub watermark_at: Instant,
-    pub wal: PathBuf,
+    #[cfg(feature = "testing")]
+    pub wal: std::path::PathBuf,
 }
 
 pub(super) struct Batch {
@@ -246,9 +246,7 @@ impl Writer {
                 None => self.open.remove(&call),
             };
         }
-        if !committed.new_prices.is_empty() {
-            shared.known_prices.add(committed.new_prices);
-        }
+        shared.known_prices.add(committed.new_prices);
         let (last, len) = (batch.last(), batch.ops.len() as u64);
         shared.credit_books(&batch.ops, &committed.outcomes);
         self.refused = committed.refused;
@@ -270,9 +268,7 @@ impl Writer {
     }
 
     pub fn checkpoint(&self) {
-        if std::fs::metadata(&self.wal).is_ok_and(|m| m.len() > 0)
-            && let Err(error) = self.conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
-        {
+        if let Err(error) = self.conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)") {
             tracing::debug!(%error, "checkpoint put off");
         }
     }
@@ -322,5 +318,23 @@ fn answer(op: Op, outcome: Outcome) {
         (Op::ForgetIdem { reply, .. } | Op::Response(_, reply), Outcome::Count(count)) => send(reply, Ok(count)),
         (Op::ForgetIdem { reply, .. } | Op::Response(_, reply), _) => send(reply, Err(refused())),
         (Op::Hold(_) | Op::Extend(_) | Op::Close(_) | Op::Refusal(_) | Op::Lapse(_) | Op::Recount(..), _) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::ffi;
+
+    #[test]
+    fn what_cannot_help_is_not_tried_again_and_what_may_pass_is() {
+        let failed = |code| is_refusal(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
+        for code in [ffi::SQLITE_CONSTRAINT, ffi::SQLITE_CONSTRAINT_TRIGGER, ffi::SQLITE_MISMATCH, ffi::SQLITE_TOOBIG] {
+            assert!(failed(code), "{code}");
+        }
+        for code in [ffi::SQLITE_FULL, ffi::SQLITE_BUSY, ffi::SQLITE_LOCKED, ffi::SQLITE_IOERR, ffi::SQLITE_READONLY] {
+            assert!(!failed(code), "{code}");
+        }
+        assert!(is_refusal(&rusqlite::Error::QueryReturnedNoRows), "a row that should be there");
     }
 }

@@ -54,12 +54,11 @@ impl Platform {
     /// Days on which more than a ten-thousandth of what was captured had to be written off.
     pub fn days_of_loss(&self) -> Vec<String> {
         let bad = self.days.iter().filter(|(_, (took, lost))| i128::from(*lost) * 10_000 >= i128::from(*took).max(1));
-        bad.filter(|(_, (_, lost))| *lost > 0)
-            .map(|(day, (took, lost))| {
-                let (took, lost) = (Money::from_nano(*took), Money::from_nano(*lost));
-                format!("day {day} since 1970: {lost} written off, {took} captured")
-            })
-            .collect()
+        bad.map(|(day, (took, lost))| {
+            let (took, lost) = (Money::from_nano(*took), Money::from_nano(*lost));
+            format!("day {day} since 1970: {lost} written off, {took} captured")
+        })
+        .collect()
     }
 }
 

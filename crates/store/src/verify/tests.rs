@@ -132,6 +132,12 @@ fn a_hold_ends_for_its_account_and_not_late() {
     held(&mut auditor);
     auditor.hold_life(&EntryRow { account: AccountId([8; 16]), ..row(Kind::Void, 0, 5) });
     assert_eq!(rows(&auditor, "I6"), 1, "another account's");
+    for (trial, paid, breaches) in [(5, 5, 0), (6, 5, 1), (5, 6, 1)] {
+        let mut auditor = Auditor::default();
+        auditor.hold_life(&row(Kind::Hold, 5, 5));
+        auditor.hold_life(&EntryRow { take: Pots { trial, paid }, ..row(Kind::Settle, 5, 5) });
+        assert_eq!(rows(&auditor, "I6"), breaches, "captured {trial} {paid}");
+    }
     for (now, late) in [(121_000, 0), (121_001, 1)] {
         let mut auditor = Auditor::default();
         held(&mut auditor);

@@ -203,6 +203,7 @@ pub async fn trial_credit_expires(h: House) {
     let shown: Vec<_> =
         events.iter().map(|e| (e.kind.as_str(), e.trial.nano(), e.reference.as_str(), e.reason.as_str())).collect();
     assert_eq!(shown[0], ("lapse", 95, "gift", "expired"), "the expiry names the credit it takes back");
+    assert_eq!(events[0].actor, "tollgate");
     assert_eq!(
         shown[1..],
         [
@@ -485,6 +486,9 @@ pub async fn a_charge_above_its_hold_says_which_credit_it_took(h: House) {
     let cut = play.h.held(&play.c, 5).await;
     let close = Close { reason: "client_left".into(), ..play.h.ending(&play.c, cut, 9) };
     play.h.store.close(close).await.expect("closed");
+    let grown = play.h.held(&play.c, 5).await;
+    play.h.extend(play.h.more(&play.c, grown, 1, 8)).await.expect("extended");
+    play.h.store.close(play.h.ending(&play.c, grown, 0)).await.expect("closed");
     let page = tollgate_store::EntryPage {
         account: Some(play.c.account),
         from: None,
@@ -511,6 +515,9 @@ pub async fn a_charge_above_its_hold_says_which_credit_it_took(h: House) {
         ("hold", 1, false),
         ("extend", 1, false),
         ("settle", 0, false),
+        ("hold", 1, false),
+        ("extend", 1, false),
+        ("void", 0, true),
     ];
     assert_eq!(told, wanted, "kind, credits it came from, whether it says why");
     play.end().await;

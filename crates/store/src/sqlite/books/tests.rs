@@ -135,3 +135,39 @@ fn what_a_settlement_takes_from_lots_is_told_in_full() {
     assert_eq!(extension, [([1; 16], 5), ([2; 16], 15)]);
     assert_eq!(moves, [([1; 16], 0, -10), ([1; 16], -5, 0), ([2; 16], -15, 0), ([2; 16], 3, 0)]);
 }
+
+#[test]
+fn refusals_are_noted_while_there_is_room() {
+    let mut books = books();
+    books.queue.resize_with(REFUSAL_LIMIT - 1, refusal);
+    assert!(books.notes_refusals());
+    books.queue.push(refusal());
+    assert!(!books.notes_refusals());
+    books.queue.clear();
+    books.stop = true;
+    assert!(!books.notes_refusals());
+}
+
+#[test]
+fn operations_of_a_call_know_it() {
+    let mut books = books();
+    assert!(is_held(&mut books, 1));
+    books.extend(&Extend { call: CallId([1; 16]), account: ACCOUNT, step: 1, more: Money::from_nano(1) }, 1).ok();
+    books.queue.push(refusal());
+    let calls: Vec<Option<u8>> = books.queue.iter().map(|op| op.call().map(|call| call.0[0])).collect();
+    assert_eq!(calls, [Some(1), Some(1), Some(0)]);
+}
+
+#[test]
+fn a_refused_extension_is_taken_back_to_what_was_held_before() {
+    let mut books = books();
+    assert!(is_held(&mut books, 1));
+    let before = (books.accounts[&ACCOUNT].available, books.accounts[&ACCOUNT].held, books.keys[&KEY].held);
+    books.extend(&Extend { call: CallId([1; 16]), account: ACCOUNT, step: 1, more: Money::from_nano(7) }, 1).ok();
+    assert_eq!(books.keys[&KEY].held, 17);
+    let extension = books.queue.pop().expect("queued");
+    books.take_back(&extension, &mut IdMap::default());
+    assert_eq!((books.accounts[&ACCOUNT].available, books.accounts[&ACCOUNT].held, books.keys[&KEY].held), before);
+    assert_eq!(books.open[&CallId([1; 16])].held.total(), 10);
+    assert!(matches!(books.queue.last(), Some(Op::Recount(..))), "the database is told what counts now");
+}
