@@ -258,3 +258,24 @@ fn space_is_taken_to_the_byte() {
         assert_eq!(std::fs::metadata(dir.path().join("journal.0")).expect("a segment").len(), size);
     }
 }
+
+#[cfg(feature = "testing")]
+#[test]
+fn what_was_synced_survives_a_power_cut() {
+    use crate::testing::{Crash, Simulated};
+    let dir = tempfile::tempdir().expect("a folder");
+    let simulated = Simulated::new(dir.path());
+    let options = Options { journal_segment: SEGMENT, simulated: Some(simulated.clone()), ..Options::default() };
+    let (journal, _) = Journal::open(dir.path(), &options).expect("a journal");
+    journal.reset().expect("a journal");
+    // The worst disk: nothing of what was not synced.
+    let left = || {
+        let after = tempfile::tempdir().expect("a folder");
+        simulated.disk.crash(Crash::PowerCut, after.path(), &mut |_| 0);
+        open(&after, 1 << 20).1
+    };
+    journal.append_close(call(1), 1, &mut record(b"a"), 0);
+    assert!(left().is_empty(), "this disk loses what it may lose");
+    journal.sync();
+    assert_eq!(left(), [b"a".to_vec()]);
+}

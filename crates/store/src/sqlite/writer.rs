@@ -192,26 +192,12 @@ impl Writer {
                 failed.push(number);
                 continue;
             }
-            if !isolate {
-                outcomes.push(apply.write(op)?);
-                continue;
-            }
-            tx.execute_batch("SAVEPOINT one")?;
-            let before = apply.mark();
-            let written = apply.write(op).and_then(|o| apply.flush().map(|()| o));
-            if let Err(error) = &written
-                && is_refusal(error)
-            {
-                tracing::error!(%error, call = op.call().map(tracing::field::display), "left out an operation the database refuses");
-                tx.execute_batch("ROLLBACK TO one; RELEASE one")?;
-                apply.discard(before);
+            let written = if isolate { write_alone(&tx, &mut apply, op)? } else { Some(apply.write(op)?) };
+            if written.is_none() {
                 refused::remember(&mut refused, op);
                 failed.push(number);
-                outcomes.push(Outcome::Plain);
-                continue;
             }
-            outcomes.push(written?);
-            tx.execute_batch("RELEASE one")?;
+            outcomes.push(written.unwrap_or(Outcome::Plain));
         }
         apply.flush()?;
         if let Some(seq) = watermark {
@@ -271,6 +257,25 @@ impl Writer {
         if let Err(error) = self.conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)") {
             tracing::debug!(%error, "checkpoint put off");
         }
+    }
+}
+
+/// Writes one operation so that it can be left out; `None`: the database refuses it for good.
+fn write_alone(tx: &Connection, apply: &mut Apply<'_>, op: &Op) -> rusqlite::Result<Option<Outcome>> {
+    tx.execute_batch("SAVEPOINT one")?;
+    let before = apply.mark();
+    match apply.write(op).and_then(|outcome| apply.flush().map(|()| outcome)) {
+        Ok(outcome) => {
+            tx.execute_batch("RELEASE one")?;
+            Ok(Some(outcome))
+        }
+        Err(error) if is_refusal(&error) => {
+            tracing::error!(%error, call = op.call().map(tracing::field::display), "left out an operation the database refuses");
+            tx.execute_batch("ROLLBACK TO one; RELEASE one")?;
+            apply.discard(before);
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }
 
