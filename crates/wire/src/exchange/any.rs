@@ -277,6 +277,7 @@ impl Any {
         if let Some(pass) = &mut self.pass {
             pass.number = 0;
             pass.begun = false;
+            pass.response = None;
         }
         match &mut self.writer {
             Writer::Responses(writer) => writer.unsent(),
@@ -287,8 +288,8 @@ impl Any {
 
     pub fn error_event(&mut self, code: Code, message: &str) -> Bytes {
         let mut out = Vec::new();
-        match (&self.pass, &mut self.writer) {
-            (Some(pass), Writer::Responses(writer)) => writer.go_on(pass.number),
+        match (&mut self.pass, &mut self.writer) {
+            (Some(pass), Writer::Responses(writer)) => writer.go_on(pass.number, pass.response.take()),
             (Some(pass), Writer::Gemini(writer)) => writer.go_on(pass.begun),
             _ => {}
         }

@@ -19,12 +19,14 @@ pub(super) struct Pass {
     /// Gemini: elements of one array instead of events.
     array: bool,
     pub begun: bool,
+    /// The response as its client saw it begin, to end it where its provider does not.
+    pub response: Option<String>,
 }
 
 impl Pass {
     pub fn new(dialect: Dialect, voice: &Voice, rename: bool) -> Self {
         let ours = Ours::new(dialect, rename.then_some(voice.model.as_str()), &voice.echo);
-        Pass { dialect, ours, follow: Follow::default(), number: 0, array: voice.array, begun: false }
+        Pass { dialect, ours, follow: Follow::default(), number: 0, array: voice.array, begun: false, response: None }
     }
 
     /// Writes an event with its data as it came but for what is ours.
@@ -41,6 +43,7 @@ impl Pass {
         });
         self.begun = true;
         let renumbered = if self.dialect == Dialect::Responses { self.numbered(data, node) } else { None };
+        self.keep(node);
         let mut edits = self.ours.event_edits(data, node);
         if let Some((place, number)) = &renumbered {
             edits.push((place.clone(), number));
@@ -55,6 +58,15 @@ impl Pass {
         json::write_raw(out, &data.as_bytes()[done..]);
         if !self.array {
             out.extend_from_slice(b"\n\n");
+        }
+    }
+
+    /// Two events of a stream at most hold the response before it is over.
+    fn keep(&mut self, node: &Node<'_>) {
+        let begins = matches!(node.str_of("type"), "response.created" | "response.queued" | "response.in_progress");
+        if let Some(response) = node.get("response").filter(|_| begins && self.dialect == Dialect::Responses) {
+            let edits = self.ours.edits(response.raw, response);
+            self.response = String::from_utf8(json::splice(response.raw.as_bytes(), &edits)).ok();
         }
     }
 

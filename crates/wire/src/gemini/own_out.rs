@@ -80,6 +80,7 @@ fn write_media(media: &Media<'_>, one: &mut Object<'_>, carry: &Carry<'_>) {
         Place::Data { mime, base64 } => one.object("inlineData", |inner| {
             inner.filled("mimeType", mime);
             inner.filled("data", base64);
+            inner.maybe("displayName", media.name.as_deref());
             carry.own(inner, "inlineData", &media.rest);
         }),
         Place::Url(uri) | Place::Id(uri) | Place::Text(uri) => one.object("fileData", |inner| {

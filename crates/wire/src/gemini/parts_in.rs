@@ -112,12 +112,17 @@ fn media<'a>(
     mime: &str,
     place: Place<'a>,
     fields: Fields<'_, 'a>,
-    inner: Fields<'_, 'a>,
+    mut inner: Fields<'_, 'a>,
     key: &'static str,
 ) -> Part<'a> {
-    let mut media = Media { rest: fields.rest(), ..Media::at(place) };
+    let kind = mime.split('/').next();
+    // Others have names for files alone, and not beside every address.
+    let named = matches!(place, Place::Data { .. }) && !matches!(kind, Some("image" | "audio" | "video"));
+    let name = if named { inner.filled("displayName") } else { Cow::Borrowed("") };
+    let name = Some(name).filter(|name| !name.is_empty());
+    let mut media = Media { name, rest: fields.rest(), ..Media::at(place) };
     inner.rest_at(key, &mut media.rest);
-    match mime.split('/').next() {
+    match kind {
         Some("image") => Part::Image(media),
         Some("audio") => Part::Audio(media),
         Some("video") => Part::Video(media),

@@ -1,8 +1,9 @@
 //! What an answer holds beside what the hub has a place for.
 //!
 //! Each dialect lists, as data, the members of its objects that its reader takes (`known.rs` of the dialect). The rest is told to
-//! a client of another dialect by name. Reader and list are held to each other by the tests in `exchange/again`: what is listed
-//! as taken comes back out of the hub, and what is not listed is told, whatever object it stands in.
+//! a client of another dialect by name; one of the same dialect gets the provider's bytes, and with them all of it. Reader and list are held to
+//! each other by the tests in `exchange/again`: what is listed as taken comes back out of the hub, what is not listed is told, whatever object it
+//! stands in, and both together are the answer that came.
 
 use crate::json::{Kind, Node};
 use crate::usage::Shape;

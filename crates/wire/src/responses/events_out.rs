@@ -23,6 +23,8 @@ pub(crate) struct Writer {
     pub(super) tier: Option<String>,
     pub(super) searches: u64,
     pub(super) object: Option<String>,
+    /// A response of the provider's own that reached the client and is ended here, as JSON.
+    pub(super) begun: Option<String>,
 }
 
 #[derive(Debug)]
@@ -45,6 +47,7 @@ impl Writer {
             tier: None,
             searches: 0,
             object: None,
+            begun: None,
         }
     }
 

@@ -50,7 +50,10 @@ impl Writer {
             error,
             tier: self.tier.as_deref(),
         };
-        object::write(object, &self.voice, &state);
+        match &self.begun {
+            Some(begun) => object::end(object, begun, &self.voice, &state),
+            None => object::write(object, &self.voice, &state),
+        }
     }
 
     pub fn end(&mut self, usage: Option<&Usage>, out: &mut Vec<u8>) {
@@ -75,10 +78,11 @@ impl Writer {
         self.object.as_deref()
     }
 
-    /// The stream passed from elsewhere up to this number.
-    pub fn go_on(&mut self, number: u64) {
+    /// The stream passed from elsewhere up to this number, and began with this response.
+    pub fn go_on(&mut self, number: u64, begun: Option<String>) {
         self.started |= number > 0;
         self.number = number;
+        self.begun = begun;
     }
 
     /// Nothing of the stream reached the client: what is told next is told from the start.
@@ -87,6 +91,7 @@ impl Writer {
         self.number = 0;
         self.items.clear();
         self.open = None;
+        self.begun = None;
         self.lane = Lane::default();
     }
 

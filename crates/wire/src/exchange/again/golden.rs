@@ -1,7 +1,8 @@
 //! The originals of the golden files, and the voice in which they are written again.
 
 use crate::dialect::Dialect;
-use crate::hub::Voice;
+use crate::hub::{Echo, Voice};
+use crate::json::Node;
 use crate::sse::{self, Cutter, Data, Frame};
 use bytes::Bytes;
 use std::fs;
@@ -46,6 +47,16 @@ pub(super) fn events(text: &str) -> Vec<String> {
     all
 }
 
+/// The name that the provider gives its model.
+pub(super) fn model(events: &[String]) -> String {
+    let named = events.iter().find_map(|event| {
+        let node = Node::read(event).ok()?;
+        let inner = node.get("message").or_else(|| node.get("response")).unwrap_or(&node);
+        inner.text_of("model").or_else(|| inner.text_of("modelVersion")).map(|model| model.to_string())
+    });
+    named.unwrap_or_default()
+}
+
 fn data(raw: &[u8], frame: &Frame) -> Option<String> {
     let data = match &frame.data {
         Data::None => return None,
@@ -53,6 +64,29 @@ fn data(raw: &[u8], frame: &Frame) -> Option<String> {
         Data::Many => sse::join(raw, b' '),
     };
     Some(String::from_utf8(data.trim_ascii().to_vec()).unwrap()).filter(|data| !data.is_empty())
+}
+
+/// What makes equal that which a writer takes from the call: its id, the time, the name of the model, and of a response what it repeats of
+/// its request.
+pub(super) fn facts(from: Dialect, events: &[String]) -> Voice {
+    let mut voice = voice();
+    for event in events {
+        let Ok(node) = Node::read(event) else { continue };
+        let inner = node.get("message").or_else(|| node.get("response")).unwrap_or(&node);
+        let Some(id) = inner.text_of(if from == Dialect::Gemini { "responseId" } else { "id" }) else { continue };
+        let prefix = match from {
+            Dialect::Chat => "chatcmpl-",
+            Dialect::Anthropic => "msg_",
+            Dialect::Responses => "resp_",
+            Dialect::Gemini => "",
+        };
+        voice.id = id.strip_prefix(prefix).unwrap_or(id).to_owned();
+        let created = inner.get("created").or_else(|| inner.get("created_at")).and_then(Node::number);
+        voice.created = created.unwrap_or(voice.created);
+        voice.echo = Echo::of(inner.raw.as_bytes());
+        break;
+    }
+    Voice { model: model(events), ..voice }
 }
 
 pub(super) fn voice() -> Voice {

@@ -1,13 +1,19 @@
 //! What was written out of the hub, laid into the original where the hub has a place for it.
+//!
+//! The original comes from `Event::Rest`, the hub's own place for all that no other dialect has: unknown members, the provider's
+//! ids and numbers, forms that are heard as something else. Those stand as they came, and where the writer says otherwise it is noted.
 
+use super::notes::{Notes, What};
+use crate::dialect::Dialect;
 use crate::hub::{Known, Members, entry, says};
 use crate::json::{Kind, Node};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
 /// Puts objects together and remembers what a stream may say before or after the event it stands in.
-#[derive(Default)]
-pub(super) struct Lay {
+pub(super) struct Lay<'n> {
+    dialect: Dialect,
+    notes: &'n mut Notes,
     /// Ids, kinds and names of calls that were written, and those that the original has where nothing was written: servers say them
     /// again with every piece, or before there is anything to say.
     written: HashSet<String>,
@@ -28,12 +34,24 @@ pub(super) fn value(node: &Node<'_>) -> Value {
     }
 }
 
+/// It says nothing. An object whose members are seen to one by one is looked into, be it empty.
+fn is_void(one: &Node<'_>, known: &Known) -> bool {
+    match known {
+        Known::In(..) | Known::Dotted(..) | Known::Counts(..) if one.is_map() => false,
+        _ => !says(one),
+    }
+}
+
 /// The object is not written at all: it was told as a whole.
 pub(super) fn is_whole(members: Option<Members>) -> bool {
     members.is_none_or(|members| members.iter().any(|known| matches!(known, Known::Whole)))
 }
 
-impl Lay {
+impl<'n> Lay<'n> {
+    pub fn new(dialect: Dialect, notes: &'n mut Notes) -> Self {
+        Lay { dialect, notes, written: HashSet::new(), owed: HashSet::new() }
+    }
+
     /// The object as it came, but for what the hub has a place for: that is taken from what was written, or missing.
     pub fn again(&mut self, node: &Node<'_>, known: Members, written: Option<&Value>) -> Value {
         let mut again = Map::new();
@@ -41,10 +59,18 @@ impl Lay {
             let place = written.and_then(|written| written.get(name.as_ref()));
             let laid = match entry(known, name) {
                 // What says nothing is not carried, and who does not say it need not hear it.
-                Some(_) if !says(one) => Some(value(one)),
+                Some(known) if is_void(one, known) => {
+                    self.note(What::Filled, name, place.filter(|place| !is_empty(place)).is_some());
+                    Some(value(one))
+                }
                 // A text is carried as one; only other forms of the same member are heard as something else.
                 Some(Known::Recast(_)) if matches!(one.kind, Kind::Text(_)) => self.carried(name, &value(one), place),
-                None | Some(Known::Apart(_) | Known::Usage(..) | Known::Recast(_)) => Some(value(one)),
+                None | Some(Known::Apart(_)) => {
+                    self.note(What::Made, name, place.is_some_and(|place| *place != value(one)));
+                    Some(value(one))
+                }
+                // Their meaning is compared by `meaning`.
+                Some(Known::Usage(..) | Known::Recast(_)) => Some(value(one)),
                 Some(Known::Is(_) | Known::All | Known::Whole) => self.carried(name, &value(one), place),
                 Some(Known::In(_, members) | Known::Dotted(_, members) | Known::Counts(_, members)) => {
                     Some(self.again(one, members, place))
@@ -55,7 +81,16 @@ impl Lay {
                 again.insert(name.to_string(), laid);
             }
         }
+        for (name, _) in written.and_then(Value::as_object).into_iter().flatten() {
+            self.note(What::Added, name, !node.members().iter().any(|(known, _)| known == name));
+        }
         Value::Object(again)
+    }
+
+    fn note(&mut self, what: What, name: &str, here: bool) {
+        if here {
+            self.notes.add(self.dialect, what, name);
+        }
     }
 
     fn carried(&mut self, name: &str, original: &Value, written: Option<&Value>) -> Option<Value> {

@@ -4,6 +4,7 @@ use super::super::reply::convert;
 use super::super::stream::{Setup, Stream};
 use super::events::wrong;
 use super::golden::{events, originals, voice};
+use super::notes::Notes;
 use super::replies::again;
 use crate::dialect::Dialect;
 use crate::hub::Names;
@@ -21,12 +22,12 @@ const CITED: [&str; 4] = ["citations", "annotations", "annotation", "groundingCh
 
 /// The text with the member in one of its objects, and the words that lead to that object: members, and types and first members of
 /// the objects on the way, by one of which it is told if it is told as a whole.
-struct Put {
-    words: Vec<String>,
-    text: String,
+pub(super) struct Put {
+    pub words: Vec<String>,
+    pub text: String,
 }
 
-fn with_unknown(text: &str) -> Vec<Put> {
+pub(super) fn with_unknown(text: &str) -> Vec<Put> {
     let mut all = Vec::new();
     put(text, &Node::read(text).unwrap(), &[], &mut all);
     all
@@ -80,12 +81,14 @@ fn others(from: Dialect) -> impl Iterator<Item = Dialect> {
 fn of_a_reply() {
     let mut count = 0;
     for original in originals("replies") {
-        if again(original.from, &original.text).is_none() {
+        if again(original.from, &original.text, &mut Notes::default()).is_err() {
             continue;
         }
         for put in with_unknown(&original.text) {
             let whole: Value = serde_json::from_str(&put.text).unwrap();
-            assert_eq!(again(original.from, &put.text), Some(whole), "{} {:?}", original.name, put.words);
+            let mut notes = Notes::default();
+            assert_eq!(again(original.from, &put.text, &mut notes), Ok(whole), "{} {:?}", original.name, put.words);
+            assert!(notes.unlisted().is_empty(), "{} {:?} {:?}", original.name, put.words, notes.unlisted());
             count += 1;
             for to in others(original.from) {
                 let body = Bytes::from(put.text.clone());
@@ -99,36 +102,42 @@ fn of_a_reply() {
     assert!(count >= 239, "{count} objects");
 }
 
-fn play(from: Dialect, to: Dialect, events: &[String]) -> (Vec<String>, Vec<u8>) {
+/// What was told, what was sent, and how many events the stream took.
+fn play(from: Dialect, to: Dialect, events: &[String]) -> (Vec<String>, Vec<u8>, usize) {
     let setup = Setup { from, to, voice: voice(), names: Names::default(), rename: true, max_event_bytes: 1 << 20 };
     let mut stream = Stream::new(setup);
     let mut sent = Vec::new();
-    for event in events {
-        match stream.feed(Bytes::from(format!("data: {event}\n\n"))) {
-            Ok(bytes) => sent.extend_from_slice(&bytes),
-            Err(_) => break,
-        }
+    let mut taken = 0;
+    for event in events.iter().take_while(|event| Node::read(event).is_ok()) {
+        // An error is told in other ways, and what comes after the end not at all.
+        let Ok(bytes) = stream.feed(Bytes::from(format!("data: {event}\n\n"))) else { break };
+        sent.extend_from_slice(&bytes);
+        taken += 1;
     }
-    (stream.dropped().map(|dropped| dropped.fields().to_vec()).unwrap_or_default(), sent)
+    let told = stream.dropped().map(|dropped| dropped.fields().to_vec()).unwrap_or_default();
+    (told, sent, taken)
 }
 
 #[test]
 fn of_a_stream() {
     let mut count = 0;
-    for original in originals("events") {
+    for original in originals("events").into_iter().chain(originals("chat")) {
         let events = events(&original.text);
         for at in (0..events.len()).filter(|at| Node::read(&events[*at]).is_ok()) {
             for put in with_unknown(&events[at]).into_iter().filter(|put| !put.is_data()) {
                 let mut changed = events.clone();
                 changed[at].clone_from(&put.text);
-                assert_eq!(wrong(original.from, &changed), None, "{} {:?}", original.name, put.words);
+                let mut notes = Notes::default();
+                assert_eq!(wrong(original.from, &changed, &mut notes), None, "{} {:?}", original.name, put.words);
+                assert!(notes.unlisted().is_empty(), "{} {:?} {:?}", original.name, put.words, notes.unlisted());
                 count += 1;
                 for to in others(original.from) {
-                    let (told, sent) = play(original.from, to, &changed);
-                    assert!(put.is_seen_to(&told, &sent), "{} to {to:?}: {:?} {told:?}", original.name, put.words);
+                    let (told, sent, taken) = play(original.from, to, &changed);
+                    let seen = at >= taken || put.is_seen_to(&told, &sent);
+                    assert!(seen, "{} to {to:?}: {:?} {told:?}", original.name, put.words);
                 }
             }
         }
     }
-    assert!(count >= 640, "{count} objects");
+    assert!(count >= 900, "{count} objects");
 }

@@ -95,7 +95,7 @@ fn members_beside_a_link_do_not_vanish() {
     let named = r#"{"contents":[{"role":"user","parts":[{"fileData":{"mimeType":"MIME","fileUri":"http://a/1","displayName":"my name","new":1}}]}]}"#;
     for (dialect, body, mime, dropped) in [
         (Dialect::Anthropic, source, "application/pdf", "source.new"),
-        (Dialect::Gemini, named, "application/pdf", "inlineData.displayName,inlineData.new"),
+        (Dialect::Gemini, named, "application/pdf", "inlineData.new"),
         (Dialect::Gemini, named, "image/png", "inlineData.displayName,inlineData.new"),
     ] {
         let request = request(dialect, &body.replace("MIME", mime));
