@@ -169,6 +169,7 @@ impl Any {
             return;
         }
         let Any { reader, restore, meter, lost, writer, .. } = self;
+        meter.ending();
         let said = reader.done(&mut |event: Event<'_>| {
             restore.pass(event, &mut |event| {
                 meter.see(&event);
@@ -176,6 +177,7 @@ impl Any {
                 writer.write(&event, meter.usage(), out);
             });
         });
+        self.meter.over();
         if !said {
             self.state = State::Empty;
             return;
@@ -211,6 +213,7 @@ impl Any {
                 }
             });
         });
+        self.meter.over();
         self.meter.keep_raw(self.from, &node, false);
         if let Some(fault) = fault {
             return Err(fault);
