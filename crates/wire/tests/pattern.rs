@@ -9,6 +9,7 @@ use tollgate_wire::{Dialect, Names, Setup, Voice};
 /// What the client got, and everything the meter says.
 fn play<'a>(rename: bool, chunks: impl Iterator<Item = &'a [u8]>) -> (Vec<u8>, String) {
     let mut stream = Stream::new(StreamSetup {
+        choices: 1,
         wants_usage: true,
         rename_to: rename.then(|| "public".to_owned()),
         max_event_bytes: 400,
