@@ -1,8 +1,8 @@
 //! The meter of a streamed chat reply: reads each event once as it passes.
 //!
 //! Events go on as the bytes they are. Rewritten or left out is only what a client must not see
-//! (usage it did not ask for, anything after `[DONE]`) or what its SDK would choke on: `id:` and
-//! `retry:` lines, events without data, objects without `choices`.
+//! (usage it did not ask for, anything after `[DONE]`) or what its SDK would choke on: any framing but
+//! one `data: ` line that ends with a line feed, events without data, objects without `choices`.
 
 use super::ending::{Broken, End, StreamFault};
 use super::out::Out;
@@ -151,15 +151,18 @@ impl Stream {
         let raw = &out.from[out.at..out.at + frame.end];
         // A line feed that ends the CRLF of the event before, cut off from it by a chunk's end.
         let lead = usize::from(frame.end > 1 && raw[0] == b'\n');
-        out.keep(lead);
-        let len = frame.end - lead;
+        if lead > 0 {
+            out.drop(lead);
+        }
+        let raw = &raw[lead..];
+        let len = raw.len();
         let joined;
         let (line, place) = match &frame.data {
             Data::None => {
                 out.drop(len);
                 return Ok(());
             }
-            Data::One(place) => (&raw[place.clone()], place.start - lead),
+            Data::One(place) => (&raw[place.start - lead..place.end - lead], place.start - lead),
             Data::Many => {
                 joined = sse::join(raw, b' ');
                 (joined.as_slice(), 0)
@@ -181,9 +184,9 @@ impl Stream {
             }
             return Ok(());
         }
+        let plain = raw.strip_prefix(b"data: ").and_then(|rest| rest.strip_suffix(b"\n\n")) == Some(line);
         let place = place + line.len() - line.trim_ascii_start().len();
-        let plain = matches!(frame.data, Data::One(_)) && !frame.control;
-        match self.chunk(data, (plain && lead == 0).then_some((raw, place)))? {
+        match self.chunk(data, plain.then_some((raw, place)))? {
             Change::None if plain => out.keep(len),
             Change::Drop => out.drop(len),
             Change::Edit(edit, text) if plain => out.edit(place + edit.start..place + edit.end, text, len),
