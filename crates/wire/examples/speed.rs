@@ -28,6 +28,7 @@ fn measure(name: &str, bytes: usize, mut run: impl FnMut()) {
 
 fn stream(rename: bool) -> Stream {
     Stream::new(StreamSetup {
+        choices: 1,
         wants_usage: false,
         rename_to: rename.then(|| "public-name".to_owned()),
         max_event_bytes: 1 << 20,

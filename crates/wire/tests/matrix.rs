@@ -132,6 +132,7 @@ fn voice() -> Voice {
         model: "public".into(),
         created: 1_700_000_000,
         wants_usage: true,
+        choices: 1,
         array: false,
         echo: Echo::of(br#"{"temperature":0.5,"instructions":"Be kind."}"#),
     }

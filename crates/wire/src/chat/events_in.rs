@@ -114,6 +114,11 @@ impl Reader {
         any
     }
 
+    /// How many choices have ended.
+    pub fn ended(&self) -> u64 {
+        self.choices.iter().filter(|choice| choice.finished).count() as u64
+    }
+
     /// Every choice that began has ended.
     pub fn finished(&self) -> bool {
         !self.choices.is_empty() && self.choices.iter().all(|choice| choice.finished)

@@ -1,7 +1,7 @@
 //! Reads what a model produced: the `message` of a reply or the `delta` of an event.
 
 use crate::count::{Counter, IMAGE, SPOKEN_LETTERS};
-use crate::json::{Broken, Scan};
+use crate::json::{Broken, Scan, whole_number};
 use crate::usage::{Report, Shape};
 use std::ops::Range;
 
@@ -10,9 +10,10 @@ use std::ops::Range;
 pub(crate) struct Tally {
     /// Any text, refusal, tool call, sound, picture or reasoning.
     pub output: bool,
-    pub tools: bool,
-    /// A `finish_reason` was given.
-    pub finished: bool,
+    /// Choices that said anything, that called a tool, and that gave a `finish_reason`.
+    pub spoke: Choices,
+    pub called: Choices,
+    pub ended: Choices,
     /// Whether to count at all: a reply with usage needs no count.
     pub counting: bool,
     /// The last string of text or thought in this chunk, as a place in it.
@@ -21,6 +22,9 @@ pub(crate) struct Tally {
     thought: Counter,
     call: Counter,
 }
+
+/// A set of choices: a bit for each index. Nobody can ask for more of them.
+pub(crate) type Choices = u128;
 
 /// What a string of a chunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,19 +90,31 @@ impl Tally {
         if scan.peek() != Some(b'{') {
             return scan.skip();
         }
+        let (mut index, mut called, mut ended) = (0, false, false);
+        let others = std::mem::take(&mut self.output);
         scan.object(|key, scan| match key.raw() {
-            b"delta" | b"message" => self.part(scan),
+            b"index" => {
+                index = whole_number(scan.value()?).unwrap_or(0);
+                Ok(())
+            }
+            b"delta" | b"message" => self.part(scan, &mut called),
             b"text" => text(scan, &mut self.text, &mut self.output, self.counting),
             b"finish_reason" => {
-                self.finished |= scan.value()? != b"null";
+                ended |= scan.value()? != b"null";
                 Ok(())
             }
             b"usage" => usage.scan(scan),
             _ => scan.skip(),
-        })
+        })?;
+        let bit = |is: bool| Choices::from(is) << index.min(u64::from(Choices::BITS) - 1);
+        self.spoke |= bit(self.output);
+        self.called |= bit(called);
+        self.ended |= bit(ended);
+        self.output |= others;
+        Ok(())
     }
 
-    fn part(&mut self, scan: &mut Scan<'_>) -> Result<(), Broken> {
+    fn part(&mut self, scan: &mut Scan<'_>, called: &mut bool) -> Result<(), Broken> {
         if scan.peek() != Some(b'{') {
             return scan.skip();
         }
@@ -112,11 +128,11 @@ impl Tally {
             // Repeats what `reasoning` says, or carries it sealed: seen, not counted.
             b"reasoning_details" => text(scan, &mut Counter::default(), &mut self.output, false),
             b"tool_calls" if scan.peek() == Some(b'[') => scan.array(|scan| {
-                self.tools = true;
+                *called = true;
                 text(scan, &mut self.call, &mut self.output, counting)
             }),
             b"function_call" if scan.peek() == Some(b'{') => {
-                self.tools = true;
+                *called = true;
                 text(scan, &mut self.call, &mut self.output, counting)
             }
             b"audio" if scan.peek() == Some(b'{') => self.audio(scan),

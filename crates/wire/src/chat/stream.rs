@@ -1,12 +1,12 @@
 //! The meter of a streamed chat reply: reads each event once as it passes.
 //!
 //! Events go on as the bytes they are. Rewritten or left out is only what a client must not see
-//! (usage it did not ask for, anything after `[DONE]`) or what its SDK would choke on: `id:` and
-//! `retry:` lines, events without data, objects without `choices`.
+//! (usage it did not ask for, anything after `[DONE]`) or what its SDK would choke on: any framing but
+//! one `data: ` line that ends with a line feed, events without data, objects without `choices`.
 
 use super::ending::{Broken, End, StreamFault};
 use super::out::Out;
-use super::part::{Tally, UsageSeen};
+use super::part::{Choices, Tally, UsageSeen};
 use super::pattern::{Patterns, Read};
 use super::reply::MOST_RAW_USAGE;
 use super::seen::Seen;
@@ -26,6 +26,8 @@ pub struct StreamSetup {
     pub wants_usage: bool,
     /// The public model name, when the upstream's differs.
     pub rename_to: Option<String>,
+    /// How many choices the client asked for; 0 stands for one.
+    pub choices: u64,
     /// An event longer than this is a fault.
     pub max_event_bytes: usize,
 }
@@ -35,6 +37,7 @@ pub struct StreamSetup {
 pub struct Stream {
     cutter: Cutter,
     wants_usage: bool,
+    choices: u64,
     /// The public name as JSON.
     rename_to: Option<Box<[u8]>>,
     tally: Tally,
@@ -66,6 +69,7 @@ impl Stream {
         Stream {
             cutter: Cutter::new(setup.max_event_bytes),
             wants_usage: setup.wants_usage,
+            choices: setup.choices.max(1),
             rename_to: setup.rename_to.map(|name| json::quoted(&name).into_boxed_slice()),
             tally: Tally::counting(),
             reported: Report::new(Shape::Chat),
@@ -147,15 +151,18 @@ impl Stream {
         let raw = &out.from[out.at..out.at + frame.end];
         // A line feed that ends the CRLF of the event before, cut off from it by a chunk's end.
         let lead = usize::from(frame.end > 1 && raw[0] == b'\n');
-        out.keep(lead);
-        let len = frame.end - lead;
+        if lead > 0 {
+            out.drop(lead);
+        }
+        let raw = &raw[lead..];
+        let len = raw.len();
         let joined;
         let (line, place) = match &frame.data {
             Data::None => {
                 out.drop(len);
                 return Ok(());
             }
-            Data::One(place) => (&raw[place.clone()], place.start - lead),
+            Data::One(place) => (&raw[place.start - lead..place.end - lead], place.start - lead),
             Data::Many => {
                 joined = sse::join(raw, b' ');
                 (joined.as_slice(), 0)
@@ -177,9 +184,9 @@ impl Stream {
             }
             return Ok(());
         }
+        let plain = raw.strip_prefix(b"data: ").and_then(|rest| rest.strip_suffix(b"\n\n")) == Some(line);
         let place = place + line.len() - line.trim_ascii_start().len();
-        let plain = matches!(frame.data, Data::One(_)) && !frame.control;
-        match self.chunk(data, (plain && lead == 0).then_some((raw, place)))? {
+        match self.chunk(data, plain.then_some((raw, place)))? {
             Change::None if plain => out.keep(len),
             Change::Drop => out.drop(len),
             Change::Edit(edit, text) if plain => out.edit(place + edit.start..place + edit.end, text, len),
@@ -277,13 +284,14 @@ impl Stream {
 
     /// Writes the finish and usage chunks still owed. False when there was no answer at all.
     fn end_chunks(&mut self, out: &mut Vec<u8>) -> bool {
-        if !self.tally.finished {
-            if !self.tally.output {
-                return false;
-            }
-            let reason: &[u8] = if self.tally.tools { b"tool_calls" } else { b"stop" };
-            let choice = [br#"[{"index":0,"delta":{},"finish_reason":""#, reason, br#""}]"#].concat();
-            self.write_chunk(out, &choice, None);
+        let Tally { output, spoke, called, ended, .. } = self.tally;
+        if !output && ended == 0 {
+            return false;
+        }
+        for index in (0..Choices::BITS).filter(|index| (spoke & !ended) >> index & 1 == 1) {
+            let reason = if called >> index & 1 == 1 { "tool_calls" } else { "stop" };
+            let choice = format!(r#"[{{"index":{index},"delta":{{}},"finish_reason":"{reason}"}}]"#);
+            self.write_chunk(out, choice.as_bytes(), None);
         }
         if self.wants_usage && !self.usage_sent && self.usage.is_some() && !self.raw_usage.is_empty() {
             self.usage_sent = true;
@@ -316,7 +324,7 @@ impl Stream {
         }
         match self.state {
             State::Done => End::Complete { tail },
-            State::Open if self.tally.finished => {
+            State::Open if self.all_ended() => {
                 let mut all = tail.to_vec();
                 self.end_chunks(&mut all);
                 all.extend_from_slice(DONE);
@@ -325,6 +333,12 @@ impl Stream {
             }
             _ => End::Truncated { rest: tail },
         }
+    }
+
+    /// As many choices as were asked for have said why they stopped, and none was left in the middle.
+    fn all_ended(&self) -> bool {
+        let Tally { spoke, ended, .. } = self.tally;
+        u64::from(ended.count_ones()) >= self.choices && spoke & !ended == 0
     }
 
     /// What came after the last blank line: a whole event without its end, an error, or scraps.

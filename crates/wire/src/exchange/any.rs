@@ -21,6 +21,8 @@ const MOST_KEPT: usize = 64 << 20;
 pub(super) struct Any {
     from: Dialect,
     call_id: String,
+    /// How many choices were asked for.
+    choices: u64,
     cutter: Cutter,
     reader: Reader,
     restore: Restore,
@@ -52,6 +54,7 @@ impl Any {
         Any {
             from,
             call_id: voice.id.clone(),
+            choices: voice.choices.max(1),
             cutter: Cutter::new(max_event_bytes),
             reader: Reader::new(from, to),
             restore: Restore::new(names),
@@ -169,6 +172,7 @@ impl Any {
             return;
         }
         let Any { reader, restore, meter, lost, writer, .. } = self;
+        meter.ending();
         let said = reader.done(&mut |event: Event<'_>| {
             restore.pass(event, &mut |event| {
                 meter.see(&event);
@@ -176,6 +180,7 @@ impl Any {
                 writer.write(&event, meter.usage(), out);
             });
         });
+        self.meter.over();
         if !said {
             self.state = State::Empty;
             return;
@@ -211,6 +216,7 @@ impl Any {
                 }
             });
         });
+        self.meter.over();
         self.meter.keep_raw(self.from, &node, false);
         if let Some(fault) = fault {
             return Err(fault);
@@ -240,8 +246,8 @@ impl Any {
         }
         match self.state {
             State::Done => End::Complete { tail: Bytes::from(out) },
-            // Gemini has no other end; elsewhere the reason of the stop says that all was said.
-            State::Open if self.reader.finished() => {
+            // Gemini has no other end; elsewhere the reason of the stop says that all was said, and many servers leave out the rest.
+            State::Open if self.reader.ended(self.choices) => {
                 self.state = State::Done;
                 match &self.pass {
                     None => self.writer.end(self.meter.usage(), &mut out),

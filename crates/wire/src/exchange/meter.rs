@@ -12,6 +12,8 @@ pub(super) struct Meter {
     usage: Option<Usage>,
     /// Output came after the last report.
     since: bool,
+    /// A report came with the event that is being read.
+    told: bool,
     pub output: bool,
     text: Counter,
     thought: Counter,
@@ -29,6 +31,7 @@ impl Meter {
             report: Report::new(from.usage()),
             usage: None,
             since: false,
+            told: false,
             output: false,
             text: Counter::default(),
             thought: Counter::default(),
@@ -50,6 +53,7 @@ impl Meter {
                 if self.report.merge(report) {
                     self.usage = self.report.usage();
                     self.since = false;
+                    self.told = true;
                 }
                 return;
             }
@@ -59,6 +63,18 @@ impl Meter {
         }
         self.output = true;
         self.since = true;
+    }
+
+    /// An event was read to its end: a report covers all that came with it, in whichever order its reader tells them.
+    pub fn over(&mut self) {
+        if std::mem::take(&mut self.told) {
+            self.since = false;
+        }
+    }
+
+    /// What is told now to end the answer was not said after the report: it is ours.
+    pub fn ending(&mut self) {
+        self.told = !self.since;
     }
 
     /// Counts text that passed without being read as an event.

@@ -54,6 +54,16 @@ impl Reader {
         }
     }
 
+    /// As many choices as were asked for have said why they stopped, and none of those that began is left in the middle.
+    pub fn ended(&self, asked: u64) -> bool {
+        let ended = match self {
+            Reader::Chat(reader) => reader.ended(),
+            Reader::Gemini(reader) => reader.ended(),
+            Reader::Anthropic(_) | Reader::Responses(_) => asked,
+        };
+        self.finished() && ended >= asked
+    }
+
     /// The model has said why it stopped.
     pub fn finished(&self) -> bool {
         match self {

@@ -1,7 +1,8 @@
 //! A streamed reply on its way from a provider's dialect to the caller's, metered as it passes.
 //!
-//! Chat to chat keeps its own, faster reader; every other pair runs through `any.rs`. One terminal mark ends a stream; what
-//! comes after it is not looked at, and a stream without one is truncated, whatever its connection says.
+//! Chat to chat keeps its own, faster reader; every other pair runs through `any.rs`. A stream ends with its
+//! dialect's mark, and what comes after it is not looked at; or, where the provider leaves the mark out, with its
+//! connection, once every choice that was asked for has said why it stopped. Any other end is a cut, whatever the connection says.
 
 use super::any::Any;
 use super::writer::Writer;
@@ -46,7 +47,12 @@ impl Stream {
         if setup.from == Dialect::Chat && setup.to == Dialect::Chat {
             let Setup { voice, rename, max_event_bytes, .. } = setup;
             let rename_to = rename.then_some(voice.model);
-            let setup = chat::StreamSetup { wants_usage: voice.wants_usage, rename_to, max_event_bytes };
+            let setup = chat::StreamSetup {
+                wants_usage: voice.wants_usage,
+                rename_to,
+                choices: voice.choices,
+                max_event_bytes,
+            };
             return Stream::from(chat::Stream::new(setup));
         }
         let to = setup.to;
@@ -55,7 +61,7 @@ impl Stream {
 
     /// A stream that nothing is read from any more, to stand where one was taken out.
     pub fn spent() -> Self {
-        let setup = chat::StreamSetup { wants_usage: false, rename_to: None, max_event_bytes: 0 };
+        let setup = chat::StreamSetup { wants_usage: false, rename_to: None, choices: 1, max_event_bytes: 0 };
         Stream::from(chat::Stream::new(setup))
     }
 

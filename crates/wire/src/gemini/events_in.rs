@@ -20,6 +20,8 @@ pub(crate) struct Reader {
     choices: Vec<Choice>,
     /// How much text may still be kept: the client's dialect gives citations places in it, or does not.
     room: usize,
+    /// The prompt was refused, which ends every choice.
+    blocked: bool,
 }
 
 #[derive(Debug, Default)]
@@ -33,7 +35,7 @@ struct Choice {
 
 impl Reader {
     pub fn new(places: bool) -> Self {
-        Reader { choices: Vec::new(), room: if places { MOST_TEXT } else { 0 } }
+        Reader { choices: Vec::new(), room: if places { MOST_TEXT } else { 0 }, blocked: false }
     }
 
     pub fn read(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
@@ -57,6 +59,7 @@ impl Reader {
         let feedback = node.get("promptFeedback");
         if let Some(reason) = feedback.and_then(|feedback| feedback.text_of("blockReason")) {
             if candidates.is_empty() {
+                self.blocked = true;
                 self.choices.resize_with(self.choices.len().max(1), Choice::default);
                 let said = feedback.and_then(|feedback| feedback.text_of("blockReasonMessage"));
                 self.choices[0].finish(0, ended(Stop::Filter, reason.clone(), said), sink);
@@ -65,6 +68,12 @@ impl Reader {
             }
         }
         sink(Event::Rest(Rest { node, known: known::RESPONSE }));
+    }
+
+    /// How many choices have ended.
+    pub fn ended(&self) -> u64 {
+        let ended = self.choices.iter().filter(|choice| choice.finished).count() as u64;
+        if self.blocked { MOST_CHOICES } else { ended }
     }
 
     pub fn finished(&self) -> bool {

@@ -13,6 +13,8 @@ pub struct Voice {
     pub created: u64,
     /// Chat: the client asked for the usage chunk.
     pub wants_usage: bool,
+    /// How many choices the client asked for; 0 stands for one.
+    pub choices: u64,
     /// Gemini: one JSON array instead of events.
     pub array: bool,
     /// Responses: the client's parameters, which its response object repeats.

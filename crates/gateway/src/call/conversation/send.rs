@@ -70,6 +70,7 @@ impl Conversation {
             model: call.model.name.clone(),
             created: u64::try_from(call.began / 1_000).unwrap_or(0),
             wants_usage: self.request.wants_usage,
+            choices: self.request.choices,
             array: self.array,
             echo: self.echo.clone().unwrap_or_else(|| self.request.echo()),
         }
@@ -191,7 +192,12 @@ impl Way<'_> {
         let max_event_bytes = self.provider.settings.max_event_bytes;
         if (self.from, request.dialect) == (Dialect::Chat, Dialect::Chat) {
             let rename_to = rename.then(|| call.model.name.clone());
-            let setup = chat::StreamSetup { wants_usage: request.wants_usage, rename_to, max_event_bytes };
+            let setup = chat::StreamSetup {
+                wants_usage: request.wants_usage,
+                rename_to,
+                choices: request.choices,
+                max_event_bytes,
+            };
             return Stream::from(chat::Stream::new(setup));
         }
         Stream::new(Setup {

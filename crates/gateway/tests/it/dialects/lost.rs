@@ -118,6 +118,36 @@ async fn a_break_after_the_end_is_none() {
     }
 }
 
+/// One of two choices ends, the other one is cut in the middle of a sentence: the clean end of the connection is no end of the answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_choice_that_is_cut_is_told() {
+    let chat = |index: u64, content: &str, finish: Value| {
+        let event = json!({ "id": "c", "object": "chat.completion.chunk", "created": 1, "model": "up",
+            "choices": [{ "index": index, "delta": { "content": content }, "finish_reason": finish }] });
+        format!("data: {event}\n\n")
+    };
+    let said = [chat(0, "A toll.", Value::Null), chat(1, "Half a", Value::Null), chat(0, "", json!("stop"))].concat();
+    let clients = [Client(Dialect::Chat), Client(Dialect::Gemini)];
+    let script = Scripted::start(clients.iter().map(|_| Written::events(said.clone())).collect()).await;
+    let house = house(&script, "openai", "10").await;
+    for client in clients {
+        let mut body = client.body("gemini-scripted", "say it twice", true);
+        match client.0 {
+            Dialect::Chat => body["n"] = json!(2),
+            _ => body["generationConfig"]["candidateCount"] = json!(2),
+        }
+        let path = client.path("gemini-scripted", true);
+        let reply = client.post(&house, &path, &body).send().await.expect("a reply");
+        let call = call_id(&reply);
+        let text = reply.text().await.expect("text");
+        let events = crate::house::events(&text);
+        assert!(client.error_in(&events).is_some() && !client.is_whole(&text, &events), "{client:?}: {text}");
+        let row = house.row(call).await;
+        assert_eq!((row.ending, row.estimated), (Ending::UpstreamFault, true), "{client:?}");
+        assert!(row.charge.nano() > 0, "what came is paid for");
+    }
+}
+
 /// The first piece costs more than the balance covers, so that nothing of it may go out: what goes out instead is a whole array of
 /// one error, from a provider of the same dialect and of another.
 #[tokio::test(flavor = "multi_thread")]

@@ -27,32 +27,19 @@ pub(in super::super) fn object(said: &Said<'_>) -> Value {
 
 pub(in super::super) fn beats(said: &Said<'_>) -> Vec<Beat> {
     let speech = said.speech;
-    let mut beats = Vec::new();
-    let piece = |said: &Said<'_>, part: Value, spoken: u64| {
+    let mut parts = said_in_order(said);
+    let reason = if said.choice.is(S::NoFinish) { None } else { Some(finish(said)) };
+    // What is said last comes with the reason of the stop and the final usage, as from Google; apart where the stream is bent by its pieces.
+    let last = if bent_by_pieces(said) { None } else { parts.pop() };
+    let piece = |(part, spoken): (Value, u64)| {
         let mut data = answer(said, &[part], None);
         if !matches!(said.choice.scenario, S::NoUsage | S::WrongUsage) {
             data["usageMetadata"] = usage::of(Dialect::Gemini, said, spoken.min(speech.completion_tokens));
         }
         Beat::new(Role::Piece, "", data)
     };
-    if said.ask.shows_thoughts {
-        for (at, word) in speech.reasoning.iter().enumerate() {
-            let space = if at == 0 { "" } else { " " };
-            beats.push(piece(said, json!({"text": format!("{space}{word}"), "thought": true}), 1));
-        }
-    }
-    let mut spoken = speech.reasoning_tokens;
-    let last = speech.pieces.len();
-    for (at, text) in speech.pieces.iter().enumerate().filter(|_| !speech.refused) {
-        spoken += 1;
-        beats.push(piece(said, text_part(said, text, at + 1 == last), spoken));
-    }
-    for part in calls(said) {
-        spoken += 1;
-        beats.push(piece(said, part, spoken));
-    }
-    let reason = if said.choice.is(S::NoFinish) { None } else { Some(finish(said)) };
-    let mut end = answer(said, &[], reason);
+    let mut beats: Vec<Beat> = parts.into_iter().map(piece).collect();
+    let mut end = answer(said, last.map(|(part, _)| part).as_slice(), reason);
     if let Some(usage) = usage::reported(Dialect::Gemini, said) {
         end["usageMetadata"] = usage;
     }
@@ -60,6 +47,37 @@ pub(in super::super) fn beats(said: &Said<'_>) -> Vec<Beat> {
     let role = if reason.is_some() { Role::Finish } else { Role::Frame };
     beats.push(Beat::new(role, "", end));
     beats
+}
+
+/// The parts of the answer, each with the tokens spoken by then.
+fn said_in_order(said: &Said<'_>) -> Vec<(Value, u64)> {
+    let speech = said.speech;
+    let mut parts = Vec::new();
+    if said.ask.shows_thoughts {
+        for (at, word) in speech.reasoning.iter().enumerate() {
+            let space = if at == 0 { "" } else { " " };
+            parts.push((json!({"text": format!("{space}{word}"), "thought": true}), 1));
+        }
+    }
+    let mut spoken = speech.reasoning_tokens;
+    let last = speech.pieces.len();
+    for (at, text) in speech.pieces.iter().enumerate().filter(|_| !speech.refused) {
+        spoken += 1;
+        parts.push((text_part(said, text, at + 1 == last), spoken));
+    }
+    for part in calls(said) {
+        spoken += 1;
+        parts.push((part, spoken));
+    }
+    parts
+}
+
+/// The scenario counts, repeats or swells pieces, or leaves the last fragment out.
+fn bent_by_pieces(said: &Said<'_>) -> bool {
+    matches!(
+        said.choice.scenario,
+        S::NoFinish | S::Faststream | S::HugeLine | S::ErrorMidstream | S::CutMidstream | S::HangMidstream
+    )
 }
 
 fn text_part(said: &Said<'_>, text: &str, last: bool) -> Value {
