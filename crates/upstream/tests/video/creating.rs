@@ -103,7 +103,7 @@ async fn refusals() {
     use Blame::{Caller, Operator, Provider};
     use Code::{InvalidRequest, RateLimitExceeded, TaskTypeConstraint, UpstreamError, UpstreamTimeout};
     let (caller, operator) = ((Caller, InvalidRequest, false, false), (Operator, UpstreamError, true, false));
-    let (busy, failed) = ((Provider, RateLimitExceeded, true, false), (Provider, UpstreamError, true, false));
+    let (busy, failed) = ((Provider, RateLimitExceeded, true, false), (Provider, UpstreamError, false, false));
     let unsure = (Provider, UpstreamTimeout, false, true);
     let constraint = (Caller, TaskTypeConstraint, false, false);
     let kling = [
@@ -203,7 +203,7 @@ async fn refusals() {
         ("PERMISSION_DENIED", operator),
         ("NOT_FOUND", operator),
         ("RESOURCE_EXHAUSTED", busy),
-        ("UNAVAILABLE", busy),
+        ("UNAVAILABLE", failed),
         ("DEADLINE_EXCEEDED", unsure),
         ("INTERNAL", failed),
     ];
