@@ -14,4 +14,5 @@ mod reading;
 mod scenarios;
 mod shelf;
 mod table;
+mod twice;
 mod webhooks;

@@ -286,7 +286,7 @@ route = [{ provider = "away", upstream_model = "wan2.7-t2v", priority = 1 }, { p
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_route_is_tried_only_where_nothing_was_sent() {
+async fn another_route_is_tried_where_the_first_is_not_reached() {
     let config = "[provider.away]\nkind = \"dashscope\"\nbase_url = \"http://127.0.0.1:1\"\n".to_owned();
     let plan = Plan { videos: true, usd: "1000", catalog: TWO_ROUTES, config, ..Plan::default() };
     let house = House::with(plan).await;
