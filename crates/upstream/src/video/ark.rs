@@ -80,10 +80,11 @@ impl Video for Ark {
         Ok(report)
     }
 
-    fn find(&self, asking: &Asking<'_>, sought: &Sought<'_>, cursor: Option<&str>) -> Option<Outgoing> {
+    /// All that the account has: by which name the list knows a model is the maker's affair, an endpoint (`ep-…`) above all, and what
+    /// a filter by another name leaves out would count as never made.
+    fn find(&self, asking: &Asking<'_>, _sought: &Sought<'_>, cursor: Option<&str>) -> Option<Outgoing> {
         let page = path_part(cursor.unwrap_or("1"))?;
-        let path = format!("{PATH}?page_num={page}&page_size={PAGE}&filter.model={}", path_part(sought.model)?);
-        asking.bearer(Method::GET, &path, None)
+        asking.bearer(Method::GET, &format!("{PATH}?page_num={page}&page_size={PAGE}"), None)
     }
 
     fn found(&self, sought: &Sought<'_>, cursor: Option<&str>, reply: &Reply) -> Result<Page, Fault> {
@@ -98,10 +99,14 @@ impl Video for Ark {
         Ok(Page { ours: ours.and_then(|item| id(&item["id"])), alike: alike(self, sought, items), next })
     }
 
-    /// By the identifier, ours or the caller's, and the model, by which the list was asked for.
+    /// By the identifier, ours or the caller's. Another name of the model speaks against it and is no proof.
     fn likeness(&self, sought: &Sought<'_>, entry: &Value) -> Likeness {
         let asked = sought.body.get("safety_identifier").and_then(Value::as_str).unwrap_or(sought.external_id);
-        sought.compare(entry, &[]).max(Told::names(asked, &entry["safety_identifier"])).likeness(Likeness::Outside)
+        let told = sought.compare(entry, &[]).max(Told::names(asked, &entry["safety_identifier"]));
+        match Told::names(sought.model, &entry["model"]) {
+            Told::Other => told.likeness(Likeness::Otherwise),
+            model => told.max(model).likeness(Likeness::Outside),
+        }
     }
 
     /// A waiting task is cancelled, a finished one forgotten; the provider refuses while it runs.

@@ -75,6 +75,27 @@ async fn a_callers_identifier_at_ark() {
     assert_eq!(house.find(&other, TASK).await.expect("an answer"), Some(Found::Nothing), "another caller's");
 }
 
+/// The list tells an endpoint's tasks under the name of its model: they are known by our id all the same, and what goes by another
+/// name than it was sent with is not taken for something else.
+#[tokio::test]
+async fn an_endpoint_at_ark() {
+    let maker = Maker { model: "ep-20260701120000-x7k2p", ..Maker::of(Api::Ark) };
+    let house = House::of(maker).await;
+    let plan = house.plan(&json!({"prompt": "[[sim:lost]]"}));
+    house.send(&plan, TASK).await.expect_err("lost");
+    let found = house.find(&plan, TASK).await.expect("an answer");
+    assert!(matches!(found, Some(Found::Exactly(_))), "{found:?}");
+    assert_eq!(
+        house.find(&plan, "task_9").await.expect("an answer"),
+        Some(Found::Nothing),
+        "it has an id, another one"
+    );
+    let named = house.plan(&json!({"prompt": "[[sim:lost]]", "metadata": {"safety_identifier": "user-7"}}));
+    house.send(&named, "task_2").await.expect_err("lost");
+    let found = perhaps(house.find(&named, "task_2").await.expect("an answer"));
+    assert_eq!(found.iter().map(|one| one.1).collect::<Vec<_>>(), [Likeness::Otherwise]);
+}
+
 /// A remix is known by its source and its prompt; the list tells its length and size as those of the source.
 #[tokio::test]
 async fn a_lost_remix_is_told_from_others() {

@@ -11,6 +11,7 @@ mod money;
 mod pace;
 mod quote;
 mod reading;
+mod reported;
 mod scenarios;
 mod shelf;
 mod table;
