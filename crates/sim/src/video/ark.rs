@@ -242,6 +242,7 @@ fn show(call: &Call<'_>, task: &Task, phase: &Phase) -> Value {
             if *url {
                 shown["content"] = json!({"video_url": call.link(task, Signing::Tos)});
             }
+            shown["duration"] = json!(task.told_seconds());
             if task.tells_usage() {
                 let tokens = task.spelt(tokens(task));
                 shown["usage"] = json!({"completion_tokens": tokens, "total_tokens": tokens});
@@ -260,7 +261,7 @@ fn tokens(task: &Task) -> f64 {
         Some("4k") => 3840.0 * 2160.0,
         _ => 1280.0 * 720.0,
     };
-    (pixels * 24.0 * f64::from(task.seconds) / 1024.0).floor()
+    (pixels * 24.0 * f64::from(task.told_seconds()) / 1024.0).floor()
 }
 
 fn list(call: &Call<'_>) -> Answer {

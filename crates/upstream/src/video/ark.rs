@@ -2,7 +2,7 @@
 
 use super::judge::{Said, Table, Verdict, judge};
 use super::likeness::Told;
-use super::read::{PAGE, alike, count, id, next_page, path_part};
+use super::read::{PAGE, alike, counted, id, next_page, path_part};
 use super::{
     Api, Asking, Ending, Habits, Handle, Job, Likeness, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used,
     Video, habits,
@@ -75,7 +75,7 @@ impl Video for Ark {
         let mut report = told.ok_or_else(|| self.refused(task.api, reply))?;
         report.link = json["content"]["video_url"].as_str().and_then(Link::read);
         let usage = &json["usage"];
-        report.used.tokens = count(&usage["total_tokens"]).or_else(|| count(&usage["completion_tokens"]));
+        report.used.tokens = counted(&usage["total_tokens"]).or_else(|| counted(&usage["completion_tokens"]));
         report.used.raw = Used::raw(usage);
         Ok(report)
     }

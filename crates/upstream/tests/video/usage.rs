@@ -42,6 +42,19 @@ async fn no_usage_is_no_zero() {
     }
 }
 
+/// A finished video has a length and was counted: a maker that tells zero tells nothing.
+#[tokio::test]
+async fn zero_is_no_use() {
+    let silent = [Api::MiniMaxV1, Api::Veo];
+    for maker in MAKERS.iter().filter(|maker| !silent.contains(&maker.api)) {
+        let report = House::of(*maker).await.ending("[[sim:ok told=0]]").await;
+        assert!(report.is_ready(), "{maker:?}");
+        let used = report.used;
+        assert_eq!((used.millis, used.tokens), (None, None), "{maker:?}: {used:?}");
+        assert!(used.raw.expect("its own words").contains('0'), "{maker:?}");
+    }
+}
+
 /// Source seconds are billed where the maker reports them, and never above what was held.
 #[tokio::test]
 async fn source_seconds_are_within_the_bound() {

@@ -1,8 +1,24 @@
-//! What a maker says of a task is read for what it is worth.
+//! What is charged follows what the maker reports, and a report that can only be a mistake is none.
 
-use super::money::{create, ended};
+use super::money::{MAKERS, create, ended, house};
+use super::scenarios::price;
 use crate::house::{House, Plan};
 use tollgate_store::TaskState;
+
+/// A video that was made has a length: where its maker says zero, what was asked for is charged, and the row says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reported_zero_is_no_free_video() {
+    let house = house("").await;
+    for (model, _) in MAKERS {
+        let id = create(&house, model, "[[sim:ok queue=0 run=0 told=0]]").await.expect("taken");
+        let (task, row) = ended(&house, id).await;
+        // By tokens nobody knows what was asked for, only what it can be at most.
+        let asked = if model == "seedance-2.5" { row.hold.nano() } else { price(model) };
+        assert_eq!((task.state, row.charge.nano()), (TaskState::Completed, asked), "{model}: {row:?}");
+        // Sold by the call, nothing needs to be reported.
+        assert_eq!(row.estimated, model != "MiniMax-Hailuo-2.3", "{model}: {row:?}");
+    }
+}
 
 const BY_THE_SECOND: &str = r#"
 [model."seedance-by-the-second"]
