@@ -2,14 +2,14 @@
 
 use super::judge::{Said, Table, Verdict, judge};
 use super::likeness::Told;
-use super::read::{PAGE, alike, counted, id, next_page, path_part};
+use super::read::{PAGE, alike, billed, counted, id, next_page, path_part};
 use super::{
     Api, Asking, Ending, Habits, Handle, Job, Likeness, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used,
     Video, habits,
 };
 use crate::Fault;
 use http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Content generation tasks. The base address ends in `/api/v3`.
 #[derive(Clone, Copy, Debug)]
@@ -74,9 +74,9 @@ impl Video for Ark {
         let told = Report::told(&json, WORDS).filter(|_| reply.is_ok());
         let mut report = told.ok_or_else(|| self.refused(task.api, reply))?;
         report.link = json["content"]["video_url"].as_str().and_then(Link::read);
-        let usage = &json["usage"];
-        report.used.tokens = counted(&usage["total_tokens"]).or_else(|| counted(&usage["completion_tokens"]));
-        report.used.raw = Used::raw(usage);
+        if report.standing == Standing::Succeeded {
+            report.used = used(&json);
+        }
         Ok(report)
     }
 
@@ -121,4 +121,12 @@ impl Video for Ark {
             error["code"].as_str().map(|code| Said { code, text: error["message"].as_str().unwrap_or_default() });
         judge(reply, said, CODES)
     }
+}
+
+/// Tokens, and the length of what was made, for models that are sold by the second. Seconds of reference clips are in the tokens only.
+fn used(task: &Value) -> Used {
+    let (usage, duration) = (&task["usage"], &task["duration"]);
+    let tokens = counted(&usage["total_tokens"]).or_else(|| counted(&usage["completion_tokens"]));
+    let told = json!({"duration": duration, "usage": usage});
+    Used { millis: billed(duration), tokens, raw: Used::raw(&told) }
 }

@@ -1,9 +1,10 @@
 //! What is charged follows what the maker reports, and a report that can only be a mistake is none.
 
-use super::money::{MAKERS, create, ended, house};
+use super::money::{MAKERS, create, ended, house, post};
 use super::scenarios::price;
 use crate::house::{House, Plan};
-use tollgate_store::TaskState;
+use serde_json::{Value, json};
+use tollgate_store::{TaskId, TaskState};
 
 /// A video that was made has a length: where its maker says zero, what was asked for is charged, and the row says so.
 #[tokio::test(flavor = "multi_thread")]
@@ -28,6 +29,32 @@ video = { variant = "b-2.5", one_price = ["resolution"] }
 price = { video_second = 100_000 }
 route = [{ provider = "ark", upstream_model = "ep-20260701120000-x7k2p" }]
 "#;
+
+/// Ark sold by the second: settled on the length it made, which it may have chosen itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn ark_by_the_second_is_settled_on_the_length_it_tells() {
+    let plan = Plan { videos: true, usd: "1000", catalog: BY_THE_SECOND, ..Plan::default() };
+    let house = House::with(plan).await;
+    for (asked, told, held, charged, estimated) in [
+        (-1, "told=12", 30, 12, false),
+        (-1, "told=30", 30, 30, false),
+        (-1, "told=0", 30, 30, true),
+        (10, "told=9", 10, 9, false),
+        (10, "told=11", 10, 10, false),
+        (10, "told=0", 10, 10, true),
+        (10, "", 10, 10, false),
+    ] {
+        let prompt = format!("[[sim:ok queue=0 run=0 {told}]]");
+        let body = json!({ "model": "seedance-by-the-second", "prompt": prompt, "duration": asked });
+        let shown: Value = post(&house, &body).await.json().await.expect("JSON");
+        let id: TaskId = shown["id"].as_str().unwrap_or_else(|| panic!("{shown}")).parse().expect("a task id");
+        let (task, row) = ended(&house, id).await;
+        let second = 100_000_000;
+        assert_eq!(task.state, TaskState::Completed, "{asked} {told}");
+        let seen = (row.hold.nano(), row.charge.nano(), row.estimated);
+        assert_eq!(seen, (held * second, charged * second, estimated), "{asked} {told}: {row:?}");
+    }
+}
 
 /// The route leads to an endpoint, whose tasks the maker lists under the name of its model: what was lost there is found, not paid back.
 #[tokio::test(flavor = "multi_thread")]
