@@ -166,13 +166,27 @@ fn length(case: &mut Case<'_>, line: &Line, tally: Tally) -> Result<Option<u32>,
     {
         case.warn("duration", format!("`{name}` was sent and counts instead."));
     }
+    let edits = edits && tally.clips > 0;
+    let most = case.longest(i64::from(line.seconds));
+    let bounded = most < i64::from(line.seconds);
     match asked {
+        // Nobody knows how long it would be, and not every length is sold.
+        _ if edits && bounded => {
+            let message =
+                format!("An edit is as long as its source, and this model is sold with up to {most} seconds.");
+            Err(Refusal::unsupported("metadata.omni_reference_task_type", message))
+        }
+        Some((name, -1)) if bounded => {
+            let message =
+                format!("`{name}` is -1, which leaves the length to the model; it is sold with 4 to {most} seconds.");
+            Err(Refusal::unsupported(name, message))
+        }
         Some((_, -1)) => Ok(None),
-        Some((name, _)) if edits && tally.clips > 0 => {
+        Some((name, _)) if edits => {
             let message = "An edit keeps the length of its source: the duration must be -1 or left out.";
             Err(Refusal::new(Code::TaskTypeConstraint, name, message))
         }
-        None if edits && tally.clips > 0 => Ok(None),
+        None if edits => Ok(None),
         _ => case.length(&candidates, 4..=i64::from(line.seconds), 5).map(Some),
     }
 }

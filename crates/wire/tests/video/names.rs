@@ -150,11 +150,14 @@ fn the_default_is_on_sale() {
 fn the_longest_on_sale() {
     let text = json!({"prompt": "p"});
     let frame = json!({"prompt": "p", "input_reference": PICTURE});
+    let edit = json!({"prompt": "p", "video_url": CLIP});
     let native = json!({"prompt": "p", "metadata": {"ratio": "1:1"}});
     for (variant, fields, most, seconds, bound) in [
         ("a-text-to-video", &text, 4, 4, 4),
         ("a-text-to-video", &text, 10, 5, 5),
         ("a-image-to-video", &frame, 3, 3, 3),
+        // The source may be billed with all its seconds.
+        ("a-video-edit", &edit, 6, 6, 16),
         ("b-2.5", &text, 4, 4, 4),
         ("c-standard", &text, 3, 3, 3),
         ("d-native-audio", &native, 4, 4, 4),
@@ -172,9 +175,47 @@ fn the_longest_on_sale() {
         ("sora", json!({"prompt": "p", "duration": 12}), 10, InvalidParameter, "duration", "4 or 8 seconds"),
         ("veo", json!({"prompt": "p", "duration": 8}), 6, InvalidParameter, "duration", "4 or 6 seconds"),
         ("d-legacy", json!({"prompt": "p", "duration": 10}), 9, InvalidParameter, "duration", "makes 6 seconds"),
+        (
+            "a-video-edit",
+            json!({"prompt": "p", "video_url": CLIP, "duration": 0}),
+            6,
+            UnsupportedValue,
+            "duration",
+            "2 to 6",
+        ),
     ] {
         let refusal = sell(variant, &[], Some(most), fields).expect_err(variant);
         assert_eq!((refusal.code, refusal.param.as_deref()), (code, Some(param)), "{variant}: {refusal:?}");
         assert!(refusal.message.contains(says), "{variant}: {}", refusal.message);
+    }
+}
+
+/// A length that the model chooses could be longer than what is sold: it is for those only who sell all of them.
+#[test]
+fn a_length_the_model_chooses() {
+    let open = |name: &str| {
+        let mut fields = json!({"prompt": "p", "images": [PICTURE]});
+        match name {
+            "metadata.duration" => fields["metadata"] = json!({"duration": -1}),
+            "seconds" => fields["seconds"] = json!("-1"),
+            name => fields[name] = json!(-1),
+        }
+        fields
+    };
+    let clip = json!({"type": "video_url", "video_url": {"url": CLIP}, "role": "reference_video"});
+    let edit = json!({"prompt": "p", "metadata": {"content": [clip], "omni_reference_task_type": "edit"}});
+    for (variant, makes) in [("b-2.5", 30), ("b-2.0", 15), ("b-2.0-fast", 15), ("b-2.0-mini", 15)] {
+        for name in ["duration", "seconds", "metadata.duration"] {
+            for sold in [None, Some(makes), Some(makes + 1)] {
+                let plan = sell(variant, &[], sold, open(name)).expect("all that it makes is sold");
+                assert_eq!((plan.seconds, plan.bound.seconds), (None, makes), "{variant} {name}");
+            }
+            let refusal = sell(variant, &[], Some(makes - 1), open(name)).expect_err("longer than what is sold");
+            assert_eq!((refusal.code, refusal.param.as_deref()), (UnsupportedValue, Some(name)), "{variant}");
+            assert!(refusal.message.contains(&format!("4 to {}", makes - 1)), "{}", refusal.message);
+        }
+        assert_eq!(sell(variant, &[], None, edit.clone()).expect("a plan").seconds, None);
+        let refusal = sell(variant, &[], Some(makes - 1), edit.clone()).expect_err("as long as its source");
+        assert_eq!(refusal.param.as_deref(), Some("metadata.omni_reference_task_type"), "{variant}");
     }
 }

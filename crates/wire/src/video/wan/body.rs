@@ -152,14 +152,20 @@ impl Body {
         Ok(length)
     }
 
-    /// For an edit, where zero keeps the length of the source.
+    /// For an edit, where zero keeps the length of the source. Where not every length of a source is sold, a length is sent.
     pub fn edit_seconds(&mut self, case: &Case<'_>, source: i64) -> Result<u32, Refusal> {
+        let most = case.longest(source);
         match said(&self.lengths(case)) {
             Some((param, 1)) => {
-                let most = case.longest(source);
                 Err(Refusal::invalid(param, format!("`{param}` is 1; an edit is 2 to {most} seconds long.")))
             }
-            _ => self.seconds(case, 0, source, 0),
+            Some((param, 0)) if most < source => {
+                let message = format!(
+                    "`{param}` is 0, which keeps the length of the source; this model is sold with 2 to {most} seconds."
+                );
+                Err(Refusal::unsupported(param, message))
+            }
+            _ => self.seconds(case, 0, source, if most < source { most } else { 0 }),
         }
     }
 
