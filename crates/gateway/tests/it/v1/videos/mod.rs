@@ -5,6 +5,7 @@ mod checklist;
 mod families_ae;
 mod families_cd;
 mod family_b;
+mod five_hundred;
 mod homes;
 mod lost;
 mod money;
