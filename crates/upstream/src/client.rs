@@ -42,6 +42,14 @@ pub struct Client {
     reachable: Reachable,
 }
 
+/// Which connection a request goes over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Over {
+    /// One that waits, where there is one.
+    Any,
+    New,
+}
+
 /// Longest error text read from a provider.
 const ERROR_BYTES: usize = 64 << 10;
 /// Longest wait for the rest of an error text.
@@ -89,22 +97,44 @@ impl Client {
         self.ask(request, provider.settings.first_byte).await
     }
 
+    /// The same over a new connection. One that was kept may be closed by the provider in the moment it is written to, and then nobody
+    /// knows whether the request was read: what must not be sent twice is worth a connection of its own.
+    pub async fn send_fresh(
+        &self,
+        provider: &Provider,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Answer>, Fault> {
+        self.ask_over(request, provider.settings.first_byte, Over::New).await
+    }
+
     /// The same without a provider: nothing is added to the request, and the headers have to come within this time.
     pub async fn ask(&self, request: Request<Full<Bytes>>, patience: Duration) -> Result<Response<Answer>, Fault> {
+        self.ask_over(request, patience, Over::Any).await
+    }
+
+    async fn ask_over(
+        &self,
+        request: Request<Full<Bytes>>,
+        patience: Duration,
+        over: Over,
+    ) -> Result<Response<Answer>, Fault> {
         // An address that is written out is never looked up, so it is judged here.
         if !self.may_go_to(request.uri().host().unwrap_or_default()) {
             return Err(Fault::unreachable());
         }
-        match tokio::time::timeout(patience, self.exchange(request)).await {
+        match tokio::time::timeout(patience, self.exchange(request, over)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(Fault::late()),
         }
     }
 
-    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Response<Answer>, Fault> {
+    async fn exchange(&self, request: Request<Full<Bytes>>, over: Over) -> Result<Response<Answer>, Fault> {
         let (parts, body) = request.into_parts();
         let Ok(body) = body.collect().await.map(|body| body.to_bytes());
-        let (idle, place) = self.pool.take(&parts.uri);
+        let (idle, place) = match over {
+            Over::Any => self.pool.take(&parts.uri),
+            Over::New => (None, self.pool.place(&parts.uri)),
+        };
         let mut connection = match idle {
             Some(connection) => connection,
             None => {

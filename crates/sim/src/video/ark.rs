@@ -11,6 +11,8 @@ use super::scenario::Choice;
 
 const VENDOR: &str = "ark";
 const PATH: &str = "/contents/generations/tasks";
+/// Where all endpoints lead.
+const NEWEST: &str = "doubao-seedance-2-5-260628";
 
 const CODES: &[(&str, u16, &str)] = &[
     ("MissingParameter", 400, "The request failed because it is missing a required parameter."),
@@ -101,7 +103,11 @@ fn submit(call: &Call<'_>) -> Answer {
         let code = if why == "is required" { "MissingParameter" } else { "InvalidParameter" };
         return error(code, Some(&format!("The parameter `{place}` {why}.")));
     }
-    let model = body["model"].as_str().unwrap_or_default().to_string();
+    // An endpoint is told as the model it leads to.
+    let model = match body["model"].as_str().unwrap_or_default() {
+        model if model.starts_with("ep-") => NEWEST.to_string(),
+        model => model.to_string(),
+    };
     let newest = model.contains("seedance-2-5");
     if !newest && !model.contains("seedance-2-0") {
         return error("InvalidEndpointOrModel.NotFound", None);
@@ -236,6 +242,7 @@ fn show(call: &Call<'_>, task: &Task, phase: &Phase) -> Value {
             if *url {
                 shown["content"] = json!({"video_url": call.link(task, Signing::Tos)});
             }
+            shown["duration"] = json!(task.told_seconds());
             if task.tells_usage() {
                 let tokens = task.spelt(tokens(task));
                 shown["usage"] = json!({"completion_tokens": tokens, "total_tokens": tokens});
@@ -254,7 +261,7 @@ fn tokens(task: &Task) -> f64 {
         Some("4k") => 3840.0 * 2160.0,
         _ => 1280.0 * 720.0,
     };
-    (pixels * 24.0 * f64::from(task.seconds) / 1024.0).floor()
+    (pixels * 24.0 * f64::from(task.told_seconds()) / 1024.0).floor()
 }
 
 fn list(call: &Call<'_>) -> Answer {

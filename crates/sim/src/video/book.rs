@@ -119,7 +119,7 @@ impl Task {
         }
     }
 
-    /// The length of the file, where its maker tells that: what was asked for, unless the scenario says otherwise.
+    /// The length its maker tells when it is made: what was asked for, unless the scenario says otherwise.
     pub fn told_seconds(&self) -> u32 {
         self.choice.number("told", self.seconds)
     }

@@ -249,7 +249,7 @@ fn poll(call: &Call<'_>, id: &str) -> Answer {
 /// An edit counts source and output; the sample of the documents is 6.62 seconds long.
 fn usage(task: &Task) -> Value {
     let edit = task.model.ends_with("videoedit");
-    let made = if edit && task.seconds == 0 { 6.62 } else { f64::from(task.seconds) };
+    let made = if edit && task.seconds == 0 { 6.62 } else { f64::from(task.told_seconds()) };
     let source = if edit { 6.62 } else { 0.0 };
     json!({
         "duration": task.spelt(made + source), "input_video_duration": task.spelt(source),

@@ -141,11 +141,12 @@ fn show(task: &Task, phase: &Phase) -> Value {
         }
         _ => None,
     };
+    let seconds = if done { task.told_seconds() } else { task.seconds };
     let or = |name: &str, otherwise: &str| task.body[name].as_str().unwrap_or(otherwise).to_string();
     json!({
         "id": task.id, "object": "video", "model": task.model, "status": word, "progress": progress,
         "created_at": task.created, "completed_at": done.then(now), "expires_at": done.then(|| now() + 86_400),
-        "seconds": or("seconds", "4"), "size": or("size", "720x1280"), "remixed_from_video_id": task.body["remixed_from"],
+        "seconds": seconds.to_string(), "size": or("size", "720x1280"), "remixed_from_video_id": task.body["remixed_from"],
         "error": error.map(|(code, text)| json!({"code": code, "message": text})), "prompt": task.body["prompt"],
     })
 }

@@ -36,21 +36,27 @@ impl Pool {
 
     /// A connection to this host that can be used at once, and the place of any connection to it.
     pub fn take(self: &Arc<Pool>, uri: &Uri) -> (Option<Box<Connection>>, Option<Place>) {
-        let secure = uri.scheme_str() == Some("https");
-        let Some(host) = uri.authority() else { return (None, None) };
-        let place = Some(Place { pool: self.clone(), secure, host: host.clone() });
-        let mut hosts = self.lock(secure);
-        let Some(idle) = hosts.get_mut(host.as_str()).filter(|idle| !idle.is_empty()) else { return (None, place) };
+        let Some(place) = self.place(uri) else { return (None, None) };
+        let mut hosts = self.lock(place.secure);
+        let Some(idle) = hosts.get_mut(place.host.as_str()).filter(|idle| !idle.is_empty()) else {
+            return (None, Some(place));
+        };
         let oldest = Instant::now().checked_sub(self.longest_idle);
         while let Some(mut last) = idle.pop_back() {
             if oldest.is_some_and(|oldest| last.since < oldest) {
                 // The others are older still.
                 idle.clear();
             } else if last.connection.is_quiet() {
-                return (Some(last.connection), place);
+                return (Some(last.connection), Some(place));
             }
         }
-        (None, place)
+        (None, Some(place))
+    }
+
+    /// Where a connection to this host goes when it is free.
+    pub fn place(self: &Arc<Pool>, uri: &Uri) -> Option<Place> {
+        let secure = uri.scheme_str() == Some("https");
+        uri.authority().map(|host| Place { pool: self.clone(), secure, host: host.clone() })
     }
 
     /// Closes what nobody has used for too long, and forgets hosts without a connection.

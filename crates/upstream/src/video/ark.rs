@@ -2,14 +2,14 @@
 
 use super::judge::{Said, Table, Verdict, judge};
 use super::likeness::Told;
-use super::read::{PAGE, alike, count, id, next_page, path_part};
+use super::read::{PAGE, alike, billed, counted, id, next_page, path_part};
 use super::{
     Api, Asking, Ending, Habits, Handle, Job, Likeness, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used,
     Video, habits,
 };
 use crate::Fault;
 use http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Content generation tasks. The base address ends in `/api/v3`.
 #[derive(Clone, Copy, Debug)]
@@ -74,16 +74,17 @@ impl Video for Ark {
         let told = Report::told(&json, WORDS).filter(|_| reply.is_ok());
         let mut report = told.ok_or_else(|| self.refused(task.api, reply))?;
         report.link = json["content"]["video_url"].as_str().and_then(Link::read);
-        let usage = &json["usage"];
-        report.used.tokens = count(&usage["total_tokens"]).or_else(|| count(&usage["completion_tokens"]));
-        report.used.raw = Used::raw(usage);
+        if report.standing == Standing::Succeeded {
+            report.used = used(&json);
+        }
         Ok(report)
     }
 
-    fn find(&self, asking: &Asking<'_>, sought: &Sought<'_>, cursor: Option<&str>) -> Option<Outgoing> {
+    /// All that the account has: by which name the list knows a model is the maker's affair, an endpoint (`ep-…`) above all, and what
+    /// a filter by another name leaves out would count as never made.
+    fn find(&self, asking: &Asking<'_>, _sought: &Sought<'_>, cursor: Option<&str>) -> Option<Outgoing> {
         let page = path_part(cursor.unwrap_or("1"))?;
-        let path = format!("{PATH}?page_num={page}&page_size={PAGE}&filter.model={}", path_part(sought.model)?);
-        asking.bearer(Method::GET, &path, None)
+        asking.bearer(Method::GET, &format!("{PATH}?page_num={page}&page_size={PAGE}"), None)
     }
 
     fn found(&self, sought: &Sought<'_>, cursor: Option<&str>, reply: &Reply) -> Result<Page, Fault> {
@@ -98,10 +99,14 @@ impl Video for Ark {
         Ok(Page { ours: ours.and_then(|item| id(&item["id"])), alike: alike(self, sought, items), next })
     }
 
-    /// By the identifier, ours or the caller's, and the model, by which the list was asked for.
+    /// By the identifier, ours or the caller's. Another name of the model speaks against it and is no proof.
     fn likeness(&self, sought: &Sought<'_>, entry: &Value) -> Likeness {
         let asked = sought.body.get("safety_identifier").and_then(Value::as_str).unwrap_or(sought.external_id);
-        sought.compare(entry, &[]).max(Told::names(asked, &entry["safety_identifier"])).likeness(Likeness::Outside)
+        let told = sought.compare(entry, &[]).max(Told::names(asked, &entry["safety_identifier"]));
+        match Told::names(sought.model, &entry["model"]) {
+            Told::Other => told.likeness(Likeness::Otherwise),
+            model => told.max(model).likeness(Likeness::Outside),
+        }
     }
 
     /// A waiting task is cancelled, a finished one forgotten; the provider refuses while it runs.
@@ -116,4 +121,12 @@ impl Video for Ark {
             error["code"].as_str().map(|code| Said { code, text: error["message"].as_str().unwrap_or_default() });
         judge(reply, said, CODES)
     }
+}
+
+/// Tokens, and the length of what was made, for models that are sold by the second. Seconds of reference clips are in the tokens only.
+fn used(task: &Value) -> Used {
+    let (usage, duration) = (&task["usage"], &task["duration"]);
+    let tokens = counted(&usage["total_tokens"]).or_else(|| counted(&usage["completion_tokens"]));
+    let told = json!({"duration": duration, "usage": usage});
+    Used { millis: billed(duration), tokens, raw: Used::raw(&told) }
 }

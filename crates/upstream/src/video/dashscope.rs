@@ -1,7 +1,7 @@
 //! DashScope: families A and E.
 
 use super::judge::{Said, Table, Verdict, judge};
-use super::read::{id, millis, path_part};
+use super::read::{billed, id, path_part};
 use super::{Api, Asking, Ending, Habits, Handle, Job, Link, Outgoing, Reply, Report, Standing, Used, Video, habits};
 use crate::Fault;
 use http::{HeaderValue, Method};
@@ -79,7 +79,7 @@ impl Video for DashScope {
         let mut report = Report::of(word, WORDS).because(output["code"].as_str(), output["message"].as_str());
         report.link = output["video_url"].as_str().and_then(Link::read);
         let usage = &json["usage"];
-        report.used.millis = millis(&usage["duration"]).or_else(|| millis(&usage["video_duration"]));
+        report.used.millis = billed(&usage["duration"]).or_else(|| billed(&usage["video_duration"]));
         report.used.raw = Used::raw(usage);
         Ok(report)
     }

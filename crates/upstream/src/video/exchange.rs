@@ -1,10 +1,10 @@
 //! The verbs: write, send, read. One exchange each; whether and when to repeat is the caller's decision, never ours.
 
 use super::{Alike, Asking, Found, Handle, Job, Link, Outgoing, Reply, Report, Sought, Standing, Video};
-use crate::{Body, Client, Fault};
+use crate::{Answer, Body, Client, Fault};
 use bytes::Bytes;
-use http::HeaderMap;
 use http::header::{LOCATION, RANGE};
+use http::{HeaderMap, Response};
 use std::pin::Pin;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -22,7 +22,7 @@ pub type Turn<'a> = dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> 
 /// Creates a task and gives the provider's id of it. Send once: a fault with `maybe_charged` means that the task may exist.
 pub async fn create(client: &Client, video: &dyn Video, asking: &Asking<'_>, job: &Job<'_>) -> Result<String, Fault> {
     let request = video.create(asking, job).ok_or_else(Fault::unreachable)?;
-    let reply = exchange(client, asking, request).await?;
+    let reply = exchange_fresh(client, asking, request).await?;
     video.created(job.plan.api(), &reply)
 }
 
@@ -104,7 +104,7 @@ pub async fn remix(
     prompt: &str,
 ) -> Result<Option<String>, Fault> {
     let Some(request) = video.remix(asking, task, prompt) else { return Ok(None) };
-    let reply = exchange(client, asking, request).await?;
+    let reply = exchange_fresh(client, asking, request).await?;
     video.created(task.api, &reply).map(Some)
 }
 
@@ -161,7 +161,16 @@ pub async fn fetch(
 }
 
 async fn exchange(client: &Client, asking: &Asking<'_>, request: Outgoing) -> Result<Reply, Fault> {
-    let (head, body) = client.send(asking.provider, request).await?.into_parts();
+    read(asking, client.send(asking.provider, request).await?).await
+}
+
+/// For what makes something: a connection that breaks says nothing of whether it was made, so none is used that may be closing already.
+async fn exchange_fresh(client: &Client, asking: &Asking<'_>, request: Outgoing) -> Result<Reply, Fault> {
+    read(asking, client.send_fresh(asking.provider, request).await?).await
+}
+
+async fn read(asking: &Asking<'_>, response: Response<Answer>) -> Result<Reply, Fault> {
+    let (head, body) = response.into_parts();
     let body = Body::new(body, asking.provider.settings.idle).whole(REPLY, Instant::now() + READING).await?;
     Ok(Reply { status: head.status.as_u16(), headers: head.headers, body })
 }

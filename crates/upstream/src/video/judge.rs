@@ -14,7 +14,8 @@ pub(super) enum Verdict {
     Operator,
     /// Too fast, too many at once, or overloaded: later, or elsewhere. Nothing was made.
     Busy,
-    /// The provider's own failure, told in its own words: nothing was made.
+    /// The provider's own failure, told in its own words: it says that nothing was made. That is not as good as a refusal, which is
+    /// decided before anything is begun, so nobody else is asked.
     Failed,
     /// It gave up waiting for itself: the task may exist.
     Unsure,
@@ -49,7 +50,10 @@ pub(super) fn judge(reply: &Reply, said: Option<Said<'_>>, table: Table) -> Faul
             let message = "The provider is limiting requests; try again in a moment.".to_owned();
             base(Blame::Provider, Code::RateLimitExceeded, message)
         }
-        Verdict::Failed => base(Blame::Provider, Code::UpstreamError, failed(reply.status, said.as_ref())),
+        Verdict::Failed => {
+            let fault = base(Blame::Provider, Code::UpstreamError, failed(reply.status, said.as_ref()));
+            Fault { try_other: false, ..fault }
+        }
         Verdict::Unsure => {
             let message = failed(reply.status, said.as_ref());
             let fault = base(Blame::Provider, Code::UpstreamTimeout, message);

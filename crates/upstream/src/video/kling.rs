@@ -133,14 +133,22 @@ impl Video for Kling {
     fn found(&self, sought: &Sought<'_>, _cursor: Option<&str>, reply: &Reply) -> Result<Page, Fault> {
         let json = reply.json();
         if !succeeds(reply, &json) {
-            let unknown = reply.status == 404 || json["code"] == 1201;
-            return if unknown { Ok(Page::default()) } else { Err(self.refused(sought.api, reply)) };
+            return if is_absent(&json) { Ok(Page::default()) } else { Err(self.refused(sought.api, reply)) };
+        }
+        let data = &json["data"];
+        // A list without an entry is an answer too.
+        if sought.api == Api::Kling2 && data.as_array().is_some_and(Vec::is_empty) {
+            return Ok(Page::default());
         }
         let ours = match sought.api {
-            Api::Kling2 => id(&json["data"][0]["id"]),
-            _ => id(&json["data"]["task_id"]),
+            Api::Kling2 => {
+                let tasks = data.as_array().into_iter().flatten();
+                tasks.filter(|task| task["external_id"] == sought.external_id).find_map(|task| id(&task["id"]))
+            }
+            _ => id(&data["task_id"]).filter(|_| data["task_info"]["external_task_id"] == sought.external_id),
         };
-        Ok(Page { ours, ..Page::default() })
+        // Whatever else it tells is neither ours nor the word that ours is not there.
+        Ok(Page { ours: Some(ours.ok_or_else(Fault::garbage)?), ..Page::default() })
     }
 
     fn refused(&self, _api: Api, reply: &Reply) -> Fault {
@@ -149,6 +157,16 @@ impl Video for Kling {
         let text = json["message"].as_str().unwrap_or_default();
         let table = if text.contains("external_task_id") { TAKEN } else { CODES };
         judge(reply, code.as_deref().map(|code| Said { code, text }), table)
+    }
+}
+
+/// Its own word that it has no such task. A page of somebody's that says 404 is none, and neither is a wrong path.
+fn is_absent(json: &Value) -> bool {
+    let text = json["message"].as_str().unwrap_or_default().to_ascii_lowercase();
+    match json["code"].as_i64() {
+        Some(1203) => true,
+        Some(1201) => ["not found", "not exist"].iter().any(|words| text.contains(words)),
+        _ => false,
     }
 }
 

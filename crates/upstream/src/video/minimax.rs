@@ -2,7 +2,7 @@
 
 use super::judge::{Said, Table, Verdict, judge};
 use super::likeness::Told;
-use super::read::{PAGE, alike, id, millis, next_page, path_part};
+use super::read::{PAGE, alike, billed, id, next_page, path_part};
 use super::{
     Api, Asking, Ending, Habits, Handle, Job, Likeness, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used,
     Video, habits,
@@ -161,7 +161,7 @@ fn first(json: &Value) -> Option<Report> {
 fn second(task: &Value) -> Option<Report> {
     let mut report = Report::told(task, WORDS)?;
     report.link = task["content"]["url"].as_str().and_then(Link::read);
-    report.used.millis = millis(&task["usage"]["total_seconds"]);
+    report.used.millis = billed(&task["usage"]["total_seconds"]);
     report.used.raw = Used::raw(&task["usage"]);
     Some(report)
 }

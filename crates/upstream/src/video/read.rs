@@ -23,6 +23,16 @@ pub(super) fn millis(value: &Value) -> Option<u64> {
     Some(whole.parse::<u64>().ok()? * 1000 + kept + u64::from(rest))
 }
 
+/// What a maker bills, as milliseconds. A finished video has a length: none told, or zero, tells nothing, and is no free video.
+pub(super) fn billed(value: &Value) -> Option<u64> {
+    millis(value).filter(|millis| *millis > 0)
+}
+
+/// The same for what a maker counts.
+pub(super) fn counted(value: &Value) -> Option<u64> {
+    count(value).filter(|count| *count > 0)
+}
+
 /// The whole seconds a maker sells, as milliseconds, where it tells the length of the file, which a frame makes a little longer or
 /// shorter. A file of no length tells nothing.
 pub(super) fn sold_seconds(value: &Value) -> Option<u64> {

@@ -2,7 +2,7 @@
 
 use super::judge::{Said, Table, Verdict, judge};
 use super::likeness::Told;
-use super::read::{PAGE, alike, id, is_past, millis, path_part, percent};
+use super::read::{PAGE, alike, billed, id, is_past, path_part, percent};
 use super::{
     Api, Asking, Ending, Habits, Handle, Job, Likeness, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used,
     Video, habits,
@@ -82,7 +82,7 @@ impl Video for Sora {
             let expires_at = json["expires_at"].as_i64();
             let url = format!("/videos/{}/content", task.id);
             report.link = Some(Link { url, expires_at, carries_expires: false, needs_key: true });
-            report.used.millis = millis(&json["seconds"]);
+            report.used.millis = billed(&json["seconds"]);
             report.used.raw = Used::raw(&json!({"seconds": json["seconds"], "size": json["size"]}));
         }
         Ok(report)

@@ -22,7 +22,8 @@ const CODES: Table = &[
     ("FAILED_PRECONDITION", Verdict::Operator),
     ("NOT_FOUND", Verdict::Operator),
     ("RESOURCE_EXHAUSTED", Verdict::Busy),
-    ("UNAVAILABLE", Verdict::Busy),
+    // Overloaded or down, and what went to it may have been begun.
+    ("UNAVAILABLE", Verdict::Failed),
     ("DEADLINE_EXCEEDED", Verdict::Unsure),
     ("INTERNAL", Verdict::Failed),
 ];

@@ -75,6 +75,83 @@ async fn a_callers_identifier_at_ark() {
     assert_eq!(house.find(&other, TASK).await.expect("an answer"), Some(Found::Nothing), "another caller's");
 }
 
+/// The list tells an endpoint's tasks under the name of its model: they are known by our id all the same, and what goes by another
+/// name than it was sent with is not taken for something else.
+#[tokio::test]
+async fn an_endpoint_at_ark() {
+    let maker = Maker { model: "ep-20260701120000-x7k2p", ..Maker::of(Api::Ark) };
+    let house = House::of(maker).await;
+    let plan = house.plan(&json!({"prompt": "[[sim:lost]]"}));
+    house.send(&plan, TASK).await.expect_err("lost");
+    let found = house.find(&plan, TASK).await.expect("an answer");
+    assert!(matches!(found, Some(Found::Exactly(_))), "{found:?}");
+    assert_eq!(
+        house.find(&plan, "task_9").await.expect("an answer"),
+        Some(Found::Nothing),
+        "it has an id, another one"
+    );
+    let named = house.plan(&json!({"prompt": "[[sim:lost]]", "metadata": {"safety_identifier": "user-7"}}));
+    house.send(&named, "task_2").await.expect_err("lost");
+    let found = perhaps(house.find(&named, "task_2").await.expect("an answer"));
+    assert_eq!(found.iter().map(|one| one.1).collect::<Vec<_>>(), [Likeness::Otherwise]);
+}
+
+/// What Kling answers to a question for our id, and what is read from it: a name, the word that it has none, or neither.
+#[tokio::test]
+async fn kling_is_believed_by_our_own_id_only() {
+    const PAGE: &str = "<html>404 not found</html>";
+    let ok = |data: Value| (200, json!({"code": 0, "message": "SUCCEED", "data": data}).to_string());
+    let no = |status: u16, code: i64, text: &str| (status, json!({"code": code, "message": text}).to_string());
+    let none = Some(None);
+    let ours = || Some(Some("847"));
+    let older = |id: &str, own: Value| ok(json!({"task_id": id, "task_status": "submitted", "task_info": own}));
+    let newer = |list: Value| ok(list);
+    let refused = [
+        (no(404, 1203, "Requested resource does not exist"), none),
+        (no(400, 1201, "Task not found"), none),
+        (no(400, 1201, "the task does not exist"), none),
+        (no(400, 1201, "task_id is invalid"), None),
+        (no(404, 1202, "Invalid request method"), None),
+        (no(401, 1002, "Authorization is invalid"), None),
+        (no(500, 5000, "Server internal error"), None),
+        ((404, PAGE.to_owned()), None),
+        ((404, "{}".to_owned()), None),
+        ((404, r#"{"error":"not found"}"#.to_owned()), None),
+        ((200, PAGE.to_owned()), None),
+        (ok(json!({})), None),
+        (ok(Value::Null), None),
+    ];
+    let v1 = [
+        (older("847", json!({"external_task_id": TASK})), ours()),
+        (older("847", json!({"external_task_id": "task_9"})), None),
+        (older("847", json!({"external_task_id": ""})), None),
+        (older("847", json!({})), None),
+        (older("847", Value::Null), None),
+        (older("", json!({"external_task_id": TASK})), None),
+        (newer(json!([])), None),
+    ];
+    let v2 = [
+        (newer(json!([{"id": "847", "external_id": TASK}])), ours()),
+        (newer(json!([{"id": "846", "external_id": "task_9"}, {"id": "847", "external_id": TASK}])), ours()),
+        (newer(json!([])), none),
+        (newer(json!([{"id": "847", "external_id": "task_9"}])), None),
+        (newer(json!([{"id": "847"}])), None),
+        (newer(json!([{"external_id": TASK}])), None),
+    ];
+    for api in [Api::KlingV1, Api::KlingOmni, Api::Kling2] {
+        let house = House::of(Maker::of(api)).await;
+        let plan = house.plan(&house.maker.plain("p"));
+        let sought = house.sought(&plan, TASK, None);
+        let own = if api == Api::Kling2 { &v2[..] } else { &v1[..] };
+        for ((status, body), expected) in refused.iter().chain(own) {
+            let reply = Reply { status: *status, headers: HeaderMap::new(), body: body.clone().into() };
+            let page = house.video().found(&sought, None, &reply);
+            let read = page.as_ref().ok().map(|page| page.ours.as_deref());
+            assert_eq!(read, *expected, "{api:?} {status} {body}: {page:?}");
+        }
+    }
+}
+
 /// A remix is known by its source and its prompt; the list tells its length and size as those of the source.
 #[tokio::test]
 async fn a_lost_remix_is_told_from_others() {

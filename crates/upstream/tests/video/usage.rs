@@ -9,7 +9,7 @@ use tollgate_wire::video::Api;
 async fn seconds_and_tokens_in_any_spelling() {
     for (api, millis, tokens) in [
         (Api::DashScope, Some(5000), None),
-        (Api::Ark, None, Some(108_000)),
+        (Api::Ark, Some(5000), Some(108_000)),
         (Api::MiniMaxV2, Some(5000), None),
         (Api::Sora, Some(4000), None),
         (Api::KlingV1, Some(5000), None),
@@ -30,16 +30,46 @@ async fn seconds_and_tokens_in_any_spelling() {
 
 #[tokio::test]
 async fn no_usage_is_no_zero() {
-    for maker in MAKERS.iter().filter(|maker| matches!(maker.api, Api::DashScope | Api::Ark | Api::MiniMaxV2)) {
+    for maker in MAKERS.iter().filter(|maker| matches!(maker.api, Api::DashScope | Api::MiniMaxV2)) {
         let house = House::of(*maker).await;
         let report = house.ending("[[sim:usage kind=none]]").await;
         assert!(report.is_ready());
         assert_eq!((report.used.millis, report.used.tokens, report.used.raw), (None, None, None), "{maker:?}");
     }
+    // Its length is told beside the usage.
+    let used = House::of(Maker::of(Api::Ark)).await.ending("[[sim:usage kind=none]]").await.used;
+    assert_eq!((used.millis, used.tokens), (Some(5000), None), "{used:?}");
     for api in [Api::KlingV1, Api::Kling2, Api::KlingOmni] {
         let used = House::of(Maker::of(api)).await.ending("[[sim:usage kind=none]]").await.used;
         assert_eq!(used.millis, None, "{api:?}: {used:?}");
     }
+}
+
+/// A finished video has a length and was counted: a maker that tells zero tells nothing.
+#[tokio::test]
+async fn zero_is_no_use() {
+    let silent = [Api::MiniMaxV1, Api::Veo];
+    for maker in MAKERS.iter().filter(|maker| !silent.contains(&maker.api)) {
+        let report = House::of(*maker).await.ending("[[sim:ok told=0]]").await;
+        assert!(report.is_ready(), "{maker:?}");
+        let used = report.used;
+        assert_eq!((used.millis, used.tokens), (None, None), "{maker:?}: {used:?}");
+        assert!(used.raw.expect("its own words").contains('0'), "{maker:?}");
+    }
+}
+
+/// The model decided the length, and says so when it is done.
+#[tokio::test]
+async fn a_length_the_maker_chose() {
+    let house = House::of(Maker::of(Api::Ark)).await;
+    let plan = house.plan(&json!({"prompt": "[[sim:ok told=12]]", "duration": -1}));
+    let id = house.send(&plan, TASK).await.expect("accepted");
+    let seen: Vec<_> = house.polls(&id).await.into_iter().map(|report| report.expect("a report").used).collect();
+    assert_eq!(seen.iter().map(|used| used.millis).collect::<Vec<_>>(), [None, None, Some(12_000)]);
+    assert_eq!(
+        seen[2].raw.as_deref(),
+        Some(r#"{"duration":12,"usage":{"completion_tokens":259200,"total_tokens":259200}}"#)
+    );
 }
 
 /// Source seconds are billed where the maker reports them, and never above what was held.

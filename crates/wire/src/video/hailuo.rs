@@ -2,6 +2,7 @@
 //! are dropped, and the task runs and is billed as text-to-video.
 
 use super::fields::{Kind, Shape};
+use super::length::said;
 use super::plan::{Case, Draft};
 use super::variant::{Api, CALLBACK, OTHER_MODEL, Rules};
 use super::{Bound, Refusal};
@@ -51,16 +52,13 @@ fn plain(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     case.sold("resolution", &resolution, param)?;
     let inner = case.take("duration").and_then(|value| value.as_i64());
     let asked = [("metadata.duration", inner), ("duration", case.ask.duration)];
-    let seconds = case.length(&asked, 6..=10, 6)?;
-    let param = asked.iter().find_map(|(name, value)| value.map(|_| *name)).unwrap_or("duration");
-    if !matches!(seconds, 6 | 10) {
-        return Err(Refusal::invalid(param, format!("`{param}` is {seconds}; this model makes 6 or 10 seconds.")));
-    }
+    let seconds = case.one_length(&asked, &[6, 10], 6)?;
     if resolution == "1080P" && seconds == 10 {
+        let param = said(&asked).map_or("duration", |(param, _)| param);
         return Err(Refusal::invalid(param, "At 1080P this model makes 6 seconds only."));
     }
     if resolution == "512P" && !case.meta.contains_key("first_frame_image") {
-        return Err(Refusal::unsupported("size", "512P needs a picture in `metadata.first_frame_image`."));
+        return Err(Refusal::unsupported(param, "512P needs a picture in `metadata.first_frame_image`."));
     }
     let mut body: Map<String, Value> = Map::new();
     body.append(&mut case.meta);
@@ -87,5 +85,5 @@ fn resolution(case: &mut Case<'_>) -> (&'static str, String) {
     let size = case.ask.size.as_deref().unwrap_or_default();
     let named = [("1080", "1080P"), ("768", "768P"), ("720", "720P"), ("512", "512P")];
     let found = named.iter().find(|(number, _)| size.contains(number));
-    ("size", found.map_or("768P", |(_, tier)| tier).to_owned())
+    ("size", case.or_unasked(found.map(|(_, tier)| (*tier).to_owned()), "resolution", "768P"))
 }

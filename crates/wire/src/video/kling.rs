@@ -76,9 +76,11 @@ const SIZES: &[(&str, &str)] = &[
 ];
 
 fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
-    let mode = case.take_text("mode").unwrap_or_else(|| "std".to_owned());
+    let mode = case.take_text("mode");
+    let mode = case.or_unasked(mode, "mode", "std");
     case.sold("mode", &mode, "metadata.mode")?;
-    let sound = case.take_text("sound").unwrap_or_else(|| "off".to_owned());
+    let sound = case.take_text("sound");
+    let sound = case.or_unasked(sound, "sound", "off");
     case.sold("sound", &sound, "metadata.sound")?;
     let inner = case.take_text("duration").and_then(|text| text.parse().ok());
     let [duration, seconds] = case.top_length();

@@ -56,9 +56,11 @@ pub(super) const RULES: &[Rules] =
     &[Rules { name: "c-multi-image", api: Api::KlingOmni, reads: READS, metadata: META, sells: SELLS, build }];
 
 fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
-    let mode = case.take_text("mode").unwrap_or_else(|| "pro".to_owned());
+    let mode = case.take_text("mode");
+    let mode = case.or_unasked(mode, "mode", "pro");
     case.sold("mode", &mode, "metadata.mode")?;
-    let sound = case.take_text("sound").unwrap_or_else(|| "off".to_owned());
+    let sound = case.take_text("sound");
+    let sound = case.or_unasked(sound, "sound", "off");
     case.sold("sound", &sound, "metadata.sound")?;
     let asked = case.take_text("duration").and_then(|text| text.parse().ok());
     let seconds = case.length(&[("metadata.duration", asked)], 3..=15, 5)?;

@@ -36,7 +36,8 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let prompt = case.prompt()?;
     let mut settings = case.take_object("settings");
     let options = case.take_object("options");
-    let resolution = settings.get("resolution").and_then(Value::as_str).unwrap_or("720p").to_owned();
+    let named = settings.get("resolution").and_then(Value::as_str).map(str::to_owned);
+    let resolution = case.or_unasked(named, "resolution", "720p");
     case.sold("resolution", &resolution, "metadata.settings.resolution")?;
     let inner = settings.get("duration").and_then(Value::as_i64);
     let [duration, seconds] = case.top_length();

@@ -1,30 +1,65 @@
-//! How long the video shall be: the first place that says so, within the model's range.
+//! How long the video shall be: the first place that says so, within what the model makes and the catalog sells. Who says nothing
+//! gets the model's default, or the longest on sale below it.
 
 use super::Refusal;
 use super::plan::Case;
 use std::ops::RangeInclusive;
 
+/// The first of these fields that was sent, and what it says.
+pub(crate) fn said<'a>(candidates: &[(&'a str, Option<i64>)]) -> Option<(&'a str, i64)> {
+    candidates.iter().find_map(|(name, value)| value.map(|value| (*name, value)))
+}
+
 impl Case<'_> {
-    /// The first of `candidates` (field name and value) that was sent; otherwise the default. The catalog may sell less than the
-    /// provider can.
+    /// The longest on sale: the catalog may sell less than the provider can make.
+    pub fn longest(&self, makes: i64) -> i64 {
+        self.offer.max_seconds.map_or(makes, |most| i64::from(most).min(makes))
+    }
+
+    /// Any length of a range.
     pub fn length(
         &self,
         candidates: &[(&str, Option<i64>)],
         range: RangeInclusive<i64>,
         default: i64,
     ) -> Result<u32, Refusal> {
-        let sent = candidates.iter().find_map(|(name, value)| value.map(|value| (*name, value)));
-        let (param, value) = sent.unwrap_or(("duration", default));
-        let most = self.offer.max_seconds.map_or(*range.end(), |most| i64::from(most).min(*range.end()));
+        let most = self.longest(*range.end());
+        let (param, value) = said(candidates).unwrap_or(("duration", default.min(most)));
         if !(*range.start()..=most).contains(&value) {
             let message = format!("`{param}` is {value}; this model makes {} to {most} seconds.", range.start());
             return Err(Refusal::invalid(param, message));
         }
-        u32::try_from(value).map_err(|_| Refusal::invalid(param, format!("`{param}` is out of range.")))
+        whole(param, value)
+    }
+
+    /// One of a few lengths, shortest first.
+    pub fn one_length(&self, candidates: &[(&str, Option<i64>)], makes: &[i64], default: i64) -> Result<u32, Refusal> {
+        let sold: Vec<i64> = makes.iter().copied().filter(|one| *one <= self.longest(i64::MAX)).collect();
+        let unasked = sold.iter().rfind(|one| **one <= default).copied().unwrap_or(default);
+        let (param, value) = said(candidates).unwrap_or(("duration", unasked));
+        if !sold.contains(&value) {
+            let message = format!("`{param}` is {value}; this model makes {} seconds.", listed(&sold));
+            return Err(Refusal::invalid(param, message));
+        }
+        whole(param, value)
     }
 
     /// `duration`, else `seconds`: where most families look at the top level.
     pub fn top_length(&self) -> [(&'static str, Option<i64>); 2] {
         [("duration", self.ask.duration), ("seconds", self.ask.seconds)]
+    }
+}
+
+fn whole(param: &str, value: i64) -> Result<u32, Refusal> {
+    u32::try_from(value).map_err(|_| Refusal::invalid(param, format!("`{param}` is out of range.")))
+}
+
+/// `4, 8 or 12`.
+fn listed(lengths: &[i64]) -> String {
+    let all: Vec<String> = lengths.iter().map(i64::to_string).collect();
+    match &all[..] {
+        [] => "no".to_owned(),
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} or {last}", rest.join(", ")),
     }
 }

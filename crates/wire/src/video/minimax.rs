@@ -37,8 +37,8 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let [duration, seconds] = case.top_length();
     let seconds = case.length(&[("metadata.duration", inner), duration, seconds], 4..=15, 5)?;
     let (mut content, tally) = gather(case)?;
-    check(tally)?;
-    case.sold("reference_images", &tally.pictures.to_string(), "images")?;
+    check(case, tally)?;
+    case.sold("reference_images", &tally.pictures.to_string(), sent(case, &["images"]))?;
     let ratio = ratio(case, tally)?;
     content.push(parts::text(&prompt));
     let mut body: Map<String, Value> = Map::new();
@@ -63,11 +63,11 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
 
 fn resolution(case: &mut Case<'_>) -> Result<String, Refusal> {
     let inner = case.take_text("resolution");
-    let (param, value) = match (inner, &case.ask.size) {
-        (Some(inner), _) => ("metadata.resolution", inner),
-        (None, Some(size)) => ("size", size.clone()),
-        (None, None) => ("size", "768P".to_owned()),
+    let (param, named) = match (inner, &case.ask.size) {
+        (Some(inner), _) => ("metadata.resolution", Some(inner)),
+        (None, size) => ("size", size.clone()),
     };
+    let value = case.or_unasked(named, "resolution", "768P");
     if !["768P", "2K"].contains(&value.as_str()) {
         return Err(Refusal::invalid(param, format!("`{param}` must be 768P or 2K, not {value}.")));
     }
@@ -96,10 +96,15 @@ fn gather(case: &mut Case<'_>) -> Result<(Vec<Value>, Tally), Refusal> {
     Ok((content, tally))
 }
 
-fn check(tally: Tally) -> Result<(), Refusal> {
+/// The first of these fields that was sent; otherwise what is wrong stands in `metadata.content`.
+fn sent(case: &Case<'_>, fields: &[&'static str]) -> &'static str {
+    fields.iter().copied().find(|field| case.ask.sent().any(|sent| sent == *field)).unwrap_or("metadata.content")
+}
+
+fn check(case: &Case<'_>, tally: Tally) -> Result<(), Refusal> {
     if tally.frames() > 0 && tally.references() > 0 {
         let message = "A first frame (`image`, `input_reference`) and references (`images`, `video_url`) cannot be sent together.";
-        return Err(Refusal::invalid("images", message));
+        return Err(Refusal::invalid(sent(case, &["images", "video_url"]), message));
     }
     if tally.first > 1 || tally.last > tally.first {
         let message = "There can be one first frame, and one last frame beside it.";
@@ -109,7 +114,8 @@ fn check(tally: Tally) -> Result<(), Refusal> {
     if tally.pictures > 9 || tally.clips > 3 || tally.sounds > 3 || sound_alone {
         let message =
             "This model takes at most 9 reference images, 3 videos and 3 audio clips; audio needs an image or a video.";
-        return Err(Refusal::invalid("images", message));
+        let fields: &[&str] = if tally.pictures > 9 { &["images"] } else { &[] };
+        return Err(Refusal::invalid(sent(case, fields), message));
     }
     Ok(())
 }

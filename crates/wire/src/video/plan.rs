@@ -148,6 +148,11 @@ impl Case<'_> {
         }
     }
 
+    /// A parameter as it was named, or what is sent and priced where it was not.
+    pub fn or_unasked(&self, named: Option<String>, parameter: &str, usual: &str) -> String {
+        named.unwrap_or_else(|| self.offer.unasked(parameter, usual))
+    }
+
     /// Refuses a value that has no price.
     pub fn sold(&self, parameter: &str, value: &str, param: &str) -> Result<(), Refusal> {
         self.offer.check(parameter, value, param)

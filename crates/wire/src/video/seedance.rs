@@ -4,6 +4,7 @@
 //! provider would refuse late is refused here at once and free.
 
 use super::fields::{Kind, Shape};
+use super::length::said;
 use super::parts::{self, PART, Tally};
 use super::plan::{Case, Draft};
 use super::shapes::ADAPTIVE_RATIOS;
@@ -69,7 +70,8 @@ fn build(case: &mut Case<'_>, line: &Line) -> Result<Draft, Refusal> {
     let (content, tally) = gather(case)?;
     check(case, line, tally)?;
     let mut body: Map<String, Value> = Map::new();
-    let resolution = case.take_text("resolution").unwrap_or_else(|| "720p".to_owned());
+    let resolution = case.take_text("resolution");
+    let resolution = case.or_unasked(resolution, "resolution", "720p");
     case.sold("resolution", &resolution, "metadata.resolution")?;
     let audio = case.take("generate_audio").unwrap_or(Value::Bool(true));
     let seconds = length(case, line, tally)?;
@@ -135,7 +137,8 @@ fn check(case: &Case<'_>, line: &Line, tally: Tally) -> Result<(), Refusal> {
     ] {
         if have > most {
             let message = format!("{have} reference {what} were sent; this model takes at most {most}.");
-            return Err(Refusal::invalid(if what == "images" { "images" } else { "metadata.content" }, message));
+            let named = what == "images" && !case.ask.images.is_empty();
+            return Err(Refusal::invalid(if named { "images" } else { "metadata.content" }, message));
         }
     }
     if !line.alone && tally.first + tally.pictures + tally.clips == 0 {
@@ -156,20 +159,34 @@ fn length(case: &mut Case<'_>, line: &Line, tally: Tally) -> Result<Option<u32>,
     let inner = case.take("duration").and_then(|value| value.as_i64());
     let edits = case.meta.get("omni_reference_task_type").is_some_and(|kind| kind == "edit");
     let candidates = [("seconds", case.ask.seconds), ("metadata.duration", inner), ("duration", case.ask.duration)];
-    let asked = candidates.iter().find_map(|(name, value)| value.map(|value| (*name, value)));
+    let asked = said(&candidates);
     if let (Some((name, seconds)), Some(duration)) = (asked, case.ask.duration)
         && name != "duration"
         && seconds != duration
     {
         case.warn("duration", format!("`{name}` was sent and counts instead."));
     }
+    let edits = edits && tally.clips > 0;
+    let most = case.longest(i64::from(line.seconds));
+    let bounded = most < i64::from(line.seconds);
     match asked {
+        // Nobody knows how long it would be, and not every length is sold.
+        _ if edits && bounded => {
+            let message =
+                format!("An edit is as long as its source, and this model is sold with up to {most} seconds.");
+            Err(Refusal::unsupported("metadata.omni_reference_task_type", message))
+        }
+        Some((name, -1)) if bounded => {
+            let message =
+                format!("`{name}` is -1, which leaves the length to the model; it is sold with 4 to {most} seconds.");
+            Err(Refusal::unsupported(name, message))
+        }
         Some((_, -1)) => Ok(None),
-        Some((name, _)) if edits && tally.clips > 0 => {
+        Some((name, _)) if edits => {
             let message = "An edit keeps the length of its source: the duration must be -1 or left out.";
             Err(Refusal::new(Code::TaskTypeConstraint, name, message))
         }
-        None if edits && tally.clips > 0 => Ok(None),
+        None if edits => Ok(None),
         _ => case.length(&candidates, 4..=i64::from(line.seconds), 5).map(Some),
     }
 }

@@ -34,13 +34,19 @@ const TIERS: &[(&str, &str, u32, u32)] = &[
 const EXAMPLE: &str = "1280*720";
 
 impl Size {
-    /// Width and height joined by an asterisk; anything else, the letter x above all, is refused.
-    pub fn starred(text: &str) -> Result<Size, Refusal> {
-        Size::split(text, '*').ok_or_else(|| Size::invalid(text))
+    /// Width and height joined by an asterisk; anything else, the letter x above all, is refused. `param` is the field it stands in.
+    pub fn starred(text: &str, param: &str) -> Result<Size, Refusal> {
+        Size::split(text, '*').ok_or_else(|| Size::invalid(text, param))
     }
 
-    pub fn invalid(text: &str) -> Refusal {
-        Refusal::invalid("size", format!("invalid size: {text}, example: {EXAMPLE}"))
+    pub fn invalid(text: &str, param: &str) -> Refusal {
+        Refusal::invalid(param, format!("invalid size: {text}, example: {EXAMPLE}"))
+    }
+
+    /// A tier at 16:9, as it is written; the example where there is no such tier.
+    pub fn wide(tier: &str) -> String {
+        let row = TIERS.iter().find(|row| (row.0, row.1) == (tier, "16:9"));
+        row.map_or_else(|| EXAMPLE.to_owned(), |row| format!("{}*{}", row.2, row.3))
     }
 
     /// Joined by an asterisk or an x, for the providers that write an x themselves.
@@ -83,12 +89,12 @@ mod tests {
     #[test]
     fn spelling() {
         for good in ["1280*720", "1*1", "99999*99999"] {
-            assert!(Size::starred(good).is_ok(), "{good}");
+            assert!(Size::starred(good, "size").is_ok(), "{good}");
         }
         for bad in
             ["1280x720", "1280X720", "1280", "1280*", "*720", "0*720", "+1*2", " 1*2", "1*2*3", "100000*1", "720P"]
         {
-            let refusal = Size::starred(bad).expect_err(bad);
+            let refusal = Size::starred(bad, "size").expect_err(bad);
             assert_eq!(refusal.message, format!("invalid size: {bad}, example: 1280*720"));
         }
     }
@@ -105,7 +111,7 @@ mod tests {
             ("1300*720", Some("1080P")),
             ("3840*2160", None),
         ] {
-            assert_eq!(Size::starred(text).expect("a size").tier(), tier, "{text}");
+            assert_eq!(Size::starred(text, "size").expect("a size").tier(), tier, "{text}");
         }
     }
 }

@@ -22,21 +22,15 @@ pub(super) const RULES: &[Rules] = &[
 fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let prompt = case.prompt()?;
     let size = match &case.ask.size {
-        None => "720x1280".to_owned(),
+        None => case.or_unasked(None, "size", "720x1280"),
         Some(text) => {
-            let size = Size::either(text).ok_or_else(|| Size::invalid(text))?;
+            let size = Size::either(text).ok_or_else(|| Size::invalid(text, "size"))?;
             format!("{}x{}", size.width, size.height)
         }
     };
     case.sold("size", &size, "size")?;
     let [duration, seconds] = case.top_length();
-    let length = case.length(&[seconds, duration], 4..=12, 4)?;
-    if !matches!(length, 4 | 8 | 12) {
-        return Err(Refusal::invalid(
-            "seconds",
-            format!("`seconds` is {length}; this model makes 4, 8 or 12 seconds."),
-        ));
-    }
+    let length = case.one_length(&[seconds, duration], &[4, 8, 12], 4)?;
     let upload = picture(case)?;
     let body = object([("prompt", json!(prompt)), ("size", json!(size)), ("seconds", json!(length.to_string()))]);
     let tall = size.contains("1792");

@@ -112,6 +112,13 @@ impl Offer {
         Offer { variant, sold: BTreeMap::new(), max_seconds: None }
     }
 
+    /// The value of a parameter that nobody named: the provider's own default, or the first on sale where that one is not.
+    pub(crate) fn unasked(&self, parameter: &str, usual: &str) -> String {
+        let first =
+            self.sold.get(parameter).filter(|list| !list.iter().any(|one| one == usual)).and_then(|list| list.first());
+        first.map_or_else(|| usual.to_owned(), String::clone)
+    }
+
     pub(crate) fn check(&self, parameter: &str, value: &str, param: &str) -> Result<(), Refusal> {
         let own = self.variant.sells(parameter);
         let listed = self.sold.get(parameter);

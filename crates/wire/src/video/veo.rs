@@ -37,13 +37,9 @@ const SIZES: &[(u32, u32, &str, &str)] = &[
 fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let prompt = case.prompt()?;
     let (ratio, resolution) = framing(case)?;
-    case.sold("resolution", &resolution, "metadata.resolution")?;
     let inner = case.take("durationSeconds").and_then(|value| value.as_i64());
     let [duration, seconds] = case.top_length();
-    let length = case.length(&[("metadata.durationSeconds", inner), seconds, duration], 4..=8, 8)?;
-    if !matches!(length, 4 | 6 | 8) {
-        return Err(Refusal::invalid("seconds", format!("`seconds` is {length}; this model makes 4, 6 or 8 seconds.")));
-    }
+    let length = case.one_length(&[("metadata.durationSeconds", inner), seconds, duration], &[4, 6, 8], 8)?;
     let mut instance = object([("prompt", json!(prompt))]);
     if let Some(picture) = picture(case)? {
         let image = json!({"bytesBase64Encoded": picture.base64(), "mimeType": picture.content_type});
@@ -65,14 +61,20 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     })
 }
 
+/// Aspect ratio and resolution: as `metadata` names them, else as the size does.
 fn framing(case: &mut Case<'_>) -> Result<(String, String), Refusal> {
-    let (ratio, resolution) = (case.take_text("aspectRatio"), case.take_text("resolution"));
-    let (mut own_ratio, mut own_resolution) = ("16:9", "720p");
-    if let Some(text) = &case.ask.size {
-        let size = Size::either(text).ok_or_else(|| Size::invalid(text))?;
-        let row = SIZES.iter().find(|row| (row.0, row.1) == (size.width, size.height));
-        let row = row.ok_or_else(|| Refusal::unsupported("size", format!("{text} is not a size of this model.")))?;
-        (own_ratio, own_resolution) = (row.2, row.3);
-    }
-    Ok((ratio.unwrap_or_else(|| own_ratio.to_owned()), resolution.unwrap_or_else(|| own_resolution.to_owned())))
+    let (ratio, named) = (case.take_text("aspectRatio"), case.take_text("resolution"));
+    let row = match &case.ask.size {
+        None => None,
+        Some(text) => {
+            let size = Size::either(text).ok_or_else(|| Size::invalid(text, "size"))?;
+            let row = SIZES.iter().find(|row| (row.0, row.1) == (size.width, size.height));
+            Some(row.ok_or_else(|| Refusal::unsupported("size", format!("{text} is not a size of this model.")))?)
+        }
+    };
+    let param = if named.is_none() && row.is_some() { "size" } else { "metadata.resolution" };
+    let named = named.or_else(|| row.map(|row| row.3.to_owned()));
+    let resolution = case.or_unasked(named, "resolution", "720p");
+    case.sold("resolution", &resolution, param)?;
+    Ok((ratio.unwrap_or_else(|| row.map_or("16:9", |row| row.2).to_owned()), resolution))
 }

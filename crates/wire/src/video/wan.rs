@@ -92,6 +92,8 @@ pub(super) const RULES: &[Rules] = &[
     Rules { name: "e-reference-to-video", api: Api::DashScope, reads: REFERENCE_E, metadata: META_E_REFERENCE, sells: &[("resolution", TIERS_E)], build: reference },
 ];
 
+const MEDIA: &str = "metadata.input.media";
+
 /// Longest clip a provider takes as source or reference; its seconds may be billed.
 const CLIP: u32 = 10;
 
@@ -137,8 +139,9 @@ fn image(case: &mut Case<'_>) -> Result<Draft, Refusal> {
         }
         _ => {}
     }
+    let listed = body.lists_media();
     let media = body.media(case, fields, own)?;
-    check_frames(media)?;
+    check_frames(media, listed)?;
     let clips = count(media, &["first_clip"]);
     let effective = body.fold(case, false)?;
     let seconds = body.seconds(case, shortest(case), 15, 5)?;
@@ -146,9 +149,12 @@ fn image(case: &mut Case<'_>) -> Result<Draft, Refusal> {
 }
 
 /// One first frame or one first clip, perhaps a last frame, perhaps a voice for the frames.
-fn check_frames(media: &[Value]) -> Result<(), Refusal> {
+fn check_frames(media: &[Value], listed: bool) -> Result<(), Refusal> {
     let of = |kind: &str| count(media, &[kind]);
     let begins = of("first_frame") + of("first_clip");
+    if begins == 0 && listed {
+        return Err(Refusal::missing(MEDIA, "`metadata.input.media` needs a first frame or a first clip."));
+    }
     if begins == 0 {
         return Err(Refusal::missing("input_reference", "`input_reference` is required: the first frame."));
     }
@@ -157,7 +163,7 @@ fn check_frames(media: &[Value]) -> Result<(), Refusal> {
     if begins > 1 || of("last_frame") > 1 || known != media.len() || !voice {
         let message =
             "An image-to-video takes one first frame or clip, at most one last frame, and a voice with a first frame.";
-        return Err(Refusal::invalid("metadata.input.media", message));
+        return Err(Refusal::invalid(MEDIA, message));
     }
     Ok(())
 }
@@ -177,8 +183,9 @@ fn reference(case: &mut Case<'_>) -> Result<Draft, Refusal> {
         }
         own.extend(case.ask.video_url.iter().map(|video| part("reference_video", video)));
     }
+    let listed = body.lists_media();
     let media = body.media(case, &["input_reference", "images", "video_url"], own)?;
-    let clips = check_references(media, is_a(case))?;
+    let clips = check_references(media, is_a(case), listed)?;
     let effective = body.fold(case, true)?;
     let most = if clips > 0 { 10 } else { 15 };
     let seconds = body.seconds(case, shortest(case), most, 5)?;
@@ -186,10 +193,13 @@ fn reference(case: &mut Case<'_>) -> Result<Draft, Refusal> {
 }
 
 /// A: pictures and at most three clips, together one to five. E: one to nine pictures. Says how many clips.
-fn check_references(media: &[Value], a: bool) -> Result<usize, Refusal> {
+fn check_references(media: &[Value], a: bool, listed: bool) -> Result<usize, Refusal> {
     let (pictures, clips) = (count(media, &["reference_image"]), count(media, &["reference_video"]));
     let first = count(media, &["first_frame"]);
     let together = pictures + clips;
+    if together == 0 && listed {
+        return Err(Refusal::missing(MEDIA, "`metadata.input.media` needs a reference."));
+    }
     if together == 0 {
         let message = if a {
             "A reference is required: `input_reference`, `images` or `video_url`."
@@ -201,11 +211,11 @@ fn check_references(media: &[Value], a: bool) -> Result<usize, Refusal> {
     let most = if a { 5 } else { 9 };
     if together > most {
         let message = format!("{together} references were sent; images and videos together are at most {most}.");
-        return Err(Refusal::invalid("images", message));
+        return Err(Refusal::invalid(if listed { MEDIA } else { "images" }, message));
     }
     if clips > 3 || first > usize::from(a) || together + first != media.len() {
         let message = "The references are of the wrong kinds for this model.";
-        return Err(Refusal::invalid("metadata.input.media", message));
+        return Err(Refusal::invalid(MEDIA, message));
     }
     Ok(clips)
 }
@@ -213,35 +223,35 @@ fn check_references(media: &[Value], a: bool) -> Result<usize, Refusal> {
 fn edit(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let mut body = Body::begin(case, true)?;
     let own = case.ask.video_url.iter().map(|video| part("video", video)).collect();
+    let listed = body.lists_media();
     let media = body.media(case, &["video_url"], own)?;
     let (videos, pictures) = (count(media, &["video"]), count(media, &["reference_image"]));
+    if videos == 0 && listed {
+        return Err(Refusal::missing(MEDIA, "`metadata.input.media` needs the video to edit."));
+    }
     if videos == 0 {
         return Err(Refusal::missing("video_url", "`video_url` is required: the clip to edit."));
     }
     if videos > 1 || pictures > 3 || videos + pictures != media.len() {
         let message = "An edit takes one video and at most three reference images.";
-        return Err(Refusal::invalid("metadata.input.media", message));
+        return Err(Refusal::invalid(MEDIA, message));
     }
     let source = media.iter().find(|one| one["type"] == "video").and_then(|one| one["url"].as_str());
-    check_container(source.unwrap_or_default())?;
+    check_container(source.unwrap_or_default(), if listed { MEDIA } else { "video_url" })?;
     let effective = body.fold(case, false)?;
-    // Zero keeps the length of the source.
-    let kept = body.seconds(case, 0, 10, 0)?;
-    if kept == 1 {
-        return Err(Refusal::invalid("duration", "`duration` is 1; an edit is 2 to 10 seconds long."));
-    }
+    let kept = body.edit_seconds(case, i64::from(CLIP))?;
     let made = if kept == 0 { CLIP } else { kept };
     Ok(body.finish(effective, (kept > 0).then_some(kept), made + CLIP))
 }
 
 /// MP4 or MOV. A link without a telling ending is left to the provider.
-fn check_container(link: &str) -> Result<(), Refusal> {
+fn check_container(link: &str, param: &str) -> Result<(), Refusal> {
     const OTHERS: &[&str] = &["avi", "mkv", "webm", "wmv", "flv", "mpg", "mpeg", "m4v", "ts", "gif", "3gp", "ogv"];
     let path = link.split(['?', '#']).next().unwrap_or_default();
     let ending = path.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
     match ending {
         Some(ending) if OTHERS.contains(&ending.as_str()) => {
-            Err(Refusal::invalid("video_url", "The clip to edit must be MP4 or MOV, 2 to 10 seconds long."))
+            Err(Refusal::invalid(param, "The clip to edit must be MP4 or MOV, 2 to 10 seconds long."))
         }
         _ => Ok(()),
     }

@@ -165,10 +165,10 @@ fn full_reference_mode() {
     let full = [vec![image.clone(); 30], vec![clip.clone(); 10], vec![sound.clone(); 10]].concat();
     let facts = "resolution=720p audio=true video_input=true seconds=5 bound=35 tokens=762891";
     accepts(says, "b-2.5", with(&full), CALL, body(full, json!({})), facts, &[]);
-    refuses(says, "b-2.5", with(&vec![image.clone(); 31]), InvalidParameter, "images", "at most 30");
+    refuses(says, "b-2.5", with(&vec![image.clone(); 31]), InvalidParameter, "metadata.content", "at most 30");
     refuses(says, "b-2.5", with(&vec![clip.clone(); 11]), InvalidParameter, "metadata.content", "at most 10");
     refuses(says, "b-2.5", with(&vec![sound.clone(); 11]), InvalidParameter, "metadata.content", "at most 10");
-    refuses("the 2.0 line takes 9", "b-2.0", with(&vec![image; 10]), InvalidParameter, "images", "at most 9");
+    refuses("the 2.0 line takes 9", "b-2.0", with(&vec![image; 10]), InvalidParameter, "metadata.content", "at most 9");
     let says = "audio-only input: 2.5 accepts it, the 2.0 line needs an image or a video";
     accepts(says, "b-2.5", with(std::slice::from_ref(&sound)), CALL, body(vec![sound.clone()], json!({})), FACTS, &[]);
     for variant in ["b-2.0", "b-2.0-fast", "b-2.0-mini"] {

@@ -71,5 +71,5 @@ fn several_references_go_in_metadata() {
     accepts(says, R2V, fields, CALL, folded(one, "1080P", 5), facts, &["images"]);
     let many = json!(vec![json!({"type": "reference_image", "url": PICTURE}); 10]);
     let fields = json!({"prompt": "p", "metadata": {"input": {"media": many}}});
-    refuses("one to nine pictures", R2V, fields, InvalidParameter, "images", "at most 9");
+    refuses("one to nine pictures", R2V, fields, InvalidParameter, "metadata.input.media", "at most 9");
 }

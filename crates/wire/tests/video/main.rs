@@ -7,6 +7,7 @@ mod family_c;
 mod family_d;
 mod family_e;
 mod forms;
+mod names;
 mod others;
 mod prices;
 mod requests;

@@ -49,6 +49,12 @@ base_url = "http://maker"
 first_byte_time = "4s"
 idle_time = "4s"
 poll_every = "400ms"
+[provider.second]
+kind = "dashscope"
+base_url = "http://second"
+first_byte_time = "4s"
+idle_time = "4s"
+poll_every = "400ms"
 [tasks]
 look_every = "300ms"
 look_time = "1s"
@@ -78,7 +84,7 @@ supported_endpoint_types = ["openai-video"]
 billing_unit = "per_second"
 video = { variant = "a-text-to-video", one_price = ["resolution"] }
 price = { video_second = 10 }
-route = [{ provider = "maker", upstream_model = "u" }]
+route = [{ provider = "maker", upstream_model = "u", priority = 1 }, { provider = "second", upstream_model = "u", priority = 2 }]
 "#;
 
 /// A data directory with two customers, made once: each seed begins with a copy.

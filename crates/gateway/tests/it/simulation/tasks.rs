@@ -58,6 +58,8 @@ enum Taking {
     Unread,
     Refused,
     Broken,
+    /// The first of the two makers has no time; the second takes it.
+    Busy,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +71,9 @@ enum Verdict {
 
 impl Making {
     fn of(draw: &mut Draw) -> Making {
-        use Taking::{Broken, Fine, Lost, Refused, Silent, Unread};
+        use Taking::{Broken, Busy, Fine, Lost, Refused, Silent, Unread};
         Making {
-            taking: draw.one(&[Fine, Fine, Fine, Fine, Fine, Lost, Silent, Unread, Refused, Broken]),
+            taking: draw.one(&[Fine, Fine, Fine, Fine, Fine, Lost, Silent, Unread, Refused, Broken, Busy]),
             think_ms: draw.one(&[0, 5, 300, 2_500]),
             looks: draw.below(5),
             verdict: draw.one(&[Verdict::Made, Verdict::Made, Verdict::Made, Verdict::Failed, Verdict::Forgotten]),
@@ -148,9 +150,10 @@ async fn read(outside: &Outside, router: &Router, slot: usize, secret: &str, id:
     }
 }
 
-/// The maker, at its two addresses.
+/// The maker, at its two addresses, and another like it, to whom the second route leads.
 pub async fn maker(outside: Arc<Outside>, request: Request<Incoming>) -> io::Result<Response<Script>> {
     let path = request.uri().path().to_owned();
+    let second = request.headers()["host"] == "second";
     let body = request.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
     let slot = |name: &str| name.rsplit(['-', ' ']).next().and_then(|tag| tag.parse::<usize>().ok()).expect("a tag");
     if let Some(task) = path.strip_prefix("/api/v1/tasks/") {
@@ -161,16 +164,18 @@ pub async fn maker(outside: Arc<Outside>, request: Request<Incoming>) -> io::Res
         return looked_at(&outside, slot(task)).await;
     }
     let body: Value = serde_json::from_slice(&body)?;
-    taken(&outside, slot(body["input"]["prompt"].as_str().unwrap_or_default())).await
+    taken(&outside, slot(body["input"]["prompt"].as_str().unwrap_or_default()), second).await
 }
 
-async fn taken(outside: &Outside, slot: usize) -> io::Result<Response<Script>> {
+async fn taken(outside: &Outside, slot: usize, second: bool) -> io::Result<Response<Script>> {
     let making = lock(&outside.orders)[slot].making.clone();
+    assert!(!second || making.taking == Taking::Busy, "offered to another maker, though not refused: {making:?}");
     match making.taking {
+        Taking::Busy if !second => return said(429, &json!({ "code": "Throttling", "message": "later" })),
         Taking::Unread => return Err(io::ErrorKind::ConnectionReset.into()),
         Taking::Refused => return said(400, &json!({ "code": "InvalidParameter", "message": "no" })),
         Taking::Broken => return said(500, &json!({ "code": "InternalError", "message": "broken" })),
-        Taking::Fine | Taking::Lost | Taking::Silent => {}
+        Taking::Fine | Taking::Lost | Taking::Silent | Taking::Busy => {}
     }
     outside.note("the maker takes", slot as u64);
     lock(&outside.orders)[slot].created += 1;

@@ -1,5 +1,6 @@
 //! The body DashScope takes, `input` and `parameters`, while it is being filled: media, size or tier, length.
 
+use super::super::length::said;
 use super::super::plan::{Case, Draft, object};
 use super::super::request::check_link;
 use super::super::size::Size;
@@ -47,6 +48,11 @@ impl Body {
         Ok(Body { input, parameters, size })
     }
 
+    /// Whether the media are those of `metadata.input.media`; to be asked before they are gathered.
+    pub fn lists_media(&self) -> bool {
+        self.input.contains_key("media")
+    }
+
     /// The media: those of `metadata.input.media`, or the ones made of the fields beside it.
     pub fn media(&mut self, case: &mut Case<'_>, fields: &[&str], own: Vec<Value>) -> Result<&[Value], Refusal> {
         match self.input.get("media") {
@@ -77,7 +83,7 @@ impl Body {
         let folded = match &self.size {
             None => None,
             Some((param, text)) => {
-                let (tier, ratio) = Size::starred(text)?.fold().ok_or_else(|| Size::invalid(text))?;
+                let (tier, ratio) = Size::starred(text, param)?.fold().ok_or_else(|| Size::invalid(text, param))?;
                 case.sold("resolution", tier, param)?;
                 effective.push(("size", text.clone()));
                 // 16:9 is what the provider makes unasked.
@@ -95,20 +101,19 @@ impl Body {
     pub fn as_written(&mut self, case: &Case<'_>) -> Result<Vec<(&'static str, String)>, Refusal> {
         let mut effective = Vec::new();
         let asked = self.parameters.get("resolution").and_then(Value::as_str).map(str::to_owned);
-        let size = match (&self.size, &asked) {
-            (Some((_, size)), _) => Some(size.clone()),
-            (None, Some(_)) => None,
-            (None, None) => Some("1280*720".to_owned()),
+        let (param, size) = match (&self.size, &asked) {
+            (Some((param, size)), _) => (*param, size.clone()),
+            (None, Some(_)) => {
+                self.settle_tier(case, asked, None, &mut effective)?;
+                return Ok(effective);
+            }
+            (None, None) => ("size", Size::wide(&case.or_unasked(None, "resolution", "720P"))),
         };
-        let Some(size) = size else {
-            self.settle_tier(case, asked, None, &mut effective)?;
-            return Ok(effective);
-        };
-        let tier = Size::starred(&size)?.tier();
-        let tier = tier.ok_or_else(|| Refusal::unsupported("size", format!("{size} has no price for this model.")))?;
-        case.sold("resolution", tier, "size")?;
+        let tier = Size::starred(&size, param)?.tier();
+        let tier = tier.ok_or_else(|| Refusal::unsupported(param, format!("{size} has no price for this model.")))?;
+        case.sold("resolution", tier, param)?;
         if asked.as_ref().is_some_and(|asked| asked != tier) {
-            return Err(contradiction());
+            return Err(contradiction(param));
         }
         effective.extend([("size", size.clone()), ("resolution", tier.to_owned())]);
         self.parameters.insert("size".to_owned(), json!(size));
@@ -125,22 +130,43 @@ impl Body {
         if let (Some(asked), Some(folded)) = (&asked, &folded)
             && asked != folded
         {
-            return Err(contradiction());
+            return Err(contradiction(self.size.as_ref().map_or("size", |(param, _)| *param)));
         }
-        let tier = asked.or(folded).unwrap_or_else(|| "1080P".to_owned());
+        let tier = case.or_unasked(asked.or(folded), "resolution", "1080P");
         case.sold("resolution", &tier, "metadata.parameters.resolution")?;
         self.parameters.insert("resolution".to_owned(), json!(tier));
         effective.push(("resolution", tier));
         Ok(())
     }
 
-    pub fn seconds(&mut self, case: &Case<'_>, least: i64, most: i64, default: i64) -> Result<u32, Refusal> {
+    /// Where a length may stand, the first that was sent counts.
+    fn lengths(&self, case: &Case<'_>) -> [(&'static str, Option<i64>); 3] {
         let inner = self.parameters.get("duration").and_then(Value::as_i64);
         let [duration, seconds] = case.top_length();
-        let places = [("metadata.parameters.duration", inner), duration, seconds];
-        let length = case.length(&places, least..=most, default)?;
+        [("metadata.parameters.duration", inner), duration, seconds]
+    }
+
+    pub fn seconds(&mut self, case: &Case<'_>, least: i64, most: i64, default: i64) -> Result<u32, Refusal> {
+        let length = case.length(&self.lengths(case), least..=most, default)?;
         self.parameters.insert("duration".to_owned(), json!(length));
         Ok(length)
+    }
+
+    /// For an edit, where zero keeps the length of the source. Where not every length of a source is sold, a length is sent.
+    pub fn edit_seconds(&mut self, case: &Case<'_>, source: i64) -> Result<u32, Refusal> {
+        let most = case.longest(source);
+        match said(&self.lengths(case)) {
+            Some((param, 1)) => {
+                Err(Refusal::invalid(param, format!("`{param}` is 1; an edit is 2 to {most} seconds long.")))
+            }
+            Some((param, 0)) if most < source => {
+                let message = format!(
+                    "`{param}` is 0, which keeps the length of the source; this model is sold with 2 to {most} seconds."
+                );
+                Err(Refusal::unsupported(param, message))
+            }
+            _ => self.seconds(case, 0, source, if most < source { most } else { 0 }),
+        }
     }
 
     pub fn finish(self, mut effective: Vec<(&'static str, String)>, seconds: Option<u32>, most: u32) -> Draft {
@@ -158,7 +184,7 @@ impl Body {
     }
 }
 
-fn contradiction() -> Refusal {
-    let message = "`size` and `metadata.parameters.resolution` name different tiers; send one of them.";
+fn contradiction(size: &str) -> Refusal {
+    let message = format!("`{size}` and `metadata.parameters.resolution` name different tiers; send one of them.");
     Refusal::invalid("metadata.parameters.resolution", message)
 }

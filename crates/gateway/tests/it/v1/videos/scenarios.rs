@@ -193,8 +193,8 @@ const REFUSALS: &[Refusals] = &[
     (&["sora-2"], "insufficient_quota billing_hard_limit_reached model_not_found server_error", 502),
     (&["sora-2"], "rate_limit_exceeded", 429),
     (&["veo-3.1"], "INVALID_ARGUMENT", 400),
-    (&["veo-3.1"], "FAILED_PRECONDITION PERMISSION_DENIED NOT_FOUND INTERNAL", 502),
-    (&["veo-3.1"], "RESOURCE_EXHAUSTED UNAVAILABLE", 429),
+    (&["veo-3.1"], "FAILED_PRECONDITION PERMISSION_DENIED NOT_FOUND INTERNAL UNAVAILABLE", 502),
+    (&["veo-3.1"], "RESOURCE_EXHAUSTED", 429),
 ];
 const KLING: &[&str] = &["kling-v3", "kling-3.0-turbo", "kling-v3-omni"];
 const MINIMAX: &[&str] = &["MiniMax-Hailuo-2.3", "MiniMax-H3"];
