@@ -89,8 +89,9 @@ fn is_elsewhere(ours: Option<&str>, theirs: Option<&str>) -> bool {
 fn fits(watched: &Watched<'_>, task: &Task, one: &Alike) -> bool {
     let Some(kept) = KeptPlan::read(&task.plan) else { return true };
     let external_id = task.id.to_string();
+    let prompt = kept.prompt(&watched.app.secrets, &external_id);
     let now = watched.app.world.now_ms();
-    let Some(sought) = kept.sought(task, &external_id, now) else { return true };
+    let Some(sought) = kept.sought(task, &external_id, prompt.as_ref(), now) else { return true };
     sought.api == watched.api && is_like(watched, &sought, one)
 }
 

@@ -16,7 +16,8 @@ pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
         return undecided(watched).await;
     }
     let external_id = task.id.to_string();
-    let sought = watched.kept.sought(task, &external_id, app.world.now_ms());
+    let prompt = watched.kept.prompt(&app.secrets, &external_id);
+    let sought = watched.kept.sought(task, &external_id, prompt.as_ref(), app.world.now_ms());
     let Some(sought) = sought else { return undecided(watched).await };
     let asking = watched.asking();
     let turn: &Turn<'_> = &|| Box::pin(watched.another_turn());
