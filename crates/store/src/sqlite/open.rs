@@ -38,6 +38,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/account_webhooks.sql"),
     include_str!("migrations/task_homes.sql"),
     include_str!("migrations/prompt_marks.sql"),
+    include_str!("migrations/task_names.sql"),
 ];
 
 impl Engine {

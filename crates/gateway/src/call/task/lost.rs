@@ -4,7 +4,8 @@
 use super::alike::{Which, which};
 use super::look::Watched;
 use super::{away, end, millis};
-use tollgate_store::{StoreError, TaskFailure, TaskState, TaskStep};
+use crate::app::App;
+use tollgate_store::{Named, StoreError, TaskFailure, TaskId, TaskState, TaskStep};
 use tollgate_upstream::video::{self, Found, Turn, Used};
 
 pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
@@ -48,19 +49,31 @@ pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
 
 /// The provider has it, under this name.
 async fn taken(watched: &Watched<'_>, upstream_id: String) -> Result<(), StoreError> {
-    let (app, task) = (watched.app, &watched.leased.task);
-    app.metrics.polled(&watched.provider.name, "found");
-    tracing::info!(task = %task.id, provider = watched.provider.name, "found a task whose creation was not answered");
-    let step = TaskStep {
-        id: task.id,
-        fence: watched.leased.fence,
-        state: TaskState::Queued,
-        progress: None,
-        upstream_id: Some(upstream_id),
-        checked: true,
-        after_ms: 0,
-    };
-    app.store.put_back_task(step).await.map(drop)
+    let (app, task, provider) = (watched.app, &watched.leased.task, &watched.provider.name);
+    let (id, fence, state) = (task.id, watched.leased.fence, TaskState::Queued);
+    let step = TaskStep { id, fence, state, progress: None, checked: true, after_ms: 0 };
+    match app.store.task_found(step, upstream_id.clone()).await? {
+        Named::Done => {
+            app.metrics.polled(provider, "found");
+            tracing::info!(task = %id, provider, "found a task whose creation was not answered");
+            Ok(())
+        }
+        Named::Stale => {
+            app.metrics.stale_task();
+            Ok(())
+        }
+        Named::Taken => {
+            tell_taken(app, id, provider, &upstream_id);
+            undecided(watched).await
+        }
+    }
+}
+
+/// The provider names two tasks alike, or one of them was mistaken for the other. Whose video it is nobody can say any more, so the
+/// second has none.
+pub(super) fn tell_taken(app: &App, id: TaskId, provider: &str, upstream_id: &str) {
+    app.metrics.polled(provider, "name_taken");
+    tracing::error!(task = %id, provider, upstream_id, "the provider's name of a task is another task's; its fate stays unknown");
 }
 
 /// The provider does not have it. That it is another account's word counts for nothing.

@@ -7,7 +7,7 @@ use crate::refusal::Refusal;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tollgate_catalog::Route;
-use tollgate_store::{HoldRefused, SentTo, TaskState, TaskStep};
+use tollgate_store::{HoldRefused, Named, SentTo, TaskState, TaskStep};
 use tollgate_upstream::video::{self, Asking, Habits, Job};
 use tollgate_upstream::{Fault, Provider};
 use tollgate_wire::error::Code;
@@ -99,8 +99,12 @@ async fn taken(begun: &Begun, provider: &Provider, upstream_id: String) -> Resul
     let habits = provider.kind.video().map(|video| video.habits(api));
     let after = habits.map_or(0, |habits| super::look::next_look(app, provider, habits));
     match app.store.task_accepted(id, upstream_id.clone(), after).await {
-        Ok(true) => shown(begun).await,
-        Ok(false) => {
+        Ok(Named::Done) => shown(begun).await,
+        Ok(Named::Taken) => {
+            super::lost::tell_taken(app, id, &provider.name, &upstream_id);
+            shown(begun).await
+        }
+        Ok(Named::Stale) => {
             tracing::error!(task = %id, provider = provider.name, upstream_id, "the provider took a task that had ended here");
             app.metrics.late_task();
             shown(begun).await
@@ -122,7 +126,6 @@ async fn unknown(begun: &Begun, provider: &Provider, fault: &Fault) -> Result<Ma
         fence: begun.task.fence,
         state: TaskState::Unknown,
         progress: None,
-        upstream_id: None,
         checked: false,
         after_ms: 0,
     };

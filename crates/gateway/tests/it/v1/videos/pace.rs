@@ -9,7 +9,7 @@ use tollgate_catalog::Money;
 use tollgate_gateway::app::App;
 use tollgate_gateway::workers::reload::reload;
 use tollgate_store::testing::price;
-use tollgate_store::{Hold, NewTask, SentTo, TaskState, TurnWish};
+use tollgate_store::{Hold, Named, NewTask, SentTo, TaskState, TurnWish};
 
 /// Polls a second that the provider allows.
 const LIMIT: usize = 40;
@@ -98,7 +98,8 @@ async fn a_silent_provider_holds_up_nobody_elses_tasks() {
             key: provider.key_print().to_owned(),
         };
         assert!(app.store.task_sending(begun, to, 60_000).await.expect("written"));
-        assert!(app.store.task_accepted(begun.id, "upstream".into(), 0).await.expect("written"));
+        let named = app.store.task_accepted(begun.id, begun.id.to_string(), 0).await.expect("written");
+        assert_eq!(named, Named::Done);
     }
     // They have their places by now, for five minutes.
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -141,7 +142,7 @@ async fn reading_a_task_asks_its_provider() {
 }
 
 /// A call with a hold of its own, as tasks begin.
-async fn hold(app: &App, house: &House) -> Hold {
+pub async fn hold(app: &App, house: &House) -> Hold {
     Hold {
         call: app.new_call_id(),
         account: house.account,
