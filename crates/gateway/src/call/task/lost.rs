@@ -27,7 +27,7 @@ pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
     match found {
         Ok(Ok(Some(Found::Exactly(upstream_id)))) => taken(watched, upstream_id).await,
         Ok(Ok(Some(Found::Nothing))) => absent(watched).await,
-        Ok(Ok(Some(Found::Perhaps { alike, whole }))) => match which(watched, alike, whole).await? {
+        Ok(Ok(Some(Found::Perhaps { alike, whole }))) => match which(watched, &app.store, alike, whole).await? {
             Which::This(upstream_id) => taken(watched, upstream_id).await,
             Which::None => absent(watched).await,
             Which::Unsure => {

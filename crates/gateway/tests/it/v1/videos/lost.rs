@@ -132,6 +132,47 @@ async fn outcomes(house: &House) -> String {
     text.lines().filter(|line| line.starts_with("tollgate_task_polls_total")).collect::<Vec<_>>().join("\n")
 }
 
+/// Somebody begins a task of the same words while the provider's list is on its way, and the lost one was never made. Our own tasks are
+/// read after the list, so that the other's video is known; read before it, it would be nobody's and taken for the lost one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_begun_while_the_list_is_read_is_not_mistaken_for_the_lost_one() {
+    let house = house("patience = \"5m\"\nabsent_time = \"50ms\"").await;
+    let prompt = "[[sim:vanished_once queue=0 run=0]]";
+    house.sim.shut("/v1/videos");
+    let lost = sent(&house, "sora-2", prompt).await;
+    while house.sim.waited() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let (_, stranger) = house.stranger("10").await;
+    let body = request("sora-2", prompt);
+    let reply =
+        house.http.post(house.url("/v1/videos")).bearer_auth(&stranger).json(&body).send().await.expect("a reply");
+    assert_eq!((reply.status().as_u16(), house.sim.videos()), (200, 1), "only this one is made");
+    house.sim.open();
+    let (task, row) = ended(&house, lost).await;
+    assert_eq!((code(&task), task.upstream_id.as_deref()), ("task_not_created", None), "{task:?}");
+    assert!(row.charge.is_zero() && row.write_off.is_zero(), "{row:?}");
+    let told = outcomes(&house).await;
+    assert!(!told.contains("\"found\"") && !told.contains("\"name_taken\""), "it was not even tried: {told}");
+    house.quiet().await;
+}
+
+/// A video that is nobody's and tells other words may be ours, told in the provider's own way: nobody says then that ours was never made.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_doubtful_entry_keeps_a_task_from_being_called_never_made() {
+    let house = house("patience = \"2s\"\nunknown_time = \"1s\"\nabsent_time = \"50ms\"").await;
+    let never = sent(&house, "sora-2", "1 [[sim:vanished_once]]").await;
+    let (task, row) = ended(&house, never).await;
+    assert_eq!((code(&task), row.write_off.nano()), ("task_not_created", 0), "an empty list is a clear one: {task:?}");
+    let body = json!({ "model": "sora-2", "prompt": "other words", "seconds": "4", "size": "720x1280" });
+    let url = format!("{}/videos", house.sim.base_url());
+    let past = house.http.post(url).bearer_auth("sim-key").json(&body).send().await.expect("a reply");
+    assert_eq!(past.status(), 200);
+    stays_unknown(&house, sent(&house, "sora-2", "2 [[sim:vanished_once]]").await).await;
+    let told = outcomes(&house).await;
+    assert!(told.contains("{provider=\"openai\",outcome=\"unsure\"}"), "{told}");
+}
+
 /// The provider names a task as another one of ours is named: nobody can say whose video that is, so the second has none.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_another_task_has_is_not_taken() {
