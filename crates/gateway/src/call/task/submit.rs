@@ -43,6 +43,9 @@ async fn offer(begun: &Begun) -> Result<Made, Refusal> {
     for at in dispatch::ordered(app, model) {
         let route = &model.routes[at];
         let Some(provider) = begun.serving.providers.get(&route.provider) else { continue };
+        if !begun.ask.ask.goes_to(&begun.serving, provider) {
+            continue;
+        }
         tries += 1;
         match send(begun, provider, route).await? {
             Sent::Taken(upstream_id) => return taken(begun, provider, upstream_id).await,
@@ -60,7 +63,7 @@ async fn offer(begun: &Begun) -> Result<Made, Refusal> {
     }
     let refusal = last.as_ref().map_or_else(
         || Refusal::new(Code::NoRouteAvailable, "No route to this model is available at the moment.").after(5),
-        |(_, _, fault)| Refusal::from(fault.clone()),
+        |(_, _, fault)| begun.ask.ask.refused(fault.clone()),
     );
     let route = last.as_ref().map(|(provider, model, _)| (provider.as_ref(), model.as_str()));
     super::end::refused(begun, route, tries, &refusal).await?;
