@@ -1,7 +1,7 @@
 //! The verbs: write, send, read. One exchange each; whether and when to repeat is the caller's decision, never ours.
 
 use super::{Alike, Asking, Found, Handle, Job, Link, Outgoing, Reply, Report, Sought, Standing, Video};
-use crate::{Body, Client, Fault};
+use crate::{Body, Client, Fault, is_encoded};
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{LOCATION, RANGE};
@@ -151,6 +151,9 @@ pub async fn fetch(
             request = next;
             continue;
         }
+        if is_encoded(&head.headers) {
+            return Err(Fault::encoded());
+        }
         if head.status.is_success() || status == 416 {
             return Ok(Opened { status, headers: head.headers, body: Body::new(body, asking.provider.settings.idle) });
         }
@@ -162,6 +165,12 @@ pub async fn fetch(
 
 async fn exchange(client: &Client, asking: &Asking<'_>, request: Outgoing) -> Result<Reply, Fault> {
     let (head, body) = client.send(asking.provider, request).await?.into_parts();
-    let body = Body::new(body, asking.provider.settings.idle).whole(REPLY, Instant::now() + READING).await?;
+    let body = match is_encoded(&head.headers) {
+        // What it has done cannot be read.
+        true if head.status.is_success() => return Err(Fault { maybe_charged: true, ..Fault::encoded() }),
+        // The status alone must do.
+        true => Bytes::new(),
+        false => Body::new(body, asking.provider.settings.idle).whole(REPLY, Instant::now() + READING).await?,
+    };
     Ok(Reply { status: head.status.as_u16(), headers: head.headers, body })
 }
