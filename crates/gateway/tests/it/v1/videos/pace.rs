@@ -209,3 +209,30 @@ async fn the_last_look_is_not_put_off_for_want_of_a_turn() {
     let asked = house.sim.asked().get("kling").map_or(0, |asked| asked.all);
     assert_eq!(asked, 0, "decided before the line was free again");
 }
+
+/// The question for a finished file's link is a question like any other: it waits for a turn of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_file_step_waits_for_its_own_turn() {
+    let house =
+        House::with(Plan { videos: true, usd: "1000", tasks: "refresh_after = \"1h\"", ..Plan::default() }).await;
+    let file = house.dir.join("tollgate.toml");
+    let text = std::fs::read_to_string(&file).expect("read");
+    let (before, minimax) = text.split_once("[provider.minimax]").expect("its section");
+    let minimax = minimax.replacen("requests_per_second = 1000", "requests_per_second = 1", 1);
+    std::fs::write(&file, format!("{before}[provider.minimax]{minimax}")).expect("written");
+    reload(&house.running().app, &house.source).await.expect("reloaded");
+    let id = create(&house, "MiniMax-Hailuo-2.3", "[[sim:ok queue=0 run=0]]").await.expect("taken");
+    let (task, row) = ended(&house, id).await;
+    assert!(task.state == TaskState::Completed && row.charge.nano() > 0, "{task:?}");
+    let asked: Vec<(String, i64)> = house
+        .sim
+        .received()
+        .into_iter()
+        .filter(|one| one.method == "GET" && one.path.starts_with("/video/minimax/"))
+        .map(|one| (one.path.trim_start_matches("/video/minimax").to_owned(), one.at_ms))
+        .collect();
+    let [(first, polled), (second, fetched)] = &asked[..] else { panic!("{asked:?}") };
+    assert_eq!((first.as_str(), second.as_str()), ("/v1/query/video_generation", "/v1/files/retrieve"));
+    assert!(fetched - polled >= 900, "one a second, both steps together: {asked:?}");
+    assert_eq!(house.sim.asked()["minimax"].most, 1);
+}
