@@ -75,11 +75,32 @@ impl Secrets {
         self.0.load().0.iter().any(|key| hmac::verify(key, &labelled(purpose, text), &given).is_ok())
     }
 
+    /// A signature that also says which of the secrets made it, for what is kept longer than secrets may be.
+    pub fn mark(&self, purpose: &str, text: &str) -> String {
+        let lines = self.0.load();
+        let signature = BASE64_URL_SAFE_NO_PAD.encode(hmac::sign(&lines.0[0], &labelled(purpose, text)));
+        format!("{}.{signature}", name(&lines.0[0]))
+    }
+
+    /// Whether this text has this mark. `None`: the secret it was made with is not here, or it is no mark.
+    pub fn has_mark(&self, purpose: &str, text: &str, mark: &str) -> Option<bool> {
+        let (of, signature) = mark.split_once('.')?;
+        let given = BASE64_URL_SAFE_NO_PAD.decode(signature).ok()?;
+        let lines = self.0.load();
+        let key = lines.0.iter().find(|key| name(key) == of)?;
+        Some(hmac::verify(key, &labelled(purpose, text), &given).is_ok())
+    }
+
     /// Secrets for one customer and one use, made of ours, newest first: they can be told without telling ours.
     pub fn derived(&self, purpose: &str, whose: &str) -> Vec<Derived> {
         let one = |key| hmac::sign(key, &labelled(purpose, whose)).as_ref().to_vec();
         self.0.load().0.iter().map(|key| Derived(one(key))).collect()
     }
+}
+
+/// Tells secrets apart without telling anything of them.
+fn name(key: &hmac::Key) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(&hmac::sign(key, &labelled("name of a secret", "")).as_ref()[..6])
 }
 
 /// Length first, so that no two pairs are one text.
@@ -126,6 +147,26 @@ mod tests {
 
     const OLD: &str = "an-old-secret-of-thirty-two-characters";
     const NEW: &str = "a-new-secret-of-thirty-two-characters-";
+
+    #[test]
+    fn a_mark_can_be_checked_as_long_as_its_secret_is_there() {
+        let read = |text: &str| Secrets::read(text).expect("secrets");
+        let (old, both, new) = (read(OLD), read(&format!("{NEW}\n{OLD}")), read(NEW));
+        let mark = old.mark("prompt", "a gate opens");
+        for (secrets, purpose, text, expected) in [
+            (&old, "prompt", "a gate opens", Some(true)),
+            (&both, "prompt", "a gate opens", Some(true)),
+            (&both, "prompt", "a gate shuts", Some(false)),
+            (&both, "link", "a gate opens", Some(false)),
+            (&new, "prompt", "a gate opens", None),
+        ] {
+            assert_eq!(secrets.has_mark(purpose, text, &mark), expected, "{purpose} {text}");
+        }
+        for none in ["", ".", "00112233445566778899aabbccddeeff", "a.b", &old.sign("prompt", "a gate opens")] {
+            assert_eq!(old.has_mark("prompt", "a gate opens", none), None, "{none}");
+        }
+        assert_ne!(both.mark("prompt", "a"), old.mark("prompt", "a"), "the newest makes new ones");
+    }
 
     #[test]
     fn the_first_signs_and_all_are_believed() {

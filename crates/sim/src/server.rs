@@ -62,6 +62,7 @@ pub(crate) struct World {
     pub social: Orders,
     pub videos: crate::video::Book,
     pub asked: crate::video::Rates,
+    pub gate: crate::video::Gate,
 }
 
 impl Sim {
@@ -74,8 +75,9 @@ impl Sim {
             think: settings.think,
             records: Arc::new(Records::new(keep)),
             social: Orders::default(),
-            videos: crate::video::Book::default(),
+            videos: crate::video::Book::since(crate::record::now_ms()),
             asked: crate::video::Rates::default(),
+            gate: crate::video::Gate::default(),
         });
         let stop = CancellationToken::new();
         let tracker = TaskTracker::new();
@@ -125,6 +127,20 @@ impl Sim {
     /// How often each maker of videos was asked about its tasks.
     pub fn asked(&self) -> std::collections::BTreeMap<&'static str, crate::video::Asked> {
         self.world.asked.all()
+    }
+
+    /// From now on, questions to a maker of videos with this path wait until [`Sim::open`].
+    pub fn shut(&self, path: &str) {
+        self.world.gate.shut(path);
+    }
+
+    pub fn open(&self) {
+        self.world.gate.open();
+    }
+
+    /// How many questions have waited so.
+    pub fn waited(&self) -> usize {
+        self.world.gate.arrived()
     }
 
     /// All remembered calls, oldest first.

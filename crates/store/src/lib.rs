@@ -55,8 +55,8 @@ pub use response::{CHAIN_BYTES, CHAIN_LENGTH, Chain, Conversation, Item, ItemPag
 pub use social::{SocialChange, SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain};
 pub use store::{Opened, Receipted, Store};
 pub use task::{
-    BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep, Told,
-    Webhook,
+    BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep,
+    Told, Webhook,
 };
 pub use turns::{TurnWish, Turns};
 pub use verify::{INVARIANTS, Looked};

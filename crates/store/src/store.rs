@@ -15,7 +15,9 @@ use crate::operator::{AdminKey, Done, NewAdminKey, OperatorEvent};
 use crate::receipt::{self, PublicKeys, Signed};
 use crate::report::{Gauges, Recovered, Report, Swept};
 use crate::social::{SocialChange, SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain};
-use crate::task::{BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskStep, Told, Webhook};
+use crate::task::{
+    BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskStep, Told, Webhook,
+};
 use crate::turns::{TurnWish, Turns};
 use crate::wish::CallEntry;
 use crate::world::{Options, Place, World};
@@ -312,10 +314,16 @@ impl Store {
         on_engine!(self, e => e.task_sending(begun, to, lease_ms).await)
     }
 
-    /// The provider has taken it: its creator knows, so no fence is asked for. Durable when this returns. `false`: it has ended,
-    /// or has an id already.
-    pub async fn task_accepted(&self, id: TaskId, upstream_id: String, after_ms: i64) -> Result<bool, StoreError> {
+    /// The provider has taken it under this name: its creator knows, so no fence is asked for. Durable when this returns. Where another
+    /// task has the name, this one's fate is unknown from now on.
+    pub async fn task_accepted(&self, id: TaskId, upstream_id: String, after_ms: i64) -> Result<Named, StoreError> {
         on_engine!(self, e => e.task_accepted(id, upstream_id, after_ms).await)
+    }
+
+    /// Gives a task back that goes on, with the name under which its provider was found to have it. Durable when this returns. Where
+    /// another task has the name nothing changes, and whoever looked for it still has it.
+    pub async fn task_found(&self, step: TaskStep, upstream_id: String) -> Result<Named, StoreError> {
+        on_engine!(self, e => e.task_found(step, upstream_id).await)
     }
 
     /// Open tasks that are due, but not those at these providers, the longest due first, each for one taker at a time.

@@ -144,6 +144,17 @@ pub struct Leased {
     pub price: Price,
 }
 
+/// What became of a name that a task was to have at its provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    Done,
+    /// It has ended, has a name already, or somebody else has it by now; nothing changed.
+    Stale,
+    /// Another task has that name at the same host, for ever: it is not given to a second one, whose customer would see the other's
+    /// video. Ids of providers are unique at a host over all accounts, so the key it was sent with does not count.
+    Taken,
+}
+
 /// What was found out about a task that goes on.
 #[derive(Clone, Debug)]
 pub struct TaskStep {
@@ -152,7 +163,6 @@ pub struct TaskStep {
     pub state: TaskState,
     /// `None` leaves what is known.
     pub progress: Option<u8>,
-    pub upstream_id: Option<String>,
     /// The provider has said something about it.
     pub checked: bool,
     /// When it is due again; until then nobody has it.

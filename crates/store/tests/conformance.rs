@@ -95,6 +95,8 @@ suite!(
     an_account_names_where_it_is_told,
     a_task_keeps_where_it_was_sent,
     names_at_providers_are_known_and_the_nameless_are_told,
+    a_name_at_a_provider_is_one_tasks_for_ever,
+    of_many_who_come_to_one_name_one_has_it,
 );
 
 enum Server {

@@ -10,8 +10,8 @@ use cable::Cable;
 use common::{Customer, House, idem, options, reply};
 use tollgate_store::testing::PostgresServer;
 use tollgate_store::{
-    Chain, Change, Credit, CreditKind, Ending, Hold, HoldRefused, NewLimits, NewResponse, Options, Page, Pot,
-    StoredResponse,
+    Chain, Change, Credit, CreditKind, Ending, Hold, HoldRefused, Named, NewLimits, NewResponse, NewTask, Options,
+    Page, Pot, SentTo, StoredResponse,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -26,7 +26,38 @@ async fn two_replicas_and_an_outage() {
     replicas_with_many_accounts_never_deadlock(&server.database("deadlock").await.expect("a database")).await;
     expired_credit_is_taken_once_by_whoever_comes_first(&server.database("expiry").await.expect("a database")).await;
     a_response_kept_by_one_is_found_by_the_other(&server.database("kept").await.expect("a database")).await;
+    two_replicas_give_one_name_once(&server.database("names").await.expect("a database")).await;
     an_outage_passes_by_itself(&server, &server.database("outage").await.expect("a database")).await;
+}
+
+/// Two tasks come to one name at a provider in the same moment, each on its own replica: one of them has it.
+async fn two_replicas_give_one_name_once(url: &str) {
+    let (one, two) = (House::open(url).await, House::open(url).await);
+    let c = one.customer(0, 100_000).await;
+    let text = str::to_owned;
+    for number in 0..50 {
+        let mut ids = Vec::new();
+        for house in [&one, &two] {
+            let mut wish = house.wish(&c, 10);
+            wish.expires_at += 86_400_000;
+            let new = NewTask { plan: text("{}"), webhook_url: None, lease_ms: 60_000 };
+            let begun = house.store.begin_task(wish, new).await.expect("a task");
+            let (host, key) = (text("sim.example"), format!("{number}"));
+            let to = SentTo { provider: text("sim"), upstream_model: text("wan"), host, key };
+            assert!(house.store.task_sending(begun, to, 60_000).await.expect("written"));
+            ids.push(begun.id);
+        }
+        let name = format!("up-{number}");
+        let (first, second) = tokio::join!(
+            one.store.task_accepted(ids[0], name.clone(), 60_000),
+            two.store.task_accepted(ids[1], name.clone(), 60_000)
+        );
+        let mut said = [first.expect("asked"), second.expect("asked")];
+        said.sort_by_key(|named| *named == Named::Taken);
+        assert_eq!(said, [Named::Done, Named::Taken], "{name}");
+    }
+    two.close().await;
+    one.close().await;
 }
 
 /// A conversation goes on wherever the next request lands, at once, and ends for all when it is erased.

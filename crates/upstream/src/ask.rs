@@ -22,9 +22,12 @@ pub struct ChatAsk<'a> {
 const CALL_ID: HeaderName = HeaderName::from_static("x-client-request-id");
 const AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));
 
+/// Names of no packing: `aws-chunked` is how a file was once sent to an object store, and some go on telling it.
+const PLAIN: [&[u8]; 3] = [b"", b"identity", b"aws-chunked"];
+
 /// Whether the body of a reply is packed in some way. We ask for none of that, so it cannot be read.
 pub fn is_encoded(headers: &HeaderMap) -> bool {
-    let plain = |value: &HeaderValue| value.is_empty() || value.as_bytes().eq_ignore_ascii_case(b"identity");
+    let plain = |value: &HeaderValue| PLAIN.iter().any(|name| value.as_bytes().eq_ignore_ascii_case(name));
     headers.get_all(CONTENT_ENCODING).iter().any(|value| !plain(value))
 }
 

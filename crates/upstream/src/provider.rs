@@ -183,6 +183,16 @@ impl Provider {
         &self.key_print
     }
 
+    /// Whether it is the account with this key at this host.
+    pub fn is_account(&self, host: &str, key_print: &str) -> bool {
+        self.base_url.place() == host && self.key_print == key_print
+    }
+
+    /// Whether both are one account under two names.
+    pub fn is_same_account(&self, other: &Provider) -> bool {
+        self.is_account(&other.base_url.place(), &other.key_print)
+    }
+
     pub(crate) fn chat_uri(&self) -> Uri {
         self.chat_uri.clone()
     }

@@ -115,7 +115,7 @@ async fn begin(app: &App, (caller, model, quote): &Priced, ask: &TaskAsk) -> Res
     // A request without a plan was refused when it was priced.
     let plan = ask.ask.plan().map_err(|_| HoldRefused::Unavailable)?;
     let new = NewTask {
-        plan: KeptPlan::of(plan, TaskId::of(ask.id)).text(),
+        plan: KeptPlan::of(plan, TaskId::of(ask.id), &app.secrets).text(),
         webhook_url: ask.webhook_url.clone(),
         lease_ms: millis(app.settings.tasks.lease()),
     };

@@ -49,7 +49,7 @@ async fn handle_remix(app: &Arc<App>, id: CallId, source: &str, request: Request
     let task = own(app, &caller, source).await?;
     file::result(&task)?;
     let kept = KeptPlan::read(&task.plan).ok_or_else(|| unknown(source))?;
-    let ask = VideoAsk::remix(&task, &kept, &prompt)?;
+    let ask = VideoAsk::remix(&app.serving.load(), &task, &kept, &prompt)?;
     let webhook_url = named.or_else(|| webhooks::of_account(app, &caller.account));
     let made = call::create_task(app, caller, TaskAsk { id, endpoint: ENDPOINT, ask, webhook_url, idem }).await?;
     Ok(reply(app, &base(app, &parts), &made))

@@ -13,8 +13,9 @@ use http_body_util::Full;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tollgate_upstream::{Body, Fault, Provider};
+use tollgate_upstream::{Body, Fault, Provider, is_encoded};
 
+const ENCODED: &str = "The data source's answer is compressed, which it was asked not to do.";
 /// Answers up to this size are held and judged as a whole; larger ones pass while they are judged.
 pub const HELD: usize = 1 << 20;
 
@@ -112,6 +113,10 @@ async fn ask(errand: Errand) -> Result<Fetched, Fault> {
     }
     // From here on the source bills.
     track.bills();
+    if is_encoded(reply.headers()) {
+        tracing::warn!(provider = provider.name, "the source compresses its answers, which it is asked not to do");
+        return Err(Fault { message: ENCODED.to_owned(), ..no_data() });
+    }
     let most = provider.settings.max_reply_bytes;
     let mut body = Body::new(reply.into_body(), provider.settings.idle);
     let expected = usize::try_from(body.expected()).unwrap_or(usize::MAX);

@@ -4,12 +4,13 @@
 use crate::app::Serving;
 use crate::call::{Need, Priced};
 use crate::refusal::Refusal;
-use crate::video::KeptPlan;
 use crate::video::offers::ENDPOINT_TYPE;
+use crate::video::{Home, KeptPlan, home};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use tollgate_catalog::{BillingUnit, Face, Model};
 use tollgate_store::{Counters, Task};
+use tollgate_upstream::{Fault, Provider};
 use tollgate_wire::error::Code;
 use tollgate_wire::video::{self, Api, Bound, FACTS, Plan, REMIX, Request, Variant};
 
@@ -20,17 +21,19 @@ pub struct VideoAsk {
     /// What the family makes of it, a refusal included: it is told only to those who may have the model. `None`: there is no
     /// such model, or it makes no videos.
     plan: Option<Result<Plan, Refusal>>,
+    /// The video it is made from, which nobody has but the account that made it.
+    source: Option<Box<Task>>,
 }
 
 impl VideoAsk {
     pub fn of(serving: &Serving, request: &Request) -> VideoAsk {
         let offer = serving.offers.get(&request.model);
         let plan = offer.map(|offer| video::plan(request, offer).map_err(Refusal::from));
-        VideoAsk { model: request.model.clone(), plan }
+        VideoAsk { model: request.model.clone(), plan, source: None }
     }
 
     /// Another video like a finished one, of the same length and size and so at the same price, from a new prompt.
-    pub fn remix(task: &Task, kept: &KeptPlan, prompt: &str) -> Result<VideoAsk, Refusal> {
+    pub fn remix(serving: &Serving, task: &Task, kept: &KeptPlan, prompt: &str) -> Result<VideoAsk, Refusal> {
         let variant = Variant::named(&kept.variant).filter(|variant| variant.api() == Api::Sora);
         let (Some(variant), Some(upstream_id)) = (variant, &task.upstream_id) else {
             let text = format!("The provider of `{}` makes no remixes.", task.model);
@@ -53,7 +56,37 @@ impl VideoAsk {
             bound: kept.bound(),
             warnings: Vec::new(),
         };
-        Ok(VideoAsk { model: task.model.clone(), plan: Some(Ok(plan)) })
+        let source = Some(Box::new(task.clone()));
+        let mut ask = VideoAsk { model: task.model.clone(), plan: Some(Ok(plan)), source };
+        let routes = serving.catalog.model(&task.model).map(|model| &model.routes[..]).unwrap_or_default();
+        let mut providers = routes.iter().filter_map(|route| serving.providers.get(&route.provider));
+        if !providers.any(|provider| ask.goes_to(serving, provider)) {
+            let text =
+                "The account this video was made with is not among the model's routes any more, and no other has it.";
+            ask.plan = Some(Err(Refusal::about(Code::UnsupportedValue, "id", text)));
+        }
+        Ok(ask)
+    }
+
+    /// Whether a provider can make it: a remix is made where its source is.
+    pub fn goes_to(&self, serving: &Serving, provider: &Provider) -> bool {
+        let Some(source) = &self.source else { return true };
+        match home(serving, source, Api::Sora) {
+            Home::Same(one) | Home::Stranger(one) => one.is_same_account(provider),
+            Home::Away => false,
+        }
+    }
+
+    /// What its caller is told of a provider's refusal. Whoever has no such video has no source for a remix.
+    pub fn refused(&self, fault: Fault) -> Refusal {
+        if self.source.is_some() && fault.upstream_status == Some(404) {
+            return Refusal::about(
+                Code::NotFound,
+                "id",
+                "The provider keeps this video no longer, so it makes no remix of it.",
+            );
+        }
+        Refusal::from(fault)
     }
 
     /// What goes to the provider, or why nothing does.

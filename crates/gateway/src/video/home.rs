@@ -27,7 +27,7 @@ pub fn home(serving: &Serving, task: &Task, api: Api) -> Home {
     let (Some(host), Some(key)) = (&task.upstream_host, &task.upstream_key) else {
         return named.map_or(Home::Away, |one| Home::Same(one.clone()));
     };
-    let same = |one: &&Arc<Provider>| one.base_url.place() == *host && one.key_print() == key;
+    let same = |one: &&Arc<Provider>| one.is_account(host, key);
     let others = || serving.providers.values().filter(speaks).filter(same).min_by_key(|one| &one.name);
     if let Some(one) = named.filter(same).or_else(others) {
         return Home::Same(one.clone());

@@ -1,10 +1,12 @@
 //! What is written down of a task besides its columns, as JSON: the plan it was begun with, enough to poll it, to look for it at its
 //! provider and to show it after a restart; and where its finished file is. The store keeps both texts without reading them.
 
+use crate::secrets::Secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::fmt;
 use tollgate_store::{Task, TaskId};
-use tollgate_upstream::video::{Handle, Link, Report, Sought, prompt_mark};
+use tollgate_upstream::video::{Handle, Link, Remembers, Report, Sought};
 use tollgate_wire::video::{Api, Bound, Plan, Variant, Warning};
 
 /// What a task was begun with. The picture that goes beside the body is not kept: a task is never sent twice.
@@ -23,7 +25,8 @@ pub struct KeptPlan {
     pub body: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remixed_from: Option<String>,
-    /// A mark of the prompt, where the provider's list tells prompts.
+    /// A mark of the prompt, where the provider's list tells prompts. It is made with a secret of ours: whoever reads the database
+    /// cannot try guesses with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_mark: Option<String>,
 }
@@ -38,7 +41,7 @@ fn owned((name, value): (&String, &Value)) -> (String, Value) {
 }
 
 impl KeptPlan {
-    pub fn of(plan: &Plan, id: TaskId) -> KeptPlan {
+    pub fn of(plan: &Plan, id: TaskId, secrets: &Secrets) -> KeptPlan {
         let prompt = plan.body.get("prompt").and_then(Value::as_str).filter(|_| plan.api() == Api::Sora);
         KeptPlan {
             variant: plan.variant.name().to_owned(),
@@ -49,7 +52,7 @@ impl KeptPlan {
             most_tokens: plan.bound.tokens,
             warnings: plan.warnings.clone(),
             body: plan.body.iter().filter(|(name, _)| SOUGHT.contains(&name.as_str())).map(owned).collect(),
-            prompt_mark: prompt.map(|prompt| prompt_mark(&id.to_string(), prompt)),
+            prompt_mark: prompt.map(|prompt| secrets.mark(PROMPT, &marked(&id.to_string(), prompt.trim()))),
             remixed_from: plan.body.get("remixed_from").and_then(Value::as_str).map(str::to_owned),
         }
     }
@@ -76,8 +79,19 @@ impl KeptPlan {
         Some(Handle { api: self.api()?, call: &self.call, id: upstream_id })
     }
 
+    /// What knows the prompt of the task again, where that was kept.
+    pub fn prompt<'a>(&'a self, secrets: &'a Secrets, external_id: &'a str) -> Option<KeptPrompt<'a>> {
+        self.prompt_mark.as_deref().map(|mark| KeptPrompt { secrets, external_id, mark })
+    }
+
     /// The task where its provider's answer was lost, sent at some time between its beginning and the moment that was noticed.
-    pub fn sought<'a>(&'a self, task: &'a Task, external_id: &'a str, now_ms: i64) -> Option<Sought<'a>> {
+    pub fn sought<'a>(
+        &'a self,
+        task: &'a Task,
+        external_id: &'a str,
+        prompt: Option<&'a KeptPrompt<'a>>,
+        now_ms: i64,
+    ) -> Option<Sought<'a>> {
         let noticed = task.unknown_since.or(task.ended_at).unwrap_or(now_ms);
         Some(Sought {
             api: self.api()?,
@@ -86,8 +100,35 @@ impl KeptPlan {
             external_id,
             sent: (task.created_at / 1_000 - CLOCKS, noticed / 1_000 + CLOCKS),
             body: &self.body,
-            prompt: self.prompt_mark.as_deref(),
+            prompt: prompt.map(|prompt| prompt as &dyn Remembers),
         })
+    }
+}
+
+/// Purpose of the mark of a prompt.
+const PROMPT: &str = "prompt of a video";
+
+/// Of one task and one prompt: length first, so that no two pairs are one text.
+fn marked(external_id: &str, prompt: &str) -> String {
+    format!("{}:{external_id}:{prompt}", external_id.len())
+}
+
+/// A prompt of which only a mark was kept.
+pub struct KeptPrompt<'a> {
+    secrets: &'a Secrets,
+    external_id: &'a str,
+    mark: &'a str,
+}
+
+impl Remembers for KeptPrompt<'_> {
+    fn is_ours(&self, prompt: &str) -> Option<bool> {
+        self.secrets.has_mark(PROMPT, &marked(self.external_id, prompt), self.mark)
+    }
+}
+
+impl fmt::Debug for KeptPrompt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeptPrompt")
     }
 }
 
@@ -140,5 +181,30 @@ impl KeptResult {
             carries_expires: self.public,
             needs_key: self.needs_key,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = "an-old-secret-of-thirty-two-characters";
+    const NEW: &str = "a-new-secret-of-thirty-two-characters-";
+
+    /// A mark says nothing to whoever has the database and not the secret; and one whose secret was taken away is not taken for that of
+    /// another prompt.
+    #[test]
+    fn a_prompt_is_known_by_who_has_the_secret() {
+        let read = |text: &str| Secrets::read(text).expect("secrets");
+        let mark = read(OLD).mark(PROMPT, &marked("task_1", "A gate opens."));
+        let is_ours = |secrets: &str, task: &str, prompt: &str| {
+            KeptPrompt { secrets: &read(secrets), external_id: task, mark: &mark }.is_ours(prompt)
+        };
+        assert_eq!(is_ours(OLD, "task_1", "A gate opens."), Some(true));
+        assert_eq!(is_ours(&format!("{NEW}\n{OLD}"), "task_1", "A gate opens."), Some(true), "while both stand there");
+        for (task, prompt) in [("task_2", "A gate opens."), ("task_1", "A gate opens"), ("task_1 A", "gate opens.")] {
+            assert_eq!(is_ours(OLD, task, prompt), Some(false), "{task} {prompt}");
+        }
+        assert_eq!(is_ours(NEW, "task_1", "A gate opens."), None, "nobody can tell");
     }
 }

@@ -137,6 +137,7 @@ fn play(ask: &Ask, choice: &Choice, world: &World, house: House) -> Response<Byt
             json!({"detail": [{"loc": ["query", choice.text("param").unwrap_or("cursor")], "msg": "value is not valid", "type": "value_error"}]}),
         ),
         Play::Html => (502, Value::from("<html>502 Bad Gateway edge-3.sim.internal</html>")),
+        Play::Packed => return crate::fault::packed(200),
         Play::Garbage => return response(200, "application/json", "{\"code\":200,\"data\":{\"a\":".into()),
         Play::Busy => {
             let mut busy = refusal(429, &failed(429, "Too many requests.").1, house);

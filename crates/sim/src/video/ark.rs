@@ -143,7 +143,7 @@ fn submit(call: &Call<'_>) -> Answer {
         choice,
         doomed: small.then(|| ("InvalidParameter".to_string(), "image side must be at least 300px".to_string())),
     };
-    let task = call.add(new, |number| format!("cgt-{}-{number:05}", stamp(now()).replace(['T', 'Z'], "")));
+    let task = call.add(new, |number| format!("cgt-{}-{:05}", stamp(now()).replace(['T', 'Z'], ""), number % 100_000));
     Answer::took(&task, &json!({"id": task.id}))
 }
 

@@ -160,9 +160,30 @@ struct Inner {
 pub(crate) struct Book {
     inner: Mutex<Inner>,
     held: AtomicBool,
+    /// Ids count on from here.
+    first: u64,
 }
 
+/// What is to become of an answer, found out while it is made.
+#[derive(Default)]
+pub(super) struct Signs {
+    /// It is said to be compressed.
+    pub packed: AtomicBool,
+    /// The connection is reset instead.
+    pub vanished: AtomicBool,
+}
+
+/// A maker that is started again gives no id a second time, and neither do real ones: so many are made in no millisecond.
+const IDS_PER_MS: u64 = 10;
+/// Of the year 2023, so that the numbers have the length of real ones.
+const EPOCH_MS: i64 = 1_700_000_000_000;
+
 impl Book {
+    /// Begun at this time.
+    pub(crate) fn since(now_ms: i64) -> Book {
+        Book { first: u64::try_from(now_ms - EPOCH_MS).unwrap_or(0) * IDS_PER_MS, ..Book::default() }
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -177,8 +198,8 @@ impl Book {
     }
 
     /// What one account sees.
-    pub(super) fn of<'a>(&'a self, owner: &'a str) -> Drawer<'a> {
-        Drawer { book: self, owner }
+    pub(super) fn of<'a>(&'a self, owner: &'a str, signs: &'a Signs) -> Drawer<'a> {
+        Drawer { book: self, owner, signs }
     }
 }
 
@@ -187,6 +208,7 @@ impl Book {
 pub(super) struct Drawer<'a> {
     book: &'a Book,
     owner: &'a str,
+    pub signs: &'a Signs,
 }
 
 impl Drawer<'_> {
@@ -199,7 +221,7 @@ impl Drawer<'_> {
         let mut inner = self.inner();
         let place = inner.tasks.len();
         let task = Task {
-            id: id(place as u64 + 1),
+            id: id(self.book.first + place as u64 + 1),
             vendor: new.vendor,
             owner: self.owner.to_string(),
             call: new.call,
@@ -238,6 +260,8 @@ impl Drawer<'_> {
         let held = self.book.held.load(Ordering::SeqCst);
         self.with(vendor, id, |task| {
             let phase = if held { Phase::Running } else { task.poll() };
+            let packed = task.choice.is("poll_packed") && task.polls <= task.choice.number("n", 1);
+            self.signs.packed.fetch_or(packed, Ordering::SeqCst);
             (task.clone(), phase)
         })
     }

@@ -10,6 +10,7 @@ mod book;
 mod check;
 mod dashscope;
 mod file;
+mod gate;
 mod jwt;
 mod kling;
 mod minimax;
@@ -22,6 +23,7 @@ mod scenario;
 mod veo;
 
 pub(crate) use book::Book;
+pub(crate) use gate::Gate;
 pub use rate::Asked;
 pub(crate) use rate::Rates;
 pub(crate) use reply::answer;

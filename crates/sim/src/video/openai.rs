@@ -1,5 +1,7 @@
 //! OpenAI's own videos as documented: JSON or a form, the bytes behind the key, remixes.
 
+use std::sync::atomic::Ordering;
+
 use serde_json::{Value, json};
 
 use super::book::{New, Phase, Task};
@@ -170,7 +172,10 @@ fn delete(call: &Call<'_>, id: &str) -> Answer {
 fn content(call: &Call<'_>, id: &str) -> Answer {
     match call.book.get(VENDOR, id) {
         Some(task) if task.choice.is("dead_link") => error(404, "not_found", "The video has expired.", None),
-        Some(task) => Answer::whole(file::send(&mp4::longer(task.seconds, task.kilobytes()), call.headers)),
+        Some(task) => {
+            call.book.signs.packed.store(task.choice.is("packed_file"), Ordering::SeqCst);
+            Answer::whole(file::send(&mp4::longer(task.seconds, task.kilobytes()), call.headers))
+        }
         None => error(404, "not_found", "Video not found.", None),
     }
 }

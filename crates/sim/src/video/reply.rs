@@ -1,5 +1,6 @@
 //! One request to a maker of videos: key, scenario, record, answer; and the ways an answer gets lost.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -7,7 +8,7 @@ use http::{HeaderMap, Response};
 use http_body_util::{Either, Full};
 use serde_json::Value;
 
-use super::book::{Drawer, New, Phase, Task};
+use super::book::{Drawer, New, Phase, Signs, Task};
 use super::file::{self, Signing};
 use super::rate::Rates;
 use super::scenario::Choice;
@@ -127,6 +128,10 @@ impl Call<'_> {
         match choice.name {
             "limited" => Some(Phase::Limited),
             "broken_once" if self.book.tried(prompt) == 1 => Some(Phase::Broken),
+            "vanished_once" if self.book.tried(prompt) == 1 => {
+                self.book.signs.vanished.store(true, Ordering::SeqCst);
+                Some(Phase::Broken)
+            }
             _ => None,
         }
     }
@@ -142,9 +147,11 @@ pub(crate) async fn answer(
     let host = parts.headers.get("host").and_then(|value| value.to_str().ok());
     let host = host.or_else(|| parts.uri.authority().map(http::uri::Authority::as_str)).unwrap_or("sim");
     let (path, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
+    world.gate.pass(parts.method.as_str(), path).await;
     let owner = owner(&parts.headers);
+    let signs = Signs::default();
     let call = Call {
-        book: world.videos.of(&owner),
+        book: world.videos.of(&owner, &signs),
         method: parts.method.as_str(),
         path,
         query,
@@ -161,22 +168,21 @@ pub(crate) async fn answer(
     let mut watch = world.records.add(received);
     let task = answer.task.clone();
     let choice = task.as_ref().map(|task| &task.choice);
-    if let Some(choice) = choice {
-        match choice.name {
-            "slow" => tokio::time::sleep(Duration::from_millis(u64::from(choice.number("ms", 2000)))).await,
-            "lost" => {
-                let script = Script::new(vec![Step::Cut { reset: true }], Ending::Broken, Some(watch), reset);
-                let mut response = Response::new(Either::Right(script));
-                // The head must not go out before the cut.
-                response.headers_mut().insert("content-length", 1.into());
-                return response;
-            }
-            _ => {}
-        }
+    if let Some(choice) = choice.filter(|choice| choice.is("slow")) {
+        tokio::time::sleep(Duration::from_millis(u64::from(choice.number("ms", 2000)))).await;
+    }
+    if signs.vanished.load(Ordering::SeqCst) || choice.is_some_and(|choice| choice.is("lost")) {
+        let script = Script::new(vec![Step::Cut { reset: true }], Ending::Broken, Some(watch), reset);
+        let mut response = Response::new(Either::Right(script));
+        // The head must not go out before the cut.
+        response.headers_mut().insert("content-length", 1.into());
+        return response;
     }
     watch.over(true);
+    let packed = signs.packed.load(Ordering::SeqCst) || choice.is_some_and(|choice| choice.is("packed"));
     let whole = match choice.map(|choice| choice.name) {
         Some("page") => response(502, "text/html", Bytes::from_static(b"<html>502 edge-3.internal</html>")),
+        _ if packed => crate::fault::packed(answer.status),
         Some("garbage") => response(200, "text/html", Bytes::from_static(b"<html>ok</html>")),
         _ => {
             let mut whole = response(answer.status, answer.content_type, answer.body);

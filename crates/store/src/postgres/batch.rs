@@ -15,6 +15,7 @@ use crate::call::{Closed, HoldRefused, StoredReply};
 use crate::error::StoreError;
 use crate::ids::CallId;
 use crate::limits::{LimitKind, LimitReached};
+use crate::task::Named;
 
 struct Sender {
     shared: Arc<Shared>,
@@ -223,7 +224,12 @@ fn answer(shared: &Shared, answer: Answer, outcome: Option<Outcome>) {
             let _ = send.send(done);
         }
         Answer::Task(send) => {
-            let _ = send.send(outcome.map(|o| o.name == "done").ok_or_else(refused));
+            let changed = |o: Outcome| match o.name.as_str() {
+                "done" => Named::Done,
+                "taken" => Named::Taken,
+                _ => Named::Stale,
+            };
+            let _ = send.send(outcome.map(changed).ok_or_else(refused));
         }
         Answer::TaskEnd(send) => {
             let closed = outcome.ok_or_else(refused).map(|o| (o.name == "closed").then(|| closed(shared, &o)));

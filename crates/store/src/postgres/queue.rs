@@ -10,6 +10,7 @@ use super::lock;
 use crate::call::{Closed, HoldRefused};
 use crate::error::StoreError;
 use crate::ids::CallId;
+use crate::task::Named;
 
 /// The most operations in one statement.
 const GROUP: usize = 500;
@@ -30,7 +31,7 @@ pub(super) enum Answer {
     /// The second is told whether there ever was such a hold.
     Close(CallId, oneshot::Sender<Closed>, Option<oneshot::Sender<bool>>),
     /// Whether a change of a task was made.
-    Task(oneshot::Sender<Result<bool, StoreError>>),
+    Task(oneshot::Sender<Result<Named, StoreError>>),
     /// What the end of a task did to the account; nothing when somebody else has it.
     TaskEnd(oneshot::Sender<Result<Option<Closed>, StoreError>>),
     Nobody,

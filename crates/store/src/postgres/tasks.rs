@@ -14,8 +14,8 @@ use crate::call::{Closed, Hold, HoldRefused, tidy_raw_usage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, KeyId, TaskId};
 use crate::task::{
-    BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep, Told,
-    Webhook,
+    BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep,
+    Told, Webhook,
 };
 use crate::turns::{TurnWish, Turns};
 
@@ -45,9 +45,10 @@ impl Engine {
             "upstream_model": to.upstream_model, "host": to.host, "key": to.key, "after": lease_ms,
         }))
         .await
+        .map(|changed| changed == Named::Done)
     }
 
-    pub async fn task_accepted(&self, id: TaskId, upstream_id: String, after_ms: i64) -> Result<bool, StoreError> {
+    pub async fn task_accepted(&self, id: TaskId, upstream_id: String, after_ms: i64) -> Result<Named, StoreError> {
         self.change_task(json!({
             "kind": "task_accepted", "task": bytes(&id.0), "upstream_id": upstream_id, "after": after_ms,
             "at": self.now(),
@@ -55,16 +56,25 @@ impl Engine {
         .await
     }
 
-    pub async fn put_back_task(&self, step: TaskStep) -> Result<bool, StoreError> {
-        self.change_task(json!({
-            "kind": "task_step", "task": bytes(&step.id.0), "fence": step.fence, "state": step.state.code(),
-            "progress": step.progress, "upstream_id": step.upstream_id, "checked": step.checked,
-            "after": step.after_ms, "at": self.now(),
-        }))
-        .await
+    pub async fn task_found(&self, step: TaskStep, upstream_id: String) -> Result<Named, StoreError> {
+        let mut body = self.step_body(&step);
+        body["kind"] = "task_found".into();
+        body["upstream_id"] = upstream_id.into();
+        self.change_task(body).await
     }
 
-    async fn change_task(&self, body: Value) -> Result<bool, StoreError> {
+    pub async fn put_back_task(&self, step: TaskStep) -> Result<bool, StoreError> {
+        self.change_task(self.step_body(&step)).await.map(|changed| changed == Named::Done)
+    }
+
+    fn step_body(&self, step: &TaskStep) -> Value {
+        json!({
+            "kind": "task_step", "task": bytes(&step.id.0), "fence": step.fence, "state": step.state.code(),
+            "progress": step.progress, "checked": step.checked, "after": step.after_ms, "at": self.now(),
+        })
+    }
+
+    async fn change_task(&self, body: Value) -> Result<Named, StoreError> {
         let (send, receive) = oneshot::channel();
         self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::Task(send) });
         receive.await.map_err(|_| StoreError::away("the store was shut"))?

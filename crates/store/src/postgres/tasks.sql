@@ -8,6 +8,36 @@ CREATE OR REPLACE FUNCTION tollgate_new_task(op jsonb, v_at bigint) RETURNS void
     tollgate_now() + (op->'task'->>'lease')::bigint, (op->>'replica')::bytea)
 $$;
 
+-- Gives a task its name at the provider: done, stale, or taken, where another task has that name there. Who comes to it at the same time
+-- waits for whoever came first. Only one creation was ever sent, so what its sender knows is true whoever has the task by now; whoever
+-- found it shows the fence.
+CREATE OR REPLACE FUNCTION tollgate_name_task(op jsonb, v_due bigint) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  t task%ROWTYPE;
+  v_name text := op->>'upstream_id';
+  v_at bigint := (op->>'at')::bigint;
+  v_found boolean := op->>'kind' <> 'task_accepted';
+BEGIN
+  SELECT * INTO t FROM task WHERE call_id = (op->>'task')::bytea FOR UPDATE;
+  IF (op->>'again')::boolean AND t.upstream_id = v_name THEN
+    RETURN 'done';
+  ELSIF t.call_id IS NULL OR t.state >= 5 OR t.upstream_id IS NOT NULL
+    OR v_found AND (NOT t.leased OR t.fence <> (op->>'fence')::bigint) THEN
+    RETURN 'stale';
+  END IF;
+  INSERT INTO task_name (home, upstream_id, call_id)
+    VALUES (coalesce(t.upstream_host, t.provider, ''), v_name, t.call_id) ON CONFLICT DO NOTHING;
+  IF FOUND THEN
+    UPDATE task SET state = coalesce((op->>'state')::smallint, 2::smallint), upstream_id = v_name, checked_at = v_at,
+      unknown_since = NULL, due_at = v_due, leased = false, fence = fence + 1 WHERE call_id = t.call_id;
+    RETURN 'done';
+  ELSIF NOT v_found THEN
+    UPDATE task SET state = 4, unknown_since = coalesce(unknown_since, v_at), due_at = v_due, leased = false,
+      fence = fence + 1 WHERE call_id = t.call_id;
+  END IF;
+  RETURN 'taken';
+END $$;
+
 -- A step of a task that goes on: done, or stale. The same step twice is done once.
 CREATE OR REPLACE FUNCTION tollgate_task(op jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -19,17 +49,10 @@ BEGIN
     UPDATE task SET state = 1, provider = op->>'provider', upstream_model = op->>'upstream_model',
       upstream_host = op->>'host', upstream_key = op->>'key', due_at = v_due
       WHERE call_id = v_task AND state < 2 AND fence = (op->>'fence')::bigint;
-  ELSIF op->>'kind' = 'task_accepted' THEN
-    -- Only one creation was ever sent, so what its sender knows is true whoever has the task by now.
-    UPDATE task SET state = 2, upstream_id = op->>'upstream_id', checked_at = v_at, unknown_since = NULL, due_at = v_due,
-      leased = false, fence = fence + 1
-      WHERE call_id = v_task AND state < 5 AND upstream_id IS NULL;
-    IF NOT FOUND AND (op->>'again')::boolean THEN
-      PERFORM 1 FROM task WHERE call_id = v_task AND upstream_id = op->>'upstream_id';
-    END IF;
+  ELSIF op->>'upstream_id' IS NOT NULL THEN
+    RETURN tollgate_name_task(op, v_due);
   ELSE
     UPDATE task SET state = (op->>'state')::smallint, progress = coalesce((op->>'progress')::smallint, progress),
-      upstream_id = coalesce(op->>'upstream_id', upstream_id),
       checked_at = CASE WHEN (op->>'checked')::boolean THEN v_at ELSE checked_at END,
       unknown_since = CASE WHEN (op->>'state') = '4' THEN coalesce(unknown_since, v_at) END,
       due_at = v_due, leased = false

@@ -135,7 +135,7 @@ impl<'a> Apply<'a> {
             Op::Refusal(refusal) => self.refusal(refusal)?,
             Op::Account(account, _) => return Ok(Outcome::Done(self.account(account)?)),
             Op::Social(social, _) => return Ok(Outcome::Done(self.social(social)?)),
-            Op::Task(task, _) => return self.task(task).map(|()| Outcome::Done(Ok(()))),
+            Op::Task(task, _) => return Ok(Outcome::Done(self.task(task)?)),
             Op::TakeWebhooks { now, until, limit, .. } => {
                 return self.take_webhooks(*now, *until, *limit).map(Outcome::Webhooks);
             }

@@ -37,6 +37,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/responses.sql"),
     include_str!("migrations/account_webhooks.sql"),
     include_str!("migrations/task_homes.sql"),
+    include_str!("migrations/prompt_marks.sql"),
+    include_str!("migrations/task_names.sql"),
 ];
 
 impl Engine {

@@ -19,6 +19,7 @@ pub(super) enum TaskOp {
     Sending { call: CallId, to: SentTo, due_at: i64 },
     Accepted { call: CallId, upstream_id: String, at: i64, due_at: i64 },
     Step { step: TaskStep, at: i64, due_at: i64 },
+    Found { step: TaskStep, upstream_id: String, at: i64, due_at: i64 },
     Hide { call: CallId },
     Result { call: CallId, result: String },
     Told { call: CallId, fence: i64, told: Told, now: i64 },
@@ -95,7 +96,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    pub(super) fn task(&mut self, op: &TaskOp) -> rusqlite::Result<()> {
+    /// An error inside: the name is another task's.
+    pub(super) fn task(&mut self, op: &TaskOp) -> rusqlite::Result<Result<(), StoreError>> {
         match op {
             TaskOp::Sending { call, to, due_at } => {
                 let sql = "UPDATE task SET state = 1, provider = ?2, upstream_model = ?3, upstream_host = ?4, \
@@ -104,25 +106,23 @@ impl Apply<'_> {
                 self.statement(sql)?.execute(params![call.0, provider, upstream_model, host, key, due_at])?;
             }
             TaskOp::Accepted { call, upstream_id, at, due_at } => {
-                let sql = "UPDATE task SET state = 2, upstream_id = ?2, checked_at = ?3, unknown_since = NULL, \
-                           due_at = ?4 WHERE call_id = ?1";
-                self.statement(sql)?.execute(params![call.0, upstream_id, at, due_at])?;
-            }
-            TaskOp::Step { step, at, due_at } => {
-                let sql = "UPDATE task SET state = ?2, progress = coalesce(?3, progress), \
-                           upstream_id = coalesce(?4, upstream_id), checked_at = CASE WHEN ?5 THEN ?6 ELSE checked_at END, \
-                           unknown_since = CASE WHEN ?2 = 4 THEN coalesce(unknown_since, ?6) END, due_at = ?7 \
+                if !self.name_task(*call, upstream_id)? {
+                    let sql = "UPDATE task SET state = 4, unknown_since = coalesce(unknown_since, ?2), due_at = ?3 \
+                               WHERE call_id = ?1";
+                    self.statement(sql)?.execute(params![call.0, at, due_at])?;
+                    return Ok(Err(name_taken()));
+                }
+                let sql = "UPDATE task SET state = 2, checked_at = ?2, unknown_since = NULL, due_at = ?3 \
                            WHERE call_id = ?1";
-                self.statement(sql)?.execute(params![
-                    step.id.0,
-                    step.state.code(),
-                    step.progress,
-                    step.upstream_id,
-                    step.checked,
-                    at,
-                    due_at,
-                ])?;
+                self.statement(sql)?.execute(params![call.0, at, due_at])?;
             }
+            TaskOp::Found { step, upstream_id, at, due_at } => {
+                if !self.name_task(step.id.call(), upstream_id)? {
+                    return Ok(Err(name_taken()));
+                }
+                self.step_task(step, *at, *due_at)?;
+            }
+            TaskOp::Step { step, at, due_at } => self.step_task(step, *at, *due_at)?,
             TaskOp::Hide { call } => {
                 self.statement("UPDATE task SET hidden = 1 WHERE call_id = ?1")?.execute(params![call.0])?;
             }
@@ -139,7 +139,29 @@ impl Apply<'_> {
                 self.statement(sql)?.execute(params![call.0, fence, now + after])?;
             }
         }
+        Ok(Ok(()))
+    }
+
+    fn step_task(&mut self, step: &TaskStep, at: i64, due_at: i64) -> rusqlite::Result<()> {
+        let sql = "UPDATE task SET state = ?2, progress = coalesce(?3, progress), \
+                   checked_at = CASE WHEN ?4 THEN ?5 ELSE checked_at END, \
+                   unknown_since = CASE WHEN ?2 = 4 THEN coalesce(unknown_since, ?5) END, due_at = ?6 WHERE call_id = ?1";
+        let state = step.state.code();
+        self.statement(sql)?.execute(params![step.id.0, state, step.progress, step.checked, at, due_at])?;
         Ok(())
+    }
+
+    /// Gives a task its name at the provider, unless another task has that name there.
+    fn name_task(&mut self, call: CallId, upstream_id: &str) -> rusqlite::Result<bool> {
+        let sql = "INSERT INTO task_name (home, upstream_id, call_id) \
+                   SELECT coalesce(upstream_host, provider, ''), ?2, call_id FROM task WHERE call_id = ?1 \
+                   ON CONFLICT DO NOTHING";
+        if self.statement(sql)?.execute(params![call.0, upstream_id])? == 0 {
+            return Ok(false);
+        }
+        let sql = "UPDATE task SET upstream_id = ?2 WHERE call_id = ?1";
+        self.statement(sql)?.execute(params![call.0, upstream_id])?;
+        Ok(true)
     }
 
     pub(super) fn take_webhooks(&mut self, now: i64, until: i64, limit: u32) -> rusqlite::Result<Vec<Webhook>> {
@@ -159,6 +181,10 @@ impl Apply<'_> {
         })?;
         taken.collect()
     }
+}
+
+fn name_taken() -> StoreError {
+    StoreError::Conflict("another task has this name at its provider".into())
 }
 
 pub(super) fn read_task(r: &Row<'_>) -> rusqlite::Result<Task> {

@@ -9,7 +9,7 @@ use crate::call::{Closed, Hold, HoldRefused, tidy_raw_usage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, TaskId};
 use crate::task::{
-    BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskState, TaskStep, Told, Webhook,
+    BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskState, TaskStep, Told, Webhook,
 };
 
 impl Engine {
@@ -29,19 +29,42 @@ impl Engine {
         Ok(true)
     }
 
-    pub async fn task_accepted(&self, id: TaskId, upstream_id: String, after_ms: i64) -> Result<bool, StoreError> {
+    pub async fn task_accepted(&self, id: TaskId, upstream_id: String, after_ms: i64) -> Result<Named, StoreError> {
         let (call, at) = (id.call(), self.now());
         let known = self.task_row(call).await?.is_some_and(|task| task.upstream_id.is_some());
         let due_at = at.saturating_add(after_ms);
         {
             let mut books = lock(&self.shared.books);
             if known || !books.leases.has(call) {
-                return Ok(false);
+                return Ok(Named::Stale);
             }
             books.leases.release(call, due_at);
         }
-        self.change(TaskOp::Accepted { call, upstream_id, at, due_at }).await?;
-        Ok(true)
+        self.name(TaskOp::Accepted { call, upstream_id, at, due_at }).await
+    }
+
+    pub async fn task_found(&self, step: TaskStep, upstream_id: String) -> Result<Named, StoreError> {
+        let (call, fence, at) = (step.id.call(), step.fence, self.now());
+        let due_at = at.saturating_add(step.after_ms);
+        let known = self.task_row(call).await?.is_some_and(|task| task.upstream_id.is_some());
+        let holds = || lock(&self.shared.books).leases.holds(call, fence);
+        if known || !holds() {
+            return Ok(Named::Stale);
+        }
+        let named = self.name(TaskOp::Found { step, upstream_id, at, due_at }).await?;
+        let mut books = lock(&self.shared.books);
+        if named == Named::Done && books.leases.holds(call, fence) {
+            books.leases.release(call, due_at);
+        }
+        Ok(named)
+    }
+
+    async fn name(&self, op: TaskOp) -> Result<Named, StoreError> {
+        match self.change(op).await {
+            Ok(()) => Ok(Named::Done),
+            Err(StoreError::Conflict(_)) => Ok(Named::Taken),
+            Err(error) => Err(error),
+        }
     }
 
     pub async fn take_tasks(&self, limit: u32, lease_ms: i64, except: &[String]) -> Result<Vec<Leased>, StoreError> {

@@ -1,9 +1,17 @@
 //! Where tasks were sent, and which names at providers are those of our tasks.
 
-use tollgate_store::{SentTo, TaskId, TaskState, TaskStep};
+use futures_util::future::join_all;
+use tollgate_store::{BegunTask, Named, SentTo, TaskEnd, TaskId, TaskState, TaskStep};
 
 use super::tasks::{LEASE, accepted, begin, end, one, step, to};
 use crate::common::{Customer, House};
+
+/// On its way to a provider.
+async fn sent(h: &House, c: &Customer, to: SentTo) -> BegunTask {
+    let begun = begin(h, c, 100).await;
+    assert!(h.store.task_sending(begun, to, LEASE).await.expect("written"));
+    begun
+}
 
 async fn home(h: &House, c: &Customer, id: TaskId) -> (Option<String>, Option<String>) {
     let task = h.store.task(c.account, id).await.expect("reading").expect("the task");
@@ -24,7 +32,7 @@ pub async fn a_task_keeps_where_it_was_sent(h: House) {
     let second = SentTo { host: "other.example".into(), key: "ffff".into(), ..to("other") };
     assert!(h.store.task_sending(begun, second, LEASE).await.expect("written"));
     assert_eq!(home(&h, &c, begun.id).await, at("other.example", "ffff"), "the last one has it");
-    assert!(h.store.task_accepted(begun.id, "up-1".into(), 0).await.expect("written"));
+    assert_eq!(h.store.task_accepted(begun.id, "up-1".into(), 0).await.expect("written"), Named::Done);
     let h = h.reopen().await;
     let leased = one(&h, LEASE).await;
     assert_eq!((leased.task.upstream_host.clone(), leased.task.upstream_key.clone()), at("other.example", "ffff"));
@@ -59,7 +67,6 @@ pub async fn names_at_providers_are_known_and_the_nameless_are_told(h: House) {
         fence: lost.fence,
         state: TaskState::Unknown,
         progress: None,
-        upstream_id: None,
         checked: false,
         after_ms: 0,
     };
@@ -79,13 +86,78 @@ pub async fn names_at_providers_are_known_and_the_nameless_are_told(h: House) {
     assert!(nameless(now + 1, now + 60_000, 10).await.is_empty(), "begun earlier");
     h.store.finish_task(end(&h, &c, lost.id, given_up.fence, 0)).await.expect("ended").expect("ours");
     assert_eq!(nameless(now - 60_000, now + 60_000, 10).await.len(), 2, "it was never found, so it may be any");
-    assert!(h.store.task_accepted(sent.id, "up-2".into(), 0).await.expect("written"));
+    assert_eq!(h.store.task_accepted(sent.id, "up-2".into(), 0).await.expect("written"), Named::Done);
     assert_eq!(nameless(now - 60_000, now + 60_000, 10).await, [lost.id]);
     for id in [held.id, sent.id] {
         let fence = if id == sent.id { one(&h, LEASE).await.fence } else { held.fence };
-        let refused = tollgate_store::TaskEnd { state: TaskState::Refused, ..end(&h, &c, id, fence, 0) };
+        let refused = TaskEnd { state: TaskState::Refused, ..end(&h, &c, id, fence, 0) };
         h.store.finish_task(refused).await.expect("ended").expect("ours");
     }
     assert_eq!(nameless(now - 60_000, now + 60_000, 10).await, [lost.id], "a refused one was never made");
+    h.close().await;
+}
+
+/// Two tasks with one name would show one customer the other's video: the second never has it, however it comes to it.
+pub async fn a_name_at_a_provider_is_one_tasks_for_ever(h: House) {
+    let c = h.customer(0, 10_000).await;
+    let first = accepted(&h, &c, 100, "up-1").await;
+    let named = async |id: TaskId, name: &str| h.store.task_accepted(id, name.into(), 0).await.expect("asked");
+    let second = sent(&h, &c, to("sim")).await;
+    assert_eq!(named(second.id, "up-1").await, Named::Taken);
+    let task = h.store.task(c.account, second.id).await.expect("reading").expect("the task");
+    assert_eq!((task.state, task.upstream_id.as_deref()), (TaskState::Unknown, None));
+    assert!(task.unknown_since.is_some(), "what became of it is found out, or it is given up");
+
+    // Others look for it, and come to the same name.
+    let find = async |h: &House, id: TaskId, name: &str| {
+        let leased = h.store.take_task(id, LEASE).await.expect("taken").expect("nobody has it");
+        let found = TaskStep { progress: None, ..step(&leased, TaskState::Queued, 0) };
+        let named = h.store.task_found(found.clone(), name.into()).await.expect("asked");
+        (leased, found, named)
+    };
+    let (leased, found, said) = find(&h, second.id, "up-1").await;
+    assert_eq!(said, Named::Taken);
+    assert!(
+        h.store.put_back_task(step(&leased, TaskState::Unknown, 0)).await.expect("written"),
+        "still in their hands"
+    );
+    assert_eq!(h.store.task_found(found, "up-2".into()).await.expect("asked"), Named::Stale, "and then no longer");
+
+    // Another key may be one of the same account; another host has names of its own.
+    let other_key = sent(&h, &c, SentTo { key: "ffff".into(), ..to("sim") }).await;
+    assert_eq!(named(other_key.id, "up-1").await, Named::Taken);
+    let other_host = sent(&h, &c, SentTo { host: "other.example".into(), ..to("other") }).await;
+    assert_eq!(named(other_host.id, "up-1").await, Named::Done);
+
+    // The first has ended and is hidden: its name is still its own.
+    let leased = h.store.take_task(first, LEASE).await.expect("taken").expect("nobody has it");
+    h.store.finish_task(end(&h, &c, first, leased.fence, 10)).await.expect("ended").expect("ours");
+    assert!(h.store.hide_task(c.account, first).await.expect("hidden"));
+    let h = h.reopen().await;
+    let (leased, _, said) = find(&h, second.id, "up-1").await;
+    assert_eq!(said, Named::Taken);
+    h.store.finish_task(end(&h, &c, second.id, leased.fence, 0)).await.expect("ended").expect("ours");
+    let (_, _, said) = find(&h, other_key.id, "up-4").await;
+    assert_eq!(said, Named::Done);
+    let task = h.store.task(c.account, other_key.id).await.expect("reading").expect("the task");
+    assert_eq!((task.state, task.upstream_id.as_deref(), task.unknown_since), (TaskState::Queued, Some("up-4"), None));
+    h.close().await;
+}
+
+pub async fn of_many_who_come_to_one_name_one_has_it(h: House) {
+    let c = h.customer(0, 10_000).await;
+    let mut all = Vec::new();
+    for _ in 0..20 {
+        all.push(sent(&h, &c, to("sim")).await);
+    }
+    let naming = all.iter().map(|one| h.store.task_accepted(one.id, "up-1".into(), LEASE));
+    let said: Vec<Named> = join_all(naming).await.into_iter().map(|named| named.expect("asked")).collect();
+    let count = |wanted: Named| said.iter().filter(|one| **one == wanted).count();
+    assert_eq!((count(Named::Done), count(Named::Taken)), (1, 19), "{said:?}");
+    let mut names = Vec::new();
+    for one in &all {
+        names.extend(h.store.task(c.account, one.id).await.expect("reading").expect("the task").upstream_id);
+    }
+    assert_eq!(names, ["up-1"]);
     h.close().await;
 }

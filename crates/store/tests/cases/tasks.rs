@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tollgate_catalog::Money;
 use tollgate_store::{
-    AccountId, BegunTask, Close, Ending, HoldRefused, Leased, NewTask, SentTo, TaskEnd, TaskFailure, TaskId, TaskPage,
-    TaskState, TaskStep, Told, TurnWish, Turns,
+    AccountId, BegunTask, Close, Ending, HoldRefused, Leased, Named, NewTask, SentTo, TaskEnd, TaskFailure, TaskId,
+    TaskPage, TaskState, TaskStep, Told, TurnWish, Turns,
 };
 
 use crate::common::{Customer, House, idem};
@@ -34,13 +34,13 @@ pub(super) async fn begin(h: &House, c: &Customer, amount: i64) -> BegunTask {
 pub(super) async fn accepted(h: &House, c: &Customer, amount: i64, upstream_id: &str) -> TaskId {
     let begun = begin(h, c, amount).await;
     assert!(h.store.task_sending(begun, to("sim"), LEASE).await.expect("written"));
-    assert!(h.store.task_accepted(begun.id, upstream_id.into(), 0).await.expect("written"));
+    assert_eq!(h.store.task_accepted(begun.id, upstream_id.into(), 0).await.expect("written"), Named::Done);
     begun.id
 }
 
 pub(super) fn step(leased: &Leased, state: TaskState, after_ms: i64) -> TaskStep {
     let (id, fence) = (leased.task.id, leased.fence);
-    TaskStep { id, fence, state, progress: Some(40), upstream_id: None, checked: true, after_ms }
+    TaskStep { id, fence, state, progress: Some(40), checked: true, after_ms }
 }
 
 pub(super) fn end(h: &House, c: &Customer, id: TaskId, fence: i64, charge: i64) -> TaskEnd {
@@ -81,8 +81,8 @@ pub async fn a_task_lives_and_is_paid_once(h: House) {
     assert!(h.store.task_sending(begun, to("sim"), LEASE).await.expect("written"));
     assert_eq!(state(&h, &c, begun.id).await, TaskState::Submitting);
     assert!(h.store.take_task(begun.id, LEASE).await.expect("asked").is_none(), "its creator has it");
-    assert!(h.store.task_accepted(begun.id, "up-1".into(), 0).await.expect("written"));
-    assert!(!h.store.task_accepted(begun.id, "up-2".into(), 0).await.expect("asked"), "it has its id");
+    assert_eq!(h.store.task_accepted(begun.id, "up-1".into(), 0).await.expect("written"), Named::Done);
+    assert_eq!(h.store.task_accepted(begun.id, "up-2".into(), 0).await.expect("asked"), Named::Stale, "it has its id");
 
     let leased = one(&h, LEASE).await;
     assert_eq!((leased.task.upstream_id.as_deref(), leased.task.state), (Some("up-1"), TaskState::Queued));
@@ -141,7 +141,7 @@ pub async fn whoever_looks_at_a_task_takes_it_early(h: House) {
     let c = h.customer(0, 1_000).await;
     let begun = begin(&h, &c, 300).await;
     assert!(h.store.task_sending(begun, to("sim"), LEASE).await.expect("written"));
-    assert!(h.store.task_accepted(begun.id, "up-1".into(), LEASE).await.expect("written"));
+    assert_eq!(h.store.task_accepted(begun.id, "up-1".into(), LEASE).await.expect("written"), Named::Done);
     assert!(h.store.take_tasks(10, LEASE, &[]).await.expect("taken").is_empty(), "not due");
     let leased = h.store.take_task(begun.id, LEASE).await.expect("taken").expect("nobody has it");
     assert!(h.store.take_task(begun.id, LEASE).await.expect("asked").is_none(), "somebody has it");
@@ -165,7 +165,7 @@ pub async fn a_creation_without_an_answer_is_found_by_others(h: House) {
     assert!(task.state == TaskState::Unknown && task.unknown_since.is_some());
     // Its creator hears from the provider after all, while somebody else is at it.
     let searching = one(&h, LEASE).await;
-    assert!(h.store.task_accepted(begun.id, "up-1".into(), 0).await.expect("written"));
+    assert_eq!(h.store.task_accepted(begun.id, "up-1".into(), 0).await.expect("written"), Named::Done);
     assert!(!h.store.put_back_task(step(&searching, TaskState::Unknown, 0)).await.expect("asked"));
     let task = h.store.task(c.account, begun.id).await.expect("reading").expect("the task");
     assert_eq!((task.state, task.upstream_id.as_deref(), task.unknown_since), (TaskState::Queued, Some("up-1"), None));
@@ -323,7 +323,7 @@ pub async fn tasks_of_a_busy_provider_are_left_for_later(h: House) {
     for provider in ["busy", "busy", "idle"] {
         let begun = begin(&h, &c, 100).await;
         assert!(h.store.task_sending(begun, to(provider), LEASE).await.expect("written"));
-        assert!(h.store.task_accepted(begun.id, format!("up-{}", begun.id), 0).await.expect("written"));
+        assert_eq!(h.store.task_accepted(begun.id, format!("up-{}", begun.id), 0).await.expect("written"), Named::Done);
         at.push(begun.id);
     }
     let taken = h.store.take_tasks(10, LEASE, &["busy".to_owned(), "nobody".to_owned()]).await.expect("taken");

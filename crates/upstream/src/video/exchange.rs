@@ -1,7 +1,7 @@
 //! The verbs: write, send, read. One exchange each; whether and when to repeat is the caller's decision, never ours.
 
 use super::{Alike, Asking, Found, Handle, Job, Link, Outgoing, Reply, Report, Sought, Standing, Video};
-use crate::{Answer, Body, Client, Fault};
+use crate::{Answer, Body, Client, Fault, is_encoded};
 use bytes::Bytes;
 use http::header::{LOCATION, RANGE};
 use http::{HeaderMap, Response};
@@ -151,6 +151,9 @@ pub async fn fetch(
             request = next;
             continue;
         }
+        if is_encoded(&head.headers) {
+            return Err(Fault::encoded());
+        }
         if head.status.is_success() || status == 416 {
             return Ok(Opened { status, headers: head.headers, body: Body::new(body, asking.provider.settings.idle) });
         }
@@ -171,6 +174,12 @@ async fn exchange_fresh(client: &Client, asking: &Asking<'_>, request: Outgoing)
 
 async fn read(asking: &Asking<'_>, response: Response<Answer>) -> Result<Reply, Fault> {
     let (head, body) = response.into_parts();
-    let body = Body::new(body, asking.provider.settings.idle).whole(REPLY, Instant::now() + READING).await?;
+    let body = match is_encoded(&head.headers) {
+        // What it has done cannot be read.
+        true if head.status.is_success() => return Err(Fault { maybe_charged: true, ..Fault::encoded() }),
+        // The status alone must do.
+        true => Bytes::new(),
+        false => Body::new(body, asking.provider.settings.idle).whole(REPLY, Instant::now() + READING).await?,
+    };
     Ok(Reply { status: head.status.as_u16(), headers: head.headers, body })
 }

@@ -1,10 +1,9 @@
 //! Whether an entry of a provider's list is the task whose creation was lost, where the provider keeps no id of ours. Prompts are
-//! compared by a mark, because ours is not kept. That an entry is something else counts as proof that ours was never made, so it is
+//! compared by whoever remembers ours, because it is not kept. That an entry is something else counts as proof that ours was never made, so it is
 //! said only of what cannot be ours: what merely differs in words, or tells too little, is not.
 
 use super::Sought;
 use super::read::{made_at, measure};
-use ring::digest::{Context, SHA256};
 use serde_json::Value;
 use std::fmt;
 
@@ -47,14 +46,10 @@ impl fmt::Debug for Alike {
     }
 }
 
-/// By this a prompt is known again by those who know the task it was sent with. Blanks around it do not count.
-pub fn prompt_mark(external_id: &str, prompt: &str) -> String {
-    let mut context = Context::new(&SHA256);
-    for text in [external_id, prompt.trim()] {
-        context.update(&(text.len() as u64).to_be_bytes());
-        context.update(text.as_bytes());
-    }
-    context.finish().as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+/// Knows a prompt again that was sent and not kept. Blanks around it do not count.
+pub trait Remembers: Sync + fmt::Debug {
+    /// `None`: that cannot be told any more.
+    fn is_ours(&self, prompt: &str) -> Option<bool>;
 }
 
 /// What an entry tells, beside what was sent; of several things the worst counts.
@@ -109,24 +104,11 @@ impl Sought<'_> {
 
     /// Whether the prompt an entry tells is ours.
     pub(super) fn by_prompt(&self, prompt: &Value) -> Likeness {
-        match (prompt.as_str(), self.prompt) {
-            (Some(told), Some(mark)) if prompt_mark(self.external_id, told) == mark => Likeness::Whole,
-            (Some(_), Some(_)) => Likeness::Otherwise,
-            _ => Likeness::Outside,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mark_is_of_one_task_and_one_prompt() {
-        let mark = prompt_mark("task_1", "A gate opens.");
-        assert_eq!(mark, prompt_mark("task_1", "A gate opens."));
-        for (task, prompt) in [("task_2", "A gate opens."), ("task_1", "A gate opens"), ("task_1A", " gate opens.")] {
-            assert_ne!(mark, prompt_mark(task, prompt), "{task} {prompt}");
+        let told = prompt.as_str().zip(self.prompt);
+        match told.and_then(|(told, ours)| ours.is_ours(told.trim())) {
+            Some(true) => Likeness::Whole,
+            Some(false) => Likeness::Otherwise,
+            None => Likeness::Outside,
         }
     }
 }

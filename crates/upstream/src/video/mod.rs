@@ -24,7 +24,7 @@ pub use dashscope::DashScope;
 pub use exchange::{Opened, Reach, Turn, cancel, create, fetch, file, find, poll, remix};
 pub use habits::Habits;
 pub use kling::Kling;
-pub use likeness::{Alike, Likeness, prompt_mark};
+pub use likeness::{Alike, Likeness, Remembers};
 pub use link::Link;
 pub use minimax::MiniMax;
 pub use report::{Ending, Found, Page, Report, Standing, Used};

@@ -1,6 +1,6 @@
 //! What goes out and what comes back: one way to write requests for all video adaptors.
 
-use super::Outgoing;
+use super::{Outgoing, Remembers};
 use crate::Provider;
 use bytes::Bytes;
 use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
@@ -47,8 +47,8 @@ pub struct Sought<'a> {
     pub sent: (i64, i64),
     /// What of the body lists tell.
     pub body: &'a Map<String, Value>,
-    /// The mark of the prompt, where it was kept.
-    pub prompt: Option<&'a str>,
+    /// Whoever knows its prompt again.
+    pub prompt: Option<&'a dyn Remembers>,
 }
 
 /// A whole reply.

@@ -1,5 +1,6 @@
 //! Whatever a provider answers, an adaptor reads it without falling over, and never takes nonsense for a task or a video.
 
+use crate::house::Prompt;
 use crate::makers::MAKERS;
 use bytes::Bytes;
 use http::HeaderMap;
@@ -115,7 +116,7 @@ proptest! {
             if let Ok(Some(link)) = video.filed(&reply) {
                 prop_assert!(link.url.starts_with("http"));
             }
-            let sought = Sought { api: maker.api, call: "call", model: "m", external_id: "e", sent: (0, 9), body: &sent, prompt: Some("m") };
+            let sought = Sought { api: maker.api, call: "call", model: "m", external_id: "e", sent: (0, 9), body: &sent, prompt: Some(&Prompt("m".to_owned())) };
             let _either = video.found(&sought, None, &reply);
         }
     }

@@ -262,6 +262,18 @@ async fn lost_answers() {
     }
 }
 
+/// An answer that is compressed although that was not asked for cannot be read: the task may exist. Of a refusal the status is read.
+#[tokio::test]
+async fn compressed_answers() {
+    for maker in MAKERS {
+        let house = House::of(*maker).await;
+        let fault = house.create("[[sim:packed]]").await.expect_err("compressed");
+        assert_eq!((fault.code, fault.maybe_charged), (Code::UpstreamInvalidReply, true), "{maker:?}: {fault:?}");
+        assert!(fault.message.contains("compressed"), "{fault:?}");
+        assert_eq!(house.sim.videos(), 1);
+    }
+}
+
 #[tokio::test]
 async fn nobody_there_is_surely_nothing_made() {
     for maker in MAKERS {

@@ -90,3 +90,13 @@ impl House {
         self.send(&plan, "task_0002").await.expect("accepted")
     }
 }
+
+/// A client would take it for a video.
+#[tokio::test]
+async fn a_compressed_file_is_not_passed_on() {
+    let house = House::of(Maker::of(Api::Sora)).await;
+    let id = house.create("[[sim:packed_file]]").await.expect("accepted");
+    let link = house.polls(&id).await.pop().expect("a poll").expect("a report").link.expect("a link");
+    let fault = house.fetch(&id, &link, None).await.expect_err("compressed");
+    assert!(fault.message.contains("compressed") && !fault.maybe_charged, "{fault:?}");
+}

@@ -1,10 +1,10 @@
 //! Tasks whose creation was not answered: found by our id, in a list, or not at all.
 
-use crate::house::{House, TASK};
+use crate::house::{House, Prompt, TASK};
 use crate::makers::{MAKERS, Maker};
 use http::HeaderMap;
 use serde_json::{Value, json};
-use tollgate_upstream::video::{Found, Likeness, Reply, prompt_mark};
+use tollgate_upstream::video::{Found, Likeness, Reply};
 use tollgate_wire::video::{Api, Plan, REMIX};
 
 /// What a list read to its end has that may be the one.
@@ -213,8 +213,8 @@ async fn lists_are_read_to_their_end() {
 /// One page, and what is read from it: the likeness of its entries, and where the list goes on.
 fn page(house: &House, plan: &Plan, cursor: Option<&str>, json: &Value) -> (Vec<Likeness>, Option<String>) {
     let reply = Reply { status: 200, headers: HeaderMap::new(), body: json.to_string().into() };
-    let mark = plan.body.get("prompt").and_then(|prompt| Some(prompt_mark(TASK, prompt.as_str()?)));
-    let sought = house.sought(plan, TASK, mark.as_deref());
+    let prompt = Prompt::of(plan);
+    let sought = house.sought(plan, TASK, prompt.as_ref());
     let page = house.video().found(&sought, cursor, &reply).expect("a page");
     assert_eq!(page.ours, None);
     (page.alike.iter().map(|one| one.likeness).collect(), page.next)

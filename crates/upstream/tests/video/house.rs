@@ -6,12 +6,28 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tollgate_sim::{Received, Sim, SimSettings};
 use tollgate_upstream::video::{
-    self, Asking, Found, Handle, Job, Link, Reach, Report, Sought, Standing, Turn, Video, prompt_mark,
+    self, Asking, Found, Handle, Job, Link, Reach, Remembers, Report, Sought, Standing, Turn, Video,
 };
 use tollgate_upstream::{BaseUrl, Client, ClientSettings, Fault, Provider, Secret, Settings, kind};
 use tollgate_wire::video::{Api, Offer, Plan, Request, Variant, plan};
 
 use crate::makers::Maker;
+
+/// Whoever still has it.
+#[derive(Debug)]
+pub struct Prompt(pub String);
+
+impl Prompt {
+    pub fn of(plan: &Plan) -> Option<Prompt> {
+        plan.body.get("prompt").and_then(|prompt| Some(Prompt(prompt.as_str()?.trim().to_owned())))
+    }
+}
+
+impl Remembers for Prompt {
+    fn is_ours(&self, prompt: &str) -> Option<bool> {
+        Some(self.0 == prompt)
+    }
+}
 
 pub struct House {
     pub sim: Sim,
@@ -119,8 +135,8 @@ impl House {
 
     /// With so many turns after the first.
     pub async fn find_in(&self, plan: &Plan, external_id: &str, turns: usize) -> Result<Option<Found>, Fault> {
-        let mark = plan.body.get("prompt").and_then(|prompt| Some(prompt_mark(external_id, prompt.as_str()?)));
-        let sought = self.sought(plan, external_id, mark.as_deref());
+        let prompt = Prompt::of(plan);
+        let sought = self.sought(plan, external_id, prompt.as_ref());
         let left = AtomicUsize::new(turns);
         let turn: &Turn<'_> =
             &|| Box::pin(ready(left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok()));
@@ -128,7 +144,7 @@ impl House {
     }
 
     /// What is looked for where the answer to this plan was lost about now.
-    pub fn sought<'a>(&self, plan: &'a Plan, external_id: &'a str, prompt: Option<&'a str>) -> Sought<'a> {
+    pub fn sought<'a>(&self, plan: &'a Plan, external_id: &'a str, prompt: Option<&'a Prompt>) -> Sought<'a> {
         Sought {
             api: self.maker.api,
             call: plan.call,
@@ -136,7 +152,7 @@ impl House {
             external_id,
             sent: (self.now - 5, self.now + 60),
             body: &plan.body,
-            prompt,
+            prompt: prompt.map(|prompt| prompt as &dyn Remembers),
         }
     }
 

@@ -203,3 +203,16 @@ async fn remixes() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_compressed_answer_tells_nothing() {
+    for maker in MAKERS {
+        let house = House::of(*maker).await;
+        let id = house.create("[[sim:poll_packed n=2 queue=0 run=0]]").await.expect("accepted");
+        let polls = house.polls(&id).await;
+        assert_eq!(standings(&polls), [None, None, Some(Standing::Succeeded)], "{maker:?}");
+        let fault = polls[0].as_ref().expect_err("compressed");
+        assert_eq!(fault.code, tollgate_wire::error::Code::UpstreamInvalidReply, "{maker:?}: {fault:?}");
+        assert!(fault.message.contains("compressed"), "{fault:?}");
+    }
+}

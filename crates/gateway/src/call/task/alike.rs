@@ -5,7 +5,7 @@
 use super::look::Watched;
 use crate::video::KeptPlan;
 use std::collections::HashSet;
-use tollgate_store::{StoreError, Task};
+use tollgate_store::{Store, StoreError, Task};
 use tollgate_upstream::video::{Alike, Likeness, Sought};
 
 /// Tasks without a name that are compared; where there are more, nothing is certain.
@@ -23,16 +23,36 @@ pub(super) enum Which {
     Unsure,
 }
 
+/// What is known of our own tasks: the store, or a test that lets something happen between two readings.
+pub(super) trait Ours: Sync {
+    fn nameless(&self, begun: (i64, i64)) -> impl Future<Output = Result<Vec<Task>, StoreError>> + Send;
+    fn named(&self, ids: &[String]) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
+}
+
+impl Ours for Store {
+    async fn nameless(&self, begun: (i64, i64)) -> Result<Vec<Task>, StoreError> {
+        self.nameless_tasks(begun, RIVALS).await
+    }
+
+    async fn named(&self, ids: &[String]) -> Result<Vec<String>, StoreError> {
+        self.tasks_named(ids).await
+    }
+}
+
 /// Three readings in an order that leaves no gap: the provider's list, then our tasks without a name, then the names we know. A task
 /// only goes from nameless to named, so whatever is in the list is seen as a rival, by its name, or as both.
-pub(super) async fn which(watched: &Watched<'_>, alike: Vec<Alike>, whole: bool) -> Result<Which, StoreError> {
-    let store = &watched.app.store;
+pub(super) async fn which(
+    watched: &Watched<'_>,
+    ours: &impl Ours,
+    alike: Vec<Alike>,
+    whole: bool,
+) -> Result<Which, StoreError> {
     let nameless = match span(&alike) {
-        Some(span) => store.nameless_tasks(span, RIVALS).await?,
+        Some(span) => ours.nameless(span).await?,
         None => Vec::new(),
     };
     let ids: Vec<String> = alike.iter().map(|one| one.id.clone()).collect();
-    let known: HashSet<String> = store.tasks_named(&ids).await?.into_iter().collect();
+    let known: HashSet<String> = ours.named(&ids).await?.into_iter().collect();
     let left: Vec<Alike> = alike.into_iter().filter(|one| !known.contains(&one.id)).collect();
     let (fit, doubtful): (Vec<Alike>, Vec<Alike>) = left.into_iter().partition(is_fit);
     Ok(match &fit[..] {
@@ -89,8 +109,9 @@ fn is_elsewhere(ours: Option<&str>, theirs: Option<&str>) -> bool {
 fn fits(watched: &Watched<'_>, task: &Task, one: &Alike) -> bool {
     let Some(kept) = KeptPlan::read(&task.plan) else { return true };
     let external_id = task.id.to_string();
+    let prompt = kept.prompt(&watched.app.secrets, &external_id);
     let now = watched.app.world.now_ms();
-    let Some(sought) = kept.sought(task, &external_id, now) else { return true };
+    let Some(sought) = kept.sought(task, &external_id, prompt.as_ref(), now) else { return true };
     sought.api == watched.api && is_like(watched, &sought, one)
 }
 
@@ -99,36 +120,4 @@ fn is_like(watched: &Watched<'_>, sought: &Sought<'_>, one: &Alike) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_two_hosts_that_are_told_differ() {
-        for (ours, theirs, elsewhere) in [
-            (Some("a.example"), Some("b.example"), true),
-            (Some("a.example"), Some("a.example"), false),
-            (Some("a.example"), None, false),
-            (None, Some("b.example"), false),
-            (None, None, false),
-        ] {
-            assert_eq!(is_elsewhere(ours, theirs), elsewhere, "{ours:?} {theirs:?}");
-        }
-    }
-
-    #[test]
-    fn our_very_prompt_stands_out_and_nothing_else_does() {
-        use Likeness::{Otherwise, Outside, Unclear, Whole};
-        let one = |likeness| Alike { id: "a".to_owned(), likeness, entry: serde_json::Value::Null };
-        for (likeness, doubtful, stands) in [
-            (Outside, vec![], true),
-            (Whole, vec![], true),
-            (Whole, vec![Otherwise, Otherwise], true),
-            (Whole, vec![Otherwise, Unclear], false),
-            (Outside, vec![Otherwise], false),
-            (Outside, vec![Unclear], false),
-        ] {
-            let others: Vec<Alike> = doubtful.iter().map(|likeness| one(*likeness)).collect();
-            assert_eq!(stands_out(&one(likeness), &others), stands, "{likeness:?} beside {doubtful:?}");
-        }
-    }
-}
+mod tests;

@@ -95,7 +95,7 @@ pub(super) async fn put_back(
     after_ms: i64,
 ) -> Result<(), StoreError> {
     let (id, fence) = (leased.task.id, leased.fence);
-    let step = TaskStep { id, fence, state, progress, upstream_id: None, checked, after_ms };
+    let step = TaskStep { id, fence, state, progress, checked, after_ms };
     if !app.store.put_back_task(step).await? {
         app.metrics.stale_task();
     }

@@ -4,7 +4,8 @@
 use super::alike::{Which, which};
 use super::look::Watched;
 use super::{away, end, millis};
-use tollgate_store::{StoreError, TaskFailure, TaskState, TaskStep};
+use crate::app::App;
+use tollgate_store::{Named, StoreError, TaskFailure, TaskId, TaskState, TaskStep};
 use tollgate_upstream::video::{self, Found, Turn, Used};
 
 pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
@@ -16,7 +17,8 @@ pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
         return undecided(watched).await;
     }
     let external_id = task.id.to_string();
-    let sought = watched.kept.sought(task, &external_id, app.world.now_ms());
+    let prompt = watched.kept.prompt(&app.secrets, &external_id);
+    let sought = watched.kept.sought(task, &external_id, prompt.as_ref(), app.world.now_ms());
     let Some(sought) = sought else { return undecided(watched).await };
     let asking = watched.asking();
     let turn: &Turn<'_> = &|| Box::pin(watched.another_turn());
@@ -25,7 +27,7 @@ pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
     match found {
         Ok(Ok(Some(Found::Exactly(upstream_id)))) => taken(watched, upstream_id).await,
         Ok(Ok(Some(Found::Nothing))) => absent(watched).await,
-        Ok(Ok(Some(Found::Perhaps { alike, whole }))) => match which(watched, alike, whole).await? {
+        Ok(Ok(Some(Found::Perhaps { alike, whole }))) => match which(watched, &app.store, alike, whole).await? {
             Which::This(upstream_id) => taken(watched, upstream_id).await,
             Which::None => absent(watched).await,
             Which::Unsure => {
@@ -47,19 +49,31 @@ pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
 
 /// The provider has it, under this name.
 async fn taken(watched: &Watched<'_>, upstream_id: String) -> Result<(), StoreError> {
-    let (app, task) = (watched.app, &watched.leased.task);
-    app.metrics.polled(&watched.provider.name, "found");
-    tracing::info!(task = %task.id, provider = watched.provider.name, "found a task whose creation was not answered");
-    let step = TaskStep {
-        id: task.id,
-        fence: watched.leased.fence,
-        state: TaskState::Queued,
-        progress: None,
-        upstream_id: Some(upstream_id),
-        checked: true,
-        after_ms: 0,
-    };
-    app.store.put_back_task(step).await.map(drop)
+    let (app, task, provider) = (watched.app, &watched.leased.task, &watched.provider.name);
+    let (id, fence, state) = (task.id, watched.leased.fence, TaskState::Queued);
+    let step = TaskStep { id, fence, state, progress: None, checked: true, after_ms: 0 };
+    match app.store.task_found(step, upstream_id.clone()).await? {
+        Named::Done => {
+            app.metrics.polled(provider, "found");
+            tracing::info!(task = %id, provider, "found a task whose creation was not answered");
+            Ok(())
+        }
+        Named::Stale => {
+            app.metrics.stale_task();
+            Ok(())
+        }
+        Named::Taken => {
+            tell_taken(app, id, provider, &upstream_id);
+            undecided(watched).await
+        }
+    }
+}
+
+/// The provider names two tasks alike, or one of them was mistaken for the other. Whose video it is nobody can say any more, so the
+/// second has none.
+pub(super) fn tell_taken(app: &App, id: TaskId, provider: &str, upstream_id: &str) {
+    app.metrics.polled(provider, "name_taken");
+    tracing::error!(task = %id, provider, upstream_id, "the provider's name of a task is another task's; its fate stays unknown");
 }
 
 /// The provider does not have it. That it is another account's word counts for nothing.

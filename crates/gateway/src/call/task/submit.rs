@@ -7,7 +7,7 @@ use crate::refusal::Refusal;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tollgate_catalog::Route;
-use tollgate_store::{HoldRefused, SentTo, TaskState, TaskStep};
+use tollgate_store::{HoldRefused, Named, SentTo, TaskState, TaskStep};
 use tollgate_upstream::video::{self, Asking, Habits, Job};
 use tollgate_upstream::{Fault, Provider};
 use tollgate_wire::error::Code;
@@ -43,6 +43,9 @@ async fn offer(begun: &Begun) -> Result<Made, Refusal> {
     for at in dispatch::ordered(app, model) {
         let route = &model.routes[at];
         let Some(provider) = begun.serving.providers.get(&route.provider) else { continue };
+        if !begun.ask.ask.goes_to(&begun.serving, provider) {
+            continue;
+        }
         tries += 1;
         match send(begun, provider, route).await? {
             Sent::Taken(upstream_id) => return taken(begun, provider, upstream_id).await,
@@ -60,7 +63,7 @@ async fn offer(begun: &Begun) -> Result<Made, Refusal> {
     }
     let refusal = last.as_ref().map_or_else(
         || Refusal::new(Code::NoRouteAvailable, "No route to this model is available at the moment.").after(5),
-        |(_, _, fault)| Refusal::from(fault.clone()),
+        |(_, _, fault)| begun.ask.ask.refused(fault.clone()),
     );
     let route = last.as_ref().map(|(provider, model, _)| (provider.as_ref(), model.as_str()));
     super::end::refused(begun, route, tries, &refusal).await?;
@@ -99,8 +102,12 @@ async fn taken(begun: &Begun, provider: &Provider, upstream_id: String) -> Resul
     let habits = provider.kind.video().map(|video| video.habits(api));
     let after = habits.map_or(0, |habits| super::look::next_look(app, provider, habits));
     match app.store.task_accepted(id, upstream_id.clone(), after).await {
-        Ok(true) => shown(begun).await,
-        Ok(false) => {
+        Ok(Named::Done) => shown(begun).await,
+        Ok(Named::Taken) => {
+            super::lost::tell_taken(app, id, &provider.name, &upstream_id);
+            shown(begun).await
+        }
+        Ok(Named::Stale) => {
             tracing::error!(task = %id, provider = provider.name, upstream_id, "the provider took a task that had ended here");
             app.metrics.late_task();
             shown(begun).await
@@ -122,7 +129,6 @@ async fn unknown(begun: &Begun, provider: &Provider, fault: &Fault) -> Result<Ma
         fence: begun.task.fence,
         state: TaskState::Unknown,
         progress: None,
-        upstream_id: None,
         checked: false,
         after_ms: 0,
     };

@@ -60,7 +60,7 @@ async fn nothing_found_is_404_and_free() {
 async fn an_error_inside_200_is_502_and_free() {
     let house = house("").await;
     let before = house.available().await;
-    for scenario in ["error_inside", "scalar", "code", "garbage", "cut"] {
+    for scenario in ["error_inside", "scalar", "code", "garbage", "packed", "cut"] {
         house.sim.social_order("", scenario);
         for cell in cells(&house) {
             house.sim.clear();
@@ -73,6 +73,8 @@ async fn an_error_inside_200_is_502_and_free() {
             };
             assert_eq!((status, error["code"].as_str()), expected, "{} {scenario}", cell.model.name);
             assert!(expected.0 == 404 || row.ending == Ending::UpstreamFault);
+            let told = error["message"].as_str().is_some_and(|text| text.contains("compressed"));
+            assert_eq!(told, scenario == "packed", "{error}");
             assert_eq!(house.sim.received().len(), 1, "it was billed: no second try");
         }
     }

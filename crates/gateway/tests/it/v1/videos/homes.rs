@@ -2,7 +2,8 @@
 
 use super::money::{create, ended, house, sent, task};
 use super::scenarios::price;
-use crate::house::{House, Plan};
+use crate::house::{House, Plan, error_of};
+use serde_json::{Value, json};
 use std::time::Duration;
 use tollgate_gateway::workers::reload::reload;
 use tollgate_sim::video::KLING_ACCESS;
@@ -199,4 +200,69 @@ async fn files_of_an_account_that_is_away() {
     assert_eq!((status(ids[0]).await, status(ids[1]).await), (200, 502), "it is not gone, only out of reach");
     change(&house, &OWN).await;
     assert_eq!((status(ids[0]).await, status(ids[1]).await), (200, 200));
+}
+
+/// The answer to a remix of this video: its task, or status, code and field of the refusal.
+async fn remix(house: &House, source: TaskId) -> Result<TaskId, (u16, Value)> {
+    let reply = house.http.post(house.url(&format!("/v1/videos/{source}/remix"))).bearer_auth(&house.key);
+    let reply = reply.json(&json!({ "prompt": "[[sim:ok queue=0 run=0]]" })).send().await.expect("a reply");
+    if reply.status() != 200 {
+        let (status, error) = error_of(reply).await;
+        return Err((status, json!([error["code"], error["param"]])));
+    }
+    let shown: Value = reply.json().await.expect("JSON");
+    Ok(shown["id"].as_str().expect("an id").parse().expect("a task id"))
+}
+
+/// With which keys remixes were asked for.
+fn remixed_with(house: &House) -> Vec<&'static str> {
+    let asked = house.sim.received().into_iter().filter(|one| one.path.ends_with("/remix"));
+    let keys = ["sim-key", "another-account", "sim-key#2"];
+    let key = |one: tollgate_sim::Received| {
+        keys.into_iter().find(|key| one.authorization_is(&format!("Bearer {key}"))).unwrap_or("unknown")
+    };
+    asked.map(key).collect()
+}
+
+/// Only the account that made a video can remix it, whatever the model's routes prefer by now.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_remix_goes_where_its_source_is() {
+    let house = house(TASKS).await;
+    let source = create(&house, "sora-2", "[[sim:ok queue=0 run=0]]").await.expect("taken");
+    assert_eq!(ended(&house, source).await.0.state, TaskState::Completed);
+    let config = std::fs::read_to_string(house.dir.join("tollgate.toml")).expect("read");
+    let url = house.sim.video_url("openai");
+    let second = format!("[provider.second]\nkind = \"openai\"\nbase_url = \"{url}\"\nsecret_file = \"second.key\"\n");
+    let catalog = std::fs::read_to_string(house.dir.join("catalog/video.toml")).expect("read");
+    let own = "route = [{ provider = \"openai\", upstream_model = \"sora-2\" }]";
+    let other = "{ provider = \"second\", upstream_model = \"sora-2\", priority = 1 }";
+    assert!(catalog.contains(own));
+    let both = format!("route = [{other}, {{ provider = \"openai\", upstream_model = \"sora-2\", priority = 2 }}]");
+    let files = [
+        ("second.key", "another-account"),
+        ("tollgate.toml", &(config + &second)),
+        ("catalog/video.toml", &catalog.replace(own, &both)),
+    ];
+    change(&house, &files).await;
+    let made = remix(&house, source).await.expect("the second route has it");
+    let (done, row) = ended(&house, made).await;
+    assert_eq!((done.state, done.provider.as_deref()), (TaskState::Completed, Some("openai")));
+    assert_eq!((row.charge.nano(), row.attempts), (price("sora-2"), 1));
+    assert_eq!(remixed_with(&house), ["sim-key"], "the preferred route was not asked for another's video");
+
+    // The account is no route of the model any more: nothing is sent, held or charged.
+    let (before, rows) = (house.available().await, house.all_rows().await.len());
+    change(&house, &[("catalog/video.toml", &catalog.replace(own, &format!("route = [{other}]")))]).await;
+    assert_eq!(remix(&house, source).await, Err((400, json!(["unsupported_value", "id"]))));
+    assert_eq!((house.available().await, house.all_rows().await.len()), (before, rows));
+    assert_eq!(remixed_with(&house).len(), 1);
+
+    // The same host with another key: one of another account does not have it, a new one of the same account does.
+    change(&house, &[("catalog/video.toml", &catalog), ("sim.key", "another-account")]).await;
+    assert_eq!(remix(&house, source).await, Err((404, json!(["not_found", "id"]))));
+    change(&house, &[("sim.key", "sim-key#2")]).await;
+    let made = remix(&house, source).await.expect("the same account");
+    assert_eq!(ended(&house, made).await.0.state, TaskState::Completed);
+    assert_eq!(remixed_with(&house), ["sim-key", "another-account", "sim-key#2"]);
+    assert_eq!(house.available().await, before - price("sora-2"), "only what was made is paid for");
 }

@@ -2,12 +2,13 @@
 //! other, and nobody is charged for what may be somebody else's.
 
 use super::money::{code, create, ended, house, request, sent, task};
+use super::pace::hold;
 use super::scenarios::price;
 use crate::house::House;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tollgate_gateway::workers::reload::reload;
-use tollgate_store::{TaskId, TaskState};
+use tollgate_store::{Named, NewTask, SentTo, TaskId, TaskState};
 
 /// What is not certain is given up soon.
 const TASKS: &str = "patience = \"2s\"\nunknown_time = \"1s\"\nabsent_time = \"1h\"";
@@ -123,4 +124,88 @@ async fn a_lost_remix_is_found() {
     is_found(&house, id).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!((house.sim.videos(), task(&house, id).await.state), (2, TaskState::Completed));
+}
+
+/// The outcomes of questions about tasks, as the operator sees them.
+async fn outcomes(house: &House) -> String {
+    let text = house.get("/metrics").send().await.expect("a reply").text().await.expect("text");
+    text.lines().filter(|line| line.starts_with("tollgate_task_polls_total")).collect::<Vec<_>>().join("\n")
+}
+
+/// Somebody begins a task of the same words while the provider's list is on its way, and the lost one was never made. Our own tasks are
+/// read after the list, so that the other's video is known; read before it, it would be nobody's and taken for the lost one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_begun_while_the_list_is_read_is_not_mistaken_for_the_lost_one() {
+    let house = house("patience = \"5m\"\nabsent_time = \"50ms\"").await;
+    let prompt = "[[sim:vanished_once queue=0 run=0]]";
+    house.sim.shut("/v1/videos");
+    let lost = sent(&house, "sora-2", prompt).await;
+    while house.sim.waited() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let (_, stranger) = house.stranger("10").await;
+    let body = request("sora-2", prompt);
+    let reply =
+        house.http.post(house.url("/v1/videos")).bearer_auth(&stranger).json(&body).send().await.expect("a reply");
+    assert_eq!((reply.status().as_u16(), house.sim.videos()), (200, 1), "only this one is made");
+    house.sim.open();
+    let (task, row) = ended(&house, lost).await;
+    assert_eq!((code(&task), task.upstream_id.as_deref()), ("task_not_created", None), "{task:?}");
+    assert!(row.charge.is_zero() && row.write_off.is_zero(), "{row:?}");
+    let told = outcomes(&house).await;
+    assert!(!told.contains("\"found\"") && !told.contains("\"name_taken\""), "it was not even tried: {told}");
+    house.quiet().await;
+}
+
+/// A video that is nobody's and tells other words may be ours, told in the provider's own way: nobody says then that ours was never made.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_doubtful_entry_keeps_a_task_from_being_called_never_made() {
+    let house = house("patience = \"2s\"\nunknown_time = \"1s\"\nabsent_time = \"50ms\"").await;
+    let never = sent(&house, "sora-2", "1 [[sim:vanished_once]]").await;
+    let (task, row) = ended(&house, never).await;
+    assert_eq!((code(&task), row.write_off.nano()), ("task_not_created", 0), "an empty list is a clear one: {task:?}");
+    let body = json!({ "model": "sora-2", "prompt": "other words", "seconds": "4", "size": "720x1280" });
+    let url = format!("{}/videos", house.sim.base_url());
+    let past = house.http.post(url).bearer_auth("sim-key").json(&body).send().await.expect("a reply");
+    assert_eq!(past.status(), 200);
+    stays_unknown(&house, sent(&house, "sora-2", "2 [[sim:vanished_once]]").await).await;
+    let told = outcomes(&house).await;
+    assert!(told.contains("{provider=\"openai\",outcome=\"unsure\"}"), "{told}");
+}
+
+/// The provider names a task as another one of ours is named: nobody can say whose video that is, so the second has none.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_another_task_has_is_not_taken() {
+    let mut house = house(TASKS).await;
+    let app = house.running().app.clone();
+    let url = format!("{}/v1/videos/text2video", house.sim.video_url("kling"));
+    let body = json!({ "model_name": "kling-v3", "prompt": "past us" });
+    let reply = house.http.post(url).bearer_auth("somebody").json(&body).send().await.expect("a reply");
+    let reply: Value = reply.json().await.expect("JSON");
+    let number: u64 = reply["data"]["task_id"].as_str().unwrap_or_else(|| panic!("{reply}")).parse().expect("a number");
+    // Another task has the name that the next one will be given.
+    let new = NewTask { plan: "{}".to_owned(), webhook_url: None, lease_ms: 600_000 };
+    let first = app.store.begin_task(hold(&app, &house).await, new).await.expect("begun");
+    let provider = app.serving.load().providers["kling"].clone();
+    let (name, model) = (provider.name.clone(), "kling-v3".to_owned());
+    let to =
+        SentTo { provider: name, upstream_model: model, host: provider.base_url.place(), key: "another".to_owned() };
+    assert!(app.store.task_sending(first, to, 600_000).await.expect("written"));
+    let next = (number + 1).to_string();
+    assert_eq!(app.store.task_accepted(first.id, next.clone(), 600_000).await.expect("written"), Named::Done);
+
+    let second =
+        create(&house, "kling-v3", "[[sim:ok queue=0 run=0]]").await.expect("shown as one whose fate is unknown");
+    stays_unknown(&house, second).await;
+    let told = outcomes(&house).await;
+    assert!(told.contains("{provider=\"kling\",outcome=\"name_taken\"}"), "the operator is told: {told}");
+    let content = house.get(&format!("/v1/videos/{second}/content")).send().await.expect("a reply");
+    assert_eq!(content.status(), 404, "the other's video is not shown");
+    let kept = app.store.told_task(first.id).await.expect("read").expect("the task");
+    assert_eq!(kept.upstream_id, Some(next), "the first keeps its name");
+    let report = app.store.verify().await.expect("verified");
+    assert_eq!(report.breaches, []);
+    // The first stays open.
+    house.checked = true;
+    house.running.take().expect("running").stop().await;
 }

@@ -85,6 +85,7 @@ async fn every_way_to_end_is_paid_or_free_once() {
         ("[[sim:word n=3]]", TaskState::Completed),
         ("[[sim:poll_limited n=2]]", TaskState::Completed),
         ("[[sim:poll_broken n=2]]", TaskState::Completed),
+        ("[[sim:poll_packed n=2]]", TaskState::Completed),
         ("[[sim:no_url n=2]]", TaskState::Completed),
         ("[[sim:file_error n=2]]", TaskState::Completed),
         ("[[sim:usage kind=string]]", TaskState::Completed),
@@ -163,13 +164,13 @@ pub async fn sent_to(house: &House, url: &str, model: &str, prompt: &str) -> Tas
     text.parse().expect("a task id")
 }
 
-/// The reply is lost, late, a proxy's page or garbage, and the task was made.
+/// The reply is lost, late, a proxy's page, garbage or compressed, and the task was made.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_creation_is_found_or_forgiven_and_never_sent_again() {
     let house = house("patience = \"2s\"\nunknown_time = \"1s\"\nabsent_time = \"500ms\"").await;
     let mut tasks = Vec::new();
     for (model, provider) in MAKERS {
-        for prompt in ["[[sim:lost]]", "[[sim:page]]", "[[sim:garbage]]"] {
+        for prompt in ["[[sim:lost]]", "[[sim:page]]", "[[sim:garbage]]", "[[sim:packed]]"] {
             tasks.push((model, provider, prompt, sent(&house, model, prompt).await));
         }
     }

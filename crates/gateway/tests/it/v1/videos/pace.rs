@@ -9,7 +9,7 @@ use tollgate_catalog::Money;
 use tollgate_gateway::app::App;
 use tollgate_gateway::workers::reload::reload;
 use tollgate_store::testing::price;
-use tollgate_store::{Hold, NewTask, SentTo, TaskState, TurnWish};
+use tollgate_store::{Hold, Named, NewTask, SentTo, TaskState, TurnWish};
 
 /// Polls a second that the provider allows.
 const LIMIT: usize = 40;
@@ -98,7 +98,8 @@ async fn a_silent_provider_holds_up_nobody_elses_tasks() {
             key: provider.key_print().to_owned(),
         };
         assert!(app.store.task_sending(begun, to, 60_000).await.expect("written"));
-        assert!(app.store.task_accepted(begun.id, "upstream".into(), 0).await.expect("written"));
+        let named = app.store.task_accepted(begun.id, begun.id.to_string(), 0).await.expect("written");
+        assert_eq!(named, Named::Done);
     }
     // They have their places by now, for five minutes.
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -141,7 +142,7 @@ async fn reading_a_task_asks_its_provider() {
 }
 
 /// A call with a hold of its own, as tasks begin.
-async fn hold(app: &App, house: &House) -> Hold {
+pub async fn hold(app: &App, house: &House) -> Hold {
     Hold {
         call: app.new_call_id(),
         account: house.account,
@@ -207,4 +208,31 @@ async fn the_last_look_is_not_put_off_for_want_of_a_turn() {
     }
     let asked = house.sim.asked().get("kling").map_or(0, |asked| asked.all);
     assert_eq!(asked, 0, "decided before the line was free again");
+}
+
+/// The question for a finished file's link is a question like any other: it waits for a turn of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_file_step_waits_for_its_own_turn() {
+    let house =
+        House::with(Plan { videos: true, usd: "1000", tasks: "refresh_after = \"1h\"", ..Plan::default() }).await;
+    let file = house.dir.join("tollgate.toml");
+    let text = std::fs::read_to_string(&file).expect("read");
+    let (before, minimax) = text.split_once("[provider.minimax]").expect("its section");
+    let minimax = minimax.replacen("requests_per_second = 1000", "requests_per_second = 1", 1);
+    std::fs::write(&file, format!("{before}[provider.minimax]{minimax}")).expect("written");
+    reload(&house.running().app, &house.source).await.expect("reloaded");
+    let id = create(&house, "MiniMax-Hailuo-2.3", "[[sim:ok queue=0 run=0]]").await.expect("taken");
+    let (task, row) = ended(&house, id).await;
+    assert!(task.state == TaskState::Completed && row.charge.nano() > 0, "{task:?}");
+    let asked: Vec<(String, i64)> = house
+        .sim
+        .received()
+        .into_iter()
+        .filter(|one| one.method == "GET" && one.path.starts_with("/video/minimax/"))
+        .map(|one| (one.path.trim_start_matches("/video/minimax").to_owned(), one.at_ms))
+        .collect();
+    let [(first, polled), (second, fetched)] = &asked[..] else { panic!("{asked:?}") };
+    assert_eq!((first.as_str(), second.as_str()), ("/v1/query/video_generation", "/v1/files/retrieve"));
+    assert!(fetched - polled >= 900, "one a second, both steps together: {asked:?}");
+    assert_eq!(house.sim.asked()["minimax"].most, 1);
 }
