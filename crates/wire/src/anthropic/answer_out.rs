@@ -2,7 +2,7 @@
 
 use super::blocks_out::input;
 use crate::dialect::Dialect;
-use crate::hub::{Answer, Choice, Citation, Finish, Origin, Output, Seal, Stop, Thought, Voice, fitting_id};
+use crate::hub::{Answer, Choice, Citation, Finish, Origin, Output, Seal, Stop, Thought, Voice, fitting_id, tier_in};
 use crate::json::{Array, Object};
 use crate::usage::{Shape, Usage};
 
@@ -27,7 +27,7 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
     body.text("stop_reason", reason);
     body.or_null("stop_sequence", sequence);
     stop_details(&mut body, choice.finish.as_ref());
-    usage(&answer.usage.unwrap_or_default(), answer.searches, body.key("usage"));
+    usage(&answer.usage.unwrap_or_default(), answer.searches, answer.tier.as_deref(), body.key("usage"));
     body.end();
     out
 }
@@ -47,8 +47,8 @@ pub(super) fn stop_reason<'f>(finish: Option<&'f Finish<'_>>, calls: bool) -> (&
     (finish.and_then(|finish| finish.own(Dialect::Anthropic)).unwrap_or(word), sequence)
 }
 
-/// The counters, and how often the web was searched.
-pub(super) fn usage(usage: &Usage, searches: u64, out: &mut Vec<u8>) {
+/// The counters, how often the web was searched, and the tier.
+pub(super) fn usage(usage: &Usage, searches: u64, tier: Option<&str>, out: &mut Vec<u8>) {
     usage.write_with(Shape::Anthropic, out, |object| {
         if searches > 0 {
             object.object("server_tool_use", |tools| {
@@ -56,6 +56,7 @@ pub(super) fn usage(usage: &Usage, searches: u64, out: &mut Vec<u8>) {
                 tools.number("web_fetch_requests", 0);
             });
         }
+        object.maybe("service_tier", tier.and_then(|tier| tier_in(Dialect::Anthropic, tier)));
     });
 }
 

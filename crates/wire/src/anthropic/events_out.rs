@@ -23,6 +23,7 @@ pub(crate) struct Writer {
     lane: Lane,
     calls: bool,
     searches: u64,
+    tier: Option<String>,
     finish: Option<Finish<'static>>,
     ended: bool,
 }
@@ -45,6 +46,7 @@ impl Writer {
             lane: Lane::default(),
             calls: false,
             searches: 0,
+            tier: None,
             finish: None,
             ended: false,
         }
@@ -61,6 +63,9 @@ impl Writer {
             Event::Start { .. } => self.start(usage, out),
             Event::Ping => out.extend_from_slice(Dialect::Anthropic.heartbeat()),
             Event::Searches { count, .. } => self.searches = *count,
+            // Chat says it again with every chunk.
+            Event::Tier(tier) if self.tier.as_deref() == Some(tier) => {}
+            Event::Tier(tier) => self.tier = Some(tier.to_string()),
             _ if event.choice() != Some(0) => {}
             _ => {
                 self.start(usage, out);
@@ -82,7 +87,12 @@ impl Writer {
                 message.raw("content", "[]");
                 message.null("stop_reason");
                 message.null("stop_sequence");
-                answer_out::usage(&usage.copied().unwrap_or_default(), self.searches, message.key("usage"));
+                answer_out::usage(
+                    &usage.copied().unwrap_or_default(),
+                    self.searches,
+                    self.tier.as_deref(),
+                    message.key("usage"),
+                );
             });
         });
     }
@@ -312,7 +322,12 @@ impl Writer {
                 delta.or_null("stop_sequence", sequence);
                 stop_details(delta, self.finish.as_ref());
             });
-            answer_out::usage(&usage.copied().unwrap_or_default(), self.searches, body.key("usage"));
+            answer_out::usage(
+                &usage.copied().unwrap_or_default(),
+                self.searches,
+                self.tier.as_deref(),
+                body.key("usage"),
+            );
         });
         event(out, "message_stop", |_| {});
     }

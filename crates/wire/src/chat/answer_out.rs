@@ -2,7 +2,7 @@
 
 use super::details::write_thought;
 use crate::dialect::Dialect;
-use crate::hub::{Answer, CallKind, Choice, Citation, Finish, Output, Stop, Voice, data_url, fitting_id};
+use crate::hub::{Answer, CallKind, Choice, Citation, Finish, Output, Stop, Voice, data_url, fitting_id, tier_in};
 use crate::json::{Array, Object};
 use crate::usage::Shape;
 
@@ -24,14 +24,9 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
     if let Some(usage) = &answer.usage {
         usage.write(Shape::Chat, body.key("usage"));
     }
-    body.maybe("service_tier", answer.tier.as_deref().filter(|tier| known_tier(tier)));
+    body.maybe("service_tier", answer.tier.as_deref().and_then(|tier| tier_in(Dialect::Chat, tier)));
     body.end();
     out
-}
-
-/// Tiers strict clients know.
-fn known_tier(tier: &str) -> bool {
-    ["auto", "default", "flex", "scale", "priority"].contains(&tier)
 }
 
 fn write_choice(one: &mut Object<'_>, choice: &Choice, index: u64) {

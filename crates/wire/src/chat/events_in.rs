@@ -53,6 +53,10 @@ impl Reader {
             sink(Event::Fail(Box::new(UpstreamError::read(node.raw.as_bytes()).unwrap_or_default())));
             return;
         }
+        // Before the start, which some dialects tell it with.
+        if let Some(tier) = node.text_of("service_tier") {
+            sink(Event::Tier(tier.clone()));
+        }
         if let Some(choices) = node.get("choices") {
             if !choices.items().is_empty() {
                 let text = |name| node.text_of(name).cloned().unwrap_or_default();
@@ -61,9 +65,6 @@ impl Reader {
             for choice in choices.items() {
                 self.choice(choice, sink);
             }
-        }
-        if let Some(tier) = node.text_of("service_tier") {
-            sink(Event::Tier(tier.clone()));
         }
         usage(node, sink);
         sink(Event::Rest(Rest { node, known: known::REPLY }));

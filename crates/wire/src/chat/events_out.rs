@@ -7,7 +7,7 @@
 use super::answer_out::{finish, write_cite, write_image};
 use super::details::write_thought;
 use crate::dialect::Dialect;
-use crate::hub::{CallKind, Citation, Event, Finish, Thought, Voice, fitting_id};
+use crate::hub::{CallKind, Citation, Event, Finish, Thought, Voice, fitting_id, tier_in};
 use crate::json::Object;
 use crate::usage::{Shape, Usage};
 
@@ -16,6 +16,7 @@ pub(crate) struct Writer {
     /// `data: {"id":…,"model":…,"choices":[{"index":`
     head: Vec<u8>,
     wants_usage: bool,
+    tier: Option<String>,
     choices: Vec<Choice>,
     ended: bool,
 }
@@ -40,11 +41,14 @@ impl Writer {
         object.number("created", voice.created);
         object.text("model", &voice.model);
         object.key("choices");
-        Writer { head, wants_usage: voice.wants_usage, choices: Vec::new(), ended: false }
+        Writer { head, wants_usage: voice.wants_usage, tier: None, choices: Vec::new(), ended: false }
     }
 
     pub fn write(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
         debug_assert!(!self.ended, "nothing follows [DONE]");
+        if let Event::Tier(tier) = event {
+            self.tier = tier_in(Dialect::Chat, tier).map(str::to_owned);
+        }
         let Some(choice) = event.choice() else { return };
         let at = choice as usize;
         if self.choices.len() <= at {
@@ -192,7 +196,18 @@ impl Writer {
         let mut one = Object::begin(out);
         write(&mut one);
         one.end();
-        out.extend_from_slice(if self.wants_usage { b"],\"usage\":null}\n\n" } else { b"]}\n\n" });
+        out.push(b']');
+        self.tier(out);
+        out.extend_from_slice(if self.wants_usage { b",\"usage\":null}\n\n" } else { b"}\n\n" });
+    }
+
+    fn tier(&self, out: &mut Vec<u8>) {
+        if let Some(tier) = &self.tier {
+            // One of a few plain words.
+            for part in [",\"service_tier\":\"", tier, "\""] {
+                out.extend_from_slice(part.as_bytes());
+            }
+        }
     }
 
     /// Usage, when asked for, and the end.
@@ -207,7 +222,9 @@ impl Writer {
         }
         if let Some(usage) = usage.filter(|_| self.wants_usage) {
             out.extend_from_slice(&self.head);
-            out.extend_from_slice(b"[],\"usage\":");
+            out.extend_from_slice(b"[]");
+            self.tier(out);
+            out.extend_from_slice(b",\"usage\":");
             usage.write(Shape::Chat, out);
             out.extend_from_slice(b"}\n\n");
         }

@@ -60,7 +60,7 @@ impl Any {
             restore: Restore::new(names),
             meter: Meter::new(from),
             pass: (from == to).then(|| Pass::new(from, &voice, rename)),
-            lost: Lost::new(to),
+            lost: Lost::new(from, to),
             writer: Writer::new(from, to, &voice),
             state: State::Open,
             events: 0,

@@ -35,7 +35,7 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
     }
     let mut meter = Meter::new(from);
     let mut gather = Gather::default();
-    let mut lost = Lost::new(to);
+    let mut lost = Lost::new(from, to);
     let mut restore = Restore::new(names.clone());
     Reader::new(from, to).whole(&node, &mut |event: Event<'_>| {
         restore.pass(event, &mut |event| {

@@ -4,17 +4,19 @@
 
 use super::dropped::Dropped;
 use super::event::{Citation, Event, Stop};
+use super::tier::{is_usual, tier_in};
 use crate::dialect::Dialect;
 
 #[derive(Debug)]
 pub(crate) struct Lost {
+    from: Dialect,
     to: Dialect,
     pub dropped: Dropped,
 }
 
 impl Lost {
-    pub fn new(to: Dialect) -> Self {
-        Lost { to, dropped: Dropped::default() }
+    pub fn new(from: Dialect, to: Dialect) -> Self {
+        Lost { from, to, dropped: Dropped::default() }
     }
 
     /// Looks at an event on its way to the writer, which leaves out what is recorded here.
@@ -34,21 +36,38 @@ impl Lost {
             {
                 "citations"
             }
-            Event::Cite { citation: Citation::Url { index, .. }, .. }
-                if self.to != Dialect::Anthropic && !index.is_empty() =>
-            {
-                "encrypted_index"
+            Event::Cite { citation: Citation::Url { quote, index, .. }, .. } if self.to != Dialect::Anthropic => {
+                return self.source(quote, index);
             }
+            Event::Tier(tier) if tier_in(self.to, tier).is_none() && !is_usual(tier) => match self.from {
+                Dialect::Anthropic => "usage.service_tier",
+                _ => "service_tier",
+            },
             Event::Logprobs { .. } if self.to == Dialect::Anthropic => "logprobs",
             Event::Finish { finish, .. } => match (finish.stop, self.to) {
                 (Stop::Pause, Dialect::Responses) | (Stop::Malformed, Dialect::Anthropic) => &finish.native,
                 (_, Dialect::Responses) if finish.details.is_some() => "stop_details",
+                // Chat's own servers that name it have another word.
+                (_, to) if finish.sequence.is_some() && to != Dialect::Anthropic => match self.from {
+                    Dialect::Chat => "stop_reason",
+                    _ => "stop_sequence",
+                },
                 _ => return,
             },
             _ if one_choice && event.choice().is_some_and(|choice| choice > 0) => "choices",
             _ => return,
         };
         self.tell("", what);
+    }
+
+    /// What only Anthropic's citations say of a page. Gemini's quote is of the answer itself.
+    fn source(&mut self, quote: &str, index: &str) {
+        if !quote.is_empty() && self.from == Dialect::Anthropic {
+            self.tell("", "cited_text");
+        }
+        if !index.is_empty() {
+            self.tell("", "encrypted_index");
+        }
     }
 
     /// Most of it comes with every chunk of a stream: told once, without making its name again.
@@ -88,7 +107,7 @@ mod tests {
             ),
             (Dialect::Gemini, "answer.server_tool_use,answer.container,answer.audio,answer.citations"),
         ] {
-            let mut lost = Lost::new(to);
+            let mut lost = Lost::new(Dialect::Anthropic, to);
             events.iter().for_each(|event| lost.see(event));
             assert_eq!(lost.dropped.to_string(), dropped, "{to:?}");
         }

@@ -25,6 +25,7 @@ mod restore;
 mod schema;
 mod seal;
 mod target;
+mod tier;
 mod voice;
 
 pub(crate) use answer::{Answer, Choice, Gather, Output, owned_seal};
@@ -49,5 +50,6 @@ pub(crate) use restore::Restore;
 pub(crate) use schema::{any_text, for_anthropic, free_text_schema, from_gemini, object_schema, quoted_text};
 pub(crate) use seal::{NEXT_TEXT, Origin, Seal};
 pub use target::Target;
+pub(crate) use tier::tier_in;
 pub(crate) use voice::REPEATED;
 pub use voice::{Echo, Voice};

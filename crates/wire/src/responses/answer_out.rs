@@ -3,7 +3,7 @@
 use super::item::{self, Said};
 use super::object::{self, State};
 use crate::dialect::Dialect;
-use crate::hub::{Answer, Choice, Finish, Output, Stop, Voice};
+use crate::hub::{Answer, Choice, Finish, Output, Stop, Voice, tier_in};
 use crate::json::Object;
 
 pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
@@ -45,7 +45,7 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
     message(&mut items, &mut said, voice, status);
     let mut out = Vec::with_capacity(2048);
     let mut body = Object::begin(&mut out);
-    let tier = answer.tier.as_deref().filter(|tier| known_tier(tier));
+    let tier = answer.tier.as_deref().and_then(|tier| tier_in(Dialect::Responses, tier));
     object::write(
         &mut body,
         voice,
@@ -69,10 +69,6 @@ fn message(items: &mut Vec<String>, said: &mut Vec<Said>, voice: &Voice, status:
         items.push(item::message(&id, if status == "incomplete" { status } else { "completed" }, said));
         said.clear();
     }
-}
-
-pub(super) fn known_tier(tier: &str) -> bool {
-    ["auto", "default", "flex", "scale", "priority"].contains(&tier)
 }
 
 pub(super) fn call_prefix(kind: crate::hub::CallKind) -> &'static str {

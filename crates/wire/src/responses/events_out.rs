@@ -3,10 +3,10 @@
 //! Held here: `response.created` and `.in_progress` first; numbers that rise by one; each item added, filled and done before the next; a delta for
 //! the arguments of every call; ids that stay the same up to the final object, which repeats every item; one terminal event, then `[DONE]`.
 
-use super::answer_out::{call_prefix, item_id, known_tier, status};
+use super::answer_out::{call_prefix, item_id, status};
 use super::item::{self, Said};
 use crate::dialect::Dialect;
-use crate::hub::{Call, CallKind, Event, Finish, Held, Lane, Thought, Voice, Waiting, fitting_id};
+use crate::hub::{Call, CallKind, Event, Finish, Held, Lane, Thought, Voice, Waiting, fitting_id, tier_in};
 use crate::json::Object;
 use std::borrow::Cow;
 
@@ -60,7 +60,9 @@ impl Writer {
         debug_assert!(self.object.is_none(), "nothing follows the terminal event");
         match event {
             Event::Start { .. } => self.start(out),
-            Event::Tier(tier) => self.tier = Some(tier.to_string()).filter(|tier| known_tier(tier)),
+            // Chat says it again with every chunk.
+            Event::Tier(tier) if self.tier.as_deref() == Some(tier) => {}
+            Event::Tier(tier) => self.tier = tier_in(Dialect::Responses, tier).map(str::to_owned),
             Event::Ping => out.extend_from_slice(Dialect::Responses.heartbeat()),
             Event::Searches { count, .. } => self.searches = *count,
             _ if event.choice() != Some(0) => {}

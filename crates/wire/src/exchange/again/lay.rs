@@ -14,13 +14,13 @@ use std::collections::HashSet;
 pub(super) struct Lay<'n> {
     dialect: Dialect,
     notes: &'n mut Notes,
-    /// Ids, kinds and names of calls that were written, and those that the original has where nothing was written: servers say them
-    /// again with every piece, or before there is anything to say.
+    /// Ids, kinds and names of calls and tiers that were written, and those that the original has where nothing was written: servers say
+    /// them again with every piece, or before there is anything to say.
     written: HashSet<String>,
     owed: HashSet<String>,
 }
 
-const OF_A_CALL: [&str; 3] = ["id", "type", "name"];
+const OFTEN: [&str; 4] = ["id", "type", "name", "service_tier"];
 
 /// The meaning of a node; half a surrogate means what the reader takes it for.
 pub(super) fn value(node: &Node<'_>) -> Value {
@@ -104,7 +104,7 @@ impl<'n> Lay<'n> {
                 self.written.insert(format!("{name} {written}"));
                 Some(written.clone())
             }
-            None if OF_A_CALL.contains(&name) => {
+            None if OFTEN.contains(&name) => {
                 self.owed.insert(said);
                 Some(original.clone())
             }

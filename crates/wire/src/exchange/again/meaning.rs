@@ -28,7 +28,6 @@ enum Piece {
 }
 
 const LEFT: &[(Dialect, Piece, &str)] = &[
-    (Dialect::Anthropic, Piece::Tier, "stands in usage, whose writer knows counters only"),
     (Dialect::Responses, Piece::Tier, "is `default` where a provider does not say"),
     (Dialect::Anthropic, Piece::Search, "is half of a pair of blocks"),
     (Dialect::Gemini, Piece::Place, "stands in its own form, which other sources of a grounding have not"),
