@@ -118,11 +118,12 @@ impl Events {
         self.call.note_dropped(self.reader.dropped());
     }
 
-    /// What was produced until now, as far as anybody has told: checked with every piece.
+    /// What was produced until now, as far as anybody has told: checked with every piece. A report in the middle, which a provider may
+    /// make with every event, does not stand against our own count: what it leaves out could not be held for any more.
     fn produced(&self) -> u64 {
         match self.reader.usage() {
             None => self.reader.counted_output(),
-            Some(usage) if self.reader.usage_is_current() => usage.output_total(),
+            Some(usage) if self.reader.saw_done() && self.reader.usage_is_current() => usage.output_total(),
             Some(usage) => usage.output_total().max(self.reader.counted_output()),
         }
     }

@@ -106,7 +106,8 @@ fn framed(dialect: Dialect, said: &Said<'_>, beats: &[Beat]) -> Vec<Step> {
     let mut out = Out::new(choice);
     let last_piece = beats.iter().rposition(|beat| beat.role == Role::Piece);
     for (at, beat) in beats.iter().enumerate() {
-        if beat.role == Role::Piece {
+        let says = beat.role == Role::Piece || beat.data.pointer("/candidates/0/content").is_some();
+        if says {
             out.steps.push(Step::Wait(delay(choice)));
         }
         if beat.data.get("error").is_some() && choice.text("kind") == Some("bare") {

@@ -35,7 +35,11 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
     body.text("model", &target.model);
     body.number("max_tokens", thinking.max_tokens);
     let mut marks = Marks::default();
-    let instruction = instruction(&ask, target);
+    let schema = match &ask.format {
+        Some(format) => carry.schema(format, target.native_schema)?,
+        None => None,
+    };
+    let instruction = instruction(&ask, schema.as_deref(), target);
     if !system.is_empty() || instruction.is_some() {
         blocks_out::system(&system, instruction.as_deref(), &mut body, &carry, &mut marks);
     }
@@ -55,26 +59,26 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
         body.bool("stream", true);
     }
     tools_out::write(&ask, thinking.is_on(), &mut body, &mut carry, &mut marks)?;
-    write_thinking(&ask, &thinking, target.native_schema, &mut body);
+    write_thinking(&thinking, schema.filter(|_| target.native_schema).map(|schema| for_anthropic(&schema)), &mut body);
     sampling(&ask, thinking.is_on(), &mut body, &mut carry)?;
     others(&ask, &mut body, &mut carry)?;
+    carry.drop_if("cache_control", marks.overflow())?;
     body.end();
     Ok((out, carry.dropped, names))
 }
 
 /// What the model is told in words because the provider has no field for it.
-fn instruction(ask: &Ask<'_>, target: &Target) -> Option<String> {
-    match &ask.format {
-        Some(Format::Json) => Some(JSON_ONLY.to_owned()),
-        Some(Format::Schema { schema, .. }) if !target.native_schema => {
-            let schema = schema.as_deref().unwrap_or("{}");
+fn instruction(ask: &Ask<'_>, schema: Option<&str>, target: &Target) -> Option<String> {
+    match (&ask.format, schema) {
+        (Some(Format::Json), _) => Some(JSON_ONLY.to_owned()),
+        (_, Some(schema)) if !target.native_schema => {
             Some(format!("{JSON_ONLY} It must follow this JSON Schema:\n{schema}"))
         }
         _ => None,
     }
 }
 
-fn write_thinking(ask: &Ask<'_>, thinking: &Thinking, native_schema: bool, body: &mut Object<'_>) {
+fn write_thinking(thinking: &Thinking, schema: Option<String>, body: &mut Object<'_>) {
     if thinking.is_on() {
         body.object("thinking", |inner| {
             match thinking.budget {
@@ -89,10 +93,6 @@ fn write_thinking(ask: &Ask<'_>, thinking: &Thinking, native_schema: bool, body:
             }
         });
     }
-    let schema = match &ask.format {
-        Some(Format::Schema { schema, .. }) if native_schema => Some(for_anthropic(schema.as_deref().unwrap_or("{}"))),
-        _ => None,
-    };
     if thinking.effort.is_some() || schema.is_some() {
         body.object("output_config", |config| {
             config.maybe("effort", thinking.effort);

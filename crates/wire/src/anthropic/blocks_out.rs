@@ -21,6 +21,11 @@ impl Marks {
         }
     }
 
+    /// There were more than that.
+    pub fn overflow(&self) -> bool {
+        self.0 > 4
+    }
+
     fn take(&mut self) -> bool {
         self.0 += 1;
         self.0 <= 4
@@ -126,8 +131,6 @@ pub(super) fn message(
     carry: &mut Carry<'_>,
     marks: &mut Marks,
 ) -> Result<(), Problem> {
-    carry.drop_if("messages.name", turn.name.is_some())?;
-    carry.drop_if("phase", turn.phase.is_some())?;
     let mut message = Object::begin(list.item());
     message.text("role", role(turn.role));
     match &turn.parts[..] {

@@ -5,7 +5,7 @@ use crate::problem::Problem;
 
 /// Smallest budget there is.
 const LEAST_BUDGET: u64 = 1_024;
-/// Room for the answer beside the thinking.
+/// Room for the answer beside a budget that had to be cut.
 const ROOM: u64 = 1_024;
 
 /// What is written about thinking.
@@ -28,6 +28,8 @@ impl Thinking {
         let max_tokens = ask.max_output.unwrap_or(carry.target.default_max_output);
         let mut thinking = Thinking { max_tokens, ..Thinking::default() };
         if !asked.is_on() {
+            carry.unshown(asked.shown == Some(true))?;
+            carry.drop_if("reasoning.summary", asked.summary.is_some())?;
             return Ok(thinking);
         }
         if unsigned_tool_turn(ask) {
@@ -47,11 +49,22 @@ impl Thinking {
             (None, Some(effort)) => effort.budget(Some(max_tokens)),
             (None, None) => Effort::Medium.budget(Some(max_tokens)),
         };
-        let budget = budget.max(LEAST_BUDGET);
-        thinking.budget = Some(budget);
-        thinking.max_tokens = max_tokens.max(budget.saturating_add(ROOM));
+        // The limit is what the client pays for at most, thoughts included: the budget goes by it, never the other way round.
+        thinking.budget = fitting(budget, max_tokens);
+        let less = asked.budget.is_some_and(|asked| thinking.budget.is_some_and(|budget| budget < asked));
+        carry.drop_if("reasoning", thinking.budget.is_none() || less)?;
+        if thinking.budget.is_none() {
+            thinking.shown = None;
+        }
         Ok(thinking)
     }
+}
+
+/// As much of a budget as the limit of the output leaves; nothing where it leaves too little to think at all.
+fn fitting(budget: u64, max_tokens: u64) -> Option<u64> {
+    let budget = budget.max(LEAST_BUDGET);
+    let cut = || max_tokens.saturating_sub(ROOM).max(LEAST_BUDGET);
+    (max_tokens > LEAST_BUDGET).then(|| if budget < max_tokens { budget } else { cut() })
 }
 
 /// The model is in the middle of a tool turn that does not begin with a thought it signed.

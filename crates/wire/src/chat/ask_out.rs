@@ -108,6 +108,7 @@ fn reasoning(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Res
     if !carry.home {
         let effort = asked.effort.or(asked.budget.map(|budget| Effort::of_budget(budget, ask.max_output)));
         body.maybe("reasoning_effort", effort.map(Effort::word));
+        carry.unshown(asked.shown.is_some())?;
         return carry.drop_if("reasoning.summary", asked.summary.is_some());
     }
     let inside = ask.spelt.contains(&"effort");

@@ -18,7 +18,7 @@ pub struct Request {
     pub stream: bool,
     /// The client sent `stream_options.include_usage: true`.
     pub wants_usage: bool,
-    /// `max_completion_tokens`, else `max_tokens`.
+    /// `max_completion_tokens` or `max_tokens`, the larger one where both are given: both pass, and which one the provider goes by is its affair.
     pub max_output: Option<u64>,
     /// `n`, 1 when absent.
     pub choices: u64,
@@ -69,7 +69,7 @@ pub fn read_request(body: Bytes) -> Result<Request, Problem> {
         model,
         stream: form.stream,
         wants_usage,
-        max_output: form.max_completion_tokens.or(form.max_tokens),
+        max_output: form.max_completion_tokens.max(form.max_tokens),
         choices: form.n.unwrap_or(1),
         prompt_tokens: form.estimate.tokens(),
         service_tier: form.service_tier,

@@ -136,7 +136,12 @@ pub(super) fn write_part(
                 carry.text(inner, "format", format);
             });
         }
-        Part::File(media) => file(media, turn, list, carry)?,
+        Part::File(media) => {
+            if let Place::Text(_) = media.place {
+                carry.unnamed(media)?;
+            }
+            file(media, turn, list, carry)?;
+        }
         Part::Foreign { raw, .. } if carry.home => list.raw(raw),
         Part::Foreign { words: Some(words), .. } => list.object(|one| {
             one.text("type", "text");
@@ -227,8 +232,15 @@ fn result<'p, 'a>(
     let mut text = String::new();
     for inner in parts {
         let piece = match inner {
-            Part::Text { text, .. } => text.as_ref(),
-            Part::File(Media { place: Place::Text(text), .. }) => text.as_ref(),
+            Part::Text { text, cached, .. } => {
+                carry.unmarked(*cached)?;
+                text.as_ref()
+            }
+            Part::File(file @ Media { place: Place::Text(text), .. }) => {
+                carry.unmarked(file.cached)?;
+                carry.unnamed(file)?;
+                text.as_ref()
+            }
             Part::Foreign { words, raw, .. } => words.as_deref().unwrap_or(raw),
             _ => {
                 pictures.push(inner);

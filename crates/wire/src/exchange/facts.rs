@@ -138,11 +138,12 @@ impl<'a> Facts<'a> {
         }
         scan.object(|key, scan| match key.bytes().as_ref() {
             b"maxOutputTokens" | b"max_output_tokens" => {
-                self.max_output = whole(scan, "generationConfig.maxOutputTokens")?;
+                // Of two spellings the larger one: which of them the provider goes by is its affair.
+                self.max_output = self.max_output.max(whole(scan, "generationConfig.maxOutputTokens")?);
                 Ok(())
             }
             b"candidateCount" | b"candidate_count" => {
-                self.choices = whole(scan, "generationConfig.candidateCount")?;
+                self.choices = self.choices.max(whole(scan, "generationConfig.candidateCount")?);
                 match self.choices {
                     Some(0 | MOST_CHOICES..) if self.choices != Some(MOST_CHOICES) => {
                         Err(Problem::wrong("generationConfig.candidateCount", "between 1 and 128"))

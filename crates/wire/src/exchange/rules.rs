@@ -4,9 +4,10 @@ use super::request::Request;
 use crate::dialect::Dialect;
 use crate::error::Code;
 use crate::hub::{Ask, Dropped, Effort, Part, Role, ToolChoice};
-use crate::json::{Node, Object};
+use crate::json::{Kind, Node, Object};
 use crate::problem::Problem;
 use bytes::Bytes;
+use std::borrow::Cow;
 
 /// The refusals of one model.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,10 +30,22 @@ impl Request {
         if self.dialect == Dialect::Chat {
             named(&node, rules.named_roles)?;
         }
-        // Roles of the model's own make a conversation unreadable here; its provider then judges the tools itself.
-        let Ok(ask) = self.ask(&node) else { return Ok(()) };
+        if let Ok(ask) = self.ask(&node) {
+            tools(&ask, rules)?;
+            choice(&ask, rules)?;
+            return prefill(&ask, rules);
+        }
+        // A role of the model's own makes the conversation unreadable here, not what else the request says, nor who speaks last.
+        let silent = with_turns(self.dialect, &node, |_| false);
+        let ask = self.ask(&silent)?;
         tools(&ask, rules)?;
         choice(&ask, rules)?;
+        let last = node.get(said_in(self.dialect)).map_or(0, |turns| turns.items().len()).saturating_sub(1);
+        let end = with_turns(self.dialect, &node, |at| at == last);
+        let Ok(mut ask) = self.ask(&end) else { return Ok(()) };
+        if let Some(turn) = ask.turns.last_mut().filter(|turn| !turn.apart) {
+            turn.at = format!("{}[{last}]", said_in(self.dialect));
+        }
         prefill(&ask, rules)
     }
 
@@ -67,6 +80,30 @@ impl Request {
             Some(_) => Ok(Some((self.again(Bytes::from(out))?, dropped))),
         }
     }
+}
+
+/// Where a dialect has its conversation.
+const fn said_in(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Chat | Dialect::Anthropic => "messages",
+        Dialect::Responses => "input",
+        Dialect::Gemini => "contents",
+    }
+}
+
+/// The request with those of its turns that `keep` names by their place.
+fn with_turns<'a>(dialect: Dialect, body: &Node<'a>, keep: impl Fn(usize) -> bool) -> Node<'a> {
+    let kept = |(name, value): &(Cow<'a, str>, Node<'a>)| {
+        let value = match &value.kind {
+            Kind::List(turns) if name == said_in(dialect) => {
+                let turns = turns.iter().enumerate().filter(|(at, _)| keep(*at)).map(|(_, turn)| turn.clone());
+                Node { raw: value.raw, kind: Kind::List(turns.collect()) }
+            }
+            _ => value.clone(),
+        };
+        (name.clone(), value)
+    };
+    Node { raw: body.raw, kind: Kind::Map(body.members().iter().map(kept).collect()) }
 }
 
 const SAMPLING: &[&str] = &["temperature", "top_p", "top_k", "topP", "topK"];
@@ -275,6 +312,37 @@ mod tests {
         assert_eq!(ask(r#"{"role":"user","content":"b"}"#), None);
         assert_eq!(ask(r#"{"role":"group","name":"g","content":"b"}"#), None);
         assert_eq!(ask(r#"{"role":"group","content":"b"}"#).as_deref(), Some("messages[1].name"));
+    }
+
+    /// A message of a role that we cannot read hides nothing else from the rules.
+    #[test]
+    fn what_cannot_be_read_does_not_switch_the_rules_off() {
+        let words = ["any".to_owned()];
+        let rules = Rules {
+            tools_need_effort: Some("none"),
+            refused_tool_choice: &words,
+            no_prefill: true,
+            ..Rules::default()
+        };
+        let tools = r#""tools":[{"type":"function","function":{"name":"f"}}]"#;
+        let ask = |last: &str, more: &str| {
+            let group = r#"{"role":"group","name":"g","content":"a"}"#;
+            refused(Dialect::Chat, &format!(r#"{{"model":"m","messages":[{group}{last}]{more}}}"#), &rules)
+        };
+        assert_eq!(ask("", &format!(",{tools}")).as_deref(), Some("reasoning_effort"));
+        let off = format!(r#",{tools},"reasoning_effort":"none""#);
+        assert_eq!(ask("", &off), None);
+        assert_eq!(ask("", &format!(r#"{off},"tool_choice":"required""#)).as_deref(), Some("tool_choice"));
+        assert_eq!(ask(r#",{"role":"assistant","content":"{"}"#, "").as_deref(), Some("messages[1]"));
+        assert_eq!(ask(r#",{"role":"user","content":"b"}"#, ""), None);
+        // Tools that cannot be read cannot be judged either.
+        assert_eq!(
+            ask("", r#","tools":[{"type":"function","function":{}}]"#).as_deref(),
+            Some("tools[0].function.name")
+        );
+        let claude = r#"{"model":"m","max_tokens":9,"messages":[{"role":"group","content":"a"}],"tools":[{"name":"f","input_schema":{}}],
+            "thinking":{"type":"disabled"},"tool_choice":{"type":"any"}}"#;
+        assert_eq!(refused(Dialect::Anthropic, claude, &rules).as_deref(), Some("tool_choice"));
     }
 
     /// Case 15: refused by the name of the last message, in every dialect.

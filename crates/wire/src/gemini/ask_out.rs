@@ -16,6 +16,7 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
     let names = Names::of(&ask.tools, Dialect::Gemini);
     let mut out = Vec::with_capacity(4096);
     let mut body = Object::begin(&mut out);
+    let marked = marked(&ask);
     let system = prepare(&mut ask, &mut carry)?;
     ask.turns = paired(std::mem::take(&mut ask.turns), Merge::All)?;
     if ask.turns.last().is_none_or(|turn| turn.role == Role::Assistant) {
@@ -45,7 +46,7 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
         ("metadata", ask.metadata.is_some_and(|raw| raw != "{}")),
         ("prompt_cache_key", ask.cache_key.is_some()),
         ("verbosity", ask.verbosity.is_some()),
-        ("cache_control", ask.cache_all || marked(&ask)),
+        ("cache_control", ask.cache_all || marked),
     ] {
         carry.drop_if(name, given)?;
     }
@@ -140,9 +141,9 @@ fn generation(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Re
         None => {}
         Some(Format::Text) => config.text("responseMimeType", "text/plain"),
         Some(Format::Json) => config.text("responseMimeType", "application/json"),
-        Some(Format::Schema { schema, .. }) => {
+        Some(format @ Format::Schema { .. }) => {
             config.text("responseMimeType", "application/json");
-            config.raw("responseJsonSchema", schema.as_deref().unwrap_or("{}"));
+            config.maybe_raw("responseJsonSchema", carry.schema(format, true)?.as_deref());
         }
     }
     thinking(ask, &mut config, carry)?;

@@ -134,6 +134,7 @@ fn write_part(part: &Part<'_>, turn: &Turn<'_>, parts: &mut Array<'_>, carry: &m
 
 fn inline(media: &Media<'_>, turn: &Turn<'_>, parts: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     carry.drop_if("detail", media.detail.as_deref().is_some_and(|detail| detail != "auto"))?;
+    carry.unnamed(media)?;
     match &media.place {
         Place::Data { mime, base64 } => parts.object(|one| {
             one.object("inlineData", |inner| {
@@ -166,7 +167,10 @@ fn result<'p, 'a>(
     for one in inner {
         let piece = match one {
             Part::Text { text, .. } => text.as_ref(),
-            Part::File(Media { place: Place::Text(text), .. }) => text.as_ref(),
+            Part::File(file @ Media { place: Place::Text(text), .. }) => {
+                carry.unnamed(file)?;
+                text.as_ref()
+            }
             Part::Image(one) | Part::File(one) | Part::Audio(one) | Part::Video(one) => {
                 media.push(one);
                 continue;

@@ -2,7 +2,8 @@
 
 use super::base64::standard;
 use super::policy::{is_carried, leave_out};
-use super::{Ask, Dropped, Fields, Member, Part, Place, Target};
+use super::schema::labelled;
+use super::{Ask, Dropped, Fields, Format, Media, Member, Part, Place, Target, ToolChoice};
 use crate::dialect::Dialect;
 use crate::json::{Node, Object};
 use crate::problem::Problem;
@@ -63,6 +64,7 @@ impl<'t> Carry<'t> {
         let home = ask.origin == target.dialect;
         let mut carry = Carry { target, home, dropped: Dropped::default(), origin: ask.origin };
         if !home {
+            carry.only_here(ask)?;
             for turn in &ask.turns {
                 carry.left(&turn.rest)?;
                 carry.left_of(&turn.parts)?;
@@ -78,6 +80,47 @@ impl<'t> Carry<'t> {
             }
         }
         Ok(carry)
+    }
+
+    /// What the hub has a place for and no other dialect but one or two: told here, because turns are joined on their way.
+    fn only_here(&mut self, ask: &Ask<'_>) -> Result<(), Problem> {
+        let to = self.target.dialect;
+        self.drop_if("messages.name", to != Dialect::Chat && ask.turns.iter().any(|turn| turn.name.is_some()))?;
+        self.drop_if("phase", to != Dialect::Responses && ask.turns.iter().any(|turn| turn.phase.is_some()))?;
+        let forced = !matches!(ask.choice, None | Some(ToolChoice::None | ToolChoice::Auto));
+        self.drop_if("tool_choice", ask.tools.is_empty() && forced)?;
+        self.drop_if("top_logprobs", !ask.logprobs && ask.top_logprobs.is_some_and(|top| top > 0))
+    }
+
+    /// The name of a file, at a place where the target takes none.
+    pub fn unnamed(&mut self, media: &Media<'_>) -> Result<(), Problem> {
+        let name = if self.origin == Dialect::Anthropic { "title" } else { "filename" };
+        self.drop_if(name, media.name.is_some() && !self.home)
+    }
+
+    /// The wish to see what is thought, or not to, where nothing follows from it.
+    pub fn unshown(&mut self, asked: bool) -> Result<(), Problem> {
+        let name = match self.origin {
+            Dialect::Anthropic => "thinking.display",
+            Dialect::Gemini => "generationConfig.thinkingConfig.includeThoughts",
+            Dialect::Chat | Dialect::Responses => "reasoning.exclude",
+        };
+        self.drop_if(name, asked)
+    }
+
+    /// A schema of the output for a provider that takes nothing beside it: its name and description become the schema's own, as far as it
+    /// has none. `kept` says that the provider keeps to it.
+    pub fn schema(&mut self, format: &Format<'_>, kept: bool) -> Result<Option<String>, Problem> {
+        let Format::Schema { name, description, schema, strict, .. } = format else { return Ok(None) };
+        let place = if self.origin == Dialect::Responses { "text.format" } else { "response_format.json_schema" };
+        let (schema, left) =
+            labelled(schema.as_deref().unwrap_or("{}"), &[("title", name), ("description", description)]);
+        for member in left {
+            let member = if member == "title" { "name" } else { member };
+            self.drop(&format!("{place}.{member}"))?;
+        }
+        self.drop_if(&format!("{place}.strict"), *strict == Some(true) && !kept)?;
+        Ok(Some(schema))
     }
 
     /// Records a field that is not sent; refused when the caller asked for strictness.

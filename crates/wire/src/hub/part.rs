@@ -212,10 +212,11 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Its cache mark.
+    /// Its cache mark, or one inside it.
     pub fn is_cached(&self) -> bool {
         match self {
-            Part::Text { cached, .. } | Part::Result { cached, .. } => *cached,
+            Part::Text { cached, .. } => *cached,
+            Part::Result { cached, parts, .. } => *cached || parts.iter().any(Part::is_cached),
             Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => media.cached,
             Part::Call(call) => call.cached,
             _ => false,

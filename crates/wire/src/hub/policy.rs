@@ -8,6 +8,7 @@ use super::ask::Member;
 use super::dropped::Dropped;
 use super::fields::same_name;
 use crate::dialect::Dialect;
+use crate::json::Node;
 use crate::problem::Problem;
 
 enum Word {
@@ -15,11 +16,13 @@ enum Word {
     Refused(&'static str, &'static [&'static str]),
     /// Seen to by the gateway, or without any effect on the answer.
     Honoured,
+    /// A list whose entries are seen to when they are among these; the others are dropped.
+    Each(&'static [&'static str]),
     /// Dropped; not recorded when the value is one of these, which ask for what is done anyway.
     Dropped(&'static [&'static str]),
 }
 
-use Word::{Dropped as Drop, Honoured, Refused};
+use Word::{Dropped as Drop, Each, Honoured, Refused};
 
 const NOT_HERE: &str = "The model is served by a provider that has nothing like this.";
 
@@ -47,7 +50,7 @@ const TABLE: &[(Dialect, &str, Word)] = &[
     (Dialect::Responses, "stream", Drop(&["false"])),
     (Dialect::Responses, "stream_options", Honoured),
     (Dialect::Responses, "store", Honoured),
-    (Dialect::Responses, "include", Honoured),
+    (Dialect::Responses, "include", Each(&["reasoning.encrypted_content", "message.output_text.logprobs"])),
     (
         Dialect::Responses,
         "previous_response_id",
@@ -104,6 +107,11 @@ pub(crate) fn asks_nothing(raw: &str) -> bool {
     matches!(raw, "" | "null" | "[]" | "{}" | "\"\"")
 }
 
+fn all_among(raw: &str, seen: &[&str]) -> bool {
+    let known = |entry: &Node<'_>| entry.text().is_some_and(|entry| seen.contains(&entry.as_ref()));
+    Node::read(raw).is_ok_and(|list| list.is_list() && list.items().iter().all(known))
+}
+
 /// Sees to the members of the request that are left when it goes to another dialect.
 pub(crate) fn leave_out(
     origin: Dialect,
@@ -116,14 +124,15 @@ pub(crate) fn leave_out(
         let word = TABLE.iter().find(|(dialect, name, _)| *dialect == origin && same_name(name, &told));
         match word.map(|(_, _, word)| word) {
             Some(Honoured) => {}
+            Some(Each(seen)) if all_among(member.raw, seen) => {}
             Some(Refused(_, usual) | Drop(usual)) if usual.contains(&member.raw) => {}
             Some(Refused(why, _)) => {
                 return Err(Problem::unsupported(&told, format!("`{told}`: {why}")));
             }
-            Some(Drop(_)) | None if strict => {
+            Some(Drop(_) | Each(_)) | None if strict => {
                 return Err(Problem::unsupported(&told, format!("`{told}`: {NOT_HERE}")));
             }
-            Some(Drop(_)) | None => dropped.add(&told),
+            Some(Drop(_) | Each(_)) | None => dropped.add(&told),
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 //! Only keywords are touched, never the names of properties, whatever those are called.
 
 use crate::json::{Array, Kind, Node, Object, write_str};
+use std::borrow::Cow;
 
 /// The schema of a tool's arguments as Anthropic wants it: an object at the root.
 pub(crate) fn object_schema(raw: Option<&str>) -> String {
@@ -21,6 +22,28 @@ pub(crate) fn object_schema(raw: Option<&str>) -> String {
     }
     object.end();
     String::from_utf8(out).unwrap_or_else(|_| EMPTY.to_owned())
+}
+
+/// A schema with these texts as members of its own, and the names of those that it has already, as something else. A reference
+/// takes nothing beside it.
+pub(crate) fn labelled(raw: &str, texts: &[(&'static str, &Option<Cow<'_, str>>)]) -> (String, Vec<&'static str>) {
+    let node = Node::read(raw).ok().filter(Node::is_map);
+    let mut left = Vec::new();
+    let mut new = Vec::new();
+    for (name, text) in texts.iter().filter_map(|(name, text)| Some((*name, text.as_deref()?))) {
+        match node.as_ref().map(|node| (node.get(name), node.get("$ref"))) {
+            Some((Some(known), _)) if known.text().is_some_and(|known| known == text) => {}
+            Some((None, None)) => new.push((name, text)),
+            _ => left.push(name),
+        }
+    }
+    let Some(node) = node.filter(|_| !new.is_empty()) else { return (raw.to_owned(), left) };
+    let mut out = Vec::with_capacity(raw.len() + 64);
+    let mut object = Object::begin(&mut out);
+    new.iter().for_each(|(name, text)| object.text(name, text));
+    node.members().iter().for_each(|(key, value)| object.raw(key, value.raw));
+    object.end();
+    (String::from_utf8(out).unwrap_or_else(|_| raw.to_owned()), left)
 }
 
 /// Keywords Anthropic's structured output refuses; they are told to the model in the description instead.

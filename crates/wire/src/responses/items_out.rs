@@ -90,7 +90,6 @@ fn message(
     if said.is_empty() {
         return Ok(());
     }
-    carry.drop_if("messages.name", turn.name.is_some())?;
     let mut one = Object::begin(list.item());
     one.text("type", "message");
     one.text("role", role(turn.role));
@@ -178,7 +177,12 @@ fn content(
                 carry.own(one, "", &media.rest);
             });
         }
-        Part::File(media) => file(media, turn, list, carry)?,
+        Part::File(media) => {
+            if !matches!(media.place, Place::Data { .. }) {
+                carry.unnamed(media)?;
+            }
+            file(media, turn, list, carry)?;
+        }
         Part::Audio(media) | Part::Video(media) if carry.home => list.object(|one| own_media(media, one, carry)),
         Part::Audio(_) | Part::Video(_) => {
             return refused("The model's provider takes neither sound nor video.".to_owned());
@@ -314,7 +318,7 @@ fn item(part: &Part<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carr
 fn told(parts: &[Part<'_>], turn: &Turn<'_>, one: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     match parts {
         [] => one.text("output", ""),
-        [Part::Text { text, rest, .. }] if carry.is_plain(rest) => one.text("output", text),
+        [Part::Text { text, cached: false, rest }] if carry.is_plain(rest) => one.text("output", text),
         parts => {
             let mut inner = Array::begin(one.key("output"));
             for part in parts {

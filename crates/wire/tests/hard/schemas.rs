@@ -12,7 +12,7 @@ fn case_48_without_native_support_the_schema_is_told_in_words() {
     let mut target = Target::new(A, "up");
     target.native_schema = false;
     let (body, _) = try_sent(C, &target, &asked(json!({"type": "object"}))).unwrap();
-    assert!(body.get("output_config").is_none() && body["system"].as_str().unwrap().contains(r#"{"type":"object"}"#));
+    assert!(body.get("output_config").is_none() && body["system"].as_str().unwrap().contains(r#"{"title":"out","type":"object"}"#));
 }
 
 #[test]
@@ -38,8 +38,11 @@ fn case_51_to_54_gemini_gets_json_schema_as_it_is() {
     let mut body = asked(schema.clone());
     body["tools"] = json!([{"type": "function", "function": {"name": "f", "parameters": schema}}]);
     let body = sent(C, G, body);
-    assert_eq!(body["generationConfig"]["responseJsonSchema"], schema);
     assert_eq!(body["tools"][0]["functionDeclarations"][0]["parametersJsonSchema"], schema);
+    // But for the name it has in a field of its own elsewhere.
+    let mut named = schema;
+    named["title"] = json!("out");
+    assert_eq!(body["generationConfig"]["responseJsonSchema"], named);
 }
 
 #[test]

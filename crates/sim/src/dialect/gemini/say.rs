@@ -61,8 +61,9 @@ fn said_in_order(said: &Said<'_>) -> Vec<(Value, u64)> {
     }
     let mut spoken = speech.reasoning_tokens;
     let last = speech.pieces.len();
+    let words = speech.completion_tokens.saturating_sub(speech.reasoning_tokens);
     for (at, text) in speech.pieces.iter().enumerate().filter(|_| !speech.refused) {
-        spoken += 1;
+        spoken = speech.reasoning_tokens + words * (at as u64 + 1) / last as u64;
         parts.push((text_part(said, text, at + 1 == last), spoken));
     }
     for part in calls(said) {
