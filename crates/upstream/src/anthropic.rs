@@ -33,10 +33,11 @@ impl Adaptor for Anthropic {
         let mut request = post(provider.chat_uri(), ask.body, ask.call_id);
         key_in(&mut request, "x-api-key", provider);
         let headers = request.headers_mut();
-        headers.insert(VERSION, OURS);
         for (name, value) in ask.passed {
-            headers.insert(name, value.clone());
+            // A client may send a header in several lines.
+            headers.append(name, value.clone());
         }
+        headers.entry(VERSION).or_insert(OURS);
         request
     }
 

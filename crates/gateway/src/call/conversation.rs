@@ -37,7 +37,7 @@ const DEPENDS_ON: &[(Face, &str)] = &[
 ];
 
 /// Headers by which clients of Anthropic's dialect ask for features; a provider of that dialect gets them too.
-const PASSED: [HeaderName; 2] =
+static PASSED: [HeaderName; 2] =
     [HeaderName::from_static("anthropic-version"), HeaderName::from_static("anthropic-beta")];
 const STRICT: HeaderName = HeaderName::from_static("x-tollgate-strict");
 
@@ -65,7 +65,9 @@ impl Conversation {
     pub fn new(request: Request, headers: &HeaderMap) -> Conversation {
         let passed = match request.dialect {
             Dialect::Anthropic => {
-                PASSED.iter().filter_map(|name| Some((name.clone(), headers.get(name)?.clone()))).collect()
+                let lines =
+                    |name: &'static HeaderName| headers.get_all(name).iter().map(|one| (name.clone(), one.clone()));
+                PASSED.iter().flat_map(lines).collect()
             }
             _ => Vec::new(),
         };

@@ -64,7 +64,8 @@ pub async fn run<W: Work>(app: &Arc<App>, caller: Arc<Caller>, ask: Ask<W>) -> R
         Ok(held) => held,
         Err(HoldRefused::IdemDone { call: first, reply }) => {
             call.forget();
-            return reply::replay(first, reply);
+            let account = call.caller.account.id;
+            return reply::replay(&app.store, account, first, reply).await;
         }
         Err(refused) => {
             let refusal = why_refused(&refused, app.world.now_ms());

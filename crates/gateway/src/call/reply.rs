@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use tollgate_store::{CallId, Ending, StoredReply};
+use tollgate_store::{AccountId, CallId, Ending, Store, StoredReply};
 use tollgate_wire::error::Code;
 
 // Read once: a name given as text is read again with every insert.
@@ -86,7 +86,12 @@ fn id_value(id: CallId) -> HeaderValue {
 }
 
 /// The answer to a repeated Idempotency-Key whose first call is finished.
-pub fn replay(first: CallId, reply: Option<StoredReply>) -> Result<Response, Refusal> {
+pub async fn replay(
+    store: &Store,
+    account: AccountId,
+    first: CallId,
+    reply: Option<StoredReply>,
+) -> Result<Response, Refusal> {
     let Some(stored) = reply else {
         return Err(Refusal::about(
             Code::IdempotencyConflict,
@@ -96,6 +101,8 @@ pub fn replay(first: CallId, reply: Option<StoredReply>) -> Result<Response, Ref
             ),
         ));
     };
+    // What was left out is told again.
+    let dropped = store.usage_of(account, first).await?.and_then(|row| HeaderValue::try_from(row.dropped?).ok());
     let content_type = HeaderValue::try_from(stored.content_type);
     let mut reply = Response::new(Body::from(stored.body));
     *reply.status_mut() = http::StatusCode::from_u16(stored.status).unwrap_or(http::StatusCode::OK);
@@ -104,5 +111,8 @@ pub fn replay(first: CallId, reply: Option<StoredReply>) -> Result<Response, Ref
     headers.insert(header::CONTENT_TYPE, content_type.unwrap_or_else(|_| unknown()));
     headers.insert(REQUEST_ID, id_value(first));
     headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    if let Some(dropped) = dropped {
+        headers.insert(DROPPED, dropped);
+    }
     Ok(reply)
 }

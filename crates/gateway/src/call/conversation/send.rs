@@ -188,10 +188,10 @@ impl Way<'_> {
 
     fn reader(&self, call: &Call) -> Stream {
         let request = &self.conversation.request;
-        let rename = self.route.upstream_model != call.model.name;
         let max_event_bytes = self.provider.settings.max_event_bytes;
         if (self.from, request.dialect) == (Dialect::Chat, Dialect::Chat) {
-            let rename_to = rename.then(|| call.model.name.clone());
+            // Whatever the route calls it, the provider may answer in the name of a dated one.
+            let rename_to = Some(call.model.name.clone());
             let setup = chat::StreamSetup {
                 wants_usage: request.wants_usage,
                 rename_to,
@@ -205,7 +205,7 @@ impl Way<'_> {
             to: request.dialect,
             voice: self.conversation.voice(call),
             names: self.names.clone(),
-            rename,
+            rename: true,
             max_event_bytes,
         })
     }

@@ -118,8 +118,34 @@ async fn a_beta_that_only_anthropic_has_is_told_or_refused() {
     // Where it has a meaning it goes along.
     let own = client.body("gemini-on-anthropic", "say [[sim:tokens=3]]", false);
     let strict = client.post(&house, "/v1/messages", &own).header("anthropic-beta", "context-1m-2025-08-07");
+    let strict = strict.header("anthropic-beta", "interleaved-thinking-2025-05-14");
     let reply = strict.header("x-tollgate-strict", "true").send().await.expect("a reply");
     assert_eq!(reply.status(), 200);
+    let seen = house.sim.received().pop().expect("a call");
+    let all: Vec<_> =
+        seen.headers.iter().filter(|(name, _)| name == "anthropic-beta").map(|(_, beta)| beta.as_str()).collect();
+    assert_eq!(all.join(","), "context-1m-2025-08-07,interleaved-thinking-2025-05-14", "in as many lines as it came");
+    let versions = seen.headers.iter().filter(|(name, _)| name == "anthropic-version").count();
+    assert_eq!(versions, 1, "the client's own version and no second one");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_left_out_is_told_again_with_a_replay() {
+    let house = house().await;
+    let client = Client(Dialect::Anthropic);
+    let mut body = client.body("gemini-on-openai", "say [[sim:tokens=3]]", false);
+    body["top_k"] = json!(5);
+    let ask = || client.post(&house, "/v1/messages", &body).header("idempotency-key", "k");
+    let first = ask().send().await.expect("a reply");
+    let told = first.headers()["x-tollgate-dropped"].clone();
+    let body = first.text().await.expect("text");
+    house.quiet().await;
+    let again = ask().send().await.expect("a reply");
+    assert_eq!(
+        (&again.headers()["idempotency-replayed"], &again.headers()["x-tollgate-dropped"]),
+        (&"true".parse().expect("a value"), &told)
+    );
+    assert_eq!(again.text().await.expect("text"), body);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,6 +5,7 @@ mod endpoints;
 mod links;
 mod long;
 mod lost;
+mod model_names;
 pub mod packed;
 mod pairs;
 mod scripted;
