@@ -95,9 +95,8 @@ async fn parameters_and_modes() {
     for (count, part, what) in
         [(31, picture(PICTURE, REFERENCE), "30"), (11, clip.clone(), "10"), (11, sound.clone(), "10")]
     {
-        let param = if what == "30" { "images" } else { "metadata.content" };
         let ask = json!({ "prompt": "p", "metadata": { "content": vec![part; count] } });
-        table.refuses(says, NEW.0, ask, "invalid_parameter", param, &format!("at most {what}")).await;
+        table.refuses(says, NEW.0, ask, "invalid_parameter", "metadata.content", &format!("at most {what}")).await;
     }
     let says = "audio-only input: the 2.5 model accepts an audio reference alone";
     let alone = vec![sound.clone()];

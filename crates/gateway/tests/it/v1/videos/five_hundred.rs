@@ -6,6 +6,7 @@ use super::scenarios::price;
 use crate::engine::Engine;
 use crate::house::{House, Plan, second};
 use futures_util::future::join_all;
+use tokio::sync::Semaphore;
 use tollgate_catalog::Money;
 use tollgate_store::{TaskId, TaskState};
 
@@ -31,9 +32,13 @@ async fn five_hundred_lost_replies_are_five_hundred_creations() {
         let other = if engine.name == "postgres" { Some(second(&house).await) } else { None };
         let mut urls = vec![house.url("/v1/videos")];
         urls.extend(other.iter().map(|other| format!("http://{}/v1/videos", other.address)));
+        let doors = Semaphore::new(32);
         let sending = (0..500).map(|number| {
-            let (house, url) = (&house, &urls[number / 5 % urls.len()]);
-            async move { sent_to(house, url, model(number), &format!("{number} [[sim:lost]]")).await }
+            let (house, doors, url) = (&house, &doors, &urls[number / 5 % urls.len()]);
+            async move {
+                let _door = doors.acquire().await.expect("open");
+                sent_to(house, url, model(number), &format!("{number} [[sim:lost]]")).await
+            }
         });
         let ids = join_all(sending).await;
         let of = |wanted: &'static str| ids.iter().enumerate().filter(move |(at, _)| model(*at) == wanted);
