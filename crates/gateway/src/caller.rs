@@ -86,13 +86,24 @@ pub(crate) fn presented_key<'p>(headers: &'p HeaderMap, in_query: Option<&'p str
     });
     let mut key = bearer;
     let named = [X_API_KEY, X_GOOG_API_KEY].map(|name| headers.get(name).and_then(|value| value.to_str().ok()));
-    for other in named.into_iter().chain([in_query]).flatten() {
+    for other in named.into_iter().chain([in_query, key_in_protocol(headers)]).flatten() {
         if key.is_some_and(|key| key != other) {
             return Err(Refusal::new(Code::InvalidApiKey, "Two different API keys were sent."));
         }
         key = Some(other);
     }
     key.filter(|key| !key.is_empty() && key.len() <= 512).ok_or_else(no_such_key)
+}
+
+/// Subprotocols that the client of a WebSocket offers.
+pub(crate) fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let lines = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).map(str::trim)
+}
+
+/// A browser can send no header of its own with a WebSocket: its key is one of the subprotocols.
+fn key_in_protocol(headers: &HeaderMap) -> Option<&str> {
+    protocols(headers).find_map(|offered| offered.strip_prefix("openai-insecure-api-key."))
 }
 
 /// `?key=…`, which only clients of Gemini's paths send; elsewhere a query may end up in somebody's log.
@@ -147,6 +158,7 @@ mod tests {
             [("authorization", "bearer sk-a")],
             [("x-api-key", "sk-a")],
             [("x-goog-api-key", "sk-a")],
+            [("sec-websocket-protocol", "realtime,openai-insecure-api-key.sk-a, other")],
         ] {
             assert_eq!(presented_key(&headers(&list), None).ok(), Some("sk-a"), "{list:?}");
         }

@@ -31,6 +31,7 @@ fn judge(status: u16, error: Option<&UpstreamError>) -> Fault {
     }
     match status {
         400 | 413 | 422 => caller(error),
+        404 if error.is_some_and(about_seals) => caller(error),
         404 if error.is_some_and(|e| e.param.as_deref().is_some_and(|p| p != "model")) => caller(error),
         // A model the provider does not know is one we should not have sent there.
         404 | 401..=403 | 405 | 300..=399 => operator(status),
@@ -80,6 +81,8 @@ const SEALS: &[&str] = &[
     "blocks in the latest assistant message cannot be modified",
     "invalid_encrypted_content",
     "encrypted content",
+    // Under the id of a thought a provider looks for what it stored, and it was told to store nothing.
+    "item with id",
     "thought signature",
     "thought_signature",
 ];

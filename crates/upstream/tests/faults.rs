@@ -278,6 +278,12 @@ fn refused_seals_are_known_by_their_words() {
         ("anthropic", "messages.1.content.0: Invalid `signature` in `thinking` block", "", true),
         ("anthropic", "messages.1.content.0: Invalid `data` in `redacted_thinking` block", "", true),
         ("openai-responses", "The encrypted content gAAA could not be verified.", "invalid_encrypted_content", true),
+        (
+            "openai-responses",
+            "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.",
+            "",
+            true,
+        ),
         ("gemini", "Thought signature is not valid.", "", true),
         ("anthropic", "max_tokens: Field required", "", false),
         ("openai-responses", "Invalid value for 'input'.", "invalid_value", false),
@@ -286,6 +292,9 @@ fn refused_seals_are_known_by_their_words() {
         let fault = kind_of(kind).fault(400, &HeaderMap::new(), body.as_bytes());
         assert_eq!((fault.blame, fault.seals), (Blame::Caller, seals), "{text}");
         assert!(!kind_of(kind).fault(500, &HeaderMap::new(), body.as_bytes()).seals, "only of a bad request");
+        // What is not found is told so, with or without the name of a field.
+        let missing = kind_of(kind).fault(404, &HeaderMap::new(), body.as_bytes());
+        assert_eq!((missing.blame == Blame::Caller, missing.seals), (seals, seals), "{text}");
     }
 }
 

@@ -8,6 +8,7 @@
 use super::{ENDPOINT, Which, keeper, respond};
 use crate::app::App;
 use crate::call::Keeper;
+use crate::caller;
 use crate::endpoints::{chat, reading};
 use crate::kept::{self, Local};
 use crate::refusal::Refusal;
@@ -43,6 +44,8 @@ const REMEMBERED: usize = 4 << 20;
 const PING: Duration = Duration::from_secs(15);
 /// A client that has not been heard for so long is gone.
 const SILENCE: Duration = Duration::from_secs(45);
+/// The subprotocol that browsers offer beside their key, one of which a server must take.
+const REALTIME: &str = "realtime";
 const LONGEST: Duration = Duration::from_secs(3_600);
 
 pub async fn open(State(app): State<Arc<App>>, request: Request) -> Response {
@@ -54,6 +57,8 @@ async fn upgrade(app: &Arc<App>, request: Request) -> Result<Response, Refusal> 
     let (mut parts, _) = request.into_parts();
     reading::caller(app, &parts).await?;
     let accept = accept_key(&parts.headers)?;
+    // Of what was offered only this is ever named again: another may be a key.
+    let realtime = caller::protocols(&parts.headers).any(|offered| offered == REALTIME);
     let no_upgrade = || Refusal::new(Code::InvalidRequest, "This connection cannot become a WebSocket; use HTTP/1.1.");
     let upgraded = parts.extensions.remove::<OnUpgrade>().ok_or_else(no_upgrade)?;
     let Ok(place) = app.sockets.clone().try_acquire_owned() else {
@@ -77,6 +82,9 @@ async fn upgrade(app: &Arc<App>, request: Request) -> Result<Response, Refusal> 
     headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    if realtime {
+        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(REALTIME));
+    }
     Ok(reply)
 }
 

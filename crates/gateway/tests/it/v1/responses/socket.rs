@@ -68,6 +68,35 @@ pub fn last(events: &[Value]) -> &Value {
     events.last().expect("an event")
 }
 
+/// Opens a socket as a browser does, which can send subprotocols and no headers; what the server took of them.
+async fn offering(house: &House, offered: &str) -> Result<(Socket, Option<String>), Error> {
+    let address = house.running().address;
+    let mut request = format!("ws://{address}/v1/responses").into_client_request()?;
+    request.headers_mut().insert("sec-websocket-protocol", offered.parse().expect("a header"));
+    let stream = TcpStream::connect(address).await.expect("a connection");
+    let (socket, reply) = client_async(request, stream).await?;
+    let taken = reply.headers().get("sec-websocket-protocol").map(|taken| taken.to_str().expect("text").to_owned());
+    Ok((Socket(socket), taken))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_sends_its_key_as_a_subprotocol() {
+    let house = house().await;
+    let key = format!("openai-insecure-api-key.{}", house.key);
+    for offered in [format!("realtime, {key}"), format!("{key},realtime"), format!("realtime, openai-beta.x, {key}")] {
+        let (mut socket, taken) = offering(&house, &offered).await.expect("a socket");
+        assert_eq!(taken.as_deref(), Some("realtime"), "never the key");
+        assert_eq!(last(&socket.turn(ask("x", None)).await)["type"], "response.completed");
+    }
+    // Nothing is taken that was not offered: this client sees that its server speaks none of its protocols.
+    assert!(matches!(offering(&house, &key).await, Err(Error::Protocol(_))));
+    for offered in ["realtime, openai-insecure-api-key.sk-wrong", "realtime"] {
+        let Err(Error::Http(refused)) = offering(&house, offered).await else { panic!("{offered}") };
+        assert_eq!(refused.status(), 401, "{offered}");
+        assert!(!refused.headers().contains_key("sec-websocket-protocol"));
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn responses_follow_each_other_on_one_connection() {
     let house = house().await;
