@@ -29,6 +29,9 @@ impl<'a> Out<'a> {
     }
 
     pub fn drop(&mut self, len: usize) {
+        if len == 0 {
+            return;
+        }
         if self.at == self.taken && self.new.is_empty() {
             // Nothing before it: the rest can still be a slice.
             self.at += len;

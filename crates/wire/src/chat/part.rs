@@ -11,8 +11,8 @@ pub(crate) struct Tally {
     /// Any text, refusal, tool call, sound, picture or reasoning.
     pub output: bool,
     /// Choices that said anything, that called a tool, and that gave a `finish_reason`.
-    pub spoke: Choices,
-    pub called: Choices,
+    spoke: Choices,
+    called: Choices,
     pub ended: Choices,
     /// Whether to count at all: a reply with usage needs no count.
     pub counting: bool,
@@ -79,6 +79,18 @@ impl Tally {
             self.said = Some(SaidAt { kind, from, to: scan.at() - 1 });
         }
         Ok(())
+    }
+
+    /// As many choices as were asked for have said why they stopped, and none was left in the middle.
+    pub fn all_ended(&self, asked: u64) -> bool {
+        u64::from(self.ended.count_ones()) >= asked && self.spoke & !self.ended == 0
+    }
+
+    /// The choices that were left in the middle, and the reason that would have ended each.
+    pub fn left_open(&self) -> impl Iterator<Item = (u32, &'static str)> + use<> {
+        let (open, called) = (self.spoke & !self.ended, self.called);
+        let reason = move |index| if called >> index & 1 == 1 { "tool_calls" } else { "stop" };
+        (0..Choices::BITS).filter(move |index| open >> index & 1 == 1).map(move |index| (index, reason(index)))
     }
 
     pub fn tokens(&self) -> u64 {

@@ -80,7 +80,8 @@ impl Patterns {
 
 impl Pattern {
     fn of(read: &Read<'_>) -> Option<Pattern> {
-        let said = read.after.said?;
+        // Of an empty string nothing is learnt: the first that is not makes its choice one that spoke, which the pattern would not see.
+        let said = read.after.said.filter(|said| said.from < said.to)?;
         let text = said.from..said.to;
         let mut expected = *read.before;
         expected.say(said.kind, read.raw.get(read.data.start + text.start..read.data.start + text.end)?);

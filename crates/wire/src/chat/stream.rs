@@ -6,7 +6,7 @@
 
 use super::ending::{Broken, End, StreamFault};
 use super::out::Out;
-use super::part::{Choices, Tally, UsageSeen};
+use super::part::{Tally, UsageSeen};
 use super::pattern::{Patterns, Read};
 use super::reply::MOST_RAW_USAGE;
 use super::seen::Seen;
@@ -151,11 +151,8 @@ impl Stream {
         let raw = &out.from[out.at..out.at + frame.end];
         // A line feed that ends the CRLF of the event before, cut off from it by a chunk's end.
         let lead = usize::from(frame.end > 1 && raw[0] == b'\n');
-        if lead > 0 {
-            out.drop(lead);
-        }
-        let raw = &raw[lead..];
-        let len = raw.len();
+        out.drop(lead);
+        let (raw, len) = (&raw[lead..], frame.end - lead);
         let joined;
         let (line, place) = match &frame.data {
             Data::None => {
@@ -284,12 +281,10 @@ impl Stream {
 
     /// Writes the finish and usage chunks still owed. False when there was no answer at all.
     fn end_chunks(&mut self, out: &mut Vec<u8>) -> bool {
-        let Tally { output, spoke, called, ended, .. } = self.tally;
-        if !output && ended == 0 {
+        if !self.tally.output && self.tally.ended == 0 {
             return false;
         }
-        for index in (0..Choices::BITS).filter(|index| (spoke & !ended) >> index & 1 == 1) {
-            let reason = if called >> index & 1 == 1 { "tool_calls" } else { "stop" };
+        for (index, reason) in self.tally.left_open() {
             let choice = format!(r#"[{{"index":{index},"delta":{{}},"finish_reason":"{reason}"}}]"#);
             self.write_chunk(out, choice.as_bytes(), None);
         }
@@ -324,7 +319,7 @@ impl Stream {
         }
         match self.state {
             State::Done => End::Complete { tail },
-            State::Open if self.all_ended() => {
+            State::Open if self.tally.all_ended(self.choices) => {
                 let mut all = tail.to_vec();
                 self.end_chunks(&mut all);
                 all.extend_from_slice(DONE);
@@ -333,12 +328,6 @@ impl Stream {
             }
             _ => End::Truncated { rest: tail },
         }
-    }
-
-    /// As many choices as were asked for have said why they stopped, and none was left in the middle.
-    fn all_ended(&self) -> bool {
-        let Tally { spoke, ended, .. } = self.tally;
-        u64::from(ended.count_ones()) >= self.choices && spoke & !ended == 0
     }
 
     /// What came after the last blank line: a whole event without its end, an error, or scraps.

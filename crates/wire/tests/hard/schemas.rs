@@ -12,7 +12,10 @@ fn case_48_without_native_support_the_schema_is_told_in_words() {
     let mut target = Target::new(A, "up");
     target.native_schema = false;
     let (body, _) = try_sent(C, &target, &asked(json!({"type": "object"}))).unwrap();
-    assert!(body.get("output_config").is_none() && body["system"].as_str().unwrap().contains(r#"{"title":"out","type":"object"}"#));
+    assert!(
+        body.get("output_config").is_none()
+            && body["system"].as_str().unwrap().contains(r#"{"title":"out","type":"object"}"#)
+    );
 }
 
 #[test]
