@@ -134,7 +134,7 @@ pub(super) async fn refused(
     route: Option<(&Provider, &str)>,
     attempts: u32,
     refusal: &Refusal,
-) -> Result<(), Refusal> {
+) -> Result<(), StoreError> {
     let (app, quote, ask) = (&begun.app, &begun.quote, &begun.ask);
     let row = UsageFacts {
         key: begun.caller.key.id,

@@ -6,6 +6,7 @@ mod families_ae;
 mod families_cd;
 mod family_b;
 mod homes;
+mod life;
 mod lost;
 mod money;
 mod pace;

@@ -1,0 +1,73 @@
+//! Tasks whose surroundings fail: a store, a provider, a reader or a gateway that is not there at the wrong moment.
+
+use super::money::{code, create, ended, request, task};
+use crate::engine::Engine;
+use crate::house::{House, Plan};
+use reqwest::Response;
+use serde_json::Value;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tollgate_store::testing::run_sql;
+use tollgate_store::{TaskId, TaskState};
+
+/// Sends a creation, does something while the provider has it, and takes the answer.
+async fn while_sent(house: &House, prompt: &str, meanwhile: impl AsyncFnOnce()) -> Response {
+    let before = house.sim.videos();
+    let body = request("kling-v3", prompt);
+    let asked = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body);
+    let mut sending = JoinSet::new();
+    sending.spawn(asked.send());
+    while house.sim.videos() == before {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    meanwhile().await;
+    sending.join_next().await.expect("one").expect("joined").expect("a reply")
+}
+
+/// 504 with the task's name, and a word that keeps SDKs from sending it again.
+async fn must_not_be_repeated(reply: Response) -> TaskId {
+    let status = reply.status().as_u16();
+    let retry = reply.headers().get("x-should-retry").cloned();
+    let body: Value = reply.json().await.expect("JSON");
+    assert_eq!((status, body["error"]["code"].as_str()), (504, Some("charge_state_unknown")), "{body}");
+    assert_eq!(retry.expect("told to SDKs"), "false");
+    let message = body["error"]["message"].as_str().expect("a message");
+    let at = message.find("task_").expect("the task's name");
+    message[at..at + 31].parse().expect("a task id")
+}
+
+/// The database fails between the provider's word and ours: SDKs repeat a 503 by themselves, which would be a second video.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_fails_after_a_creation_left_does_not_invite_a_second_one() {
+    let [_, postgres] = Engine::both().await;
+    let url = postgres.url.clone();
+    let plan = Plan { videos: true, usd: "1000", database: url.clone(), patience: "1500ms", ..Plan::default() };
+    let mut house = House::with(plan).await;
+    for (count, prompt, breaks, mends) in [
+        // The provider has it and its name is kept; then it cannot be read.
+        (1, "[[sim:slow ms=700]]", "RENAME COLUMN plan TO away", "RENAME COLUMN away TO plan"),
+        // No answer in time, and that its fate is unknown cannot be written.
+        (2, "[[sim:slow ms=4000]]", "ADD CONSTRAINT away CHECK (state <> 4)", "DROP CONSTRAINT away"),
+    ] {
+        let change = async |sql: &str| run_sql(&url, &format!("ALTER TABLE task {sql}")).await.expect("changed");
+        let reply = while_sent(&house, prompt, async || change(breaks).await).await;
+        let id = must_not_be_repeated(reply).await;
+        change(mends).await;
+        // What a gateway had in its hands is due when it starts again.
+        house.restart().await;
+        let (task, row) = ended(&house, id).await;
+        assert_eq!((task.state, row.charge.nano()), (TaskState::Completed, 417_000_000), "{task:?}");
+        assert_eq!(house.sim.videos(), count, "never sent again");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_after_a_creation_left_does_not_invite_a_second_one() {
+    let mut house = super::money::house("").await;
+    let trap = async || house.clock.trap_in("call/task/submit.rs");
+    let reply = while_sent(&house, "[[sim:slow ms=400]]", trap).await;
+    let id = must_not_be_repeated(reply).await;
+    house.restart().await;
+    assert_eq!(ended(&house, id).await.0.state, TaskState::Completed);
+    assert_eq!(house.sim.videos(), 1);
+}
