@@ -95,6 +95,8 @@ suite!(
     an_account_names_where_it_is_told,
     a_task_keeps_where_it_was_sent,
     names_at_providers_are_known_and_the_nameless_are_told,
+    what_a_provider_said_of_a_task_is_kept,
+    a_quiet_task_is_taken_by_nobody_before_it_is_due,
 );
 
 enum Server {

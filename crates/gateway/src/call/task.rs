@@ -205,6 +205,9 @@ mod tests {
             created_at: 0,
             checked_at: None,
             unknown_since: None,
+            heard: None,
+            absent_since: None,
+            made_since: None,
             ended_at: None,
         };
         for state in TaskState::ALL {

@@ -21,8 +21,8 @@ BEGIN
       WHERE call_id = v_task AND state < 2 AND fence = (op->>'fence')::bigint;
   ELSIF op->>'kind' = 'task_accepted' THEN
     -- Only one creation was ever sent, so what its sender knows is true whoever has the task by now.
-    UPDATE task SET state = 2, upstream_id = op->>'upstream_id', checked_at = v_at, unknown_since = NULL, due_at = v_due,
-      leased = false, fence = fence + 1
+    UPDATE task SET state = 2, upstream_id = op->>'upstream_id', checked_at = v_at, unknown_since = NULL, heard = 2,
+      absent_since = NULL, due_at = v_due, leased = false, quiet = false, fence = fence + 1
       WHERE call_id = v_task AND state < 5 AND upstream_id IS NULL;
     IF NOT FOUND AND (op->>'again')::boolean THEN
       PERFORM 1 FROM task WHERE call_id = v_task AND upstream_id = op->>'upstream_id';
@@ -32,7 +32,11 @@ BEGIN
       upstream_id = coalesce(op->>'upstream_id', upstream_id),
       checked_at = CASE WHEN (op->>'checked')::boolean THEN v_at ELSE checked_at END,
       unknown_since = CASE WHEN (op->>'state') = '4' THEN coalesce(unknown_since, v_at) END,
-      due_at = v_due, leased = false
+      heard = coalesce((op->>'heard')::smallint, heard),
+      absent_since = CASE WHEN op->>'absent' IS NULL THEN absent_since
+        WHEN (op->>'absent')::boolean THEN coalesce(absent_since, v_at) END,
+      made_since = CASE WHEN (op->>'made')::boolean THEN coalesce(made_since, v_at) ELSE made_since END,
+      due_at = v_due, leased = false, quiet = (op->>'quiet')::boolean
       WHERE call_id = v_task AND state < 5 AND leased AND fence = (op->>'fence')::bigint;
     IF NOT FOUND AND (op->>'again')::boolean THEN
       PERFORM 1 FROM task WHERE call_id = v_task AND NOT leased AND fence = (op->>'fence')::bigint;

@@ -11,8 +11,9 @@ use crate::task::{NewTask, SentTo, Task, TaskEnd, TaskFailure, TaskState, TaskSt
 
 pub(super) const TASK: &str = "t.call_id, t.account_id, t.key_id, t.endpoint, t.model, t.provider, t.upstream_model, \
      t.upstream_id, t.state, t.progress, t.plan, t.result, t.failure_code, t.failure_message, t.webhook_url, \
-     t.created_at, t.checked_at, t.unknown_since, t.ended_at, t.upstream_host, t.upstream_key";
-pub(super) const TASK_COLUMNS: usize = 21;
+     t.created_at, t.checked_at, t.unknown_since, t.ended_at, t.upstream_host, t.upstream_key, \
+     t.heard, t.absent_since, t.made_since";
+pub(super) const TASK_COLUMNS: usize = 24;
 
 /// What the writer is asked to change of a task or a webhook. Who may was decided before.
 pub(super) enum TaskOp {
@@ -104,23 +105,30 @@ impl Apply<'_> {
                 self.statement(sql)?.execute(params![call.0, provider, upstream_model, host, key, due_at])?;
             }
             TaskOp::Accepted { call, upstream_id, at, due_at } => {
-                let sql = "UPDATE task SET state = 2, upstream_id = ?2, checked_at = ?3, unknown_since = NULL, \
-                           due_at = ?4 WHERE call_id = ?1";
+                let sql = "UPDATE task SET state = 2, upstream_id = ?2, checked_at = ?3, unknown_since = NULL, heard = 2, \
+                           absent_since = NULL, quiet = 0, due_at = ?4 WHERE call_id = ?1";
                 self.statement(sql)?.execute(params![call.0, upstream_id, at, due_at])?;
             }
             TaskOp::Step { step, at, due_at } => {
                 let sql = "UPDATE task SET state = ?2, progress = coalesce(?3, progress), \
                            upstream_id = coalesce(?4, upstream_id), checked_at = CASE WHEN ?5 THEN ?6 ELSE checked_at END, \
-                           unknown_since = CASE WHEN ?2 = 4 THEN coalesce(unknown_since, ?6) END, due_at = ?7 \
+                           unknown_since = CASE WHEN ?2 = 4 THEN coalesce(unknown_since, ?6) END, due_at = ?7, quiet = ?8, \
+                           heard = coalesce(?9, heard), \
+                           absent_since = CASE WHEN ?10 IS NULL THEN absent_since WHEN ?10 THEN coalesce(absent_since, ?6) END, \
+                           made_since = CASE WHEN ?11 THEN coalesce(made_since, ?6) ELSE made_since END \
                            WHERE call_id = ?1";
                 self.statement(sql)?.execute(params![
                     step.id.0,
                     step.state.code(),
                     step.progress,
                     step.upstream_id,
-                    step.checked,
+                    step.word.is_about_it(),
                     at,
                     due_at,
+                    step.quiet,
+                    step.word.heard().map(TaskState::code),
+                    step.word.absent(),
+                    step.word.is_made(),
                 ])?;
             }
             TaskOp::Hide { call } => {
@@ -184,6 +192,9 @@ pub(super) fn read_task(r: &Row<'_>) -> rusqlite::Result<Task> {
         created_at: r.get(15)?,
         checked_at: r.get(16)?,
         unknown_since: r.get(17)?,
+        heard: r.get::<_, Option<i16>>(21)?.map(TaskState::from_code),
+        absent_since: r.get(22)?,
+        made_since: r.get(23)?,
         ended_at: r.get(18)?,
     })
 }

@@ -38,7 +38,7 @@ impl Engine {
             if known || !books.leases.has(call) {
                 return Ok(false);
             }
-            books.leases.release(call, due_at);
+            books.leases.release(call, due_at, false);
         }
         self.change(TaskOp::Accepted { call, upstream_id, at, due_at }).await?;
         Ok(true)
@@ -83,7 +83,7 @@ impl Engine {
         if !books.leases.holds(call, step.fence) {
             return Ok(false);
         }
-        books.leases.release(call, due_at);
+        books.leases.release(call, due_at, step.quiet);
         books.push(Op::Task(Box::new(TaskOp::Step { step, at, due_at }), None));
         self.shared.nudge(books);
         Ok(true)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate_catalog::Money;
 use tollgate_store::{
     AccountId, BegunTask, Close, Ending, HoldRefused, Leased, NewTask, SentTo, TaskEnd, TaskFailure, TaskId, TaskPage,
-    TaskState, TaskStep, Told, TurnWish, Turns,
+    TaskState, TaskStep, Told, TurnWish, Turns, Word,
 };
 
 use crate::common::{Customer, House, idem};
@@ -40,7 +40,8 @@ pub(super) async fn accepted(h: &House, c: &Customer, amount: i64, upstream_id: 
 
 pub(super) fn step(leased: &Leased, state: TaskState, after_ms: i64) -> TaskStep {
     let (id, fence) = (leased.task.id, leased.fence);
-    TaskStep { id, fence, state, progress: Some(40), upstream_id: None, checked: true, after_ms }
+    let word = if state == TaskState::Queued { Word::Queued } else { Word::Running };
+    TaskStep { progress: Some(40), ..TaskStep::new(id, fence, state, word, after_ms) }
 }
 
 pub(super) fn end(h: &House, c: &Customer, id: TaskId, fence: i64, charge: i64) -> TaskEnd {

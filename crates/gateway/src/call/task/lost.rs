@@ -2,22 +2,19 @@
 //! id where the provider keeps one, else among what its list has; there it is taken only when it can be no other (`alike.rs`).
 
 use super::alike::{Which, which};
-use super::look::Watched;
-use super::{away, end, millis};
-use tollgate_store::{StoreError, TaskFailure, TaskState, TaskStep};
+use super::look::{Watched, no_answer, put_back};
+use super::{away, end};
+use tollgate_store::{StoreError, TaskFailure, TaskState, TaskStep, Word};
 use tollgate_upstream::video::{self, Found, Turn, Used};
 
 pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
     let (app, task) = (watched.app, &watched.leased.task);
-    if !watched.habits().finds {
-        return undecided(watched).await;
-    }
-    if !watched.turn().await? {
-        return undecided(watched).await;
+    if !watched.habits().finds || !watched.turn().await? {
+        return undecided(watched, Word::Nothing).await;
     }
     let external_id = task.id.to_string();
     let sought = watched.kept.sought(task, &external_id, app.world.now_ms());
-    let Some(sought) = sought else { return undecided(watched).await };
+    let Some(sought) = sought else { return undecided(watched, Word::Nothing).await };
     let asking = watched.asking();
     let turn: &Turn<'_> = &|| Box::pin(watched.another_turn());
     let asked = video::find(&app.client, watched.video, &asking, &sought, turn);
@@ -30,17 +27,17 @@ pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
             Which::None => absent(watched).await,
             Which::Unsure => {
                 app.metrics.polled(&watched.provider.name, "unsure");
-                undecided(watched).await
+                undecided(watched, Word::Unclear).await
             }
         },
-        Ok(Ok(None)) => undecided(watched).await,
+        Ok(Ok(None)) => undecided(watched, Word::Nothing).await,
         Ok(Err(fault)) => {
             app.metrics.polled(&watched.provider.name, fault.code.code());
-            undecided(watched).await
+            undecided(watched, no_answer(&fault)).await
         }
         Err(_) => {
             app.metrics.polled(&watched.provider.name, "timeout");
-            undecided(watched).await
+            undecided(watched, Word::Unclear).await
         }
     }
 }
@@ -50,15 +47,8 @@ async fn taken(watched: &Watched<'_>, upstream_id: String) -> Result<(), StoreEr
     let (app, task) = (watched.app, &watched.leased.task);
     app.metrics.polled(&watched.provider.name, "found");
     tracing::info!(task = %task.id, provider = watched.provider.name, "found a task whose creation was not answered");
-    let step = TaskStep {
-        id: task.id,
-        fence: watched.leased.fence,
-        state: TaskState::Queued,
-        progress: None,
-        upstream_id: Some(upstream_id),
-        checked: true,
-        after_ms: 0,
-    };
+    let step = TaskStep::new(task.id, watched.leased.fence, TaskState::Queued, Word::Queued, 0);
+    let step = TaskStep { upstream_id: Some(upstream_id), ..step };
     app.store.put_back_task(step).await.map(drop)
 }
 
@@ -67,12 +57,12 @@ async fn absent(watched: &Watched<'_>) -> Result<(), StoreError> {
     let app = watched.app;
     if !watched.sure {
         away::tell(app, &watched.provider.name, "other_account");
-        return undecided(watched).await;
+        return undecided(watched, Word::Nothing).await;
     }
     app.metrics.polled(&watched.provider.name, "absent");
-    if watched.unknown_for() < millis(app.settings.tasks.absent_time) {
+    if !watched.is_absent() {
         // A slow provider may still be at it.
-        return watched.still_unknown().await;
+        return undecided(watched, Word::Absent).await;
     }
     let failure = TaskFailure {
         code: "task_not_created".into(),
@@ -81,9 +71,9 @@ async fn absent(watched: &Watched<'_>) -> Result<(), StoreError> {
     end::failed(app, watched.leased, failure, &Used::default()).await
 }
 
-async fn undecided(watched: &Watched<'_>) -> Result<(), StoreError> {
+async fn undecided(watched: &Watched<'_>, word: Word) -> Result<(), StoreError> {
     if watched.is_last_look() {
         return end::given_up(watched.app, watched.leased, &watched.kept).await;
     }
-    watched.still_unknown().await
+    put_back(watched.app, watched.step(TaskState::Unknown, word, watched.slowly())).await
 }

@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tollgate_catalog::Route;
-use tollgate_store::{HoldRefused, SentTo, TaskId, TaskState, TaskStep};
+use tollgate_store::{HoldRefused, SentTo, TaskId, TaskState, TaskStep, Word};
 use tollgate_upstream::video::{self, Asking, Habits, Job};
 use tollgate_upstream::{Fault, Provider};
 use tollgate_wire::error::Code;
@@ -125,15 +125,7 @@ async fn unknown(begun: &Begun, provider: &Provider, fault: &Fault) -> Result<Ma
     let (app, id) = (&begun.app, begun.task.id);
     dispatch::note(app, begun.ask.id, provider, fault);
     tracing::warn!(task = %id, provider = provider.name, "nobody knows whether the provider took this task");
-    let step = TaskStep {
-        id,
-        fence: begun.task.fence,
-        state: TaskState::Unknown,
-        progress: None,
-        upstream_id: None,
-        checked: false,
-        after_ms: 0,
-    };
+    let step = TaskStep::new(id, begun.task.fence, TaskState::Unknown, Word::Unclear, 0);
     if let Err(error) = app.store.put_back_task(step).await {
         // Its lease ends by itself, and it is looked for then.
         tracing::error!(task = %id, %error, "that nobody knows the fate of a task could not be kept");

@@ -1,6 +1,6 @@
 //! Tasks whose surroundings fail: a store, a provider, a reader or a gateway that is not there at the wrong moment.
 
-use super::money::{code, create, ended, request, task};
+use super::money::{MAKERS, code, create, ended, request, task};
 use crate::engine::Engine;
 use crate::house::{House, Plan};
 use reqwest::Response;
@@ -70,4 +70,68 @@ async fn a_panic_after_a_creation_left_does_not_invite_a_second_one() {
     house.restart().await;
     assert_eq!(ended(&house, id).await.0.state, TaskState::Completed);
     assert_eq!(house.sim.videos(), 1);
+}
+
+/// Late, and its first success has no link yet: it has the time for one that any other task has.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_task_is_given_time_for_its_link() {
+    let house = super::money::house("patience = \"400ms\"").await;
+    for (model, _) in MAKERS.into_iter().filter(|(_, provider)| *provider != "openai") {
+        let id = create(&house, model, "[[sim:no_url n=1 queue=14 run=0]]").await.expect("taken");
+        while task(&house, id).await.state != TaskState::Unknown {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let (task, row) = ended(&house, id).await;
+        assert_eq!((task.state, code(&task)), (TaskState::Completed, ""), "{model}: {task:?}");
+        assert!(row.charge.nano() > 0 && task.made_since.is_some(), "{model}: {row:?}");
+    }
+}
+
+/// Late, and its copy does not work the first time: it is tried again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_task_is_given_time_for_its_copy() {
+    let config = "[video]\ncopy_to = \"copies\"\n".to_owned();
+    let plan = Plan { videos: true, usd: "1000", config, tasks: "patience = \"3s\"", ..Plan::default() };
+    let house = House::with(plan).await;
+    let folder = house.dir.join("copies");
+    std::fs::remove_dir(&folder).expect("removed");
+    std::fs::write(&folder, "in the way").expect("written");
+    // The file is made once the clock has gone on beyond all patience.
+    house.sim.hold_videos(true);
+    let id = create(&house, "wan2.7-t2v", "[[sim:ok queue=0 run=0]]").await.expect("taken");
+    house.clock.set(3_600_000);
+    while task(&house, id).await.state != TaskState::Unknown {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    house.sim.hold_videos(false);
+    while task(&house, id).await.made_since.is_none() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    std::fs::remove_file(&folder).expect("removed");
+    std::fs::create_dir(&folder).expect("made");
+    assert_eq!(ended(&house, id).await.0.state, TaskState::Completed);
+    assert!(folder.join(format!("{id}.mp4")).exists(), "there is a copy after all");
+    house.clock.set(0);
+}
+
+/// The provider is away for longer than its "no such task" must be heard, and does not know its newest tasks when it is back. It has
+/// said so once by then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_was_away_is_not_believed_at_its_first_word() {
+    let house = super::money::house("absent_time = \"500ms\"").await;
+    let id = create(&house, "kling-v3", "[[sim:lost away=12 blind=1 queue=0 run=0]]").await.expect("taken");
+    let mut unknown_for = 0;
+    while task(&house, id).await.absent_since.is_none() {
+        let known = task(&house, id).await;
+        assert!(!known.state.is_final(), "it was decided at the first word: {known:?}");
+        unknown_for = known.unknown_since.map_or(0, |since| house.running().app.world.now_ms() - since);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        if known.upstream_id.is_some() {
+            break;
+        }
+    }
+    let (task, row) = ended(&house, id).await;
+    assert_eq!((task.state, row.charge.nano()), (TaskState::Completed, 417_000_000), "{task:?}");
+    assert!(unknown_for >= 500, "it was unknown for long enough for the test: {unknown_for} ms");
+    assert_eq!((task.absent_since, house.sim.videos()), (None, 1), "what it said later counts");
 }
