@@ -54,17 +54,28 @@ pub async fn look(app: &App, leased: &Leased) -> Result<(), StoreError> {
     }
 }
 
-/// Asks the provider of a task that somebody reads, unless it was heard of a moment ago; the task as it is then.
-pub async fn refresh(app: &App, task: Task) -> Result<Task, StoreError> {
+/// Asks the provider of a task that somebody reads, unless it was heard of a moment ago; the task as it is then. The look goes on when
+/// the reader leaves: half of one would keep the task from everybody until its lease ends.
+pub async fn refresh(app: &Arc<App>, task: Task) -> Result<Task, StoreError> {
     let heard = task.checked_at.unwrap_or(task.created_at);
     let fresh = app.world.now_ms().saturating_sub(heard) < millis(app.settings.tasks.refresh_after);
     if fresh || task.state.is_final() || task.upstream_id.is_none() {
         return Ok(task);
     }
-    let lease = millis(app.settings.tasks.lease());
-    let Some(leased) = app.store.take_task(task.id, lease).await? else { return Ok(task) };
-    look(app, &leased).await?;
-    Ok(app.store.task(task.account, task.id).await?.unwrap_or(task))
+    let (worker, id) = (app.clone(), task.id);
+    let looked = app.tracker.spawn(async move {
+        let lease = millis(worker.settings.tasks.lease());
+        match worker.store.take_task(id, lease).await? {
+            Some(leased) => look(&worker, &leased).await.map(|()| true),
+            None => Ok(false),
+        }
+    });
+    match looked.await {
+        Ok(Ok(true)) => Ok(app.store.task(task.account, task.id).await?.unwrap_or(task)),
+        Ok(Err(error)) => Err(error),
+        // What is known can be read, whatever became of the look.
+        Ok(Ok(false)) | Err(_) => Ok(task),
+    }
 }
 
 /// The time to the next look: the provider's own interval, longer where so many tasks are open that its limit would be passed.

@@ -7,6 +7,7 @@ use reqwest::Response;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::task::JoinSet;
+use tollgate_gateway::workers::reload::reload;
 use tollgate_store::testing::run_sql;
 use tollgate_store::{TaskId, TaskState};
 
@@ -134,4 +135,28 @@ async fn a_provider_that_was_away_is_not_believed_at_its_first_word() {
     assert_eq!((task.state, row.charge.nano()), (TaskState::Completed, 417_000_000), "{task:?}");
     assert!(unknown_for >= 500, "it was unknown for long enough for the test: {unknown_for} ms");
     assert_eq!((task.absent_since, house.sim.videos()), (None, 1), "what it said later counts");
+}
+
+/// A house in which nobody looks at tasks but who reads them.
+async fn read_only(tasks: &'static str) -> House {
+    let house = House::with(Plan { videos: true, usd: "1000", tasks, ..Plan::default() }).await;
+    let file = house.dir.join("tollgate.toml");
+    let text = std::fs::read_to_string(&file).expect("read");
+    std::fs::write(&file, text.replace("poll_every = \"40ms\"", "poll_every = \"1h\"")).expect("written");
+    reload(&house.running().app, &house.source).await.expect("reloaded");
+    house
+}
+
+/// Who leaves while the provider is being asked takes nothing along: the look goes on, and ends the task.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_who_leaves_does_not_keep_the_task_from_others() {
+    let house = read_only("refresh_after = \"10ms\"").await;
+    let id = create(&house, "kling-v3", "[[sim:poll_slow ms=300 queue=0 run=0]]").await.expect("taken");
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    house.leave(house.get(&format!("/v1/videos/{id}"))).await;
+    assert!(!task(&house, id).await.state.is_final(), "the answer is still on its way");
+    // Far less than a lease.
+    let ended = tokio::time::timeout(Duration::from_secs(20), ended(&house, id)).await.expect("in time");
+    assert_eq!(ended.0.state, TaskState::Completed);
+    assert_eq!(house.sim.asked()["kling"].all, 1, "asked once");
 }
