@@ -13,8 +13,6 @@ use tollgate_upstream::video::{self, Asking, Ending, Habits, Handle, Report, Sta
 use tollgate_upstream::{Fault, Provider};
 use tollgate_wire::video::Api;
 
-/// How long a look waits for its turn where a provider limits polls.
-const TURN: Duration = Duration::from_secs(5);
 /// The longest pause between two looks at a task whose fate is unknown.
 const SLOWLY: i64 = 5 * 60_000;
 
@@ -126,7 +124,8 @@ impl Watched<'_> {
     /// Waits for a turn at the provider; `false`: the line is too long.
     pub async fn turn(&self) -> Result<bool, StoreError> {
         let limit = polls_per_second(&self.provider, self.habits());
-        self.app.tasks.turns.turn(&self.app.store, &self.provider.name, limit, TURN).await
+        let patience = self.app.settings.tasks.turn_time;
+        self.app.tasks.turns.turn(&self.app.store, &self.provider.name, limit, patience).await
     }
 
     /// A further turn for the same look. Without the store there is none.
