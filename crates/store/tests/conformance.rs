@@ -85,6 +85,7 @@ suite!(
     whoever_looks_at_a_task_takes_it_early,
     a_creation_without_an_answer_is_found_by_others,
     a_task_given_up_costs_the_operator,
+    a_task_costs_its_hold_at_most,
     a_key_leads_to_the_same_task,
     neither_a_restart_nor_a_sweep_ends_a_task,
     tasks_are_paged_and_hidden,

@@ -185,6 +185,19 @@ pub async fn a_task_given_up_costs_the_operator(h: House) {
     h.close().await;
 }
 
+pub async fn a_task_costs_its_hold_at_most(h: House) {
+    let c = h.customer(10, 1_000).await;
+    let id = accepted(&h, &c, 300, "up-1").await;
+    let leased = one(&h, LEASE).await;
+    let closed = h.store.finish_task(end(&h, &c, id, leased.fence, 360)).await.expect("ended").expect("by us");
+    assert_eq!((closed.captured.nano(), closed.write_off.nano()), (300, 60), "the rest is the operator's loss");
+    assert_eq!(h.pots(&c).await, (0, 710, 0, 0), "though the account could pay it");
+    let row = h.store.usage_of(c.account, id.call()).await.expect("reading").expect("one row");
+    assert_eq!((row.hold.nano(), row.charge.nano(), row.write_off.nano()), (300, 300, 60));
+    assert_eq!(h.store.gauges().write_off_total.nano(), 60, "counted");
+    h.close().await;
+}
+
 pub async fn a_key_leads_to_the_same_task(h: House) {
     let c = h.customer(0, 1_000).await;
     let wish = |amount| {
