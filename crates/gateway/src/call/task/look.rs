@@ -160,7 +160,7 @@ impl Watched<'_> {
         let (app, state) = (self.app, self.leased.task.state);
         if !self.turn().await? {
             if self.is_last_look() {
-                return self.undecided(Word::Nothing, None, 0).await;
+                return self.undecided(Word::Nothing, None, None).await;
             }
             return put_back(app, self.step(state, Word::Nothing, self.another_time())).await;
         }
@@ -177,11 +177,11 @@ impl Watched<'_> {
                     return self.doubted().await;
                 }
                 let wait = fault.retry_after.map_or(0, |seconds| i64::from(seconds) * 1_000);
-                return self.undecided(no_answer(&fault), None, wait).await;
+                return self.undecided(no_answer(&fault), None, Some(wait)).await;
             }
             Err(_) => {
                 app.metrics.polled(&self.provider.name, "timeout");
-                return self.undecided(Word::Unclear, None, 0).await;
+                return self.undecided(Word::Unclear, None, Some(0)).await;
             }
         };
         app.metrics.polled(&self.provider.name, "ok");
@@ -193,8 +193,8 @@ impl Watched<'_> {
 
     async fn reported(&self, report: Report) -> Result<(), StoreError> {
         match report.standing {
-            Standing::Queued => self.undecided(Word::Queued, report.progress, 0).await,
-            Standing::Running => self.undecided(Word::Running, report.progress, 0).await,
+            Standing::Queued => self.undecided(Word::Queued, report.progress, None).await,
+            Standing::Running => self.undecided(Word::Running, report.progress, None).await,
             Standing::Succeeded => self.succeeded(&report).await,
             Standing::Ended(Ending::Forgotten) if !self.sure => self.doubted().await,
             // Providers forget, but some also do not know a new task yet.
@@ -255,8 +255,9 @@ impl Watched<'_> {
         }
     }
 
-    /// It goes on, for as long as there is patience; after that its fate counts as unknown, until the last look.
-    async fn undecided(&self, word: Word, progress: Option<u8>, wait: i64) -> Result<(), StoreError> {
+    /// It goes on, for as long as there is patience; after that its fate counts as unknown, until the last look. A provider in trouble
+    /// is left alone for so long, and until the next look at least, whoever reads the task meanwhile.
+    async fn undecided(&self, word: Word, progress: Option<u8>, trouble: Option<i64>) -> Result<(), StoreError> {
         if self.is_last_look() {
             self.cancel().await;
             return end::given_up(self.app, self.leased, &self.kept).await;
@@ -268,14 +269,15 @@ impl Watched<'_> {
         };
         let late = self.age() >= self.patience();
         let (state, after) = if late { (TaskState::Unknown, self.slowly()) } else { (state, self.soon()) };
-        put_back(self.app, TaskStep { progress, ..self.step(state, word, after.max(wait)) }).await
+        let step = self.step(state, word, after.max(trouble.unwrap_or(0)));
+        put_back(self.app, TaskStep { progress, quiet: trouble.is_some(), ..step }).await
     }
 
     /// Another account was asked, and does not know the task: it stays as it was, and is asked for less and less often.
     async fn doubted(&self) -> Result<(), StoreError> {
         away::tell(self.app, &self.provider.name, "other_account");
         let wait = (self.age() / 8).min(SLOWLY);
-        self.undecided(Word::Nothing, None, wait).await
+        self.undecided(Word::Nothing, None, Some(wait)).await
     }
 
     /// What nobody will ask for any more should not be made.

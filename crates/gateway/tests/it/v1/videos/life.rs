@@ -160,3 +160,24 @@ async fn a_reader_who_leaves_does_not_keep_the_task_from_others() {
     assert_eq!(ended.0.state, TaskState::Completed);
     assert_eq!(house.sim.asked()["kling"].all, 1, "asked once");
 }
+
+/// A provider that says when to come back is not asked before, however often the task is read; nor is one that failed, before its
+/// next look is due.
+#[tokio::test(flavor = "multi_thread")]
+async fn reading_a_task_does_not_press_a_provider_in_trouble() {
+    for prompt in ["[[sim:poll_limited n=1]]", "[[sim:poll_broken n=1]]"] {
+        // 429 comes with `Retry-After: 7`; the next look is due in an hour anyway.
+        let mut house = read_only("refresh_after = \"10ms\"").await;
+        let id = create(&house, "sora-2", prompt).await.expect("taken");
+        for _ in 0..10 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            let reply = house.get(&format!("/v1/videos/{id}")).send().await.expect("a reply");
+            let task: Value = reply.json().await.expect("JSON");
+            assert_eq!(task["status"], "queued", "what is known is shown: {task}");
+        }
+        assert_eq!(house.sim.asked()["openai"].all, 1, "{prompt}");
+        // Its next look is too far away to be waited for.
+        house.checked = true;
+        house.running.take().expect("running").stop().await;
+    }
+}
