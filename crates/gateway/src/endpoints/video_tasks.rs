@@ -72,14 +72,17 @@ pub async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>, request
                 "The task has not ended yet, and its cost is not known; delete it when it is completed or failed.";
             return Err(Refusal::about(Code::CallInProgress, "id", text).after(5));
         }
-        if !app.store.hide_task(caller.account.id, task.id).await? {
-            return Err(unknown(&id));
-        }
+        // The copy first: once the task is out of sight nobody can ask for it again.
         let copy = task.result.as_deref().and_then(KeptResult::read).and_then(|result| result.copy);
         if let (Some(shelf), Some(copy)) = (&app.shelf, copy)
             && let Err(error) = shelf.remove(&copy).await
         {
-            tracing::warn!(task = %task.id, %error, "the copy of a deleted video is still there");
+            tracing::warn!(task = %task.id, %error, "the copy of a video could not be deleted");
+            let text = "The stored copy of the video could not be deleted, so the task is still there; try again.";
+            return Err(Refusal::about(Code::UpstreamError, "id", text));
+        }
+        if !app.store.hide_task(caller.account.id, task.id).await? {
+            return Err(unknown(&id));
         }
         Ok(json_bytes(video::deleted(&task.id.to_string())))
     });

@@ -106,6 +106,28 @@ async fn only_copies_are_taken_away() {
     assert_eq!(std::fs::read_dir(&folder).expect("read").count(), 5, "with the folder, and what cannot be named");
 }
 
+/// What cannot be deleted is still there to be deleted again: a task that is out of sight would leave its copy for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_whose_copy_cannot_be_deleted_stays() {
+    let config = "[video]\ncopy_to = \"copies\"\n".to_owned();
+    let house = quick(Plan { config, ..Plan::default() }).await;
+    let task = made(&house, "wan2.7-t2v").await;
+    let path = format!("/v1/videos/{}", id(&task));
+    let delete = async || house.http.delete(house.url(&path)).bearer_auth(&house.key).send().await.expect("a reply");
+    let copy = house.dir.join("copies").join(format!("{}.mp4", id(&task)));
+    let aside = copy.with_extension("aside");
+    std::fs::rename(&copy, &aside).expect("moved");
+    std::fs::create_dir_all(copy.join("in the way")).expect("made");
+    let (status, error) = error_of(delete().await).await;
+    assert_eq!((status, error["code"].as_str()), (502, Some("upstream_error")), "{error}");
+    assert_eq!(house.get(&path).send().await.expect("a reply").status(), 200, "the task is still there");
+    std::fs::remove_dir_all(&copy).expect("removed");
+    std::fs::rename(&aside, &copy).expect("moved back");
+    assert_eq!(delete().await.status(), 200);
+    assert!(!copy.exists());
+    assert_eq!(delete().await.status(), 404);
+}
+
 /// A link of the provider that had to be asked for anew is kept beside the copy, not in its place.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fresh_link_of_the_provider_leaves_the_copy_known() {
@@ -193,10 +215,12 @@ async fn s3(State(bucket): State<Bucket>, request: Request) -> Response {
         // Deletions come as lists.
         Method::POST if parts.uri.query() == Some("delete") => {
             let list = String::from_utf8(body.to_vec()).expect("text");
+            let mut done = String::new();
             for key in list.split("<Key>").skip(1).filter_map(|rest| rest.split_once("</Key>")) {
                 all.remove(&format!("{path}/{}", key.0));
+                done += &format!("<Deleted><Key>{}</Key></Deleted>", key.0);
             }
-            reply(200, Bytes::from_static(b"<DeleteResult></DeleteResult>"))
+            reply(200, Bytes::from(format!("<DeleteResult>{done}</DeleteResult>")))
         }
         _ => match all.get(&path) {
             None => reply(404, Bytes::from_static(b"<Error><Code>NoSuchKey</Code></Error>")),
