@@ -34,7 +34,7 @@ impl Shown {
         Shown {
             id: task.id.to_string(),
             model: task.model.clone(),
-            state: state(task.state),
+            state: state(task),
             progress: task.progress,
             created_at: task.created_at.div_euclid(1000),
             completed_at: task.ended_at.map(|at| at.div_euclid(1000)),
@@ -84,8 +84,10 @@ pub fn page(tasks: &[Shown], has_more: bool) -> Bytes {
     video::list_of(tasks.iter().map(Shown::openai), has_more)
 }
 
-fn state(state: TaskState) -> State {
-    match state {
+/// What is unknown to us stays for its reader where its provider last said it was.
+fn state(task: &Task) -> State {
+    let stands = if task.state == TaskState::Unknown { task.heard.unwrap_or(task.state) } else { task.state };
+    match stands {
         TaskState::Held => State::Accepted,
         TaskState::Queued => State::Queued,
         TaskState::Running => State::Running,

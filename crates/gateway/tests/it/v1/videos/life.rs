@@ -4,7 +4,7 @@ use super::money::{MAKERS, code, create, ended, request, task};
 use crate::engine::Engine;
 use crate::house::{House, Plan};
 use reqwest::Response;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tollgate_gateway::workers::reload::reload;
@@ -179,5 +179,33 @@ async fn reading_a_task_does_not_press_a_provider_in_trouble() {
         // Its next look is too far away to be waited for.
         house.checked = true;
         house.running.take().expect("running").stop().await;
+    }
+}
+
+/// A task that takes longer than anybody waits for stays for its reader where it was, instead of falling back to the beginning.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_task_is_shown_as_it_last_stood() {
+    let house = super::money::house("patience = \"400ms\"\nunknown_time = \"8s\"\nrefresh_after = \"1h\"").await;
+    for (model, prompt, status, progress, old, end) in [
+        ("sora-2", "[[sim:ok queue=0 run=0]]", "in_progress", 50, "IN_PROGRESS 50%", TaskState::Completed),
+        ("kling-v3", "[[sim:ok queue=1000000]]", "queued", 0, "QUEUED 20%", TaskState::Failed),
+    ] {
+        // Held, all of them run.
+        house.sim.hold_videos(status == "in_progress");
+        let id = create(&house, model, prompt).await.expect("taken");
+        while task(&house, id).await.state != TaskState::Unknown {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let read = async |path: String| -> Value {
+            house.get(&path).send().await.expect("a reply").json().await.expect("JSON")
+        };
+        let shown = read(format!("/v1/videos/{id}")).await;
+        assert_eq!((&shown["status"], &shown["progress"]), (&json!(status), &json!(progress)), "{shown}");
+        let legacy = &read(format!("/v1/video/generations/{id}")).await["data"];
+        let word = |name: &str| legacy[name].as_str().unwrap_or_default().to_owned();
+        assert_eq!(format!("{} {}", word("status"), word("progress")), old);
+        assert_eq!(task(&house, id).await.state, TaskState::Unknown, "still");
+        house.sim.hold_videos(false);
+        assert_eq!(ended(&house, id).await.0.state, end);
     }
 }

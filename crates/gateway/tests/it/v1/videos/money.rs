@@ -342,7 +342,7 @@ async fn a_task_beyond_patience_is_unknown_and_paid_when_it_is_made() {
     let account = house.balance().await;
     assert!(account.paid_held > Money::ZERO, "the hold is kept");
     let seen: Value = house.get(&format!("/v1/videos/{id}")).send().await.expect("a reply").json().await.expect("JSON");
-    assert!(["in_progress", "completed"].contains(&seen["status"].as_str().expect("a status")), "{seen}");
+    assert!(["queued", "completed"].contains(&seen["status"].as_str().expect("a status")), "{seen}");
     assert!(seen["error"].is_null(), "{seen}");
     let (task, row) = ended(&house, id).await;
     assert_eq!(task.state, TaskState::Completed);
