@@ -27,7 +27,7 @@ pub async fn one(State(app): State<Arc<App>>, Path(id): Path<String>, request: R
     let found = reading::guarded(async {
         let caller = reading::caller(&app, &parts).await?;
         let task = fresh(&app, &caller, &id).await?;
-        Ok(json_bytes(Shown::of(&app, &base(&app, &parts), &task).openai()))
+        Ok(json_bytes(Shown::of(&app, Some(&base(&app, &parts)), &task).openai()))
     });
     found.await.unwrap_or_else(|refusal| reading::refused(&app, Dialect::OpenAi, refusal, ""))
 }
@@ -37,7 +37,7 @@ pub async fn legacy(State(app): State<Arc<App>>, Path(id): Path<String>, request
     let found = reading::guarded(async {
         let caller = reading::caller(&app, &parts).await?;
         let task = fresh(&app, &caller, &id).await?;
-        Ok(json_bytes(Shown::of(&app, &base(&app, &parts), &task).legacy()))
+        Ok(json_bytes(Shown::of(&app, Some(&base(&app, &parts)), &task).legacy()))
     });
     found.await.unwrap_or_else(|refusal| {
         let body = video::legacy_error(refusal.code.code(), &refusal.message);
@@ -56,7 +56,7 @@ pub async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery, reques
         let more = tasks.len() > page.limit as usize;
         tasks.truncate(page.limit as usize);
         let base = base(&app, &parts);
-        let shown: Vec<Shown> = tasks.iter().map(|task| Shown::of(&app, &base, task)).collect();
+        let shown: Vec<Shown> = tasks.iter().map(|task| Shown::of(&app, Some(&base), task)).collect();
         Ok(json_bytes(show::page(&shown, more)))
     });
     found.await.unwrap_or_else(|refusal| reading::refused(&app, Dialect::OpenAi, refusal, ""))

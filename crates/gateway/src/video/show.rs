@@ -26,8 +26,8 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// `base` is where the reader reaches us.
-    pub fn of(app: &App, base: &str, task: &Task) -> Shown {
+    /// `base` is where the reader reaches us, if that is known.
+    pub fn of(app: &App, base: Option<&str>, task: &Task) -> Shown {
         let plan = KeptPlan::read(&task.plan);
         let (effective, remixed_from, warnings) =
             plan.map(|plan| (plan.effective, plan.remixed_from, plan.warnings)).unwrap_or_default();
@@ -98,7 +98,7 @@ fn state(task: &Task) -> State {
 }
 
 /// The link that is handed out, and when it ends.
-fn link(app: &App, base: &str, task: &Task) -> Option<(String, Option<i64>)> {
+fn link(app: &App, base: Option<&str>, task: &Task) -> Option<(String, Option<i64>)> {
     if task.state != TaskState::Completed {
         return None;
     }
@@ -112,6 +112,8 @@ fn link(app: &App, base: &str, task: &Task) -> Option<(String, Option<i64>)> {
     if result.public && lasts && !copied && !app.settings.video.own_links {
         return Some((result.url, result.expires_at));
     }
+    // No link is better than one that leads nowhere.
+    let base = base?;
     let mut ends = now + i64::try_from(app.settings.video.link_time.as_secs()).unwrap_or(i64::MAX);
     if let (Some(gone), true) = (swept, copied) {
         ends = ends.min(gone);
