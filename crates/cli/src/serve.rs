@@ -50,10 +50,14 @@ pub fn check(config: &Path, print_default: bool, out: &Output) -> ExitCode {
     }
     match real::source(config).load() {
         Ok(loaded) => {
-            let catalog = &loaded.serving.catalog;
+            let (catalog, warnings) = (&loaded.serving.catalog, loaded.warnings());
             out.say(
-                &serde_json::json!({ "ok": true, "models": catalog.models.len(), "providers": loaded.serving.providers.len(), "pricing_version": catalog.pricing_version }),
-                || format!("{}: no mistakes ({} models, {} providers, prices {})", config.display(), catalog.models.len(), loaded.serving.providers.len(), catalog.pricing_version),
+                &serde_json::json!({ "ok": true, "models": catalog.models.len(), "providers": loaded.serving.providers.len(), "pricing_version": catalog.pricing_version, "warnings": warnings }),
+                || {
+                    let passed = format!("{}: no mistakes ({} models, {} providers, prices {})", config.display(), catalog.models.len(), loaded.serving.providers.len(), catalog.pricing_version);
+                    let warned = warnings.iter().map(|warning| format!("\nwarning: {warning}"));
+                    passed + &warned.collect::<String>()
+                },
             );
             ExitCode::SUCCESS
         }

@@ -95,8 +95,8 @@ async fn attempt(app: &App, webhook: &Webhook, task: &Task) -> Result<(), Troubl
 
 /// What is told. The same task is always the same event.
 fn event(app: &App, task: &Task) -> Value {
-    let base = app.settings.public_url.clone().unwrap_or_else(|| format!("http://{}", app.settings.listen));
-    let shown: Value = serde_json::from_slice(&Shown::of(app, &base, task).openai()).unwrap_or_default();
+    let base = app.settings.reached_at();
+    let shown: Value = serde_json::from_slice(&Shown::of(app, base.as_deref(), task).openai()).unwrap_or_default();
     let completed = task.state == TaskState::Completed;
     json!({
         "object": "event",
@@ -144,7 +144,9 @@ pub fn longest(settings: &WebhookSettings) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::video::VideoSettings;
+    use crate::video::{KeptResult, VideoSettings};
+    use std::sync::Arc;
+    use tollgate_store::{KeyId, TaskId};
 
     #[test]
     fn which_addresses_may_be_told() {
@@ -169,6 +171,61 @@ mod tests {
             assert_eq!(checked(url, &open).is_ok(), inside, "{url}");
         }
         assert!(checked(&format!("https://example.com/{}", "a".repeat(3000)), &strict).is_err());
+    }
+
+    /// Where nobody has said under which address we are reached, an event carries no link rather than one that leads nowhere.
+    #[tokio::test]
+    async fn an_event_has_a_link_of_ours_where_we_can_be_reached() {
+        let file = KeptResult {
+            url: "https://files.example/v.mp4".to_owned(),
+            expires_at: None,
+            public: false,
+            needs_key: false,
+            file: None,
+            copy: None,
+        };
+        let task = Task {
+            id: TaskId([1; 16]),
+            account: AccountId([2; 16]),
+            key: KeyId([3; 16]),
+            endpoint: "/v1/videos".into(),
+            model: "kling-v3".into(),
+            provider: None,
+            upstream_model: None,
+            upstream_id: None,
+            upstream_host: None,
+            upstream_key: None,
+            state: TaskState::Completed,
+            progress: None,
+            plan: String::new(),
+            result: Some(file.text()),
+            failure: None,
+            webhook_url: None,
+            created_at: 0,
+            checked_at: None,
+            unknown_since: None,
+            heard: None,
+            absent_since: None,
+            made_since: None,
+            ended_at: Some(0),
+        };
+        for (listen, public_url, link) in [
+            ("127.0.0.1:8080", None, Some("http://127.0.0.1:8080/v1/videos/")),
+            ("0.0.0.0:8080", None, None),
+            ("[::]:8080", None, None),
+            ("0.0.0.0:8080", Some("https://gate.example"), Some("https://gate.example/v1/videos/")),
+        ] {
+            let mut app = crate::testing::bare_app().await;
+            let settings = &mut Arc::get_mut(&mut app).expect("nobody else has it").settings;
+            settings.listen = listen.parse().expect("an address");
+            settings.public_url = public_url.map(str::to_owned);
+            let data = event(&app, &task)["data"].clone();
+            assert_eq!(data["status"], "completed");
+            let told = data["metadata"]["url"].as_str();
+            assert_eq!(told.map(|url| &url[..link.map_or(0, str::len)]), link, "{listen}: {data}");
+            assert_eq!(data["expires_at"].is_null(), link.is_none(), "{listen}: {data}");
+            app.store.shut().await;
+        }
     }
 
     #[test]

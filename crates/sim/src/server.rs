@@ -124,6 +124,11 @@ impl Sim {
         self.world.videos.len()
     }
 
+    /// While they are held, all video tasks run and none goes on.
+    pub fn hold_videos(&self, held: bool) {
+        self.world.videos.hold(held);
+    }
+
     /// How often each maker of videos was asked about its tasks.
     pub fn asked(&self) -> std::collections::BTreeMap<&'static str, crate::video::Asked> {
         self.world.asked.all()

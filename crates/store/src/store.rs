@@ -331,7 +331,7 @@ impl Store {
         on_engine!(self, e => e.take_tasks(limit, lease_ms, except).await)
     }
 
-    /// One open task before it is due; `None` when it has ended or somebody has it.
+    /// One open task before it is due; `None` when it has ended, somebody has it, or its provider is to be left alone until then.
     pub async fn take_task(&self, id: TaskId, lease_ms: i64) -> Result<Option<Leased>, StoreError> {
         on_engine!(self, e => e.take_task(id, lease_ms).await)
     }

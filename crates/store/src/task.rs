@@ -132,6 +132,12 @@ pub struct Task {
     pub checked_at: Option<i64>,
     /// Since when nobody knows what became of it.
     pub unknown_since: Option<i64>,
+    /// Queued or running, as the provider last said.
+    pub heard: Option<TaskState>,
+    /// Since when the provider has said nothing but that it has no such task.
+    pub absent_since: Option<i64>,
+    /// When the provider first said that the video is made.
+    pub made_since: Option<i64>,
     pub ended_at: Option<i64>,
 }
 
@@ -161,12 +167,58 @@ pub struct TaskStep {
     pub id: TaskId,
     pub fence: i64,
     pub state: TaskState,
+    pub word: Word,
     /// `None` leaves what is known.
     pub progress: Option<u8>,
-    /// The provider has said something about it.
-    pub checked: bool,
     /// When it is due again; until then nobody has it.
     pub after_ms: i64,
+    /// Nor does anybody take it early: its provider wants to be left alone.
+    pub quiet: bool,
+}
+
+impl TaskStep {
+    pub fn new(id: TaskId, fence: i64, state: TaskState, word: Word, after_ms: i64) -> TaskStep {
+        TaskStep { id, fence, state, word, progress: None, after_ms, quiet: false }
+    }
+}
+
+/// What the provider said of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// It was not asked, or wants to be asked later: what it said before stands.
+    Nothing,
+    /// It was asked, and that it has no such task can no longer be said to be its constant word.
+    Unclear,
+    /// It has no such task.
+    Absent,
+    Queued,
+    Running,
+    /// The video is made, but cannot be had yet.
+    Made,
+}
+
+impl Word {
+    pub(crate) fn is_about_it(self) -> bool {
+        !matches!(self, Self::Nothing | Self::Unclear)
+    }
+
+    /// Where it stands by this word.
+    pub(crate) fn heard(self) -> Option<TaskState> {
+        match self {
+            Self::Queued => Some(TaskState::Queued),
+            Self::Running | Self::Made => Some(TaskState::Running),
+            Self::Nothing | Self::Unclear | Self::Absent => None,
+        }
+    }
+
+    /// Whether the provider has no such task; `None` leaves what it said before.
+    pub(crate) fn absent(self) -> Option<bool> {
+        (self != Self::Nothing).then_some(self == Self::Absent)
+    }
+
+    pub(crate) fn is_made(self) -> bool {
+        self == Self::Made
+    }
 }
 
 /// The end of a task and of its money.

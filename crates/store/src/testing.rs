@@ -15,7 +15,7 @@ mod simulated;
 pub use crate::sqlite::stepping::Step;
 pub use disk::{disk_is_full, fill_disk, free_disk};
 pub use load::{Load, Owner, cpu_ticks};
-pub use server::{PostgresServer, make_database};
+pub use server::{PostgresServer, make_database, run_sql};
 pub use simulated::{Crash, Disk, Simulated};
 
 /// A clock that stands still until it is moved. Starts at a fixed moment in 2026.

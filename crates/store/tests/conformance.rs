@@ -85,6 +85,7 @@ suite!(
     whoever_looks_at_a_task_takes_it_early,
     a_creation_without_an_answer_is_found_by_others,
     a_task_given_up_costs_the_operator,
+    a_task_costs_its_hold_at_most,
     a_key_leads_to_the_same_task,
     neither_a_restart_nor_a_sweep_ends_a_task,
     tasks_are_paged_and_hidden,
@@ -97,6 +98,8 @@ suite!(
     names_at_providers_are_known_and_the_nameless_are_told,
     a_name_at_a_provider_is_one_tasks_for_ever,
     of_many_who_come_to_one_name_one_has_it,
+    what_a_provider_said_of_a_task_is_kept,
+    a_quiet_task_is_taken_by_nobody_before_it_is_due,
 );
 
 enum Server {

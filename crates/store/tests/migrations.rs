@@ -5,7 +5,7 @@ mod common;
 use common::House;
 use tollgate_store::testing::PostgresServer;
 use tollgate_store::{
-    AccountId, CallId, Change, Close, Ending, HoldRefused, KeyId, NewLimits, TaskEnd, TaskId, TaskState, TaskStep,
+    AccountId, CallId, Change, Close, Ending, HoldRefused, KeyId, NewLimits, TaskEnd, TaskId, TaskState, TaskStep, Word,
 };
 
 const AT: i64 = 1_769_000_000_000;
@@ -187,7 +187,7 @@ async fn task_goes_on(h: House) {
     assert_eq!((task.upstream_host.as_deref(), task.upstream_key.as_deref()), (None, None));
     assert_eq!(task.plan.replace(' ', ""), r#"{"call":"b"}"#, "what a prompt could be guessed from is gone");
     let (state, fence) = (TaskState::Running, leased.fence);
-    let step = TaskStep { id, fence, state, progress: Some(10), checked: true, after_ms: 0 };
+    let step = TaskStep { progress: Some(10), ..TaskStep::new(id, fence, state, Word::Running, 0) };
     assert!(h.store.put_back_task(step).await.expect("written"));
 
     let h = h.reopen().await;

@@ -64,6 +64,32 @@ async fn sqlite_leaves_out_what_is_refused() {
     h.close().await;
 }
 
+/// While a group is written one operation after the other, an error that may pass stops the whole group, and nothing more is left out.
+#[tokio::test]
+async fn what_may_pass_is_not_left_out_beside_what_is_refused() {
+    let h = House::open_with("sqlite", Options { commit_pace: Duration::from_millis(300), ..options() }).await;
+    let c = h.customer(0, 1_000).await;
+    let file = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
+    file.busy_timeout(Duration::from_secs(20)).expect("patience");
+    let triggers = "CREATE TRIGGER poison BEFORE INSERT ON entry WHEN new.model = 'poison' \
+                    BEGIN SELECT raise(ABORT, 'refused'); END; \
+                    CREATE TRIGGER shaky BEFORE INSERT ON entry WHEN new.model = 'shaky' \
+                    BEGIN SELECT abs(-9223372036854775808); END";
+    file.execute_batch(triggers).expect("triggers");
+    let wish = |model: &str| Hold { model: model.into(), ..h.wish(&c, 30) };
+    let mut refused = h.store.hold(wish("poison")).await.expect("decided in memory");
+    let mut shaky = h.store.hold(wish("shaky")).await.expect("decided in memory");
+    while h.store.gauges().retries == 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    file.execute_batch("DROP TRIGGER shaky").expect("it has passed");
+    assert!(matches!(refused.durable().await, Err(StoreError::Broken(_))));
+    shaky.durable().await.expect("durable in the end");
+    h.store.close(h.ending(&c, shaky.call, 7)).await.expect("closed");
+    assert_eq!(h.pots(&c).await, (0, 993, 0, 0));
+    h.close().await;
+}
+
 /// Nothing is held, used or spent, and all of it can be: 500 paid and a gift of 100, within limits of 600.
 async fn as_before(h: &House, c: &Customer, what: &str) {
     let all = h.hold(h.wish(c, 600)).await.unwrap_or_else(|e| panic!("{what}: {e}")).call;

@@ -98,7 +98,7 @@ table! {
     LedgerUnavailable = 503 "ledger_unavailable", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(2), "The ledger cannot be reached; nothing was sent.";
     ServerDraining = 503 "server_draining", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(1), "The gateway is being stopped; another replica will answer.";
     SocialDataUnavailable = 503 "social_data_unavailable", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(30), "The endpoint is paused; the catalog lists it as paused.";
-    ChargeStateUnknown = 504 "charge_state_unknown", "server_error", "timeout_error", "DEADLINE_EXCEEDED", Retry::Never, "A video task was sent and the provider did not say whether it took it; poll the task that the message names.";
+    ChargeStateUnknown = 504 "charge_state_unknown", "server_error", "timeout_error", "DEADLINE_EXCEEDED", Retry::Never, "A video task was sent, and it is not known yet whether the provider took it; poll the task that the message names, do not send it again.";
     UpstreamTimeout = 504 "upstream_timeout", "server_error", "timeout_error", "DEADLINE_EXCEEDED", Retry::Soon, "The provider did not answer in time.";
 }
 

@@ -52,6 +52,35 @@ fn a_good_configuration_passes() {
     assert!(!dir.path().join("data").exists(), "a check leaves nothing behind");
 }
 
+/// A link to a wildcard address leads nowhere: whoever sells videos is told to say where the gateway is reached.
+#[test]
+fn a_gateway_that_does_not_know_its_address_is_warned_about() {
+    const VIDEO: &str = r#"[model."sora-2"]
+supported_endpoint_types = ["openai-video"]
+billing_unit = "per_second"
+video = { variant = "sora" }
+price = { video_second = 100_000 }
+route = [{ provider = "maker", upstream_model = "sora-2" }]
+"#;
+    let maker = "[provider.maker]\nkind = \"openai\"\nbase_url = \"https://api.example.com/v1\"\n";
+    for (listen, catalog, warned) in [
+        ("listen = \"0.0.0.0:8080\"", VIDEO, true),
+        ("listen = \"[::]:8080\"", VIDEO, true),
+        ("listen = \"0.0.0.0:8080\"", GOOD_CATALOG, false),
+        ("listen = \"127.0.0.1:8080\"", VIDEO, false),
+        ("listen = \"0.0.0.0:8080\"\npublic_url = \"https://gate.example\"", VIDEO, false),
+    ] {
+        let dir = written(&format!("{listen}\n{GOOD}{maker}"), catalog);
+        let people = run(dir.path(), &["check"]);
+        let shown = String::from_utf8_lossy(&people.stdout);
+        assert!(people.status.success(), "{listen}: {shown}");
+        assert_eq!(shown.contains("\nwarning: `public_url` is not set"), warned, "{listen}: {shown}");
+        let script = run(dir.path(), &["check", "--json"]);
+        let report: Value = serde_json::from_slice(&script.stdout).expect("JSON");
+        assert_eq!(report["warnings"].as_array().map(Vec::len), Some(usize::from(warned)), "{listen}: {report}");
+    }
+}
+
 #[test]
 fn the_default_file_is_itself_a_good_configuration() {
     let printed = run(Path::new("/"), &["check", "--print-default"]);

@@ -24,6 +24,7 @@ pub const TASKS: &str = r#"
 [tasks]
 look_every = "100ms"
 look_time = "1s"
+turn_time = "500ms"
 refresh_after = "1h"
 absent_time = "5s"
 [provider.kling]
@@ -169,7 +170,8 @@ impl Trouble {
         if self.rounds.is_multiple_of(3) {
             let id = house.lock().await.gates[gate].process.as_ref().expect("running").id();
             signal("STOP", &[id]);
-            tokio::time::sleep(Duration::from_millis(2_500)).await;
+            // A turn, three questions and a half.
+            tokio::time::sleep(Duration::from_millis(4_500)).await;
             signal("CONT", &[id]);
             experiment.count("lease losses", 1);
         } else {

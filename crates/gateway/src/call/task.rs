@@ -77,10 +77,12 @@ pub async fn create_task(app: &Arc<App>, caller: Arc<Caller>, ask: TaskAsk) -> R
         Err(refused) => return Err(refuse(app, &caller, &model, &quote, &ask, &refused)),
     };
     app.running.fetch_add(1, Ordering::Relaxed);
+    let id = task.id;
     let begun = Begun { app: app.clone(), serving, caller, model, quote, ask, task };
     // A caller who leaves must not leave a question behind: the provider's answer is waited for in any case.
-    app.tracker.spawn(submit::submit(begun)).await.unwrap_or_else(|_| {
-        Err(Refusal::new(Code::Internal, "The creation ended unexpectedly; what became of it is found out separately."))
+    app.tracker.spawn(submit::submit(begun)).await.unwrap_or_else(|error| {
+        tracing::error!(task = %id, %error, "a creation ended unexpectedly; what became of it is found out separately");
+        Err(submit::charge_unknown(id))
     })
 }
 
@@ -203,6 +205,9 @@ mod tests {
             created_at: 0,
             checked_at: None,
             unknown_since: None,
+            heard: None,
+            absent_since: None,
+            made_since: None,
             ended_at: None,
         };
         for state in TaskState::ALL {

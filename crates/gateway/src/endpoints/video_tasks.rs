@@ -27,7 +27,7 @@ pub async fn one(State(app): State<Arc<App>>, Path(id): Path<String>, request: R
     let found = reading::guarded(async {
         let caller = reading::caller(&app, &parts).await?;
         let task = fresh(&app, &caller, &id).await?;
-        Ok(json_bytes(Shown::of(&app, &base(&app, &parts), &task).openai()))
+        Ok(json_bytes(Shown::of(&app, Some(&base(&app, &parts)), &task).openai()))
     });
     found.await.unwrap_or_else(|refusal| reading::refused(&app, Dialect::OpenAi, refusal, ""))
 }
@@ -37,7 +37,7 @@ pub async fn legacy(State(app): State<Arc<App>>, Path(id): Path<String>, request
     let found = reading::guarded(async {
         let caller = reading::caller(&app, &parts).await?;
         let task = fresh(&app, &caller, &id).await?;
-        Ok(json_bytes(Shown::of(&app, &base(&app, &parts), &task).legacy()))
+        Ok(json_bytes(Shown::of(&app, Some(&base(&app, &parts)), &task).legacy()))
     });
     found.await.unwrap_or_else(|refusal| {
         let body = video::legacy_error(refusal.code.code(), &refusal.message);
@@ -56,7 +56,7 @@ pub async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery, reques
         let more = tasks.len() > page.limit as usize;
         tasks.truncate(page.limit as usize);
         let base = base(&app, &parts);
-        let shown: Vec<Shown> = tasks.iter().map(|task| Shown::of(&app, &base, task)).collect();
+        let shown: Vec<Shown> = tasks.iter().map(|task| Shown::of(&app, Some(&base), task)).collect();
         Ok(json_bytes(show::page(&shown, more)))
     });
     found.await.unwrap_or_else(|refusal| reading::refused(&app, Dialect::OpenAi, refusal, ""))
@@ -72,14 +72,17 @@ pub async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>, request
                 "The task has not ended yet, and its cost is not known; delete it when it is completed or failed.";
             return Err(Refusal::about(Code::CallInProgress, "id", text).after(5));
         }
-        if !app.store.hide_task(caller.account.id, task.id).await? {
-            return Err(unknown(&id));
-        }
+        // The copy first: once the task is out of sight nobody can ask for it again.
         let copy = task.result.as_deref().and_then(KeptResult::read).and_then(|result| result.copy);
         if let (Some(shelf), Some(copy)) = (&app.shelf, copy)
             && let Err(error) = shelf.remove(&copy).await
         {
-            tracing::warn!(task = %task.id, %error, "the copy of a deleted video is still there");
+            tracing::warn!(task = %task.id, %error, "the copy of a video could not be deleted");
+            let text = "The stored copy of the video could not be deleted, so the task is still there; try again.";
+            return Err(Refusal::about(Code::UpstreamError, "id", text));
+        }
+        if !app.store.hide_task(caller.account.id, task.id).await? {
+            return Err(unknown(&id));
         }
         Ok(json_bytes(video::deleted(&task.id.to_string())))
     });

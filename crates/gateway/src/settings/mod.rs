@@ -41,6 +41,14 @@ pub struct Settings {
     pub fetch: FetchSettings,
 }
 
+impl Settings {
+    /// Where others reach us, as far as we know by ourselves: not where we listen at every address of the machine.
+    pub fn reached_at(&self) -> Option<String> {
+        let listen = Some(self.listen).filter(|listen| !listen.ip().is_unspecified());
+        self.public_url.clone().or_else(|| listen.map(|listen| format!("http://{listen}")))
+    }
+}
+
 /// Longer than any provider's `first_byte_time` and `idle_time` should be.
 const LAST_WAIT: Duration = Duration::from_secs(10 * 60);
 

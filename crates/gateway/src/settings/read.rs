@@ -30,6 +30,20 @@ pub struct Loaded {
     pub serving: Serving,
 }
 
+impl Loaded {
+    /// What is no mistake, but hardly meant.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if !self.serving.offers.is_empty() && self.settings.reached_at().is_none() {
+            warnings.push(
+                "`public_url` is not set: webhooks about videos carry no link of ours, since the gateway listens at every address and does not know its own"
+                    .to_owned(),
+            );
+        }
+        warnings
+    }
+}
+
 impl Source {
     /// Reads everything. Nothing is taken over unless all of it is right.
     pub fn load(&self) -> Result<Loaded, Vec<Mistake>> {

@@ -9,8 +9,10 @@ pub struct TaskSettings {
     pub look_every: Duration,
     /// Tasks looked at at once.
     pub parallel: usize,
-    /// The longest look at one task; nobody else looks at it for twice as long.
+    /// The longest question about one task; a look may ask three.
     pub look_time: Duration,
+    /// How long a look waits for its turn where a provider limits questions.
+    pub turn_time: Duration,
     /// Whoever reads an open task that was last heard of longer ago than this has its provider asked.
     pub refresh_after: Duration,
     /// How long a task is waited for; absent: by the length of the video.
@@ -27,6 +29,7 @@ impl Default for TaskSettings {
             look_every: Duration::from_secs(1),
             parallel: 256,
             look_time: Duration::from_secs(30),
+            turn_time: Duration::from_secs(5),
             refresh_after: Duration::from_secs(5),
             patience: None,
             unknown_time: None,
@@ -43,6 +46,7 @@ impl TaskSettings {
             look_every: table.duration_or("look_every", default.look_every),
             parallel: table.int_or("parallel", default.parallel, 1..=100_000),
             look_time: table.duration_or("look_time", default.look_time),
+            turn_time: table.duration_or("turn_time", default.turn_time),
             refresh_after: table.duration_or("refresh_after", default.refresh_after),
             patience: table.opt_duration("patience"),
             unknown_time: table.opt_duration("unknown_time"),
@@ -52,8 +56,9 @@ impl TaskSettings {
         settings
     }
 
-    /// Nobody else writes to a task for so long.
+    /// Nobody else has a task for so long: longer than any look, which waits for its turn, asks, copies the file and, where that came to
+    /// nothing at the last, asks the provider to drop the task; and has to write down what it found.
     pub fn lease(&self) -> Duration {
-        self.look_time * 2
+        self.turn_time + self.look_time * 3 + self.look_time / 2
     }
 }

@@ -4,7 +4,7 @@
 use super::s3;
 use super::settings::{CopyTo, VideoSettings};
 use bytes::Bytes;
-use futures_util::TryStreamExt as _;
+use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use object_store::buffered::BufWriter;
 use object_store::local::LocalFileSystem;
@@ -34,6 +34,15 @@ pub struct Copy {
     pub range: Option<(u64, u64)>,
     pub etag: Option<String>,
     pub pieces: BoxStream<'static, object_store::Result<Bytes>>,
+}
+
+/// What became of the copies past their time.
+#[derive(Debug, Default)]
+pub struct Swept {
+    pub gone: u64,
+    pub failed: u64,
+    /// The first reason why.
+    pub why: Option<object_store::Error>,
 }
 
 /// Why a copy is not read.
@@ -109,22 +118,35 @@ impl Shelf {
         }
     }
 
-    /// Takes away what has been kept long enough; says how many.
-    pub async fn sweep(&self, now_ms: i64) -> object_store::Result<u64> {
-        let Some(keep) = self.keep else { return Ok(0) };
+    /// Takes away the copies that have been kept long enough. What else lies there is somebody else's; what cannot be taken away now is
+    /// in nobody's way.
+    pub async fn sweep(&self, now_ms: i64) -> Swept {
+        let mut swept = Swept::default();
+        let Some(keep) = self.keep else { return swept };
         let before = now_ms.saturating_sub(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX));
         let prefix = (!self.prefix.is_empty()).then(|| Name::from(self.prefix.as_str()));
-        let old = self.store.list(prefix.as_ref()).try_filter(|one| {
-            let old = one.last_modified.timestamp_millis() < before && one.location.as_ref().ends_with(".mp4");
-            futures_util::future::ready(old)
-        });
-        let mut gone = 0;
-        let mut names = old.map_ok(|one| one.location);
-        while let Some(name) = names.try_next().await? {
-            self.store.delete(&name).await?;
-            gone += 1;
+        let mut all = self.store.list(prefix.as_ref());
+        while let Some(found) = all.next().await {
+            let gone = match found {
+                Ok(one) if one.last_modified.timestamp_millis() >= before || !self.is_copy(&one.location) => continue,
+                Ok(one) => self.store.delete(&one.location).await,
+                Err(error) => Err(error),
+            };
+            match gone {
+                Ok(()) => swept.gone += 1,
+                Err(error) => {
+                    swept.failed += 1;
+                    swept.why.get_or_insert(error);
+                }
+            }
         }
-        Ok(gone)
+        swept
+    }
+
+    /// Whether this is a name that we give: a task's, and at the place where we put it.
+    fn is_copy(&self, name: &Name) -> bool {
+        let id = name.filename().and_then(|file| file.strip_suffix(".mp4")?.parse::<TaskId>().ok());
+        id.is_some_and(|id| self.name(&id.to_string()) == *name)
     }
 }
 

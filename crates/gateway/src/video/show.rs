@@ -26,15 +26,15 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// `base` is where the reader reaches us.
-    pub fn of(app: &App, base: &str, task: &Task) -> Shown {
+    /// `base` is where the reader reaches us, if that is known.
+    pub fn of(app: &App, base: Option<&str>, task: &Task) -> Shown {
         let plan = KeptPlan::read(&task.plan);
         let (effective, remixed_from, warnings) =
             plan.map(|plan| (plan.effective, plan.remixed_from, plan.warnings)).unwrap_or_default();
         Shown {
             id: task.id.to_string(),
             model: task.model.clone(),
-            state: state(task.state),
+            state: state(task),
             progress: task.progress,
             created_at: task.created_at.div_euclid(1000),
             completed_at: task.ended_at.map(|at| at.div_euclid(1000)),
@@ -84,8 +84,10 @@ pub fn page(tasks: &[Shown], has_more: bool) -> Bytes {
     video::list_of(tasks.iter().map(Shown::openai), has_more)
 }
 
-fn state(state: TaskState) -> State {
-    match state {
+/// What is unknown to us stays for its reader where its provider last said it was.
+fn state(task: &Task) -> State {
+    let stands = if task.state == TaskState::Unknown { task.heard.unwrap_or(task.state) } else { task.state };
+    match stands {
         TaskState::Held => State::Accepted,
         TaskState::Queued => State::Queued,
         TaskState::Running => State::Running,
@@ -96,7 +98,7 @@ fn state(state: TaskState) -> State {
 }
 
 /// The link that is handed out, and when it ends.
-fn link(app: &App, base: &str, task: &Task) -> Option<(String, Option<i64>)> {
+fn link(app: &App, base: Option<&str>, task: &Task) -> Option<(String, Option<i64>)> {
     if task.state != TaskState::Completed {
         return None;
     }
@@ -110,6 +112,8 @@ fn link(app: &App, base: &str, task: &Task) -> Option<(String, Option<i64>)> {
     if result.public && lasts && !copied && !app.settings.video.own_links {
         return Some((result.url, result.expires_at));
     }
+    // No link is better than one that leads nowhere.
+    let base = base?;
     let mut ends = now + i64::try_from(app.settings.video.link_time.as_secs()).unwrap_or(i64::MAX);
     if let (Some(gone), true) = (swept, copied) {
         ends = ends.min(gone);

@@ -93,10 +93,12 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
         Round::Audit => app.store.verify().await.map(|report| tell(&report)),
         Round::Shelf => {
             if let Some(shelf) = &app.shelf {
-                match shelf.sweep(app.world.now_ms()).await {
-                    Ok(0) => {}
-                    Ok(gone) => tracing::info!(gone, "copies of videos taken away after their time"),
-                    Err(error) => tracing::warn!(%error, "copies of videos could not be looked through"),
+                let swept = shelf.sweep(app.world.now_ms()).await;
+                if swept.gone > 0 {
+                    tracing::info!(gone = swept.gone, "copies of videos taken away after their time");
+                }
+                if let Some(error) = swept.why {
+                    tracing::warn!(failed = swept.failed, %error, "copies of videos could not be looked through or taken away");
                 }
             }
             Ok(())

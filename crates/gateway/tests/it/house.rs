@@ -5,8 +5,8 @@ use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinSet;
 use tollgate_catalog::Money;
@@ -169,7 +169,7 @@ pub struct Clock {
     /// A moment at which the clock stands still.
     fixed: Option<i64>,
     shift: Arc<AtomicI64>,
-    trap: Arc<AtomicBool>,
+    trap: Arc<Mutex<Option<&'static str>>>,
 }
 
 impl Clock {
@@ -179,17 +179,24 @@ impl Clock {
 
     /// The next look at the clock by a call that waits for its provider panics.
     pub fn trap(&self) {
-        self.trap.store(true, Ordering::SeqCst);
+        self.trap_in("tollgate_gateway::call::answer::");
+    }
+
+    /// The next look at the clock from inside this function or file panics.
+    pub fn trap_in(&self, place: &'static str) {
+        *self.trap.lock().expect("a lock") = Some(place);
+    }
+
+    fn stumbles(&self) -> bool {
+        let place = *self.trap.lock().expect("a lock");
+        let Some(place) = place else { return false };
+        let here = std::backtrace::Backtrace::force_capture().to_string().contains(place);
+        here && self.trap.lock().expect("a lock").take().is_some()
     }
 
     #[expect(clippy::disallowed_methods, reason = "tests run in real time")]
     fn now(&self) -> i64 {
-        if self.trap.load(Ordering::SeqCst)
-            && std::backtrace::Backtrace::force_capture().to_string().contains("tollgate_gateway::call::answer::")
-            && self.trap.swap(false, Ordering::SeqCst)
-        {
-            panic!("on purpose, in the middle of a call");
-        }
+        assert!(!self.stumbles(), "on purpose, in the middle of a call");
         let real = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         self.fixed.unwrap_or_else(|| i64::try_from(real).unwrap_or(0)) + self.shift.load(Ordering::SeqCst)
     }

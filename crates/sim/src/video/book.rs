@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -29,6 +30,7 @@ pub(super) struct Task {
     pub doomed: Option<(String, String)>,
     pub cancelled: bool,
     polls: u32,
+    searches: u32,
     files: u32,
     done: u32,
 }
@@ -75,6 +77,17 @@ impl Task {
             return Phase::Running;
         }
         self.end(at - queue - run)
+    }
+
+    /// Moves on by one search for the caller's own id.
+    fn search(&mut self) -> Phase {
+        self.searches += 1;
+        let (away, blind) = (self.choice.number("away", 0), self.choice.number("blind", 0));
+        match self.searches {
+            at if at <= away => Phase::Broken,
+            at if at <= away + blind => Phase::Forgotten,
+            _ => Phase::Queued,
+        }
     }
 
     /// `at` counts the polls after the running ones, from 1.
@@ -197,6 +210,14 @@ impl Book {
         self.held.store(held, Ordering::SeqCst);
     }
 
+    /// How long a question about the task that this path names is left without an answer.
+    pub(super) fn slowness(&self, path: &str) -> Option<Duration> {
+        let inner = self.inner();
+        let task = path.rsplit('/').find_map(|part| inner.tasks.get(*inner.places.get(part)?))?;
+        let slow = task.choice.is("poll_slow");
+        slow.then(|| Duration::from_millis(u64::from(task.choice.number("ms", 2000))))
+    }
+
     /// What one account sees.
     pub(super) fn of<'a>(&'a self, owner: &'a str, signs: &'a Signs) -> Drawer<'a> {
         Drawer { book: self, owner, signs }
@@ -234,6 +255,7 @@ impl Drawer<'_> {
             doomed: new.doomed,
             cancelled: false,
             polls: 0,
+            searches: 0,
             files: 0,
             done: 0,
         };
@@ -264,6 +286,11 @@ impl Drawer<'_> {
             self.signs.packed.fetch_or(packed, Ordering::SeqCst);
             (task.clone(), phase)
         })
+    }
+
+    /// One search for a task by the caller's own id.
+    pub(super) fn search(&self, vendor: &str, id: &str) -> Option<Phase> {
+        self.with(vendor, id, Task::search)
     }
 
     /// The task with the caller's own id.

@@ -272,7 +272,11 @@ fn poll(call: &Call<'_>, operation: &str, id: &str) -> Answer {
     };
     // Looking a task up by the caller's own id is no poll of its progress.
     if known.id != id {
-        return Answer::json(200, &ok(&older(call, &known, &Phase::Queued)));
+        return match call.book.search(VENDOR, &known.id) {
+            Some(Phase::Broken) => error(5000, None),
+            Some(Phase::Forgotten) | None => error(1203, None),
+            Some(_) => Answer::json(200, &ok(&older(call, &known, &Phase::Queued))),
+        };
     }
     match call.book.poll(VENDOR, id) {
         Some((_, Phase::Limited)) => error(1302, None),

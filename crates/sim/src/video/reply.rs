@@ -166,6 +166,9 @@ pub(crate) async fn answer(
     received.scenario = answer.scenario.to_string();
     received.model.clone_from(&answer.model);
     let mut watch = world.records.add(received);
+    if let Some(time) = world.videos.slowness(path).filter(|_| call.method == "GET") {
+        tokio::time::sleep(time).await;
+    }
     let task = answer.task.clone();
     let choice = task.as_ref().map(|task| &task.choice);
     if let Some(choice) = choice.filter(|choice| choice.is("slow")) {

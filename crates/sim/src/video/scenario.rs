@@ -1,6 +1,7 @@
 //! How a video task shall go, chosen by a marker in the prompt: `[[sim:fail code=InvalidParameter]]`, `[[sim:queue=3 run=2]]`.
 //! Without a marker it waits one poll, runs one poll and succeeds. Everything is counted in polls, so tests need no clock. With `kb` the
-//! file is longer by so many kilobytes; with `told` the maker tells a length of so many seconds, or counts by it.
+//! file is longer by so many kilobytes; with `told` the maker tells a length of so many seconds, or counts by it; with `away` and `blind` so
+//! many searches for the caller's own id fail at Kling, and then so many do not find it yet.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("poll_limited", "the first `n` polls are answered 429"),
     ("broken_once", "the first submission of this prompt answered 500, nothing made"),
     ("poll_broken", "the first `n` polls are answered 500"),
+    ("poll_slow", "polls that name the task in their path are answered after `ms`"),
     ("slow", "the task is made, the answer comes after `ms`"),
     ("lost", "the task is made, the connection is reset instead of an answer"),
     ("page", "the task is made, a proxy answers 502 with a page"),
@@ -35,7 +37,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("dead_link", "the link has already ended"),
 ];
 
-const KEYS: &str = "queue run code text n ms kind id kb told";
+const KEYS: &str = "queue run code text n ms kind id kb told away blind";
 
 /// A scenario with its options.
 #[derive(Clone, Debug)]

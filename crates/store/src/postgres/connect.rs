@@ -29,6 +29,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/task_homes.sql"),
     include_str!("migrations/prompt_marks.sql"),
     include_str!("migrations/task_names.sql"),
+    include_str!("migrations/task_words.sql"),
 ];
 /// The functions as this version has them. Once released, a change of them needs a migration (an empty one will do), so that
 /// a replica of the version before does not start again and put its own back.

@@ -353,7 +353,8 @@ BEGIN
       NULL, NULL, NULL, NULL)::tollgate_outcome;
   END IF;
   SELECT * INTO a FROM account WHERE id = h.account_id;
-  v_barred := v_barred OR coalesce((op->'task'->>'forgiven')::boolean, false);
+  -- The customer of a task was told the most it costs: what its provider counts beyond that is not taken from him.
+  v_barred := v_barred OR op ? 'task';
   v_extend_trial := CASE WHEN h.paid_only OR v_barred THEN 0
     ELSE least(greatest(v_charge - h.trial - h.paid, 0), a.trial_available) END;
   v_extend_paid := CASE WHEN v_barred THEN 0

@@ -21,8 +21,8 @@ use crate::turns::{TurnWish, Turns};
 
 const TASK: &str = "t.call_id, t.account_id, t.key_id, t.endpoint, t.model, t.provider, t.upstream_model, t.upstream_id, \
      t.state, t.progress, t.plan, t.result, t.failure_code, t.failure_message, t.webhook_url, t.created_at, t.checked_at, \
-     t.unknown_since, t.ended_at, t.upstream_host, t.upstream_key";
-const TASK_COLUMNS: usize = 21;
+     t.unknown_since, t.ended_at, t.upstream_host, t.upstream_key, t.heard, t.absent_since, t.made_since";
+const TASK_COLUMNS: usize = 24;
 
 impl Engine {
     /// Not answered in time: whatever became of it is put right by whoever finds it past its lease.
@@ -70,7 +70,9 @@ impl Engine {
     fn step_body(&self, step: &TaskStep) -> Value {
         json!({
             "kind": "task_step", "task": bytes(&step.id.0), "fence": step.fence, "state": step.state.code(),
-            "progress": step.progress, "checked": step.checked, "after": step.after_ms, "at": self.now(),
+            "progress": step.progress, "checked": step.word.is_about_it(),
+            "heard": step.word.heard().map(TaskState::code), "absent": step.word.absent(), "made": step.word.is_made(),
+            "after": step.after_ms, "quiet": step.quiet, "at": self.now(),
         })
     }
 
@@ -113,7 +115,7 @@ impl Engine {
     pub async fn take_task(&self, id: TaskId, lease_ms: i64) -> Result<Option<Leased>, StoreError> {
         let sql = format!(
             "WITH t AS (UPDATE task SET fence = fence + 1, leased = true, owner = $1, due_at = tollgate_now() + $2 \
-             WHERE call_id = $3 AND state < 5 AND (NOT leased OR due_at <= tollgate_now()) RETURNING *) \
+             WHERE call_id = $3 AND state < 5 AND (NOT (leased OR quiet) OR due_at <= tollgate_now()) RETURNING *) \
              SELECT {TASK}, t.fence, p.json FROM t JOIN price p ON p.id = t.price_id"
         );
         let owner = self.shared.replica.as_slice();
@@ -261,6 +263,9 @@ fn task(r: &Row) -> Result<Task, StoreError> {
         created_at: r.try_get(15)?,
         checked_at: r.try_get(16)?,
         unknown_since: r.try_get(17)?,
+        heard: r.try_get::<_, Option<i16>>(21)?.map(TaskState::from_code),
+        absent_since: r.try_get(22)?,
+        made_since: r.try_get(23)?,
         ended_at: r.try_get(18)?,
     })
 }

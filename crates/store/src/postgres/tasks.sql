@@ -29,7 +29,8 @@ BEGIN
     VALUES (coalesce(t.upstream_host, t.provider, ''), v_name, t.call_id) ON CONFLICT DO NOTHING;
   IF FOUND THEN
     UPDATE task SET state = coalesce((op->>'state')::smallint, 2::smallint), upstream_id = v_name, checked_at = v_at,
-      unknown_since = NULL, due_at = v_due, leased = false, fence = fence + 1 WHERE call_id = t.call_id;
+      unknown_since = NULL, heard = 2, absent_since = NULL, due_at = v_due, leased = false, quiet = false, fence = fence + 1
+      WHERE call_id = t.call_id;
     RETURN 'done';
   ELSIF NOT v_found THEN
     UPDATE task SET state = 4, unknown_since = coalesce(unknown_since, v_at), due_at = v_due, leased = false,
@@ -55,7 +56,11 @@ BEGIN
     UPDATE task SET state = (op->>'state')::smallint, progress = coalesce((op->>'progress')::smallint, progress),
       checked_at = CASE WHEN (op->>'checked')::boolean THEN v_at ELSE checked_at END,
       unknown_since = CASE WHEN (op->>'state') = '4' THEN coalesce(unknown_since, v_at) END,
-      due_at = v_due, leased = false
+      heard = coalesce((op->>'heard')::smallint, heard),
+      absent_since = CASE WHEN op->>'absent' IS NULL THEN absent_since
+        WHEN (op->>'absent')::boolean THEN coalesce(absent_since, v_at) END,
+      made_since = CASE WHEN (op->>'made')::boolean THEN coalesce(made_since, v_at) ELSE made_since END,
+      due_at = v_due, leased = false, quiet = (op->>'quiet')::boolean
       WHERE call_id = v_task AND state < 5 AND leased AND fence = (op->>'fence')::bigint;
     IF NOT FOUND AND (op->>'again')::boolean THEN
       PERFORM 1 FROM task WHERE call_id = v_task AND NOT leased AND fence = (op->>'fence')::bigint;

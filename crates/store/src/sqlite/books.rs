@@ -239,7 +239,9 @@ impl Books {
         let settlement = if task.as_ref().is_some_and(|task| task.forgiven) {
             Settlement::forgiven(open.held, charge)
         } else {
-            ledger::settle(open.held, account.available, charge, open.paid_only)
+            // The customer of a task was told the most it costs: what its provider counts beyond that is not taken from him.
+            let available = if task.is_some() { Pots::default() } else { account.available };
+            ledger::settle(open.held, available, charge, open.paid_only)
         };
         account.available = account.available.minus(settlement.extend).plus(settlement.release.minus(settlement.take));
         account.held = account.held.minus(open.held);

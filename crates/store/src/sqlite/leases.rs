@@ -9,8 +9,8 @@ use crate::ids::{CallId, IdMap};
 struct Lease {
     due_at: i64,
     fence: i64,
-    /// Somebody has it, until it is due.
-    taken: bool,
+    /// Nobody may have it before it is due: somebody has it, or its provider is to be left alone.
+    kept: bool,
     /// Where it was sent.
     provider: Option<Arc<str>>,
 }
@@ -24,13 +24,13 @@ pub(super) struct Leases {
 impl Leases {
     /// A new task, in the hands of whoever began it.
     pub fn begin(&mut self, call: CallId, due_at: i64) -> i64 {
-        self.put(call, Lease { due_at, fence: 1, taken: true, provider: None });
+        self.put(call, Lease { due_at, fence: 1, kept: true, provider: None });
         1
     }
 
     /// A task as the file has it: the process that held it is gone.
-    pub fn load(&mut self, call: CallId, due_at: i64, provider: Option<Arc<str>>) {
-        self.put(call, Lease { due_at, fence: 0, taken: false, provider });
+    pub fn load(&mut self, call: CallId, due_at: i64, provider: Option<Arc<str>>, quiet: bool) {
+        self.put(call, Lease { due_at, fence: 0, kept: quiet, provider });
     }
 
     fn put(&mut self, call: CallId, lease: Lease) {
@@ -59,10 +59,10 @@ impl Leases {
         due.into_iter().filter_map(|call| self.give(call, until).map(|fence| (call, fence))).collect()
     }
 
-    /// One of them, unless somebody has it.
+    /// One of them, unless it is kept from being taken.
     pub fn take(&mut self, call: CallId, now: i64, until: i64) -> Option<i64> {
         let lease = self.open.get(&call)?;
-        if lease.taken && lease.due_at > now {
+        if lease.kept && lease.due_at > now {
             return None;
         }
         self.give(call, until)
@@ -71,7 +71,7 @@ impl Leases {
     fn give(&mut self, call: CallId, until: i64) -> Option<i64> {
         let lease = self.open.get(&call)?;
         let (fence, provider) = (lease.fence + 1, lease.provider.clone());
-        self.put(call, Lease { due_at: until, fence, taken: true, provider });
+        self.put(call, Lease { due_at: until, fence, kept: true, provider });
         Some(fence)
     }
 
@@ -79,16 +79,17 @@ impl Leases {
     pub fn keep(&mut self, call: CallId, fence: i64, until: i64, provider: &str) -> bool {
         let held = self.holds(call, fence);
         if held {
-            self.put(call, Lease { due_at: until, fence, taken: true, provider: Some(provider.into()) });
+            self.put(call, Lease { due_at: until, fence, kept: true, provider: Some(provider.into()) });
         }
         held
     }
 
-    /// Nobody has it until it is due; the number of whoever had it is worth nothing any more.
-    pub fn release(&mut self, call: CallId, due_at: i64) {
+    /// Nobody has it until it is due, and nobody can where its provider is to be left alone; the number of whoever had it is worth
+    /// nothing any more.
+    pub fn release(&mut self, call: CallId, due_at: i64, quiet: bool) {
         if let Some(lease) = self.open.get(&call) {
             let (fence, provider) = (lease.fence + 1, lease.provider.clone());
-            self.put(call, Lease { due_at, fence, taken: false, provider });
+            self.put(call, Lease { due_at, fence, kept: quiet, provider });
         }
     }
 

@@ -39,6 +39,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/task_homes.sql"),
     include_str!("migrations/prompt_marks.sql"),
     include_str!("migrations/task_names.sql"),
+    include_str!("migrations/task_words.sql"),
 ];
 
 impl Engine {
@@ -224,12 +225,12 @@ fn load_owners(conn: &Connection, books: &mut Books) -> Result<(), StoreError> {
 
 /// Open tasks. Those whose creator was at work are due at once: it is gone.
 fn load_tasks(conn: &Connection, books: &mut Books) -> Result<(), StoreError> {
-    let sql = "SELECT call_id, CASE WHEN state < 2 THEN 0 ELSE due_at END, provider FROM task WHERE state < 5";
+    let sql = "SELECT call_id, CASE WHEN state < 2 THEN 0 ELSE due_at END, provider, quiet FROM task WHERE state < 5";
     let mut open = conn.prepare(sql)?;
     let mut rows = open.query([])?;
     while let Some(r) = rows.next()? {
         let provider: Option<String> = r.get(2)?;
-        books.leases.load(CallId(r.get(0)?), r.get(1)?, provider.map(Into::into));
+        books.leases.load(CallId(r.get(0)?), r.get(1)?, provider.map(Into::into), r.get(3)?);
     }
     Ok(())
 }

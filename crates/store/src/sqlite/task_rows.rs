@@ -11,8 +11,9 @@ use crate::task::{NewTask, SentTo, Task, TaskEnd, TaskFailure, TaskState, TaskSt
 
 pub(super) const TASK: &str = "t.call_id, t.account_id, t.key_id, t.endpoint, t.model, t.provider, t.upstream_model, \
      t.upstream_id, t.state, t.progress, t.plan, t.result, t.failure_code, t.failure_message, t.webhook_url, \
-     t.created_at, t.checked_at, t.unknown_since, t.ended_at, t.upstream_host, t.upstream_key";
-pub(super) const TASK_COLUMNS: usize = 21;
+     t.created_at, t.checked_at, t.unknown_since, t.ended_at, t.upstream_host, t.upstream_key, \
+     t.heard, t.absent_since, t.made_since";
+pub(super) const TASK_COLUMNS: usize = 24;
 
 /// What the writer is asked to change of a task or a webhook. Who may was decided before.
 pub(super) enum TaskOp {
@@ -112,8 +113,8 @@ impl Apply<'_> {
                     self.statement(sql)?.execute(params![call.0, at, due_at])?;
                     return Ok(Err(name_taken()));
                 }
-                let sql = "UPDATE task SET state = 2, checked_at = ?2, unknown_since = NULL, due_at = ?3 \
-                           WHERE call_id = ?1";
+                let sql = "UPDATE task SET state = 2, checked_at = ?2, unknown_since = NULL, heard = 2, absent_since = NULL, \
+                           quiet = 0, due_at = ?3 WHERE call_id = ?1";
                 self.statement(sql)?.execute(params![call.0, at, due_at])?;
             }
             TaskOp::Found { step, upstream_id, at, due_at } => {
@@ -145,9 +146,15 @@ impl Apply<'_> {
     fn step_task(&mut self, step: &TaskStep, at: i64, due_at: i64) -> rusqlite::Result<()> {
         let sql = "UPDATE task SET state = ?2, progress = coalesce(?3, progress), \
                    checked_at = CASE WHEN ?4 THEN ?5 ELSE checked_at END, \
-                   unknown_since = CASE WHEN ?2 = 4 THEN coalesce(unknown_since, ?5) END, due_at = ?6 WHERE call_id = ?1";
-        let state = step.state.code();
-        self.statement(sql)?.execute(params![step.id.0, state, step.progress, step.checked, at, due_at])?;
+                   unknown_since = CASE WHEN ?2 = 4 THEN coalesce(unknown_since, ?5) END, due_at = ?6, quiet = ?7, \
+                   heard = coalesce(?8, heard), \
+                   absent_since = CASE WHEN ?9 IS NULL THEN absent_since WHEN ?9 THEN coalesce(absent_since, ?5) END, \
+                   made_since = CASE WHEN ?10 THEN coalesce(made_since, ?5) ELSE made_since END WHERE call_id = ?1";
+        let (state, heard) = (step.state.code(), step.word.heard().map(TaskState::code));
+        let TaskStep { id, progress, word, quiet, .. } = step;
+        let (about_it, absent, made) = (word.is_about_it(), word.absent(), word.is_made());
+        self.statement(sql)?
+            .execute(params![id.0, state, progress, about_it, at, due_at, quiet, heard, absent, made])?;
         Ok(())
     }
 
@@ -210,6 +217,9 @@ pub(super) fn read_task(r: &Row<'_>) -> rusqlite::Result<Task> {
         created_at: r.get(15)?,
         checked_at: r.get(16)?,
         unknown_since: r.get(17)?,
+        heard: r.get::<_, Option<i16>>(21)?.map(TaskState::from_code),
+        absent_since: r.get(22)?,
+        made_since: r.get(23)?,
         ended_at: r.get(18)?,
     })
 }

@@ -38,7 +38,7 @@ impl Engine {
             if known || !books.leases.has(call) {
                 return Ok(Named::Stale);
             }
-            books.leases.release(call, due_at);
+            books.leases.release(call, due_at, false);
         }
         self.name(TaskOp::Accepted { call, upstream_id, at, due_at }).await
     }
@@ -54,7 +54,7 @@ impl Engine {
         let named = self.name(TaskOp::Found { step, upstream_id, at, due_at }).await?;
         let mut books = lock(&self.shared.books);
         if named == Named::Done && books.leases.holds(call, fence) {
-            books.leases.release(call, due_at);
+            books.leases.release(call, due_at, false);
         }
         Ok(named)
     }
@@ -106,7 +106,7 @@ impl Engine {
         if !books.leases.holds(call, step.fence) {
             return Ok(false);
         }
-        books.leases.release(call, due_at);
+        books.leases.release(call, due_at, step.quiet);
         books.push(Op::Task(Box::new(TaskOp::Step { step, at, due_at }), None));
         self.shared.nudge(books);
         Ok(true)

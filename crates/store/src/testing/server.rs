@@ -110,8 +110,13 @@ impl Drop for PostgresServer {
 
 /// Makes an empty database on the server at `url` (which names an existing database).
 pub async fn make_database(url: &str, name: &str) -> Result<(), tokio_postgres::Error> {
+    run_sql(url, &format!("CREATE DATABASE {name}")).await
+}
+
+/// Changes a database past the store, to break it on purpose.
+pub async fn run_sql(url: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await?;
-    let work = async move { client.batch_execute(&format!("CREATE DATABASE {name}")).await };
+    let work = async move { client.batch_execute(sql).await };
     let (connection, work) = tokio::join!(connection, work);
     work.and(connection)
 }

@@ -1,7 +1,7 @@
 //! Where tasks were sent, and which names at providers are those of our tasks.
 
 use futures_util::future::join_all;
-use tollgate_store::{BegunTask, Named, SentTo, TaskEnd, TaskId, TaskState, TaskStep};
+use tollgate_store::{BegunTask, Named, SentTo, TaskEnd, TaskId, TaskState, TaskStep, Word};
 
 use super::tasks::{LEASE, accepted, begin, end, one, step, to};
 use crate::common::{Customer, House};
@@ -62,14 +62,7 @@ pub async fn names_at_providers_are_known_and_the_nameless_are_told(h: House) {
     assert!(h.store.task_sending(sent, to("sim"), LEASE).await.expect("written"));
     let lost = begin(&h, &c, 100).await;
     assert!(h.store.task_sending(lost, to("sim"), LEASE).await.expect("written"));
-    let unknown = TaskStep {
-        id: lost.id,
-        fence: lost.fence,
-        state: TaskState::Unknown,
-        progress: None,
-        checked: false,
-        after_ms: 0,
-    };
+    let unknown = TaskStep::new(lost.id, lost.fence, TaskState::Unknown, Word::Unclear, 0);
     assert!(h.store.put_back_task(unknown).await.expect("written"));
     let given_up = one(&h, LEASE).await;
     assert_eq!(given_up.task.id, lost.id);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate_catalog::Money;
 use tollgate_store::{
     AccountId, BegunTask, Close, Ending, HoldRefused, Leased, Named, NewTask, SentTo, TaskEnd, TaskFailure, TaskId,
-    TaskPage, TaskState, TaskStep, Told, TurnWish, Turns,
+    TaskPage, TaskState, TaskStep, Told, TurnWish, Turns, Word,
 };
 
 use crate::common::{Customer, House, idem};
@@ -40,7 +40,8 @@ pub(super) async fn accepted(h: &House, c: &Customer, amount: i64, upstream_id: 
 
 pub(super) fn step(leased: &Leased, state: TaskState, after_ms: i64) -> TaskStep {
     let (id, fence) = (leased.task.id, leased.fence);
-    TaskStep { id, fence, state, progress: Some(40), checked: true, after_ms }
+    let word = if state == TaskState::Queued { Word::Queued } else { Word::Running };
+    TaskStep { progress: Some(40), ..TaskStep::new(id, fence, state, word, after_ms) }
 }
 
 pub(super) fn end(h: &House, c: &Customer, id: TaskId, fence: i64, charge: i64) -> TaskEnd {
@@ -181,6 +182,19 @@ pub async fn a_task_given_up_costs_the_operator(h: House) {
     let closed = h.store.finish_task(forgiven).await.expect("ended").expect("by us");
     assert_eq!((closed.captured.nano(), closed.write_off.nano()), (0, 300));
     assert_eq!(h.pots(&c).await, (10, 1_000, 0, 0));
+    h.close().await;
+}
+
+pub async fn a_task_costs_its_hold_at_most(h: House) {
+    let c = h.customer(10, 1_000).await;
+    let id = accepted(&h, &c, 300, "up-1").await;
+    let leased = one(&h, LEASE).await;
+    let closed = h.store.finish_task(end(&h, &c, id, leased.fence, 360)).await.expect("ended").expect("by us");
+    assert_eq!((closed.captured.nano(), closed.write_off.nano()), (300, 60), "the rest is the operator's loss");
+    assert_eq!(h.pots(&c).await, (0, 710, 0, 0), "though the account could pay it");
+    let row = h.store.usage_of(c.account, id.call()).await.expect("reading").expect("one row");
+    assert_eq!((row.hold.nano(), row.charge.nano(), row.write_off.nano()), (300, 300, 60));
+    assert_eq!(h.store.gauges().write_off_total.nano(), 60, "counted");
     h.close().await;
 }
 

@@ -1,6 +1,7 @@
 //! One task, two writers: OpenAI's shape for `/v1/videos`, the legacy shape for `/v1/video/generations`.
 //!
-//! Neither shows ids, units or payloads of a provider. A task whose fate is being found out is still in progress for the caller.
+//! Neither shows ids, units or payloads of a provider. A task whose fate is being found out is still in progress for the caller, and as
+//! far as it was.
 
 use super::Warning;
 use bytes::Bytes;
@@ -14,7 +15,7 @@ pub enum State {
     /// Waiting at the provider.
     Queued,
     Running,
-    /// Sent, and nobody answered: being reconciled.
+    /// Sent, and its provider never said that it has it: being reconciled. One of which it did say something stays where that was.
     Unknown,
     Completed,
     Failed,
@@ -50,8 +51,8 @@ impl State {
     /// Percent to show: what the provider said, kept between the ends that belong to the state.
     fn progress(self, said: Option<u8>) -> u8 {
         match self {
-            State::Accepted | State::Unknown => 0,
-            State::Queued => said.unwrap_or(0).min(99),
+            State::Accepted => 0,
+            State::Queued | State::Unknown => said.unwrap_or(0).min(99),
             State::Running => said.unwrap_or(30).clamp(1, 99),
             State::Completed | State::Failed => 100,
         }
@@ -61,7 +62,7 @@ impl State {
     fn legacy_progress(self, said: Option<u8>) -> u8 {
         match self {
             State::Accepted => 0,
-            State::Unknown => 10,
+            State::Unknown => said.unwrap_or(10).clamp(10, 99),
             State::Queued => said.unwrap_or(20).clamp(20, 99),
             State::Running => said.unwrap_or(30).clamp(30, 99),
             State::Completed | State::Failed => 100,

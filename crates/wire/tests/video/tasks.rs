@@ -48,6 +48,7 @@ fn states() {
     for (state, said, word, progress, old_word, old_progress) in [
         (State::Accepted, None, "queued", 0, "NOT_START", "0%"),
         (State::Unknown, None, "in_progress", 0, "SUBMITTED", "10%"),
+        (State::Unknown, Some(85), "in_progress", 85, "SUBMITTED", "85%"),
         (State::Queued, None, "queued", 0, "QUEUED", "20%"),
         (State::Running, None, "in_progress", 30, "IN_PROGRESS", "30%"),
         (State::Running, Some(55), "in_progress", 55, "IN_PROGRESS", "55%"),

@@ -6,7 +6,7 @@ use super::{end, millis};
 use crate::app::App;
 use crate::video::KeptPlan;
 use std::time::Duration;
-use tollgate_store::{Leased, StoreError};
+use tollgate_store::{Leased, StoreError, TaskStep, Word};
 use tollgate_upstream::video::{Habits, speaker};
 use tollgate_wire::video::Api;
 
@@ -51,5 +51,5 @@ pub(super) async fn away(app: &App, leased: &Leased, kept: &KeptPlan, api: Api) 
     if last.is_some_and(|last| age >= last) {
         return end::given_up(app, leased, kept).await;
     }
-    put_back(app, leased, task.state, None, false, LATER).await
+    put_back(app, TaskStep::new(task.id, leased.fence, task.state, Word::Nothing, LATER)).await
 }

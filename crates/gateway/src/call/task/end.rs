@@ -18,19 +18,22 @@ struct Bill {
     estimated: bool,
 }
 
-/// What the provider counted, within what was held for; what it does not say is what was asked for.
+/// What the provider counted; what it does not say is what was asked for. Of what it counts beyond the most that was held for the
+/// customer pays nothing: the close takes the hold and writes the rest off, where the operator sees it.
 fn bill(kept: &KeptPlan, used: &Used, price: &Price) -> Bill {
     let bound = kept.bound();
     let reported = used.millis.map(|millis| millis.div_ceil(1_000));
     let seconds = reported.unwrap_or(u64::from(kept.seconds.unwrap_or(bound.seconds)));
     let tokens = used.tokens.or(bound.tokens).unwrap_or(0);
     let most = most(&bound);
-    let measured = Counters { output: tokens, ..Counters::video(seconds) };
-    let within = Counters { output: tokens.min(most.output), ..Counters::video(seconds.min(most.seconds)) };
-    if measured != within {
-        tracing::error!(seconds, tokens, "a provider counted more than its video can have; charged is what it can");
+    let counters = fitted(Counters { output: tokens, ..Counters::video(seconds) }, price);
+    if counters.seconds > most.seconds || counters.output > most.output {
+        tracing::error!(
+            seconds,
+            tokens,
+            "a provider counted more than its video can have; the operator pays what is beyond the hold"
+        );
     }
-    let counters = fitted(within, price);
     let by_tokens = bound.tokens.is_some() && counters.seconds == 0 && counters.calls == 0;
     let estimated = if by_tokens { used.tokens.is_none() } else { counters.seconds > 0 && reported.is_none() };
     let (counters, charge) = charged(counters, most, price);
@@ -134,7 +137,7 @@ pub(super) async fn refused(
     route: Option<(&Provider, &str)>,
     attempts: u32,
     refusal: &Refusal,
-) -> Result<(), Refusal> {
+) -> Result<(), StoreError> {
     let (app, quote, ask) = (&begun.app, &begun.quote, &begun.ask);
     let row = UsageFacts {
         key: begun.caller.key.id,

@@ -8,13 +8,11 @@ use crate::video::file::Origin;
 use crate::video::{Home, KeptPlan, KeptResult, home};
 use std::sync::Arc;
 use std::time::Duration;
-use tollgate_store::{Leased, StoreError, Task, TaskFailure, TaskState, TaskStep};
-use tollgate_upstream::Provider;
+use tollgate_store::{Leased, StoreError, Task, TaskFailure, TaskState, TaskStep, Word};
 use tollgate_upstream::video::{self, Asking, Ending, Habits, Handle, Report, Standing, Turn, Video};
+use tollgate_upstream::{Fault, Provider};
 use tollgate_wire::video::Api;
 
-/// How long a look waits for its turn where a provider limits polls.
-const TURN: Duration = Duration::from_secs(5);
 /// The longest pause between two looks at a task whose fate is unknown.
 const SLOWLY: i64 = 5 * 60_000;
 
@@ -39,7 +37,7 @@ pub async fn look(app: &App, leased: &Leased) -> Result<(), StoreError> {
     let plan = KeptPlan::read(&task.plan).and_then(|kept| kept.api().map(|api| (kept, api)));
     let Some((kept, api)) = plan else {
         tracing::error!(task = %task.id, provider = task.provider, "an open task is of a kind that this version does not know");
-        return put_back(app, leased, task.state, None, false, LATER).await;
+        return put_back(app, TaskStep::new(task.id, leased.fence, task.state, Word::Nothing, LATER)).await;
     };
     let (provider, sure) = match home(&app.serving.load(), task, api) {
         Home::Same(provider) => (provider, true),
@@ -54,17 +52,28 @@ pub async fn look(app: &App, leased: &Leased) -> Result<(), StoreError> {
     }
 }
 
-/// Asks the provider of a task that somebody reads, unless it was heard of a moment ago; the task as it is then.
-pub async fn refresh(app: &App, task: Task) -> Result<Task, StoreError> {
+/// Asks the provider of a task that somebody reads, unless it was heard of a moment ago; the task as it is then. The look goes on when
+/// the reader leaves: half of one would keep the task from everybody until its lease ends.
+pub async fn refresh(app: &Arc<App>, task: Task) -> Result<Task, StoreError> {
     let heard = task.checked_at.unwrap_or(task.created_at);
     let fresh = app.world.now_ms().saturating_sub(heard) < millis(app.settings.tasks.refresh_after);
     if fresh || task.state.is_final() || task.upstream_id.is_none() {
         return Ok(task);
     }
-    let lease = millis(app.settings.tasks.lease());
-    let Some(leased) = app.store.take_task(task.id, lease).await? else { return Ok(task) };
-    look(app, &leased).await?;
-    Ok(app.store.task(task.account, task.id).await?.unwrap_or(task))
+    let (worker, id) = (app.clone(), task.id);
+    let looked = app.tracker.spawn(async move {
+        let lease = millis(worker.settings.tasks.lease());
+        match worker.store.take_task(id, lease).await? {
+            Some(leased) => look(&worker, &leased).await.map(|()| true),
+            None => Ok(false),
+        }
+    });
+    match looked.await {
+        Ok(Ok(true)) => Ok(app.store.task(task.account, task.id).await?.unwrap_or(task)),
+        Ok(Err(error)) => Err(error),
+        // What is known can be read, whatever became of the look.
+        Ok(Ok(false)) | Err(_) => Ok(task),
+    }
 }
 
 /// The time to the next look: the provider's own interval, longer where so many tasks are open that its limit would be passed.
@@ -86,20 +95,17 @@ fn polls_per_second(provider: &Provider, habits: &Habits) -> u32 {
     }
 }
 
-pub(super) async fn put_back(
-    app: &App,
-    leased: &Leased,
-    state: TaskState,
-    progress: Option<u8>,
-    checked: bool,
-    after_ms: i64,
-) -> Result<(), StoreError> {
-    let (id, fence) = (leased.task.id, leased.fence);
-    let step = TaskStep { id, fence, state, progress, checked, after_ms };
+/// Gives a task back that goes on.
+pub(super) async fn put_back(app: &App, step: TaskStep) -> Result<(), StoreError> {
     if !app.store.put_back_task(step).await? {
         app.metrics.stale_task();
     }
     Ok(())
+}
+
+/// What a question that failed leaves of what the provider said before. Who is asked too often has not failed.
+pub(super) fn no_answer(fault: &Fault) -> Word {
+    if fault.upstream_status == Some(429) { Word::Nothing } else { Word::Unclear }
 }
 
 impl Watched<'_> {
@@ -118,7 +124,8 @@ impl Watched<'_> {
     /// Waits for a turn at the provider; `false`: the line is too long.
     pub async fn turn(&self) -> Result<bool, StoreError> {
         let limit = polls_per_second(&self.provider, self.habits());
-        self.app.tasks.turns.turn(&self.app.store, &self.provider.name, limit, TURN).await
+        let patience = self.app.settings.tasks.turn_time;
+        self.app.tasks.turns.turn(&self.app.store, &self.provider.name, limit, patience).await
     }
 
     /// A further turn for the same look. Without the store there is none.
@@ -135,19 +142,27 @@ impl Watched<'_> {
         self.age() >= away::last_look(self.app, &self.kept, self.habits())
     }
 
-    /// Since so long nobody knows what became of it.
-    pub fn unknown_for(&self) -> i64 {
-        let since = self.leased.task.unknown_since;
-        since.map_or(0, |since| self.app.world.now_ms().saturating_sub(since))
+    fn since(&self, at: Option<i64>) -> i64 {
+        at.map_or(0, |at| self.app.world.now_ms().saturating_sub(at))
+    }
+
+    /// Whether the provider has said for long enough, and nothing else meanwhile, that it has no such task. How long its fate is
+    /// unknown says nothing of that: the provider may have been away, and may not know its newest tasks when it is back.
+    pub fn is_absent(&self) -> bool {
+        self.since(self.leased.task.absent_since) >= millis(self.app.settings.tasks.absent_time)
+    }
+
+    pub fn step(&self, state: TaskState, word: Word, after_ms: i64) -> TaskStep {
+        TaskStep::new(self.leased.task.id, self.leased.fence, state, word, after_ms)
     }
 
     async fn poll(&self, id: &str) -> Result<(), StoreError> {
         let (app, state) = (self.app, self.leased.task.state);
         if !self.turn().await? {
             if self.is_last_look() {
-                return self.undecided(state, None, false, 0).await;
+                return self.undecided(Word::Nothing, None, None).await;
             }
-            return put_back(app, self.leased, state, None, false, self.another_time()).await;
+            return put_back(app, self.step(state, Word::Nothing, self.another_time())).await;
         }
         let asking = self.asking();
         let handle = Handle { api: self.api, call: &self.kept.call, id };
@@ -162,11 +177,11 @@ impl Watched<'_> {
                     return self.doubted().await;
                 }
                 let wait = fault.retry_after.map_or(0, |seconds| i64::from(seconds) * 1_000);
-                return self.undecided(state, None, false, wait).await;
+                return self.undecided(no_answer(&fault), None, Some(wait)).await;
             }
             Err(_) => {
                 app.metrics.polled(&self.provider.name, "timeout");
-                return self.undecided(state, None, false, 0).await;
+                return self.undecided(Word::Unclear, None, Some(0)).await;
             }
         };
         app.metrics.polled(&self.provider.name, "ok");
@@ -178,27 +193,16 @@ impl Watched<'_> {
 
     async fn reported(&self, report: Report) -> Result<(), StoreError> {
         match report.standing {
-            Standing::Queued => self.undecided(TaskState::Queued, report.progress, true, 0).await,
-            Standing::Running => self.undecided(TaskState::Running, report.progress, true, 0).await,
-            Standing::Succeeded => match KeptResult::of(&report) {
-                Some(file) => match self.shelved(file).await {
-                    Some(file) => end::completed(self.app, self.leased, &self.kept, &file, &report.used).await,
-                    None => self.undecided(TaskState::Running, report.progress, true, 0).await,
-                },
-                None if self.age() >= self.patience() => {
-                    let message = "The provider finished the task and never gave a link to the video.".into();
-                    let failure = TaskFailure { code: "result_missing".into(), message };
-                    end::failed(self.app, self.leased, failure, &report.used).await
-                }
-                None => self.undecided(TaskState::Running, report.progress, true, 0).await,
-            },
+            Standing::Queued => self.undecided(Word::Queued, report.progress, None).await,
+            Standing::Running => self.undecided(Word::Running, report.progress, None).await,
+            Standing::Succeeded => self.succeeded(&report).await,
             Standing::Ended(Ending::Forgotten) if !self.sure => self.doubted().await,
             // Providers forget, but some also do not know a new task yet.
             Standing::Ended(Ending::Forgotten) => {
-                if self.unknown_for() >= millis(self.app.settings.tasks.absent_time) || self.is_last_look() {
+                if self.is_absent() || self.is_last_look() {
                     return end::given_up(self.app, self.leased, &self.kept).await;
                 }
-                put_back(self.app, self.leased, TaskState::Unknown, None, true, self.slowly()).await
+                put_back(self.app, self.step(TaskState::Unknown, Word::Absent, self.slowly())).await
             }
             Standing::Ended(_) => {
                 let failure = report.failure.map(|one| TaskFailure { code: one.code, message: one.message });
@@ -211,47 +215,69 @@ impl Watched<'_> {
         }
     }
 
-    /// The finished file with our own copy of it, where copies are wanted. `None`: the copy did not work, and there is patience left
-    /// to try again; after that the provider's file is what there is.
-    async fn shelved(&self, file: KeptResult) -> Option<KeptResult> {
-        let app = self.app;
-        if app.shelf.is_none() {
-            return Some(file);
-        }
-        let serving = app.serving.load_full();
-        let copied = async { Origin::of(app, &serving, &self.leased.task, &self.kept).ok()?.shelve(&file).await };
-        match tokio::time::timeout(app.settings.tasks.look_time, copied).await {
-            Ok(Some(copy)) => Some(KeptResult { copy: Some(copy), ..file }),
-            _ if self.age() < self.patience() => None,
-            _ => {
+    /// The video is made. Its link and our copy of it are waited for, from the first time that the provider said so: a task that took
+    /// long has as much time for them as any other.
+    async fn succeeded(&self, report: &Report) -> Result<(), StoreError> {
+        let waits = self.since(self.leased.task.made_since) < self.patience() && !self.is_last_look();
+        let file = match KeptResult::of(report) {
+            Some(file) => self.shelved(file).await,
+            None => Err(None),
+        };
+        match file {
+            Ok(file) => end::completed(self.app, self.leased, &self.kept, &file, &report.used).await,
+            Err(_) if waits => {
+                let step = self.step(TaskState::Running, Word::Made, self.soon());
+                put_back(self.app, TaskStep { progress: report.progress, ..step }).await
+            }
+            Err(Some(file)) => {
                 tracing::error!(task = %self.leased.task.id, "a video is completed without a copy of our own");
-                Some(file)
+                end::completed(self.app, self.leased, &self.kept, &file, &report.used).await
+            }
+            Err(None) => {
+                let message = "The provider finished the task and never gave a link to the video.".into();
+                let failure = TaskFailure { code: "result_missing".into(), message };
+                end::failed(self.app, self.leased, failure, &report.used).await
             }
         }
     }
 
-    /// It goes on, for as long as there is patience; after that its fate counts as unknown, until the last look.
-    async fn undecided(
-        &self,
-        state: TaskState,
-        progress: Option<u8>,
-        checked: bool,
-        wait: i64,
-    ) -> Result<(), StoreError> {
+    /// The finished file with our own copy of it, where copies are wanted; the file without one where that did not work.
+    async fn shelved(&self, file: KeptResult) -> Result<KeptResult, Option<KeptResult>> {
+        let app = self.app;
+        if app.shelf.is_none() {
+            return Ok(file);
+        }
+        let serving = app.serving.load_full();
+        let copied = async { Origin::of(app, &serving, &self.leased.task, &self.kept).ok()?.shelve(&file).await };
+        match tokio::time::timeout(app.settings.tasks.look_time, copied).await {
+            Ok(Some(copy)) => Ok(KeptResult { copy: Some(copy), ..file }),
+            _ => Err(Some(file)),
+        }
+    }
+
+    /// It goes on, for as long as there is patience; after that its fate counts as unknown, until the last look. A provider in trouble
+    /// is left alone for so long, and until the next look at least, whoever reads the task meanwhile.
+    async fn undecided(&self, word: Word, progress: Option<u8>, trouble: Option<i64>) -> Result<(), StoreError> {
         if self.is_last_look() {
             self.cancel().await;
             return end::given_up(self.app, self.leased, &self.kept).await;
         }
+        let state = match word {
+            Word::Queued => TaskState::Queued,
+            Word::Running | Word::Made => TaskState::Running,
+            Word::Nothing | Word::Unclear | Word::Absent => self.leased.task.state,
+        };
         let late = self.age() >= self.patience();
         let (state, after) = if late { (TaskState::Unknown, self.slowly()) } else { (state, self.soon()) };
-        put_back(self.app, self.leased, state, progress, checked, after.max(wait)).await
+        let step = self.step(state, word, after.max(trouble.unwrap_or(0)));
+        put_back(self.app, TaskStep { progress, quiet: trouble.is_some(), ..step }).await
     }
 
     /// Another account was asked, and does not know the task: it stays as it was, and is asked for less and less often.
     async fn doubted(&self) -> Result<(), StoreError> {
         away::tell(self.app, &self.provider.name, "other_account");
         let wait = (self.age() / 8).min(SLOWLY);
-        self.undecided(self.leased.task.state, None, false, wait).await
+        self.undecided(Word::Nothing, None, Some(wait)).await
     }
 
     /// What nobody will ask for any more should not be made.
@@ -278,10 +304,6 @@ impl Watched<'_> {
 
     /// A task whose fate is unknown is looked at less and less often.
     pub fn slowly(&self) -> i64 {
-        (self.unknown_for() / 4).min(SLOWLY).max(self.soon())
-    }
-
-    pub async fn still_unknown(&self) -> Result<(), StoreError> {
-        put_back(self.app, self.leased, TaskState::Unknown, None, false, self.slowly()).await
+        (self.since(self.leased.task.unknown_since) / 4).min(SLOWLY).max(self.soon())
     }
 }

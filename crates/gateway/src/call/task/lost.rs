@@ -2,24 +2,21 @@
 //! id where the provider keeps one, else among what its list has; there it is taken only when it can be no other (`alike.rs`).
 
 use super::alike::{Which, which};
-use super::look::Watched;
-use super::{away, end, millis};
+use super::look::{Watched, no_answer, put_back};
+use super::{away, end};
 use crate::app::App;
-use tollgate_store::{Named, StoreError, TaskFailure, TaskId, TaskState, TaskStep};
+use tollgate_store::{Named, StoreError, TaskFailure, TaskId, TaskState, TaskStep, Word};
 use tollgate_upstream::video::{self, Found, Turn, Used};
 
 pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
     let (app, task) = (watched.app, &watched.leased.task);
-    if !watched.habits().finds {
-        return undecided(watched).await;
-    }
-    if !watched.turn().await? {
-        return undecided(watched).await;
+    if !watched.habits().finds || !watched.turn().await? {
+        return undecided(watched, Word::Nothing).await;
     }
     let external_id = task.id.to_string();
     let prompt = watched.kept.prompt(&app.secrets, &external_id);
     let sought = watched.kept.sought(task, &external_id, prompt.as_ref(), app.world.now_ms());
-    let Some(sought) = sought else { return undecided(watched).await };
+    let Some(sought) = sought else { return undecided(watched, Word::Nothing).await };
     let asking = watched.asking();
     let turn: &Turn<'_> = &|| Box::pin(watched.another_turn());
     let asked = video::find(&app.client, watched.video, &asking, &sought, turn);
@@ -32,17 +29,17 @@ pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
             Which::None => absent(watched).await,
             Which::Unsure => {
                 app.metrics.polled(&watched.provider.name, "unsure");
-                undecided(watched).await
+                undecided(watched, Word::Unclear).await
             }
         },
-        Ok(Ok(None)) => undecided(watched).await,
+        Ok(Ok(None)) => undecided(watched, Word::Nothing).await,
         Ok(Err(fault)) => {
             app.metrics.polled(&watched.provider.name, fault.code.code());
-            undecided(watched).await
+            undecided(watched, no_answer(&fault)).await
         }
         Err(_) => {
             app.metrics.polled(&watched.provider.name, "timeout");
-            undecided(watched).await
+            undecided(watched, Word::Unclear).await
         }
     }
 }
@@ -50,8 +47,8 @@ pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
 /// The provider has it, under this name.
 async fn taken(watched: &Watched<'_>, upstream_id: String) -> Result<(), StoreError> {
     let (app, task, provider) = (watched.app, &watched.leased.task, &watched.provider.name);
-    let (id, fence, state) = (task.id, watched.leased.fence, TaskState::Queued);
-    let step = TaskStep { id, fence, state, progress: None, checked: true, after_ms: 0 };
+    let id = task.id;
+    let step = TaskStep::new(id, watched.leased.fence, TaskState::Queued, Word::Queued, 0);
     match app.store.task_found(step, upstream_id.clone()).await? {
         Named::Done => {
             app.metrics.polled(provider, "found");
@@ -64,7 +61,7 @@ async fn taken(watched: &Watched<'_>, upstream_id: String) -> Result<(), StoreEr
         }
         Named::Taken => {
             tell_taken(app, id, provider, &upstream_id);
-            undecided(watched).await
+            undecided(watched, Word::Unclear).await
         }
     }
 }
@@ -81,12 +78,12 @@ async fn absent(watched: &Watched<'_>) -> Result<(), StoreError> {
     let app = watched.app;
     if !watched.sure {
         away::tell(app, &watched.provider.name, "other_account");
-        return undecided(watched).await;
+        return undecided(watched, Word::Nothing).await;
     }
     app.metrics.polled(&watched.provider.name, "absent");
-    if watched.unknown_for() < millis(app.settings.tasks.absent_time) {
+    if !watched.is_absent() {
         // A slow provider may still be at it.
-        return watched.still_unknown().await;
+        return undecided(watched, Word::Absent).await;
     }
     let failure = TaskFailure {
         code: "task_not_created".into(),
@@ -95,9 +92,9 @@ async fn absent(watched: &Watched<'_>) -> Result<(), StoreError> {
     end::failed(app, watched.leased, failure, &Used::default()).await
 }
 
-async fn undecided(watched: &Watched<'_>) -> Result<(), StoreError> {
+async fn undecided(watched: &Watched<'_>, word: Word) -> Result<(), StoreError> {
     if watched.is_last_look() {
         return end::given_up(watched.app, watched.leased, &watched.kept).await;
     }
-    watched.still_unknown().await
+    put_back(watched.app, watched.step(TaskState::Unknown, word, watched.slowly())).await
 }

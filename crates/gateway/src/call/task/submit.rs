@@ -1,5 +1,6 @@
 //! Sends a task to a provider, once. Routes are tried in order as long as it is certain that nobody has taken it; from the first
-//! doubt on its fate is found out, never tried again.
+//! doubt on its fate is found out, never tried again. Whatever fails here after a provider may have it is told as 504 with the task's
+//! name and "do not send it again": a 500 or 503 would be repeated by SDKs on their own, and be a second video.
 
 use super::{Begun, Made, millis};
 use crate::call::dispatch;
@@ -7,7 +8,7 @@ use crate::refusal::Refusal;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tollgate_catalog::Route;
-use tollgate_store::{HoldRefused, Named, SentTo, TaskState, TaskStep};
+use tollgate_store::{HoldRefused, Named, SentTo, TaskId, TaskState, TaskStep, Word};
 use tollgate_upstream::video::{self, Asking, Habits, Job};
 use tollgate_upstream::{Fault, Provider};
 use tollgate_wire::error::Code;
@@ -66,7 +67,10 @@ async fn offer(begun: &Begun) -> Result<Made, Refusal> {
         |(_, _, fault)| begun.ask.ask.refused(fault.clone()),
     );
     let route = last.as_ref().map(|(provider, model, _)| (provider.as_ref(), model.as_str()));
-    super::end::refused(begun, route, tries, &refusal).await?;
+    if let Err(error) = super::end::refused(begun, route, tries, &refusal).await {
+        // No provider has it, so the refusal holds; whoever looks at the task next finds the same and releases the hold.
+        tracing::error!(task = %begun.task.id, %error, "the end of a refused task could not be kept");
+    }
     Err(refusal)
 }
 
@@ -98,9 +102,7 @@ async fn send(begun: &Begun, provider: &Arc<Provider>, route: &Route) -> Result<
 
 async fn taken(begun: &Begun, provider: &Provider, upstream_id: String) -> Result<Made, Refusal> {
     let (app, id) = (&begun.app, begun.task.id);
-    let api = begun.ask.ask.plan()?.api();
-    let habits = provider.kind.video().map(|video| video.habits(api));
-    let after = habits.map_or(0, |habits| super::look::next_look(app, provider, habits));
+    let after = habits(begun, provider).map_or(0, |habits| super::look::next_look(app, provider, habits));
     match app.store.task_accepted(id, upstream_id.clone(), after).await {
         Ok(Named::Done) => shown(begun).await,
         Ok(Named::Taken) => {
@@ -114,9 +116,15 @@ async fn taken(begun: &Begun, provider: &Provider, upstream_id: String) -> Resul
         }
         Err(error) => {
             tracing::error!(task = %id, provider = provider.name, upstream_id, %error, "the provider's id of a task could not be kept");
-            Err(charge_unknown(begun))
+            Err(charge_unknown(id))
         }
     }
+}
+
+/// What is known of the provider's ways with what was sent.
+fn habits(begun: &Begun, provider: &Provider) -> Option<&'static Habits> {
+    let api = begun.ask.ask.plan().ok()?.api();
+    provider.kind.video().map(|video| video.habits(api))
 }
 
 /// The hold stays; whoever looks at the task next finds out what became of it.
@@ -124,33 +132,37 @@ async fn unknown(begun: &Begun, provider: &Provider, fault: &Fault) -> Result<Ma
     let (app, id) = (&begun.app, begun.task.id);
     dispatch::note(app, begun.ask.id, provider, fault);
     tracing::warn!(task = %id, provider = provider.name, "nobody knows whether the provider took this task");
-    let step = TaskStep {
-        id,
-        fence: begun.task.fence,
-        state: TaskState::Unknown,
-        progress: None,
-        checked: false,
-        after_ms: 0,
-    };
-    app.store.put_back_task(step).await?;
-    let api = begun.ask.ask.plan()?.api();
-    let habits: Option<&Habits> = provider.kind.video().map(|video| video.habits(api));
-    if habits.is_some_and(|habits| habits.finds) { shown(begun).await } else { Err(charge_unknown(begun)) }
+    let step = TaskStep::new(id, begun.task.fence, TaskState::Unknown, Word::Unclear, 0);
+    if let Err(error) = app.store.put_back_task(step).await {
+        // Its lease ends by itself, and it is looked for then.
+        tracing::error!(task = %id, %error, "that nobody knows the fate of a task could not be kept");
+        return Err(charge_unknown(id));
+    }
+    if habits(begun, provider).is_some_and(|habits| habits.finds) {
+        shown(begun).await
+    } else {
+        Err(charge_unknown(id))
+    }
 }
 
-fn charge_unknown(begun: &Begun) -> Refusal {
-    let id = begun.task.id;
+/// It was sent, or may have been, and cannot be shown.
+pub(super) fn charge_unknown(id: TaskId) -> Refusal {
     let text = format!(
-        "The provider did not say whether it took the task {id}. Its fate is being found out: poll it; do not send it again. It costs nothing unless a video is made."
+        "It is not known yet whether the provider took the task {id}. Its fate is being found out: poll it; do not send it again. It costs nothing unless a video is made."
     );
     Refusal::new(Code::ChargeStateUnknown, text)
 }
 
 async fn shown(begun: &Begun) -> Result<Made, Refusal> {
-    match begun.app.store.task(begun.caller.account.id, begun.task.id).await? {
-        Some(task) => super::told(task, false, begun.app.world.now_ms()),
+    let id = begun.task.id;
+    match begun.app.store.task(begun.caller.account.id, id).await {
+        Ok(Some(task)) => super::told(task, false, begun.app.world.now_ms()),
         // Nobody but its caller, who does not know its name yet, could have hidden it.
-        None => Err(charge_unknown(begun)),
+        Ok(None) => Err(charge_unknown(id)),
+        Err(error) => {
+            tracing::error!(task = %id, %error, "a task that was sent could not be read");
+            Err(charge_unknown(id))
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tollgate_store::testing::price;
 use tollgate_store::{
     AccountId, BegunTask, Credit, CreditKind, Hold, KeyId, Leased, Limits, Named, NewAccount, NewKey, NewTask, Pot,
-    SentTo, TaskId, TaskState, TaskStep,
+    SentTo, TaskId, TaskState, TaskStep, Word,
 };
 use tollgate_upstream::{BaseUrl, Provider, Secret, Settings};
 use tollgate_wire::video::{Api, Offer, Plan, Request, Variant};
@@ -110,7 +110,7 @@ impl Desk {
     /// One whose answer was lost, in the hands of who looks for it.
     async fn lost(&self) -> Leased {
         let BegunTask { id, fence } = self.sent().await;
-        let step = TaskStep { id, fence, state: TaskState::Unknown, progress: None, checked: false, after_ms: 0 };
+        let step = TaskStep::new(id, fence, TaskState::Unknown, Word::Unclear, 0);
         assert!(self.app.store.put_back_task(step).await.expect("written"));
         self.app.store.take_task(id, LEASE).await.expect("taken").expect("nobody has it")
     }

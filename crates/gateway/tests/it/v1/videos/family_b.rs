@@ -16,7 +16,7 @@ fn picture(url: &str, role: Option<&str>) -> Value {
     part
 }
 
-/// The body for these media, and the price of so many tokens held and counted.
+/// The body for these media, and the price of so many tokens held and counted; five seconds with sound, unless a row says otherwise.
 fn sent(model: (&str, &str, i64), mut content: Vec<Value>, more: Value, tokens: (i64, i64)) -> Sent {
     content.push(json!({ "type": "text", "text": "p" }));
     let mut body = json!({
@@ -26,7 +26,8 @@ fn sent(model: (&str, &str, i64), mut content: Vec<Value>, more: Value, tokens: 
     for (name, value) in more.as_object().expect("an object") {
         body[name] = value.clone();
     }
-    Sent { path: PATH, body, held: tokens.0 * model.2, charged: tokens.1 * model.2, warned: &[] }
+    let sent = Sent { held: tokens.0 * model.2, charged: tokens.1 * model.2, ..Sent::new(PATH, body, 0) };
+    sent.effective("audio=true resolution=720p seconds=5 video_input=false")
 }
 
 /// Five seconds of 720p: the bound, and what a picture of 16:9 has.
@@ -50,18 +51,21 @@ async fn pictures_and_length() {
     table.sends(says, NEW.0, ask, sent(NEW, both, json!({}), FIVE)).await;
     let says = "length goes in `seconds` (string)";
     let eight = (174_375, 172_800);
+    let long = "audio=true resolution=720p seconds=8 video_input=false";
     let ask = json!({ "prompt": "p", "input_reference": PICTURE, "seconds": "8" });
-    table.sends(says, NEW.0, ask, sent(NEW, first(), json!({ "duration": 8 }), eight)).await;
+    table.sends(says, NEW.0, ask, sent(NEW, first(), json!({ "duration": 8 }), eight).effective(long)).await;
     let says = "or `duration`";
     let ask = json!({ "prompt": "p", "input_reference": PICTURE, "duration": 8 });
-    table.sends(says, NEW.0, ask, sent(NEW, first(), json!({ "duration": 8 }), eight)).await;
+    table.sends(says, NEW.0, ask, sent(NEW, first(), json!({ "duration": 8 }), eight).effective(long)).await;
     let says = "`seconds` of 2 is refused (5 works)";
     let ask = json!({ "prompt": "p", "input_reference": PICTURE, "seconds": "2" });
     table.refuses(says, NEW.0, ask, "invalid_parameter", "seconds", "4 to 30").await;
     let says = "30 seconds in one shot";
     let ask = json!({ "prompt": "p", "images": [PICTURE], "seconds": "30" });
     let one = || vec![picture(PICTURE, REFERENCE)];
-    table.sends(says, NEW.0, ask, sent(NEW, one(), json!({ "duration": 30 }), (653_907, 648_000))).await;
+    let sent = sent(NEW, one(), json!({ "duration": 30 }), (653_907, 648_000));
+    let effective = "audio=true resolution=720p seconds=30 video_input=false";
+    table.sends(says, NEW.0, ask, sent.effective(effective)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,7 +75,8 @@ async fn parameters_and_modes() {
     let says = "`metadata.resolution` 480p, `metadata.ratio`, `metadata.generate_audio` false for no audio track";
     let metadata = json!({ "resolution": "480p", "ratio": "16:9", "generate_audio": false });
     let ask = json!({ "prompt": "p", "images": [PICTURE], "metadata": metadata });
-    table.sends(says, NEW.0, ask, sent(NEW, one(), metadata, (50_625, 48_600))).await;
+    let effective = "audio=false ratio=16:9 resolution=480p seconds=5 video_input=false";
+    table.sends(says, NEW.0, ask, sent(NEW, one(), metadata, (50_625, 48_600)).effective(effective)).await;
     let says = "`metadata.resolution` is 480p or 720p";
     let ask = json!({ "prompt": "p", "images": [PICTURE], "metadata": { "resolution": "1080p" } });
     table.refuses(says, NEW.0, ask, "unsupported_value", "metadata.resolution", "480p, 720p").await;
@@ -84,14 +89,16 @@ async fn parameters_and_modes() {
     table.refuses(says, NEW.0, ask, code, "metadata.ratio", "adaptive").await;
     let says = "with a `role` on every part `ratio` is accepted";
     let ask = json!({ "prompt": "p", "metadata": { "content": one(), "ratio": "21:9" } });
-    table.sends(says, NEW.0, ask, sent(NEW, one(), json!({ "ratio": "21:9" }), FIVE)).await;
+    let effective = "audio=true ratio=21:9 resolution=720p seconds=5 video_input=false";
+    table.sends(says, NEW.0, ask, sent(NEW, one(), json!({ "ratio": "21:9" }), FIVE).effective(effective)).await;
     let clip = json!({ "type": "video_url", "video_url": { "url": CLIP }, "role": "reference_video" });
     let link = "https://media.example/a.mp3";
     let sound = json!({ "type": "audio_url", "audio_url": { "url": link }, "role": "reference_audio" });
     let says = "up to 30 images, 10 videos and 10 audio clips";
     let full = [vec![picture(PICTURE, REFERENCE); 30], vec![clip.clone(); 10], vec![sound.clone(); 10]].concat();
     let ask = json!({ "prompt": "p", "metadata": { "content": full } });
-    table.sends(says, NEW.0, ask, sent(NEW, full, json!({}), (762_891, 108_000))).await;
+    let clips = "audio=true resolution=720p seconds=5 video_input=true";
+    table.sends(says, NEW.0, ask, sent(NEW, full, json!({}), (762_891, 108_000)).effective(clips)).await;
     for (count, part, what) in
         [(31, picture(PICTURE, REFERENCE), "30"), (11, clip.clone(), "10"), (11, sound.clone(), "10")]
     {
@@ -110,5 +117,6 @@ async fn parameters_and_modes() {
     let says = "a video is enough, and its tokens cost less";
     let ask = json!({ "prompt": "p", "metadata": { "content": [clip] } });
     let cheaper = (OLD.0, OLD.1, 3_892);
-    table.sends(says, OLD.0, ask, sent(cheaper, vec![clip.clone()], json!({}), (435_938, 108_000))).await;
+    let sent = sent(cheaper, vec![clip.clone()], json!({}), (435_938, 108_000)).effective(clips);
+    table.sends(says, OLD.0, ask, sent).await;
 }

@@ -7,6 +7,7 @@ mod families_cd;
 mod family_b;
 mod five_hundred;
 mod homes;
+mod life;
 mod lost;
 mod money;
 mod pace;

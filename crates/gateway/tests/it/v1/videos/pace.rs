@@ -236,3 +236,17 @@ async fn the_file_step_waits_for_its_own_turn() {
     assert!(fetched - polled >= 900, "one a second, both steps together: {asked:?}");
     assert_eq!(house.sim.asked()["minimax"].most, 1);
 }
+
+/// A look that waits long for its turn is still the only one when it has it: its lease is longer than any look.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_that_waits_for_its_turn_keeps_its_task() {
+    let tasks = "refresh_after = \"1h\"\nlook_time = \"1s\"";
+    let house = House::with(Plan { videos: true, usd: "1000", tasks, ..Plan::default() }).await;
+    // Somebody else has the line for a while.
+    let wish = TurnWish { line: "kling", every_us: 4_000_000, count: 1, patience_us: 1_000_000 };
+    assert_eq!(house.running().app.store.turns(wish).await.expect("taken").count, 1);
+    let id = create(&house, "kling-v3", "[[sim:ok queue=0 run=0]]").await.expect("taken");
+    assert_eq!(ended(&house, id).await.0.state, TaskState::Completed);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(house.sim.asked()["kling"].all, 1, "nobody else asked meanwhile");
+}

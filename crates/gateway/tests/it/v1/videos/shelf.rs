@@ -66,12 +66,66 @@ async fn copies_in_a_folder() {
     assert!(!house.dir.join("copies").join(format!("{}.mp4", id(&gone))).exists(), "deleted with its task");
     let app = &house.running().app;
     let shelf = app.shelf.as_ref().expect("a shelf");
-    assert_eq!(shelf.sweep(app.world.now_ms()).await.expect("swept"), 0);
-    assert_eq!(shelf.sweep(app.world.now_ms() + 31 * 86_400_000).await.expect("swept"), 1, "kept for its time");
+    assert_eq!(shelf.sweep(app.world.now_ms()).await.gone, 0);
+    let swept = shelf.sweep(app.world.now_ms() + 31 * 86_400_000).await;
+    assert_eq!((swept.gone, swept.failed), (1, 0), "kept for its time");
     assert!(!copy.exists());
     // The provider still has it.
     let reply = house.get(&format!("/v1/videos/{}/content", id(&task))).send().await.expect("a reply");
     assert_eq!(reply.status(), 200);
+}
+
+/// Other files in the same place are nobody's business, however old, and one that cannot even be named keeps no copy from its end.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_copies_are_taken_away() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let config = "[video]\ncopy_to = \"copies\"\nkeep = \"30d\"\n".to_owned();
+    let house = quick(Plan { config, ..Plan::default() }).await;
+    let mut copies = Vec::new();
+    for model in ["wan2.7-t2v", "kling-v3"] {
+        copies.push(format!("{}.mp4", id(&made(&house, model).await)));
+    }
+    let folder = house.dir.join("copies");
+    std::fs::create_dir(folder.join("holidays")).expect("made");
+    // A name like ours, but not where we put one.
+    let elsewhere = format!("holidays/{}", copies[0]);
+    let others = ["wedding.mp4", "task_1.mp4", "notes.txt", elsewhere.as_str()];
+    for name in others {
+        std::fs::write(folder.join(name), "mine").expect("written");
+    }
+    std::fs::write(folder.join(std::ffi::OsStr::from_bytes(b"\xff.mp4")), "mine").expect("written");
+    let app = &house.running().app;
+    let swept = app.shelf.as_ref().expect("a shelf").sweep(app.world.now_ms() + 31 * 86_400_000).await;
+    assert_eq!(swept.gone, 2, "{swept:?}");
+    for name in &copies {
+        assert!(!folder.join(name).exists(), "{name}");
+    }
+    for name in others {
+        assert!(folder.join(name).exists(), "{name}");
+    }
+    assert_eq!(std::fs::read_dir(&folder).expect("read").count(), 5, "with the folder, and what cannot be named");
+}
+
+/// What cannot be deleted is still there to be deleted again: a task that is out of sight would leave its copy for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_whose_copy_cannot_be_deleted_stays() {
+    let config = "[video]\ncopy_to = \"copies\"\n".to_owned();
+    let house = quick(Plan { config, ..Plan::default() }).await;
+    let task = made(&house, "wan2.7-t2v").await;
+    let path = format!("/v1/videos/{}", id(&task));
+    let delete = async || house.http.delete(house.url(&path)).bearer_auth(&house.key).send().await.expect("a reply");
+    let copy = house.dir.join("copies").join(format!("{}.mp4", id(&task)));
+    let aside = copy.with_extension("aside");
+    std::fs::rename(&copy, &aside).expect("moved");
+    std::fs::create_dir_all(copy.join("in the way")).expect("made");
+    let (status, error) = error_of(delete().await).await;
+    assert_eq!((status, error["code"].as_str()), (502, Some("upstream_error")), "{error}");
+    assert_eq!(house.get(&path).send().await.expect("a reply").status(), 200, "the task is still there");
+    std::fs::remove_dir_all(&copy).expect("removed");
+    std::fs::rename(&aside, &copy).expect("moved back");
+    assert_eq!(delete().await.status(), 200);
+    assert!(!copy.exists());
+    assert_eq!(delete().await.status(), 404);
 }
 
 /// A link of the provider that had to be asked for anew is kept beside the copy, not in its place.
@@ -110,7 +164,7 @@ async fn links_after_a_copy_was_taken_away() {
         let task = made(&house, model).await;
         tokio::time::sleep(std::time::Duration::from_millis(2_100)).await;
         let app = &house.running().app;
-        app.shelf.as_ref().expect("a shelf").sweep(app.world.now_ms()).await.expect("swept");
+        app.shelf.as_ref().expect("a shelf").sweep(app.world.now_ms()).await;
         assert!(!house.dir.join("copies").join(format!("{}.mp4", id(&task))).exists(), "{model}: swept");
         let task = finished(&house, id(&task)).await;
         let link = task["metadata"]["url"].as_str().expect("a link");
@@ -161,10 +215,12 @@ async fn s3(State(bucket): State<Bucket>, request: Request) -> Response {
         // Deletions come as lists.
         Method::POST if parts.uri.query() == Some("delete") => {
             let list = String::from_utf8(body.to_vec()).expect("text");
+            let mut done = String::new();
             for key in list.split("<Key>").skip(1).filter_map(|rest| rest.split_once("</Key>")) {
                 all.remove(&format!("{path}/{}", key.0));
+                done += &format!("<Deleted><Key>{}</Key></Deleted>", key.0);
             }
-            reply(200, Bytes::from_static(b"<DeleteResult></DeleteResult>"))
+            reply(200, Bytes::from(format!("<DeleteResult>{done}</DeleteResult>")))
         }
         _ => match all.get(&path) {
             None => reply(404, Bytes::from_static(b"<Error><Code>NoSuchKey</Code></Error>")),

@@ -26,12 +26,20 @@ pub struct Sent {
     pub held: i64,
     pub charged: i64,
     pub warned: &'static [&'static str],
+    /// The parameters as the client is told them, `name=value` in the order of the names.
+    pub effective: String,
 }
 
 impl Sent {
     /// The price is in micro-USD, and all of it is charged.
     pub fn new(path: &'static str, body: Value, micro: i64) -> Sent {
-        Sent { path, body, held: micro * 1_000, charged: micro * 1_000, warned: &[] }
+        Sent { path, body, held: micro * 1_000, charged: micro * 1_000, warned: &[], effective: String::new() }
+    }
+
+    /// What the client is told of the parameters after defaults, folding and `metadata`; every row says it.
+    pub fn effective(mut self, told: impl Into<String>) -> Sent {
+        self.effective = told.into();
+        self
     }
 
     pub fn warned(mut self, fields: &'static [&'static str]) -> Sent {
@@ -78,6 +86,7 @@ impl Table {
         let warned: Vec<&str> =
             task["warnings"].as_array().into_iter().flatten().filter_map(|one| one["field"].as_str()).collect();
         assert_eq!(warned, sent.warned, "{says}: {task}");
+        assert_eq!(listed(&task["effective"]), sent.effective, "{says}: {task}");
         let creates = self.creates();
         assert_eq!(creates.len(), before + 1, "{says}: one creation");
         let got = &creates[before];
@@ -118,6 +127,15 @@ pub async fn finished(house: &House, id: &str) -> Value {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     panic!("{id} does not end");
+}
+
+/// An object of texts as `name=value`, in the order of the names.
+fn listed(effective: &Value) -> String {
+    let pairs = effective.as_object().into_iter().flatten();
+    let mut told: Vec<String> =
+        pairs.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or("?"))).collect();
+    told.sort();
+    told.join(" ")
 }
 
 /// Our own id stands where a maker keeps one.
