@@ -134,6 +134,7 @@ fn voice() -> Voice {
         wants_usage: true,
         array: false,
         echo: Echo::of(br#"{"temperature":0.5,"instructions":"Be kind."}"#),
+        ..Voice::default()
     }
 }
 
