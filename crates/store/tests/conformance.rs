@@ -52,6 +52,7 @@ suite!(
     vain_calls_are_remembered_while_they_matter,
     turns_on_a_route_are_shared,
     a_response_is_kept_once_for_one_account,
+    an_id_that_cannot_be_is_not_found,
     responses_form_a_tree,
     responses_are_forgotten_in_time,
     a_conversation_grows_in_order,

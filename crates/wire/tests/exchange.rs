@@ -199,16 +199,19 @@ fn tools_come_back_as_they_were_given() {
 }
 
 #[test]
-fn a_response_that_passes_is_stored_as_it_is() {
+fn a_response_that_passes_is_stored_as_its_client_got_it() {
     let response = json!({"id": "resp_9", "model": "up", "status": "completed", "output": [], "odd": 1});
     let events = [
         json!({"type": "response.created", "sequence_number": 0, "response": response}),
         json!({"type": "response.completed", "sequence_number": 1, "response": response}),
     ];
-    let (data, stream) = played(R, R, Names::default(), Echo::default(), &events);
-    assert_eq!(data.last().unwrap()["response"]["model"], "public");
-    let stored: Value = serde_json::from_str(stream.response_object().unwrap()).unwrap();
-    assert_eq!(stored, response);
+    for (echo, id) in [(Echo::default(), "resp_9"), (Echo::default().kept_here(), "resp_1")] {
+        let (data, stream) = played(R, R, Names::default(), echo, &events);
+        let last = &data.last().unwrap()["response"];
+        assert_eq!((&last["model"], &last["id"], &last["odd"]), (&json!("public"), &json!(id), &json!(1)));
+        let stored: Value = serde_json::from_str(stream.response_object().unwrap()).unwrap();
+        assert_eq!(stored, *last);
+    }
     let (_, stream) = played(A, Dialect::Chat, Names::default(), Echo::default(), &[]);
     assert!(stream.response_object().is_none());
 }

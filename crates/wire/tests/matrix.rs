@@ -135,6 +135,7 @@ fn voice() -> Voice {
         choices: 1,
         array: false,
         echo: Echo::of(br#"{"temperature":0.5,"instructions":"Be kind."}"#),
+        ..Voice::default()
     }
 }
 

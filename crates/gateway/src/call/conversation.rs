@@ -9,18 +9,19 @@ mod links;
 mod send;
 mod target;
 
-pub use keep::{Keeper, Keeping};
+pub use keep::{Keeper, Keeping, Kept, NOT_KEPT};
 
 use super::meter::Meter;
 use super::need::{Need, Priced};
 use super::tokens::Tokens;
 use crate::refusal::Refusal;
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use links::Linked;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 use tollgate_catalog::{Face, Model};
-use tollgate_store::Counters;
+use tollgate_store::{CallId, Counters};
 use tollgate_wire::error::Code;
 use tollgate_wire::{Dialect, Echo, Request, Rules, Sent};
 
@@ -41,6 +42,9 @@ static PASSED: [HeaderName; 2] =
     [HeaderName::from_static("anthropic-version"), HeaderName::from_static("anthropic-beta")];
 const STRICT: HeaderName = HeaderName::from_static("x-tollgate-strict");
 
+/// Makes of a whole answer what its client gets. Nothing: it cannot be used, and the call has failed without a charge.
+pub type Reshape = fn(CallId, &[u8]) -> Option<Bytes>;
+
 /// A checked request, and how it is to be answered.
 pub struct Conversation {
     pub request: Request,
@@ -54,6 +58,8 @@ pub struct Conversation {
     pub echo: Option<Echo>,
     /// Who keeps the answer before its last byte leaves.
     pub keeper: Option<Arc<dyn Keeper>>,
+    /// What becomes of a whole answer before it goes out.
+    pub reshape: Option<Reshape>,
     passed: Vec<(HeaderName, HeaderValue)>,
     /// Translations made so far, by provider and its name for the model.
     translated: Mutex<Vec<(String, String, Arc<Sent>)>>,
@@ -78,6 +84,7 @@ impl Conversation {
             refers: None,
             echo: None,
             keeper: None,
+            reshape: None,
             passed,
             translated: Mutex::default(),
             linked: Linked::default(),

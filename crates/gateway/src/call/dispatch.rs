@@ -31,6 +31,8 @@ pub enum Begun {
 pub struct Whole {
     pub content_type: HeaderValue,
     pub body: Bytes,
+    /// Keeps the answer before it goes out.
+    pub keeper: Option<Arc<dyn Keeper>>,
 }
 
 /// A stream whose first event is here.

@@ -5,7 +5,7 @@
 //! produced is paid), the client's leaving (client left), the end of the money (refused), the end of the server's
 //! patience at a stop.
 
-use super::conversation::{Keeper, Keeping};
+use super::conversation::{Keeper, Keeping, Kept, NOT_KEPT};
 use super::cover::{Cover, Covered, why_uncovered};
 use super::dispatch::Started;
 use super::open::Call;
@@ -24,6 +24,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use tollgate_store::Ending;
 use tollgate_upstream::{Alarm, Body as Upstream, Fault};
 use tollgate_wire::error::Code;
+use tollgate_wire::responses::{before_the_end, unkept_events};
 use tollgate_wire::{Stream, StreamEnd, StreamFault};
 
 /// A mark is written at the first output, then no later than this after the one before, if there was more output (money.md,
@@ -178,7 +179,16 @@ impl Events {
         }
     }
 
+    /// A client that is told when its answer ended is told the truth.
+    fn tell_time(&mut self) {
+        if self.reader.tells_time() {
+            let now = self.call.app.world.now_ms() / 1_000;
+            self.reader.now(u64::try_from(now).unwrap_or(0));
+        }
+    }
+
     fn feed(&mut self, chunk: Bytes) -> Option<Bytes> {
+        self.tell_time();
         match self.reader.feed(chunk) {
             Ok(out) => self.passed(out),
             Err(broken) => {
@@ -218,11 +228,13 @@ impl Events {
 
     /// The provider has said all; `out` goes out before what is left to say. Nothing, where the answer must be kept first.
     fn upstream_ended(&mut self, out: Bytes) -> Option<Bytes> {
+        self.tell_time();
         match self.reader.finish() {
             StreamEnd::Complete { tail } => {
                 let last = joined(out, tail);
-                if let (Some(keeper), Some(answer)) = (self.keeper.take(), self.reader.response_object()) {
-                    let answer = Bytes::copy_from_slice(answer.as_bytes());
+                if let Some(keeper) = self.keeper.take() {
+                    // Nothing can be kept of a stream that ended without its response.
+                    let answer = Bytes::copy_from_slice(self.reader.response_object().unwrap_or_default().as_bytes());
                     self.keeping = Some(Box::new(Keeping::new(&*keeper, answer, last)));
                     return None;
                 }
@@ -235,6 +247,18 @@ impl Events {
                 Some(joined(joined(out, rest), event))
             }
             StreamEnd::Fault(fault) => Some(joined(out, self.broke(&fault))),
+        }
+    }
+
+    /// The answer is kept or not, and its client is told which.
+    fn kept(&mut self, kept: Kept, last: Bytes) -> Option<Bytes> {
+        match kept {
+            Kept::Yes => self.answered(last),
+            Kept::No => self.answered(unkept_events(&last)),
+            Kept::Failed => {
+                let before = Bytes::copy_from_slice(before_the_end(&last));
+                Some(joined(before, self.fail(Code::LedgerUnavailable, NOT_KEPT, "not_kept")))
+            }
         }
     }
 
@@ -266,9 +290,9 @@ impl Events {
         loop {
             if let Some(keeping) = &mut self.keeping {
                 return Poll::Ready(match keeping.poll(cx) {
-                    Poll::Ready(last) => {
+                    Poll::Ready((kept, last)) => {
                         self.keeping = None;
-                        self.answered(last)
+                        self.kept(kept, last)
                     }
                     Poll::Pending => Some(ready!(self.poll_clocks(cx))),
                 });

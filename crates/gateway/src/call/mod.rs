@@ -23,7 +23,7 @@ mod task;
 mod tokens;
 
 pub use admit::{find, needs_topup};
-pub use conversation::{Conversation, Keeper};
+pub use conversation::{Conversation, Keeper, Kept, Reshape};
 pub use dispatch::{Begun, Whole};
 pub use events::Events;
 pub use meter::{Meter, context_len};
@@ -41,6 +41,7 @@ use axum::response::Response;
 use std::sync::Arc;
 use tollgate_store::{CallId, Ending, Held, Hold, HoldRefused, Idem};
 use tollgate_wire::error::Code;
+use tollgate_wire::responses::unkept;
 
 /// What a caller asks for: the work, read and checked, and the name of the call.
 pub struct Ask<W> {
@@ -63,8 +64,8 @@ pub async fn run<W: Work>(app: &Arc<App>, caller: Arc<Caller>, ask: Ask<W>) -> R
     let held = match hold {
         Ok(held) => held,
         Err(HoldRefused::IdemDone { call: first, reply }) => {
-            call.forget();
             let account = call.caller.account.id;
+            call.forget();
             return reply::replay(&app.store, account, first, reply).await;
         }
         Err(refused) => {
@@ -161,13 +162,30 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
         .after(2));
     }
     Ok(match begun {
-        Begun::Whole(whole) => reply::whole(call, whole),
+        Begun::Whole(whole) => {
+            let whole = kept(&mut call, whole).await?;
+            reply::whole(call, whole)
+        }
         Begun::Passing(passed) => reply::passing(call, *passed),
         Begun::Stream(stream) => {
             let head = reply::Head::of(&call, stream.content_type.clone());
             reply::stream(head, Events::new(call, *stream))
         }
     })
+}
+
+/// An answer in one piece goes out when it is kept, or says that it is not.
+async fn kept(call: &mut Call, mut whole: Whole) -> Result<Whole, Refusal> {
+    let Some(keeper) = whole.keeper.take() else { return Ok(whole) };
+    match keeper.keep(whole.body.clone()).await {
+        Kept::Yes => {}
+        Kept::No => whole.body = unkept(&whole.body),
+        Kept::Failed => {
+            call.close_free(Ending::UpstreamFault, Code::LedgerUnavailable.status(), "not_kept");
+            return Err(Refusal::new(Code::LedgerUnavailable, conversation::NOT_KEPT).after(2));
+        }
+    }
+    Ok(whole)
 }
 
 /// That there is nothing is an answer too.

@@ -175,7 +175,9 @@ fn items(body: &Value, made: &str) -> Result<Vec<Item>, Refusal> {
         _ => return Err(wrong()),
     };
     let item = |(at, item): (usize, &Value)| {
-        let id = item["id"].as_str().map_or_else(|| made_id(made, at), str::to_owned);
+        // Not every database has a place for every character.
+        let own = item["id"].as_str().filter(|id| !id.is_empty() && !id.contains('\0'));
+        let id = own.map_or_else(|| made_id(made, at), str::to_owned);
         Item { id, json: item.to_string() }
     };
     Ok(list.iter().enumerate().map(item).collect())

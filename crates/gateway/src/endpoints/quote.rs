@@ -1,6 +1,6 @@
 //! `POST /v1/quote?endpoint=…`: the price of a call, before it is made. The body is the call's own.
 
-use super::reading;
+use super::{reading, responses};
 use crate::app::App;
 use crate::call::{self, Terms};
 use crate::caller::Caller;
@@ -37,6 +37,8 @@ async fn handle(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
     let caller = reading::caller(app, &parts).await?;
     let (endpoint, stated) = asked(&parts.uri)?;
     let body: Bytes = reading::json_body(app, &parts, body).await?;
+    // What a call continues is part of its price.
+    let body = responses::whole_body(app, &caller, &endpoint, body).await?;
     let serving = app.serving.load_full();
     let request = quotes::read(&serving, &endpoint, body)?;
     let (model, group) = call::find(&serving, &caller, &*request)?;

@@ -9,13 +9,15 @@ pub mod stored;
 
 use super::{chat, reading};
 use crate::app::App;
-use crate::call::{self, Ask, Conversation, Keeper};
+use crate::call::{self, Ask, Conversation, Keeper, Reshape};
 use crate::caller::Caller;
 use crate::kept::{self, Keep, Past};
 use crate::refusal::Refusal;
 use axum::extract::{Request, State};
 use axum::response::Response;
+use bytes::Bytes;
 use http::HeaderMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 use tollgate_store::{CallId, Idem};
 use tollgate_wire::{Dialect, Request as Said};
@@ -34,8 +36,8 @@ async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response
     let idem = reading::idempotency(&parts.headers, ENDPOINT, &body)?;
     let asked = Said::read(Dialect::Responses, body, None)?;
     let past = kept::find(app, caller.account.id, asked, None, false).await?;
-    let keeper = keeper(app, &caller, id, &past);
-    respond(app, caller, past, keeper, &parts.headers, Which { id, endpoint: ENDPOINT, idem }).await
+    let after = After { keeper: keeper(app, &caller, id, &past), ..After::default() };
+    respond(app, caller, past, after, &parts.headers, Which { id, endpoint: ENDPOINT, idem }).await
 }
 
 /// Which call this is.
@@ -43,6 +45,13 @@ struct Which {
     id: CallId,
     endpoint: &'static str,
     idem: Option<Idem>,
+}
+
+/// What happens to an answer before it goes out.
+#[derive(Default)]
+struct After {
+    keeper: Option<Arc<dyn Keeper>>,
+    reshape: Option<Reshape>,
 }
 
 /// Who keeps the answer, unless it is not to be kept.
@@ -53,23 +62,40 @@ fn keeper(app: &Arc<App>, caller: &Caller, call: CallId, past: &Past) -> Option<
         call,
         named: past.named.clone(),
         own: past.own.clone(),
-        model: past.asked.model.clone(),
+        taken: match past.named.conversation {
+            Some(_) => past.before.iter().map(|item| item.id.clone()).collect(),
+            None => HashSet::new(),
+        },
     };
     past.named.store.then(|| Arc::new(keep()) as Arc<dyn Keeper>)
 }
 
-/// Runs the call of a request that is whole.
+/// Runs the call of a request that is whole. What is wrong with it is told by the places in which the client wrote it.
 async fn respond(
     app: &Arc<App>,
     caller: Arc<Caller>,
     past: Past,
-    keeper: Option<Arc<dyn Keeper>>,
+    after: After,
     headers: &HeaderMap,
     which: Which,
 ) -> Result<Response, Refusal> {
-    let refers = past.refers();
+    let (refers, place) = (past.refers(), past.place);
     let mut work = Conversation::new(past.asked, headers);
-    (work.refers, work.echo, work.keeper) = (refers, past.echo, keeper);
+    (work.refers, work.echo, work.keeper, work.reshape) = (refers, past.echo, after.keeper, after.reshape);
     let Which { id, endpoint, idem } = which;
-    call::run(app, caller, Ask { id, endpoint, work, idem }).await
+    let answered = call::run(app, caller, Ask { id, endpoint, work, idem }).await;
+    answered.map_err(|refusal| place.as_sent(refusal))
+}
+
+/// The body of a call with what it continues in it, by which it is priced; of another endpoint, as it is.
+pub async fn whole_body(app: &App, caller: &Caller, endpoint: &str, body: Bytes) -> Result<Bytes, Refusal> {
+    let past = match endpoint {
+        ENDPOINT => {
+            let asked = Said::read(Dialect::Responses, body, None)?;
+            kept::find(app, caller.account.id, asked, None, false).await?
+        }
+        compact::ENDPOINT => compact::asked(app, caller, body).await?,
+        _ => return Ok(body),
+    };
+    Ok(past.asked.body().clone())
 }

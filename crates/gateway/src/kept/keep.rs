@@ -1,19 +1,23 @@
 //! Keeping an answer: one write, waited for before the client learns that the answer is complete.
 //!
-//! An answer that could not be kept is still the client's, who pays for it; it cannot be continued, and the operator is told.
+//! An answer that could not be kept is still the client's, who pays for it; it says that it is not stored, and the operator is told.
+//! One that belongs to a conversation has failed instead: the conversation would go on as if it had never been said.
 
 use super::LIFE;
 use crate::app::App;
-use crate::call::Keeper;
+use crate::call::{Keeper, Kept};
 use bytes::Bytes;
+use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tollgate_store::{AccountId, CallId, Item, NewResponse, StoredResponse};
+use tollgate_store::{AccountId, CallId, Item, NewResponse, StoreError, StoredResponse};
 use tollgate_wire::responses::{self, Answer, Named};
 
 /// A database that does not answer holds back no answer for longer.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Nor does one hold up the stop of the server.
+const ERASING: Duration = Duration::from_secs(20);
 
 /// Keeps the answer to one request in the store.
 pub struct Keep {
@@ -23,8 +27,8 @@ pub struct Keep {
     pub named: Named,
     /// The request's own input items.
     pub own: Vec<String>,
-    /// The public name of the model, whatever the provider calls it.
-    pub model: String,
+    /// Ids that items of the conversation have.
+    pub taken: HashSet<String>,
 }
 
 impl Keep {
@@ -35,6 +39,11 @@ impl Keep {
             Some(_) => self.said(&read),
             None => Vec::new(),
         };
+        let heard = self.own.iter().filter_map(|json| responses::item_id(json));
+        let mut items: Vec<String> =
+            read.items.into_iter().map(|(id, _)| id).chain(heard).filter(|id| fits(id)).collect();
+        let mut seen = HashSet::new();
+        items.retain(|id| seen.insert(id.clone()));
         Some(NewResponse {
             account: self.account,
             response: StoredResponse {
@@ -44,23 +53,30 @@ impl Keep {
                 created_at: now,
                 expires_at: now + LIFE.as_millis() as i64,
                 input: format!("[{}]", self.own.join(",")),
-                object: responses::as_kept(answer, &self.model, self.named.previous.as_deref())?,
+                object: std::str::from_utf8(answer).ok()?.to_owned(),
             },
-            items: read.items.into_iter().map(|(id, _)| id).filter(|id| !id.is_empty()).collect(),
+            items,
             said,
         })
     }
 
-    /// What the call adds to its conversation; an item without an id gets one.
+    /// What the call adds to its conversation. An item without an id gets one, and so does one whose id another has: a provider may
+    /// count anew with every answer.
     fn said(&self, answer: &Answer) -> Vec<Item> {
         let own = self.own.iter().map(|json| (responses::item_id(json).unwrap_or_default(), json.clone()));
+        let mut taken = self.taken.clone();
         let all = own.chain(answer.items.iter().cloned()).enumerate();
         all.map(|(at, (id, json))| {
-            let id = if id.is_empty() { made_id(&self.call.to_string(), at) } else { id };
-            Item { id, json }
+            let free = fits(&id) && taken.insert(id.clone());
+            Item { id: if free { id } else { made_id(&self.call.to_string(), at) }, json }
         })
         .collect()
     }
+}
+
+/// Whether an item can be found by this id: not every database has a place for every character.
+fn fits(id: &str) -> bool {
+    !id.is_empty() && !id.contains('\0')
 }
 
 /// The id of an input item that has none of its own: always the same for the same place, and never that of an output item.
@@ -69,17 +85,54 @@ pub fn made_id(of: &str, at: usize) -> String {
     format!("msg_{own}_in{at}")
 }
 
+/// What may still be written although nobody waited for it: its client was told that it is not there.
+struct Late {
+    account: AccountId,
+    id: String,
+    conversation: Option<String>,
+    said: Vec<String>,
+}
+
+impl Late {
+    fn of(new: &NewResponse) -> Late {
+        let (id, conversation) = (new.response.id.clone(), new.response.conversation.clone());
+        Late { account: new.account, id, conversation, said: new.said.iter().map(|item| item.id.clone()).collect() }
+    }
+
+    async fn erase(self, app: Arc<App>) {
+        let work = async {
+            app.store.delete_response(self.account, &self.id).await?;
+            for item in &self.said {
+                app.store.delete_item(self.account, self.conversation.as_deref().unwrap_or_default(), item).await?;
+            }
+            Ok::<(), StoreError>(())
+        };
+        // A database that stays away has not written it either.
+        let _ = tokio::time::timeout(ERASING, work).await;
+    }
+}
+
 impl Keeper for Keep {
-    fn keep(&self, answer: Bytes) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    fn keep(&self, answer: Bytes) -> Pin<Box<dyn Future<Output = Kept> + Send>> {
         let (record, app, call) = (self.record(&answer), self.app.clone(), self.call);
+        let otherwise = if self.named.conversation.is_some() { Kept::Failed } else { Kept::No };
         Box::pin(async move {
-            let Some(record) = record else { return };
-            let kept = tokio::time::timeout(PATIENCE, app.store.keep_response(record)).await;
-            match kept {
-                Ok(Ok(())) => {}
+            let Some(record) = record else {
+                tracing::error!(%call, "an answer that is no response could not be kept");
+                return otherwise;
+            };
+            let late = Late::of(&record);
+            match tokio::time::timeout(PATIENCE, app.store.keep_response(record)).await {
+                Ok(Ok(true)) => return Kept::Yes,
+                Ok(Ok(false)) => {
+                    tracing::error!(%call, "a response of this id is kept already");
+                    return otherwise;
+                }
                 Ok(Err(error)) => tracing::error!(%call, %error, "a response could not be kept"),
                 Err(_) => tracing::error!(%call, "a response could not be kept in time"),
             }
+            app.tracker.spawn(late.erase(app.clone()));
+            otherwise
         })
     }
 }

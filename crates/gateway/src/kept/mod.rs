@@ -7,9 +7,11 @@
 
 mod keep;
 mod past;
+mod place;
 
 pub use keep::{Keep, made_id};
-pub use past::{Local, Past, find};
+pub use past::{Local, Past, find, said_in};
+pub use place::Place;
 
 use std::time::Duration;
 

@@ -1,21 +1,26 @@
 //! What was said before: found by what a request names, and put in front of what it says itself.
 
+use super::{Place, made_id};
 use crate::app::App;
 use crate::refusal::Refusal;
-use tollgate_store::{AccountId, CHAIN_BYTES, Chain, ItemPage, StoredResponse};
+use bytes::Bytes;
+use std::collections::HashSet;
+use tollgate_store::{AccountId, CHAIN_BYTES, Chain, Item, ItemPage, StoredResponse};
 use tollgate_wire::error::Code;
 use tollgate_wire::responses::{self, Answer, Named};
 use tollgate_wire::{Dialect, Echo, Request as Said};
 
 /// More items than any model takes.
 const MOST_ITEMS: u32 = 10_000;
+/// Responses that are looked at for items that a request names by ids of our making.
+const MOST_MAKERS: usize = 16;
 
 /// The last response of one connection, which may be continued there although it was not kept.
 #[derive(Clone, Debug)]
 pub struct Local {
     pub id: String,
     /// All that was said up to and with it.
-    pub items: Vec<String>,
+    pub items: Vec<Item>,
 }
 
 /// A request made whole.
@@ -25,9 +30,11 @@ pub struct Past {
     /// What the answer repeats of the request as it was sent, where the request is another one now.
     pub echo: Option<Echo>,
     /// Items from before, oldest first.
-    pub before: Vec<String>,
+    pub before: Vec<Item>,
     /// Its own input items; what they named is in their place.
     pub own: Vec<String>,
+    /// Where these stand in `asked`.
+    pub place: Place,
 }
 
 /// The field by which a request names what was said before.
@@ -81,7 +88,9 @@ pub async fn find(
     let found = referenced(app, account, &named, &before).await?;
     let own = responses::input_items(asked.body(), &found);
     let pressed = own.iter().any(|item| item.contains("\"compaction\""));
-    let mut past = Past { asked, named, echo: None, before, own };
+    let text = asked.attr("input").is_some();
+    let place = Place { before: before.len(), own: own.len(), text, refers: reference(&named) };
+    let mut past = Past { asked, named, echo: None, before, own, place };
     if past.refers().is_some() || !found.is_empty() || pressed {
         past.rebuild(counted)?;
     }
@@ -89,21 +98,44 @@ pub async fn find(
 }
 
 impl Past {
-    fn rebuild(&mut self, counted: bool) -> Result<(), Refusal> {
-        let all: Vec<String> = self.before.iter().chain(&self.own).cloned().map(responses::unpressed).collect();
-        let body = responses::with_input(self.asked.body(), &all)?;
-        let whole = match counted {
-            true => Said::read_prompt(Dialect::Responses, body, None)?,
-            false => Said::read(Dialect::Responses, body, None)?,
+    /// All items, with the ids by which they can be named.
+    pub fn all(&self) -> Vec<Item> {
+        let own =
+            self.own.iter().map(|json| Item { id: responses::item_id(json).unwrap_or_default(), json: json.clone() });
+        self.before.iter().cloned().chain(own).collect()
+    }
+
+    /// The items as a provider gets them.
+    pub fn said(&self) -> Vec<String> {
+        // The provider that made a thought did not store it.
+        let all = self.before.iter().map(|item| &item.json).chain(&self.own).cloned();
+        let mut seen = HashSet::new();
+        // Providers refuse an id that stands there twice, as that of an item which is named again.
+        let once = |item: String| {
+            let again = responses::item_id(&item).is_some_and(|id| !seen.insert(id));
+            if again { responses::without_id(item) } else { item }
         };
+        all.map(responses::unnamed).map(responses::unpressed).map(once).collect()
+    }
+
+    /// Puts another body in the place of the request's.
+    pub fn replace(&mut self, body: Bytes, counted: bool) -> Result<(), Refusal> {
+        let whole = match counted {
+            true => Said::read_prompt(Dialect::Responses, body, None),
+            false => Said::read(Dialect::Responses, body, None),
+        };
+        self.asked = whole.map_err(|problem| self.place.as_sent(problem.into()))?;
+        Ok(())
+    }
+
+    fn rebuild(&mut self, counted: bool) -> Result<(), Refusal> {
         // The answer repeats the request as it was sent.
         self.echo = Some(self.asked.echo());
-        self.asked = whole;
-        Ok(())
+        self.replace(responses::with_input(self.asked.body(), &self.said())?, counted)
     }
 }
 
-async fn chain(app: &App, account: AccountId, id: &str) -> Result<Vec<String>, Refusal> {
+async fn chain(app: &App, account: AccountId, id: &str) -> Result<Vec<Item>, Refusal> {
     match app.store.response_chain(account, id).await? {
         Chain::Whole(list) => Ok(list.iter().flat_map(said_in).collect()),
         Chain::Missing(missing) if missing == id => Err(not_found(format!("There is no response `{id}`."))),
@@ -114,11 +146,16 @@ async fn chain(app: &App, account: AccountId, id: &str) -> Result<Vec<String>, R
     }
 }
 
-fn said_in(response: &StoredResponse) -> Vec<String> {
-    let mut items = responses::list(&response.input);
+/// What was said in a response: the input of its own, then the output. An item without an id has the one under which it is listed.
+pub fn said_in(response: &StoredResponse) -> Vec<Item> {
+    let own = responses::list(&response.input).into_iter();
+    let own = own.map(|json| (responses::item_id(&json).unwrap_or_default(), json));
     let answer = Answer::read(response.object.as_bytes()).unwrap_or_default();
-    items.extend(answer.items.into_iter().map(|(_, item)| item));
-    items
+    let named = |(at, (id, json)): (usize, (String, String))| Item {
+        id: if id.is_empty() { made_id(&response.id, at) } else { id },
+        json,
+    };
+    own.chain(answer.items).enumerate().map(named).collect()
 }
 
 fn not_found(text: String) -> Refusal {
@@ -130,7 +167,7 @@ fn too_long(param: &str) -> Refusal {
     Refusal::about(Code::ContextLengthExceeded, param, text)
 }
 
-async fn conversation(app: &App, account: AccountId, id: &str) -> Result<Vec<String>, Refusal> {
+async fn conversation(app: &App, account: AccountId, id: &str) -> Result<Vec<Item>, Refusal> {
     if app.store.conversation(account, id).await?.is_none() {
         let text = format!("There is no conversation `{id}`.");
         return Err(Refusal::about(Code::NotFound, "conversation", text));
@@ -143,7 +180,7 @@ async fn conversation(app: &App, account: AccountId, id: &str) -> Result<Vec<Str
     if items.len() > MOST_ITEMS as usize {
         return Err(too_long("conversation"));
     }
-    Ok(items.into_iter().map(|item| item.json).collect())
+    Ok(items)
 }
 
 /// The items that the input names: of the conversation it continues, or of any response of the account.
@@ -151,20 +188,34 @@ async fn referenced(
     app: &App,
     account: AccountId,
     named: &Named,
-    before: &[String],
+    before: &[Item],
 ) -> Result<Vec<(String, String)>, Refusal> {
     if named.references.is_empty() {
         return Ok(Vec::new());
     }
-    let wanted = |id: &String| named.references.contains(id);
-    let near = before.iter().filter_map(|item| Some((responses::item_id(item)?, item.clone())));
-    let mut found: Vec<(String, String)> = near.filter(|(id, _)| wanted(id)).collect();
-    for (_, object) in app.store.responses_with_items(account, named.references.clone()).await? {
-        let items = Answer::read(object.as_bytes()).unwrap_or_default().items;
-        found.extend(items.into_iter().filter(|(id, _)| wanted(id)));
+    let mut found: Vec<Item> = before.iter().filter(|item| !item.id.is_empty()).cloned().collect();
+    let missing = |found: &[Item]| -> Vec<String> {
+        let known = |id: &&String| !found.iter().any(|item| item.id == **id);
+        named.references.iter().filter(known).cloned().collect()
+    };
+    let far = missing(&found);
+    if !far.is_empty() {
+        found.extend(app.store.responses_with_items(account, far).await?.iter().flat_map(said_in));
     }
-    match named.references.iter().find(|id| !found.iter().any(|(known, _)| known == *id)) {
+    // An id that was made for an item says which response it is of.
+    let mut makers: Vec<String> = missing(&found).iter().filter_map(|id| maker(id)).collect();
+    makers.dedup();
+    for id in makers.iter().take(MOST_MAKERS) {
+        found.extend(app.store.response(account, id).await?.iter().flat_map(said_in));
+    }
+    match missing(&found).first() {
         Some(id) => Err(Refusal::about(Code::NotFound, "input", format!("There is no item `{id}`."))),
-        None => Ok(found),
+        None => Ok(found.into_iter().map(|item| (item.id, item.json)).collect()),
     }
+}
+
+/// The response for whose item an id was made ([`made_id`]).
+fn maker(id: &str) -> Option<String> {
+    let (own, at) = id.strip_prefix("msg_")?.rsplit_once("_in")?;
+    (!own.is_empty() && at.bytes().all(|byte| byte.is_ascii_digit())).then(|| format!("resp_{own}"))
 }

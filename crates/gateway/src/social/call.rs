@@ -137,7 +137,7 @@ impl SocialCall {
         self.charge(call);
         let next = next_page(cell, &self.asked.checked, &data);
         let body = write_result(&cell.platform, cell.capability.name(), &data, &cell.drop, &next);
-        Ok(Begun::Whole(Whole { content_type: HeaderValue::from_static("application/json"), body }))
+        Ok(Begun::Whole(Whole { content_type: HeaderValue::from_static("application/json"), body, keeper: None }))
     }
 
     /// An answer that is too large to be held passes, if its beginning does not speak against it; its end decides.

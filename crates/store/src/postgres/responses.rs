@@ -88,29 +88,30 @@ fn count(rows: &[Row]) -> u64 {
 }
 
 impl Engine {
-    pub async fn keep_response(&self, new: NewResponse) -> Result<(), StoreError> {
+    pub async fn keep_response(&self, new: NewResponse) -> Result<bool, StoreError> {
         let (r, account) = (&new.response, new.account.0.as_slice());
         let bytes = i64::try_from(r.bytes()).unwrap_or(i64::MAX);
         let (ids, items) = columns(&new.said);
-        self.rows(
-            KEEP,
-            &[
-                &account,
-                &r.id,
-                &r.previous,
-                &r.conversation,
-                &r.created_at,
-                &r.expires_at,
-                &bytes,
-                &r.input,
-                &r.object,
-                &new.items,
-                &ids,
-                &items,
-            ],
-        )
-        .await?;
-        Ok(())
+        let made = self
+            .rows(
+                KEEP,
+                &[
+                    &account,
+                    &r.id,
+                    &r.previous,
+                    &r.conversation,
+                    &r.created_at,
+                    &r.expires_at,
+                    &bytes,
+                    &r.input,
+                    &r.object,
+                    &new.items,
+                    &ids,
+                    &items,
+                ],
+            )
+            .await?;
+        Ok(count(&made) > 0)
     }
 
     pub async fn response(&self, account: AccountId, id: &str) -> Result<Option<StoredResponse>, StoreError> {
@@ -139,12 +140,13 @@ impl Engine {
         &self,
         account: AccountId,
         items: Vec<String>,
-    ) -> Result<Vec<(String, String)>, StoreError> {
-        let sql = "SELECT i.id, r.object FROM response_item i \
-                   JOIN response r ON r.account_id = i.account_id AND r.id = i.response_id \
-                   WHERE i.account_id = $1 AND r.expires_at > $2 AND i.id = ANY ($3)";
-        let rows = self.rows(sql, &[&account.0.as_slice(), &self.now(), &items]).await?;
-        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    ) -> Result<Vec<StoredResponse>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM response r WHERE r.account_id = $1 AND r.expires_at > $2 AND r.id IN \
+             (SELECT i.response_id FROM response_item i WHERE i.account_id = $1 AND i.id = ANY ($3))"
+        );
+        let rows = self.rows(&sql, &[&account.0.as_slice(), &self.now(), &items]).await?;
+        Ok(rows.iter().map(response).collect())
     }
 
     pub async fn delete_response(&self, account: AccountId, id: &str) -> Result<bool, StoreError> {

@@ -44,8 +44,8 @@ impl Engine {
         self.ask(|reply| Op::Response(Box::new(op), reply)).await
     }
 
-    pub async fn keep_response(&self, new: NewResponse) -> Result<(), StoreError> {
-        self.write_response(ResponseOp::Keep(new)).await.map(drop)
+    pub async fn keep_response(&self, new: NewResponse) -> Result<bool, StoreError> {
+        Ok(self.write_response(ResponseOp::Keep(new)).await? > 0)
     }
 
     pub async fn delete_response(&self, account: AccountId, id: &str) -> Result<bool, StoreError> {
@@ -123,14 +123,16 @@ impl Engine {
         &self,
         account: AccountId,
         items: Vec<String>,
-    ) -> Result<Vec<(String, String)>, StoreError> {
-        let sql = "SELECT i.id, r.object FROM response_item i \
-                   JOIN response r ON r.account_id = i.account_id AND r.id = i.response_id \
-                   WHERE i.account_id = ?1 AND r.expires_at > ?2 AND i.id IN (SELECT value FROM json_each(?3))";
+    ) -> Result<Vec<StoredResponse>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM response r WHERE r.account_id = ?1 AND r.expires_at > ?2 AND r.id IN \
+             (SELECT i.response_id FROM response_item i \
+              WHERE i.account_id = ?1 AND i.id IN (SELECT value FROM json_each(?3)))"
+        );
         let (now, list) = (self.now(), serde_json::to_string(&items).unwrap_or_default());
         let find = move |c: &rusqlite::Connection| {
-            let mut statement = c.prepare_cached(sql)?;
-            let rows = statement.query_map(params![account.0, now, list], |r| Ok((r.get(0)?, r.get(1)?)))?;
+            let mut statement = c.prepare_cached(&sql)?;
+            let rows = statement.query_map(params![account.0, now, list], response)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         };
         self.readers.read(find).await

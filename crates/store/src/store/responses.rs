@@ -5,19 +5,30 @@ use crate::error::StoreError;
 use crate::ids::AccountId;
 use crate::response::{Chain, Conversation, Item, ItemPage, NewResponse, StoredResponse};
 
+/// Whether anything can have this id: PostgreSQL has no place for this character, so nothing has it anywhere.
+fn may_be(id: &str) -> bool {
+    !id.contains('\0')
+}
+
 impl Store {
-    /// Keeps a response; durable when this returns. Everything it continues lives at least as long. Keeping it twice
-    /// changes nothing.
-    pub async fn keep_response(&self, new: NewResponse) -> Result<(), StoreError> {
+    /// Keeps a response; durable when this returns. Everything it continues lives at least as long. `false`: there is one of
+    /// this id, and it stays as it is.
+    pub async fn keep_response(&self, new: NewResponse) -> Result<bool, StoreError> {
         on_engine!(self, e => e.keep_response(new).await)
     }
 
     pub async fn response(&self, account: AccountId, id: &str) -> Result<Option<StoredResponse>, StoreError> {
+        if !may_be(id) {
+            return Ok(None);
+        }
         on_engine!(self, e => e.response(account, id).await)
     }
 
     /// A response and all that it continues.
     pub async fn response_chain(&self, account: AccountId, id: &str) -> Result<Chain, StoreError> {
+        if !may_be(id) {
+            return Ok(Chain::Missing(id.to_owned()));
+        }
         let back = on_engine!(self, e => e.response_chain(account, id).await)?;
         let exists = match back.last().and_then(|last| last.previous.clone()) {
             Some(previous) => self.response(account, &previous).await?.is_some(),
@@ -26,17 +37,21 @@ impl Store {
         Ok(Chain::of(id, back, exists))
     }
 
-    /// For each of these output items that is known: its id, and the object of the response it is in.
+    /// The responses in which these items are, as far as they are known.
     pub async fn responses_with_items(
         &self,
         account: AccountId,
-        items: Vec<String>,
-    ) -> Result<Vec<(String, String)>, StoreError> {
+        mut items: Vec<String>,
+    ) -> Result<Vec<StoredResponse>, StoreError> {
+        items.retain(|id| may_be(id));
         on_engine!(self, e => e.responses_with_items(account, items).await)
     }
 
     /// Erases a response. `false`: it was not there.
     pub async fn delete_response(&self, account: AccountId, id: &str) -> Result<bool, StoreError> {
+        if !may_be(id) {
+            return Ok(false);
+        }
         on_engine!(self, e => e.delete_response(account, id).await)
     }
 
@@ -50,6 +65,9 @@ impl Store {
     }
 
     pub async fn conversation(&self, account: AccountId, id: &str) -> Result<Option<Conversation>, StoreError> {
+        if !may_be(id) {
+            return Ok(None);
+        }
         on_engine!(self, e => e.conversation(account, id).await)
     }
 
@@ -60,6 +78,9 @@ impl Store {
 
     /// Erases a conversation with its items. `false`: it was not there.
     pub async fn delete_conversation(&self, account: AccountId, id: &str) -> Result<bool, StoreError> {
+        if !may_be(id) {
+            return Ok(false);
+        }
         on_engine!(self, e => e.delete_conversation(account, id).await)
     }
 
@@ -71,19 +92,31 @@ impl Store {
         items: Vec<Item>,
         expires_at: i64,
     ) -> Result<bool, StoreError> {
+        if !may_be(conversation) {
+            return Ok(false);
+        }
         on_engine!(self, e => e.add_items(account, conversation, items, expires_at).await)
     }
 
     pub async fn items(&self, account: AccountId, conversation: &str, page: ItemPage) -> Result<Vec<Item>, StoreError> {
+        if !may_be(conversation) {
+            return Ok(Vec::new());
+        }
         on_engine!(self, e => e.items(account, conversation, page).await)
     }
 
     pub async fn item(&self, account: AccountId, conversation: &str, id: &str) -> Result<Option<Item>, StoreError> {
+        if !(may_be(conversation) && may_be(id)) {
+            return Ok(None);
+        }
         on_engine!(self, e => e.item(account, conversation, id).await)
     }
 
     /// Erases one item of a conversation. `false`: it was not there.
     pub async fn delete_item(&self, account: AccountId, conversation: &str, id: &str) -> Result<bool, StoreError> {
+        if !(may_be(conversation) && may_be(id)) {
+            return Ok(false);
+        }
         on_engine!(self, e => e.delete_item(account, conversation, id).await)
     }
 

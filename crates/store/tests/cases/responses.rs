@@ -19,10 +19,10 @@ fn kept(h: &House, id: &str, previous: Option<&str>) -> StoredResponse {
     }
 }
 
-async fn keep(h: &House, c: &Customer, response: StoredResponse, items: &[&str]) {
+async fn keep(h: &House, c: &Customer, response: StoredResponse, items: &[&str]) -> bool {
     let items = items.iter().map(|item| (*item).to_owned()).collect();
     let new = NewResponse { account: c.account, response, items, said: Vec::new() };
-    h.store.keep_response(new).await.expect("kept");
+    h.store.keep_response(new).await.expect("kept")
 }
 
 async fn chain(h: &House, c: &Customer, id: &str) -> Chain {
@@ -39,13 +39,14 @@ fn ids(chain: Chain) -> Vec<String> {
 pub async fn a_response_is_kept_once_for_one_account(h: House) {
     let (c, other) = (h.customer(0, 0).await, h.customer(0, 0).await);
     let one = kept(&h, "resp_1", None);
-    keep(&h, &c, one.clone(), &["msg_1", "rs_1"]).await;
-    keep(&h, &c, StoredResponse { object: "{}".to_owned(), ..one.clone() }, &[]).await;
+    assert!(keep(&h, &c, one.clone(), &["msg_1", "rs_1"]).await);
+    let again = StoredResponse { object: "{}".to_owned(), ..one.clone() };
+    assert!(!keep(&h, &c, again, &[]).await, "a second of the same id is not kept, and that is told");
     assert_eq!(h.store.response(c.account, "resp_1").await.expect("read"), Some(one.clone()), "the first stays");
     assert_eq!(h.store.response(other.account, "resp_1").await.expect("read"), None, "another's is not found");
     keep(&h, &other, kept(&h, "resp_1", None), &["msg_1"]).await;
     let found = h.store.responses_with_items(c.account, vec!["rs_1".to_owned(), "nobody".to_owned()]).await;
-    assert_eq!(found.expect("read"), [("rs_1".to_owned(), one.object.clone())]);
+    assert_eq!(found.expect("read"), std::slice::from_ref(&one));
     assert!(h.store.responses_with_items(other.account, vec!["rs_1".to_owned()]).await.expect("read").is_empty());
     assert!(!h.store.delete_response(other.account, "resp_9").await.expect("asked"));
     assert!(h.store.delete_response(c.account, "resp_1").await.expect("asked"));
@@ -155,4 +156,21 @@ pub async fn a_conversation_grows_in_order(h: House) {
     assert!(h.store.delete_conversation(c.account, "conv_1").await.expect("asked"));
     assert!(!h.store.delete_conversation(c.account, "conv_1").await.expect("asked"));
     h.close().await;
+}
+
+/// What no id can be is not found, on either engine: one of them has no place for this character at all.
+pub async fn an_id_that_cannot_be_is_not_found(h: House) {
+    let c = h.customer(0, 0).await;
+    let (s, id) = (&h.store, "resp_\0");
+    assert_eq!(s.response(c.account, id).await.expect("read"), None);
+    assert_eq!(chain(&h, &c, id).await, Chain::Missing(id.to_owned()));
+    assert!(!s.delete_response(c.account, id).await.expect("asked"));
+    assert!(s.responses_with_items(c.account, vec![id.to_owned()]).await.expect("read").is_empty());
+    assert_eq!(s.conversation(c.account, id).await.expect("read"), None);
+    assert!(!s.delete_conversation(c.account, id).await.expect("asked"));
+    assert!(!s.add_items(c.account, id, items(&["i"]), h.clock.now()).await.expect("asked"));
+    assert_eq!(s.item(c.account, "conv_1", id).await.expect("read"), None);
+    assert!(!s.delete_item(c.account, "conv_1", id).await.expect("asked"));
+    let page = ItemPage { after: None, limit: 1, newest_first: false };
+    assert!(s.items(c.account, id, page).await.expect("read").is_empty());
 }

@@ -226,8 +226,9 @@ impl Any {
         }
         if ended {
             self.state = State::Done;
-            if passing && self.from == Dialect::Responses {
-                self.object = node.get("response").map(|response| response.raw.to_owned());
+            if let (Some(pass), Dialect::Responses) = (&self.pass, self.from) {
+                let own = node.get("response").map(|response| pass.ours.written(response));
+                self.object = own.and_then(|own| String::from_utf8(own).ok());
             }
             if !passing {
                 self.writer.end(self.meter.usage(), out);

@@ -1,8 +1,9 @@
-//! What is ours in an answer that stays in its dialect: the public name of the model, and the response a Responses client continues, of
-//! which its provider knows nothing because it got the whole conversation. Everything else is passed on as it came.
+//! What is ours in an answer that stays in its dialect: the public name of the model; and of a response that the gateway keeps
+//! its id, whether it is stored and what it continues, of which its provider knows nothing because it got the whole conversation
+//! and was told to store none of it. Everything else is passed on as it came.
 
 use crate::dialect::Dialect;
-use crate::hub::Echo;
+use crate::hub::{CONVERSATION, Voice};
 use crate::json::{self, Edit, Node};
 use std::ops::Range;
 
@@ -13,15 +14,42 @@ pub(super) struct Ours {
     dialect: Dialect,
     /// The public name as JSON.
     name: Option<Vec<u8>>,
-    /// What the client named, as JSON, and the same as a member with a comma after it.
-    previous: Option<(Vec<u8>, Vec<u8>)>,
+    /// Members of a response object that we know better.
+    known: Vec<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    name: &'static str,
+    /// As JSON.
+    value: Vec<u8>,
+    /// The same as a member with a comma after it, for an object that lacks it.
+    member: Vec<u8>,
+}
+
+impl Known {
+    fn new(name: &'static str, raw: &[u8]) -> Known {
+        let member = [b"\"", name.as_bytes(), b"\":", raw, b","].concat();
+        Known { name, value: raw.to_vec(), member }
+    }
 }
 
 impl Ours {
-    pub fn new(dialect: Dialect, model: Option<&str>, echo: &Echo) -> Self {
-        let given = echo.get(PREVIOUS).filter(|raw| dialect == Dialect::Responses && *raw != "null");
-        let previous = given.map(|raw| (raw.as_bytes().to_vec(), format!("\"{PREVIOUS}\":{raw},").into_bytes()));
-        Ours { dialect, name: model.map(json::quoted), previous }
+    pub fn new(dialect: Dialect, rename: bool, voice: &Voice) -> Self {
+        let echo = &voice.echo;
+        let mut known = Vec::new();
+        if dialect == Dialect::Responses {
+            let named = |name: &'static str| {
+                let raw = echo.get(name).filter(|raw| *raw != "null")?;
+                Some(Known::new(name, raw.as_bytes()))
+            };
+            known.extend([PREVIOUS, CONVERSATION].into_iter().filter_map(named));
+            if echo.is_kept_here() {
+                known.push(Known::new("id", &json::quoted(&voice.prefixed("resp_"))));
+                known.push(Known::new("store", echo.get("store").unwrap_or("true").as_bytes()));
+            }
+        }
+        Ours { dialect, name: rename.then(|| json::quoted(&voice.model)), known }
     }
 
     /// The edits of a whole reply.
@@ -34,9 +62,8 @@ impl Ours {
         if let (Some(model), Some(name)) = (model, &self.name) {
             edits.push((place(text, model), name.as_slice()));
         }
-        if let Some((value, member)) = &self.previous {
-            let known = reply.members().iter().find(|(name, _)| name == PREVIOUS);
-            match known {
+        for Known { name, value, member } in &self.known {
+            match reply.members().iter().find(|(one, _)| one == name) {
                 Some((_, node)) => edits.push((place(text, node), value.as_slice())),
                 None if reply.members().is_empty() => {}
                 None => {
@@ -58,6 +85,11 @@ impl Ours {
         };
         reply.map_or_else(Vec::new, |reply| self.edits(text, reply))
     }
+
+    /// A reply that stands alone, with what is ours in it.
+    pub fn written(&self, reply: &Node<'_>) -> Vec<u8> {
+        json::splice(reply.raw.as_bytes(), &self.edits(reply.raw, reply))
+    }
 }
 
 /// Where a value stands in the text it was read from.
@@ -69,20 +101,42 @@ pub(super) fn place(text: &str, node: &Node<'_>) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hub::Echo;
 
-    fn ours(text: &str) -> String {
-        let ours = Ours::new(Dialect::Responses, Some("public"), &Echo::of(br#"{"previous_response_id":"resp_1"}"#));
-        let node = Node::read(text).unwrap();
-        String::from_utf8(json::splice(text.as_bytes(), &ours.edits(text, &node))).unwrap()
+    fn ours(echo: Echo, text: &str) -> String {
+        let voice = Voice { id: "call_7".into(), model: "public".into(), echo, ..Voice::default() };
+        let ours = Ours::new(Dialect::Responses, true, &voice);
+        String::from_utf8(ours.written(&Node::read(text).unwrap())).unwrap()
     }
 
     #[test]
     fn the_name_and_what_is_continued() {
-        assert_eq!(
-            ours(r#"{"previous_response_id":null,"x":1.50,"model":"up"}"#),
-            r#"{"previous_response_id":"resp_1","x":1.50,"model":"public"}"#
-        );
-        assert_eq!(ours(r#"{ "model":"up"}"#), r#"{"previous_response_id":"resp_1", "model":"public"}"#);
-        assert_eq!(ours("{}"), "{}");
+        let previous = || Echo::of(br#"{"previous_response_id":"resp_1"}"#);
+        for (echo, came, goes) in [
+            (
+                previous(),
+                r#"{"previous_response_id":null,"x":1.50,"model":"up"}"#,
+                r#"{"previous_response_id":"resp_1","x":1.50,"model":"public"}"#,
+            ),
+            (previous(), r#"{ "model":"up"}"#, r#"{"previous_response_id":"resp_1", "model":"public"}"#),
+            (previous(), "{}", "{}"),
+            (Echo::of(br#"{"conversation":"c"}"#), r#"{"conversation":null}"#, r#"{"conversation":{"id":"c"}}"#),
+            (Echo::of(br#"{"conversation":"c"}"#), r#"{"x":1}"#, r#"{"conversation":{"id":"c"},"x":1}"#),
+        ] {
+            assert_eq!(ours(echo, came), goes);
+        }
+    }
+
+    #[test]
+    fn a_response_that_is_kept_has_our_id_and_is_stored_as_asked() {
+        let came = r#"{"id":"resp_up","store":false,"model":"up"}"#;
+        for (body, goes) in [
+            (&b"{}"[..], r#"{"id":"resp_7","store":true,"model":"public"}"#),
+            (br#"{"store":false}"#, r#"{"id":"resp_7","store":false,"model":"public"}"#),
+        ] {
+            assert_eq!(ours(Echo::of(body).kept_here(), came), goes);
+        }
+        assert_eq!(ours(Echo::default(), came), r#"{"id":"resp_up","store":false,"model":"public"}"#);
+        assert_eq!(ours(Echo::default().kept_here(), r#"{"x":1}"#), r#"{"id":"resp_7","store":true,"x":1}"#);
     }
 }

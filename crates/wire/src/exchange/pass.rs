@@ -11,7 +11,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(super) struct Pass {
     dialect: Dialect,
-    ours: Ours,
+    pub ours: Ours,
     /// The next event, if it is like those before.
     pub follow: Follow,
     /// Number of the next event of a Responses stream.
@@ -25,7 +25,7 @@ pub(super) struct Pass {
 
 impl Pass {
     pub fn new(dialect: Dialect, voice: &Voice, rename: bool) -> Self {
-        let ours = Ours::new(dialect, rename.then_some(voice.model.as_str()), &voice.echo);
+        let ours = Ours::new(dialect, rename, voice);
         Pass { dialect, ours, follow: Follow::default(), number: 0, array: voice.array, begun: false, response: None }
     }
 

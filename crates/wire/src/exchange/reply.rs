@@ -105,7 +105,7 @@ fn is_reply(from: Dialect, node: &Node<'_>) -> bool {
 
 /// The same body with what only we know: the public name of the model, and the response that this one goes on from.
 fn as_ours(dialect: Dialect, text: &str, node: &Node<'_>, voice: &Voice, body: &Bytes) -> Bytes {
-    let ours = Ours::new(dialect, Some(&voice.model), &voice.echo);
+    let ours = Ours::new(dialect, true, voice);
     let edits = ours.edits(text, node);
     let same = edits.iter().all(|(place, new)| text.as_bytes()[place.clone()] == **new);
     if same { body.clone() } else { Bytes::from(json::splice(text.as_bytes(), &edits)) }

@@ -81,6 +81,20 @@ impl Stream {
         }
     }
 
+    /// The time is told in what the client gets when the answer ends, so that [`Stream::now`] must say it.
+    pub fn tells_time(&self) -> bool {
+        matches!(&self.form, Form::Any(any) if matches!(any.writer, Writer::Responses(_)))
+    }
+
+    /// It is so late now, in seconds since 1970.
+    pub fn now(&mut self, seconds: u64) {
+        if let Form::Any(any) = &mut self.form
+            && let Writer::Responses(writer) = &mut any.writer
+        {
+            writer.now(seconds);
+        }
+    }
+
     /// Says that nothing of what was given so far went out: what is given next stands alone.
     pub fn unsent(&mut self) {
         if let Form::Any(any) = &mut self.form {

@@ -51,5 +51,5 @@ pub(crate) use schema::{any_text, for_anthropic, free_text_schema, from_gemini, 
 pub(crate) use seal::{NEXT_TEXT, Origin, Seal};
 pub use target::Target;
 pub(crate) use tier::tier_in;
-pub(crate) use voice::REPEATED;
+pub(crate) use voice::{CONVERSATION, REPEATED};
 pub use voice::{Echo, Voice};

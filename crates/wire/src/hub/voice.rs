@@ -1,6 +1,6 @@
 //! Who speaks to the client: the identity every reply of a call carries, whatever the provider calls itself.
 
-use crate::json::{Array, Node};
+use crate::json::{Array, Node, Object};
 
 /// What the writers of replies and events need to know about the call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Voice {
     pub model: String,
     /// Seconds since 1970.
     pub created: u64,
+    /// The same for the end of the answer, as far as it is known.
+    pub ended: Option<u64>,
     /// Chat: the client asked for the usage chunk.
     pub wants_usage: bool,
     /// How many choices the client asked for; 0 stands for one.
@@ -23,7 +25,10 @@ pub struct Voice {
 
 /// Members of a Responses request that the response object repeats, as they were written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Echo(Vec<(String, String)>);
+pub struct Echo {
+    members: Vec<(String, String)>,
+    kept_here: bool,
+}
 
 /// What is repeated, and what stands there when the client did not say.
 pub(crate) const REPEATED: &[(&str, &str)] = &[
@@ -55,17 +60,45 @@ impl Echo {
     pub fn of(body: &[u8]) -> Echo {
         let Ok(text) = std::str::from_utf8(body) else { return Echo::default() };
         let Ok(node) = Node::read(text) else { return Echo::default() };
-        let kept = REPEATED.iter().filter_map(|(name, _)| {
+        let names = REPEATED.iter().map(|(name, _)| *name).chain([CONVERSATION]);
+        let kept = names.filter_map(|name| {
             let value = node.get(name)?;
-            let repeated = if *name == "tools" { tools(value) } else { value.raw.to_owned() };
-            Some(((*name).to_owned(), repeated))
+            let repeated = match name {
+                "tools" => tools(value),
+                CONVERSATION => conversation(value)?,
+                _ => value.raw.to_owned(),
+            };
+            Some((name.to_owned(), repeated))
         });
-        Echo(kept.collect())
+        Echo { members: kept.collect(), kept_here: false }
+    }
+
+    /// The gateway keeps the conversation and its provider does not: within one dialect too, the id of the response and whether
+    /// it is stored are ours to tell.
+    pub fn kept_here(self) -> Echo {
+        Echo { kept_here: true, ..self }
+    }
+
+    pub(crate) fn is_kept_here(&self) -> bool {
+        self.kept_here
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, raw)| raw.as_str())
+        self.members.iter().find(|(known, _)| known == name).map(|(_, raw)| raw.as_str())
     }
+}
+
+/// Told only where the client named one.
+pub(crate) const CONVERSATION: &str = "conversation";
+
+/// A conversation may be named by its id alone; it is told as an object.
+fn conversation(named: &Node<'_>) -> Option<String> {
+    let id = named.text().or_else(|| named.text_of("id"))?;
+    let mut out = Vec::with_capacity(id.len() + 16);
+    let mut object = Object::begin(&mut out);
+    object.text("id", id);
+    object.end();
+    String::from_utf8(out).ok()
 }
 
 /// Members of a function that strict clients insist on, null where the client said nothing.
@@ -108,5 +141,17 @@ mod tests {
         let echo = Echo::of(body);
         let tools = r#"[{"type":"function","name":"f","strict":true,"description":null,"parameters":null},{"type":"web_search"}]"#;
         assert_eq!((echo.get("tools"), echo.get("temperature")), (Some(tools), Some("0.50")));
+    }
+
+    #[test]
+    fn a_conversation_is_repeated_as_an_object() {
+        for (body, told) in [
+            (&br#"{"conversation":"conv_1"}"#[..], Some(r#"{"id":"conv_1"}"#)),
+            (br#"{"conversation":{"id":"conv_1"}}"#, Some(r#"{"id":"conv_1"}"#)),
+            (br#"{"conversation":null}"#, None),
+            (b"{}", None),
+        ] {
+            assert_eq!(Echo::of(body).get(CONVERSATION), told);
+        }
     }
 }

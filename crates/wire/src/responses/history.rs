@@ -22,6 +22,10 @@ pub struct Named {
 impl Named {
     pub fn read(body: &[u8]) -> Result<Named, Problem> {
         let node = tree(body)?;
+        if node.get("background").is_some_and(|background| background.raw != "false") {
+            let text = "Nothing runs in the background here: ask for a stream, or wait for the answer.";
+            return Err(Problem::unsupported("background", text));
+        }
         let id = |name: &str| match node.get(name) {
             None => Ok(None),
             Some(value) => match value.text().or_else(|| value.text_of("id")) {
@@ -103,21 +107,24 @@ impl Answer {
     }
 }
 
-/// A response object as it is kept: with the public name of its model, and what it continues, which a provider that got the
-/// whole conversation does not know of.
-pub fn as_kept(object: &[u8], model: &str, previous: Option<&str>) -> Option<String> {
-    let node = tree(object).ok()?;
-    let mut out = Vec::with_capacity(object.len() + 64);
-    let mut again = Object::begin(&mut out);
-    for (name, value) in node.members() {
-        match name.as_ref() {
-            "model" => again.text("model", model),
-            "previous_response_id" => again.or_null("previous_response_id", previous),
-            _ => again.raw(name, value.raw),
-        }
+/// A thought without the id of its item, under which a provider that stored nothing would look for it in vain (case 63); any other
+/// item as it is.
+pub fn unnamed(item: String) -> String {
+    let thought = Node::read(&item).is_ok_and(|node| node.str_of("type") == "reasoning");
+    if thought { without_id(item) } else { item }
+}
+
+/// An item without the id it has of its own.
+pub fn without_id(item: String) -> String {
+    let Ok(node) = Node::read(&item) else { return item };
+    if node.get("id").is_none() {
+        return item;
     }
-    again.end();
-    String::from_utf8(out).ok()
+    let mut out = Vec::with_capacity(item.len());
+    let mut object = Object::begin(&mut out);
+    node.members().iter().filter(|(name, _)| name != "id").for_each(|(name, value)| object.raw(name, value.raw));
+    object.end();
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// The items of a JSON list, as they are written.
@@ -240,10 +247,16 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_object_has_our_names() {
-        let object = br#"{"id":"r","model":"up","previous_response_id":null,"x":[1.50]}"#;
-        let kept = as_kept(object, "m", Some("p")).unwrap();
-        assert_eq!(kept, r#"{"id":"r","model":"m","previous_response_id":"p","x":[1.50]}"#);
+    fn case_63_a_thought_is_sent_back_without_its_id() {
+        for (item, sent) in [
+            (
+                r#"{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"S"}"#,
+                r#"{"type":"reasoning","summary":[],"encrypted_content":"S"}"#,
+            ),
+            (r#"{"id":"msg_1","type":"message"}"#, r#"{"id":"msg_1","type":"message"}"#),
+        ] {
+            assert_eq!(unnamed(item.to_owned()), sent);
+        }
     }
 
     #[test]
@@ -267,6 +280,10 @@ mod tests {
                 (store, &references.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>()[..])
             );
         }
+        for body in [&br#"{"background":true}"#[..], br#"{"background":"yes"}"#] {
+            assert_eq!(Named::read(body).unwrap_err().param.as_deref(), Some("background"));
+        }
+        assert!(Named::read(br#"{"background":false}"#).is_ok() && Named::read(br#"{"background":null}"#).is_ok());
         assert_eq!(
             Named::read(br#"{"previous_response_id":7}"#).unwrap_err().param.as_deref(),
             Some("previous_response_id")

@@ -13,15 +13,19 @@ mod items_in;
 mod items_out;
 mod known;
 mod object;
+mod press;
 mod span_out;
+mod stored;
 mod tools_in;
 mod tools_out;
 
 pub use create_event::from_create_event;
 pub use history::{
-    Answer, Named, as_kept, compacted, compaction, input_items, item_id, list, output_text, shown, unpressed,
-    with_input,
+    Answer, Named, compacted, compaction, input_items, item_id, list, output_text, shown, unnamed, unpressed,
+    with_input, without_id,
 };
+pub use press::to_press;
+pub use stored::{before_the_end, unkept, unkept_events, unstored};
 
 /// What a text is called in the input, by whether the assistant said it.
 fn text_kind(assistant: bool) -> &'static str {

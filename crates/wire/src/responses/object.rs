@@ -1,6 +1,6 @@
 //! The response object with every documented field present, null where empty: strict clients insist.
 
-use crate::hub::{REPEATED, Voice};
+use crate::hub::{CONVERSATION, REPEATED, Voice};
 use crate::json::{Node, Object};
 use crate::usage::{Shape, Usage};
 use std::borrow::Cow;
@@ -61,7 +61,7 @@ pub(super) fn write(object: &mut Object<'_>, voice: &Voice, state: &State<'_>) {
     object.text("object", "response");
     object.number("created_at", voice.created);
     if state.status == "completed" {
-        object.number("completed_at", voice.created);
+        object.number("completed_at", voice.ended.unwrap_or(voice.created).max(voice.created));
     } else {
         object.null("completed_at");
     }
@@ -76,6 +76,7 @@ pub(super) fn write(object: &mut Object<'_>, voice: &Voice, state: &State<'_>) {
     for (name, usual) in REPEATED {
         object.raw(name, voice.echo.get(name).unwrap_or(usual));
     }
+    object.maybe_raw(CONVERSATION, voice.echo.get(CONVERSATION));
     object.text("service_tier", state.tier.unwrap_or("default"));
     if state.searches > 0 {
         // The kinds that were not used are there with zeros.

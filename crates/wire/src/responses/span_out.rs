@@ -78,6 +78,11 @@ impl Writer {
         self.object.as_deref()
     }
 
+    /// It is so late now, in seconds since 1970: if the answer ends next, it ends then.
+    pub fn now(&mut self, seconds: u64) {
+        self.voice.ended = Some(seconds);
+    }
+
     /// The stream passed from elsewhere up to this number, and began with this response.
     pub fn go_on(&mut self, number: u64, begun: Option<String>) {
         self.started |= number > 0;

@@ -7,6 +7,7 @@ use crate::call::meter::Meter;
 use crate::call::need::Work;
 use crate::call::open::Call;
 use crate::refusal::Refusal;
+use crate::world::Millis;
 use bytes::Bytes;
 use http::HeaderValue;
 use std::sync::Arc;
@@ -57,7 +58,7 @@ impl Conversation {
         }
         if from == self.request.dialect && call.model.chat.sampling {
             call.dropped = Dropped::default();
-            return Ok((self.request.own_body(&route.upstream_model), Names::default()));
+            return Ok((self.own(&self.request, &call.model, route), Names::default()));
         }
         let sent = self.sent(&call.model, route, provider, from).map_err(Fault::refusal)?;
         call.dropped = sent.dropped.clone();
@@ -68,11 +69,13 @@ impl Conversation {
         Voice {
             id: call.id.to_string(),
             model: call.model.name.clone(),
-            created: u64::try_from(call.began / 1_000).unwrap_or(0),
+            created: seconds(call.began),
+            ended: Some(seconds(call.app.world.now_ms())),
             wants_usage: self.request.wants_usage,
             choices: self.request.choices,
             array: self.array,
-            echo: self.echo.clone().unwrap_or_else(|| self.request.echo()),
+            // What the gateway keeps has ids of its own, whatever its provider calls it.
+            echo: self.echo.clone().unwrap_or_else(|| self.request.echo()).kept_here(),
         }
     }
 }
@@ -135,16 +138,17 @@ impl Way<'_> {
         if let Some(error) = &facts.error {
             return Err(self.error_inside(error));
         }
+        let body = match self.conversation.reshape {
+            None => body,
+            Some(reshape) => reshape(call.id, &body).ok_or_else(unusable)?,
+        };
         let meter = call.meter.tokens();
         meter.reported = facts.usage;
         meter.report_is_whole = true;
         meter.raw_usage = facts.raw_usage;
         meter.has_output = facts.has_output;
         meter.counted_output = facts.counted_output;
-        if let Some(keeper) = &self.conversation.keeper {
-            keeper.keep(body.clone()).await;
-        }
-        Ok(Begun::Whole(Whole { content_type: JSON, body }))
+        Ok(Begun::Whole(Whole { content_type: JSON, body, keeper: self.conversation.keeper.clone() }))
     }
 
     fn error_inside(&self, error: &UpstreamError) -> Fault {
@@ -174,6 +178,9 @@ impl Way<'_> {
             // Comments alone can keep a reply alive for ever; the hold does not live that long.
             if Instant::now() >= call.deadline {
                 return Err(Fault::late());
+            }
+            if reader.tells_time() {
+                reader.now(seconds(call.app.world.now_ms()));
             }
             match reader.feed(chunk) {
                 Ok(first) if first.is_empty() && !reader.saw_done() => {}
@@ -216,6 +223,16 @@ impl Way<'_> {
         let keeper = self.conversation.keeper.clone();
         Begun::Stream(Box::new(Started { first, fault, body, reader, content_type, keeper }))
     }
+}
+
+/// Since 1970.
+fn seconds(ms: Millis) -> u64 {
+    u64::try_from(ms / 1_000).unwrap_or(0)
+}
+
+/// The answer is one, but not what was asked for.
+fn unusable() -> Fault {
+    Fault { message: "The model's answer has nothing of what was asked for.".to_owned(), ..Fault::garbage() }
 }
 
 fn no_conversations() -> Fault {

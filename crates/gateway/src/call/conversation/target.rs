@@ -3,10 +3,12 @@
 use super::Conversation;
 use crate::app::{App, Serving};
 use crate::refusal::Refusal;
+use bytes::Bytes;
 use std::sync::{Arc, PoisonError};
 use tollgate_catalog::{Model, Route};
 use tollgate_upstream::Provider;
 use tollgate_wire::error::Code;
+use tollgate_wire::responses::unstored;
 use tollgate_wire::{Dialect, Dropped, Names, Problem, Request, Rules, Sent, Target};
 
 /// Sent to a provider that demands a limit of the output when neither caller nor catalog gives one.
@@ -56,6 +58,17 @@ impl Conversation {
         Ok(sent)
     }
 
+    /// The body for a provider of the client's own dialect. What the gateway keeps of a conversation it can erase; a provider that stored
+    /// it too would go on having it, so it is told not to.
+    pub(super) fn own(&self, request: &Request, model: &Model, route: &Route) -> Bytes {
+        let body = request.own_body(&route.upstream_model);
+        if request.dialect != Dialect::Responses {
+            return body;
+        }
+        // A model that does not think refuses to be asked for its sealed reasoning.
+        unstored(body, !model.reasoning_efforts.is_empty() || request.mentions("reasoning"))
+    }
+
     /// `request` is the client's, or the same with data in the place of its links.
     pub(super) fn make(
         &self,
@@ -68,13 +81,11 @@ impl Conversation {
             let stripped = if model.chat.sampling { None } else { request.without_sampling(self.strict)? };
             return Ok(match stripped {
                 Some((stripped, dropped)) => {
-                    Sent { body: stripped.own_body(&route.upstream_model), dropped, names: Names::default() }
+                    Sent { body: self.own(&stripped, model, route), dropped, names: Names::default() }
                 }
-                None => Sent {
-                    body: request.own_body(&route.upstream_model),
-                    dropped: Dropped::default(),
-                    names: Names::default(),
-                },
+                None => {
+                    Sent { body: self.own(request, model, route), dropped: Dropped::default(), names: Names::default() }
+                }
             });
         }
         if let (Dialect::Chat, Some(effort)) = (dialect, model.chat.tools_need_effort.as_deref()) {

@@ -5,9 +5,9 @@
 //! stored; a request that fails makes the connection forget it. Messages and those waiting are bounded, silence is ended by
 //! pings, and after an hour the connection is over.
 
-use super::{ENDPOINT, Which, keeper, respond};
+use super::{After, ENDPOINT, Which, keeper, respond};
 use crate::app::App;
-use crate::call::Keeper;
+use crate::call::{Keeper, Kept};
 use crate::caller;
 use crate::endpoints::{chat, reading};
 use crate::kept::{self, Local};
@@ -33,6 +33,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+use tollgate_store::Item;
 use tollgate_wire::error::Code;
 use tollgate_wire::responses::{Answer, from_create_event};
 use tollgate_wire::{Dialect, Request as Said};
@@ -166,10 +167,11 @@ async fn begin(app: Arc<App>, parts: Parts, slot: Slot, message: Utf8Bytes) -> R
     let work = async {
         let past = kept::find(&app, caller.account.id, asked, local.as_ref(), false).await?;
         let id = app.new_call_id();
-        let before = past.before.iter().chain(&past.own).cloned().collect();
+        let before = past.all();
         let remember = Remember { slot: slot.clone(), before, stored: keeper(&app, &caller, id, &past) };
         let which = Which { id, endpoint: ENDPOINT, idem: None };
-        respond(&app, caller, past, Some(Arc::new(remember)), &parts.headers, which).await
+        let after = After { keeper: Some(Arc::new(remember)), ..After::default() };
+        respond(&app, caller, past, after, &parts.headers, which).await
     };
     let begun = work.await;
     if begun.is_err() && continued.is_some() && continued == local.map(|local| local.id) {
@@ -190,21 +192,21 @@ fn as_event(refusal: &Refusal) -> String {
 struct Remember {
     slot: Slot,
     /// All that was said before the answer.
-    before: Vec<String>,
+    before: Vec<Item>,
     stored: Option<Arc<dyn Keeper>>,
 }
 
 impl Keeper for Remember {
-    fn keep(&self, answer: Bytes) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    fn keep(&self, answer: Bytes) -> Pin<Box<dyn Future<Output = Kept> + Send>> {
         if let Some(read) = Answer::read(&answer) {
-            let items = self.before.iter().cloned().chain(read.items.into_iter().map(|(_, item)| item));
-            let items: Vec<String> = items.collect();
-            let small = items.iter().map(String::len).sum::<usize>() <= REMEMBERED;
+            let said = read.items.into_iter().map(|(id, json)| Item { id, json });
+            let items: Vec<Item> = self.before.iter().cloned().chain(said).collect();
+            let small = items.iter().map(|item| item.json.len()).sum::<usize>() <= REMEMBERED;
             *lock(&self.slot) = small.then_some(Local { id: read.id, items });
         }
         match &self.stored {
             Some(stored) => stored.keep(answer),
-            None => Box::pin(std::future::ready(())),
+            None => Box::pin(std::future::ready(Kept::Yes)),
         }
     }
 }

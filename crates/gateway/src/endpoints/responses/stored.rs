@@ -4,7 +4,7 @@
 use crate::app::App;
 use crate::caller::Caller;
 use crate::endpoints::{chat, count, reading};
-use crate::kept::{self, made_id};
+use crate::kept;
 use crate::refusal::Refusal;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
@@ -65,11 +65,9 @@ pub async fn input_items(
     answer(&app, request, async |caller| {
         let page = ListPage::read(query.as_deref().unwrap_or_default())?;
         let response = find(&app, caller, &id).await?;
-        let named = |(at, item): (usize, String)| {
-            let id = responses::item_id(&item).unwrap_or_else(|| made_id(&response.id, at));
-            (id, item)
-        };
-        let mut items: Vec<_> = responses::list(&response.input).into_iter().enumerate().map(named).collect();
+        let own = responses::list(&response.input).len();
+        let mut items: Vec<_> =
+            kept::said_in(&response).into_iter().take(own).map(|item| (item.id, item.json)).collect();
         if page.newest_first {
             items.reverse();
         }

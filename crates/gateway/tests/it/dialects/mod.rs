@@ -1,6 +1,6 @@
 //! Conversations in four dialects on either side: what a client of each gets, whatever its model's provider speaks.
 
-mod client;
+pub mod client;
 mod endpoints;
 mod links;
 mod long;
@@ -8,7 +8,7 @@ mod lost;
 mod model_names;
 pub mod packed;
 mod pairs;
-mod scripted;
+pub mod scripted;
 mod seals;
 
 use crate::house::{House, Plan};

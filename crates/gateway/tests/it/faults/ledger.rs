@@ -10,7 +10,7 @@ use tollgate_store::{Credit, CreditKind, Ending, EventPage, Pot};
 const HOUR: i64 = 3_600_000;
 
 /// The write lock on the database of a house, in somebody else's hands.
-fn locked(house: &House) -> rusqlite::Connection {
+pub fn locked(house: &House) -> rusqlite::Connection {
     let file = house.running().app.settings.data_dir.join("tollgate.db");
     let blocker = rusqlite::Connection::open(file).expect("the file");
     blocker.busy_timeout(Duration::from_secs(5)).expect("patience");

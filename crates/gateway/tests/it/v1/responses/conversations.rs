@@ -1,7 +1,7 @@
 //! Conversations: made, read, used by a response, changed, erased.
 
 use super::{MODELS, create, get, house, id, refused, send, times};
-use crate::house::{House, Plan};
+use crate::house::{House, events};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -23,7 +23,9 @@ async fn a_conversation_takes_what_is_said() {
         let path = format!("/v1/conversations/{}", id(&made));
         let say =
             |text: &str, conversation: Value| json!({ "model": model, "input": text, "conversation": conversation });
-        create(&house, say("pears [[sim:tokens=2]]", json!(id(&made)))).await;
+        let first = create(&house, say("pears [[sim:tokens=2]]", json!(id(&made)))).await;
+        assert_eq!(first["conversation"], json!({ "id": id(&made) }), "{model}: told, whoever the provider is");
+        assert_eq!(get(&house, &format!("/v1/responses/{}", id(&first))).await, first);
         assert_eq!((times(&house, "apples"), times(&house, "pears")), (1, 1), "{model}");
         create(&house, say("plums", json!({ "id": id(&made) }))).await;
         assert_eq!((times(&house, "apples"), times(&house, "the gate"), times(&house, "plums")), (1, 1, 1), "{model}");
@@ -44,7 +46,14 @@ async fn a_conversation_takes_what_is_said() {
             .await
             .expect("JSON");
         assert_eq!(id(&gone), id(&made), "the conversation comes back");
-        create(&house, say("figs", json!(id(&made)))).await;
+        let mut figs = say("figs", json!({ "id": id(&made) }));
+        figs["stream"] = json!(true);
+        let text = send(&house, Method::POST, "/v1/responses", Some(&figs)).await.text().await.expect("text");
+        let told = events(&text).into_iter().filter(|event| event["response"].is_object());
+        assert!(
+            told.map(|event| event["response"]["conversation"]["id"].clone()).all(|told| told == id(&made)),
+            "{text}"
+        );
         assert_eq!(times(&house, "apples"), 0, "an erased item is not sent");
         let gone: Value = send(&house, Method::DELETE, &path, None).await.json().await.expect("JSON");
         assert_eq!(gone["object"], "conversation.deleted");
@@ -60,12 +69,22 @@ async fn a_conversation_belongs_to_one_account_and_has_limits() {
     let path = format!("/v1/conversations/{}", id(&made));
     let added = post(&house, &format!("{path}/items"), json!({ "items": [{ "role": "user", "content": "x" }] })).await;
     assert_eq!(added["data"][0]["type"], "message");
-    let other = House::with(Plan { catalog: crate::dialects::CATALOG, ..Plan::default() }).await;
-    for (method, path) in
-        [(Method::GET, path.clone()), (Method::DELETE, path.clone()), (Method::GET, format!("{path}/items"))]
-    {
-        assert_eq!(refused(&other, method, &path, None).await.0, 404, "{path}");
+    let (_, other) = house.stranger("1").await;
+    let item = id(&added["data"][0]);
+    for (method, path) in [
+        (Method::GET, path.clone()),
+        (Method::GET, format!("{path}/items")),
+        (Method::GET, format!("{path}/items/{item}")),
+        (Method::DELETE, format!("{path}/items/{item}")),
+        (Method::DELETE, path.clone()),
+    ] {
+        let reply = house.http.request(method, house.url(&path)).bearer_auth(&other).send().await.expect("a reply");
+        assert_eq!(reply.status(), 404, "{path}");
     }
+    let continued = json!({ "model": MODELS[0], "input": "x", "conversation": id(&made) });
+    let reply = house.http.post(house.url("/v1/responses")).bearer_auth(&other).json(&continued).send().await;
+    assert_eq!(reply.expect("a reply").status(), 404);
+    assert_eq!(id(&get(&house, &path).await), id(&made), "it is still its owner's");
     let item = json!({ "role": "user", "content": "x" });
     for (body, param) in [
         (json!({ "items": vec![item.clone(); 21] }), "items"),

@@ -1,7 +1,9 @@
 //! `/v1/responses` and what it keeps: continuing, reading, erasing, conversations, compaction, the WebSocket.
 
 mod conversations;
+mod named;
 mod open_responses;
+mod same_dialect;
 mod socket;
 mod state;
 mod stored;

@@ -1,7 +1,8 @@
 //! `previous_response_id` over every kind of provider: what is sent, what is not, what is refused.
 
 use super::{MODELS, create, house, id, last_sent, next, refused, send, times};
-use crate::house::{House, Plan, events};
+use crate::engine::Engine;
+use crate::house::{House, Plan, error_of, events, second};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -100,8 +101,17 @@ async fn what_is_not_kept_or_not_yours_is_not_found() {
     assert_eq!(told.headers()["retry-after"], "10");
     assert!(is_not_found(&continuing(&house, &next(&unstored, model, "y")).await));
     let kept = create(&house, json!({ "model": model, "input": "x" })).await;
-    let other = House::with(Plan { catalog: crate::dialects::CATALOG, ..Plan::default() }).await;
-    assert!(is_not_found(&continuing(&other, &next(&kept, model, "y")).await));
+    let (_, other) = house.stranger("1").await;
+    let path = format!("/v1/responses/{}", id(&kept));
+    for request in [
+        house.http.post(house.url("/v1/responses")).json(&next(&kept, model, "y")),
+        house.http.get(house.url(&path)),
+        house.http.get(house.url(&format!("{path}/input_items"))),
+        house.http.delete(house.url(&path)),
+    ] {
+        let (status, error) = error_of(request.bearer_auth(&other).send().await.expect("a reply")).await;
+        assert!(status == 404 || error["code"] == NOT_FOUND.1, "another's is not found: {status} {error}");
+    }
     let second = create(&house, next(&kept, model, "y")).await;
     send(&house, Method::DELETE, &format!("/v1/responses/{}", id(&kept)), None).await;
     assert!(is_not_found(&continuing(&house, &next(&kept, model, "z")).await));
@@ -212,4 +222,48 @@ async fn an_answer_that_broke_off_is_not_kept() {
     let failed = events(&text).pop().expect("events")["response"].clone();
     assert_eq!(failed["status"], "failed", "{text}");
     assert!(is_not_found(&continuing(&house, &next(&failed, MODELS[0], "x")).await));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_replica_finds_what_another_has_kept() {
+    let [_, engine] = Engine::both().await;
+    let plan = Plan { database: engine.url.clone(), catalog: crate::dialects::CATALOG, ..Plan::default() };
+    let house = House::with(plan).await;
+    let other = second(&house).await;
+    let there = |path: &str| format!("http://{}{path}", other.address);
+    for model in MODELS {
+        let body = json!({ "model": model, "input": "apples [[sim:tokens=3]]", "stream": true });
+        let text = send(&house, Method::POST, "/v1/responses", Some(&body)).await.text().await.expect("text");
+        let first = events(&text).pop().expect("events")["response"].clone();
+        // At once, at the other door.
+        let ask = house.http.post(there("/v1/responses")).bearer_auth(&house.key);
+        let reply = ask.json(&next(&first, model, "pears")).send().await.expect("a reply");
+        assert_eq!(reply.status(), 200, "{model}");
+        let second: Value = reply.json().await.expect("JSON");
+        assert_eq!((times(&house, "apples"), times(&house, "the gate opens")), (1, 1), "{model}");
+        let third = create(&house, next(&second, model, "plums")).await;
+        assert_eq!((times(&house, "apples"), times(&house, "pears"), times(&house, "plums")), (1, 1, 1), "{model}");
+        let read = house.http.get(there(&format!("/v1/responses/{}", id(&third)))).bearer_auth(&house.key);
+        assert_eq!(read.send().await.expect("a reply").json::<Value>().await.expect("JSON"), third);
+        let gone = house.http.delete(there(&format!("/v1/responses/{}", id(&first)))).bearer_auth(&house.key);
+        assert_eq!(gone.send().await.expect("a reply").status(), 200);
+        assert!(is_not_found(&continuing(&house, &next(&third, model, "x")).await), "{model}: erased for all");
+    }
+    other.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_says_when_it_ended() {
+    let house = house().await;
+    let models = [MODELS[0], MODELS[1], MODELS[3]];
+    for (model, stream) in models.into_iter().flat_map(|model| [(model, false), (model, true)]) {
+        let body = json!({ "model": model, "input": "[[sim:tokens=4 think_ms=1200 delay_ms=300]]", "stream": stream });
+        let text = send(&house, Method::POST, "/v1/responses", Some(&body)).await.text().await.expect("text");
+        let response = match stream {
+            true => events(&text).pop().expect("events")["response"].clone(),
+            false => serde_json::from_str(&text).expect("JSON"),
+        };
+        let at = |name: &str| response[name].as_u64().expect("a time");
+        assert!(at("completed_at") > at("created_at"), "{model}, streamed: {stream}: {response}");
+    }
 }

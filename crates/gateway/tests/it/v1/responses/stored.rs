@@ -1,8 +1,11 @@
 //! Reading and erasing what was kept, counting and compacting.
 
 use super::{MODELS, create, get, house, id, next, refused, send, times};
+use crate::dialects::scripted::{Scripted, Written};
+use crate::house::{House, Plan, call_id, error_of};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tollgate_store::Ending;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_response_is_read_and_erased() {
@@ -95,8 +98,85 @@ async fn a_conversation_is_pressed_into_one_item() {
     let first: Value = once("/v1/responses/compact").send().await.expect("a reply").json().await.expect("JSON");
     house.quiet().await;
     let again: Value = once("/v1/responses/compact").send().await.expect("a reply").json().await.expect("JSON");
-    assert_eq!((&again["object"], &again["usage"]), (&json!("response.compaction"), &first["usage"]), "paid once");
+    assert_eq!((&again["object"], &again), (&json!("response.compaction"), &first), "paid once, and the same again");
     assert_eq!(once("/v1/responses").send().await.expect("a reply").status(), 409, "another path is another request");
     let told = refused(&house, Method::POST, "/v1/responses/compact", Some(&json!({ "input": "x" }))).await;
     assert_eq!((told.0, told.2.as_str()), (400, "model"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_summary_is_a_text_whatever_the_request_asks_for() {
+    let house = house().await;
+    for model in MODELS {
+        let tools = json!([{ "type": "function", "name": "look", "strict": false, "parameters": { "type": "object", "properties": {} } }]);
+        let input = json!([{ "role": "user", "content": "apples" },
+            { "type": "function_call", "call_id": "call_1", "name": "look", "arguments": "{}" },
+            { "type": "function_call_output", "call_id": "call_1", "output": "red" }]);
+        let format = json!({ "format": { "type": "json_schema", "name": "f", "strict": true, "schema": {
+            "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"], "additionalProperties": false } } });
+        for input in [input, json!("pears")] {
+            let body =
+                json!({ "model": model, "input": input, "tools": tools, "tool_choice": "required", "text": format });
+            let reply = send(&house, Method::POST, "/v1/responses/compact", Some(&body)).await;
+            let status = reply.status();
+            let pressed: Value = reply.json().await.expect("JSON");
+            assert_eq!(
+                (status.as_u16(), &pressed["output"][0]["type"]),
+                (200, &json!("compaction")),
+                "{model}: {pressed}"
+            );
+            assert_eq!(times(&house, "json_schema"), 0, "{model}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_summary_that_is_none_costs_nothing() {
+    let call = json!({ "id": "c", "object": "chat.completion", "created": 1, "model": "up", "choices": [{ "index": 0,
+        "message": { "role": "assistant", "content": null, "tool_calls": [
+            { "id": "call_1", "type": "function", "function": { "name": "look", "arguments": "{}" } }] },
+        "finish_reason": "tool_calls" }], "usage": { "prompt_tokens": 50, "completion_tokens": 30, "total_tokens": 80 } });
+    let script = Scripted::start(vec![Written::json(&call), Written::json(&call)]).await;
+    let catalog = r#"
+[model."short"]
+context_window = 100000
+max_output_tokens = 5000
+supported_endpoint_types = ["openai-response"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [{ provider = "script", upstream_model = "up" }]
+"#;
+    let house = House::with(Plan { catalog, config: script.config("openai"), ..Plan::default() }).await;
+    for key in ["a", "b"] {
+        let body = json!({ "model": "short", "input": "apples" });
+        let ask =
+            house.http.post(house.url("/v1/responses/compact")).bearer_auth(&house.key).header("idempotency-key", key);
+        let reply = ask.json(&body).send().await.expect("a reply");
+        let call = call_id(&reply);
+        let (status, error) = error_of(reply).await;
+        assert_eq!((status, error["code"].as_str()), (502, Some("upstream_invalid_reply")), "{error}");
+        let row = house.row(call).await;
+        assert_eq!((row.ending, row.charge.nano()), (Ending::UpstreamFault, 0), "{row:?}");
+        house.quiet().await;
+        assert_eq!(house.available().await, 10_000_000_000, "nothing was charged");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quote_counts_what_is_continued() {
+    let house = house().await;
+    let model = MODELS[0];
+    let first = create(&house, json!({ "model": model, "input": "apples ".repeat(2_000) })).await;
+    for endpoint in ["/v1/responses", "/v1/responses/compact"] {
+        let body = next(&first, model, "pears");
+        let quoted = send(&house, Method::POST, &format!("/v1/quote?endpoint={endpoint}"), Some(&body)).await;
+        let quoted: Value = quoted.json().await.expect("JSON");
+        let reply = send(&house, Method::POST, endpoint, Some(&body)).await;
+        assert_eq!(reply.status(), 200, "{endpoint}");
+        let row = house.row(call_id(&reply)).await;
+        assert_eq!(quoted["hold_nano_usd"], row.hold.nano(), "{endpoint}: {quoted}");
+        assert!(quoted["hold_nano_usd"].as_i64() >= quoted["total_nano_usd"].as_i64(), "{endpoint}: {quoted}");
+        let unknown = json!({ "model": model, "input": "x", "previous_response_id": "resp_nobody" });
+        let told = refused(&house, Method::POST, &format!("/v1/quote?endpoint={endpoint}"), Some(&unknown)).await;
+        assert_eq!(told.1, "previous_response_not_found", "{endpoint}");
+    }
 }

@@ -1,0 +1,157 @@
+//! An answer that is to be kept and cannot be: its client is not told that it is.
+
+use super::ledger::locked;
+use super::{FUNDED, paid};
+use crate::dialects::CATALOG;
+use crate::house::{House, Plan, call_id, error_of, events};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tollgate_store::Ending;
+
+/// Over a provider of another dialect and over one of its own.
+const MODELS: [&str; 2] = ["gemini-on-openai", "gemini-on-openai-response"];
+
+async fn house() -> House {
+    House::with(Plan { catalog: CATALOG, ..Plan::default() }).await
+}
+
+fn ask(house: &House, body: &Value) -> reqwest::RequestBuilder {
+    house.http.post(house.url("/v1/responses")).bearer_auth(&house.key).json(body)
+}
+
+/// A streamed call whose database goes away once its first event is here; its reply, its last event, and the database again.
+async fn cut_off(house: &House, body: &Value) -> (tollgate_store::CallId, Vec<Value>) {
+    let mut reply = ask(house, body).send().await.expect("a reply");
+    let call = call_id(&reply);
+    let mut text = String::new();
+    text.push_str(std::str::from_utf8(&reply.chunk().await.expect("a piece").expect("an event")).expect("text"));
+    let blocker = locked(house);
+    while let Some(piece) = reply.chunk().await.expect("a piece") {
+        text.push_str(std::str::from_utf8(&piece).expect("text"));
+    }
+    drop(blocker);
+    (call, events(&text))
+}
+
+/// The database is back, and whatever was still to be written is written.
+async fn recovered(house: &House) {
+    for _ in 0..500 {
+        if house.running().app.store.ready() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    house.quiet().await;
+}
+
+pub async fn an_answer_cannot_be_kept() {
+    for model in MODELS {
+        let house = house().await;
+        let body = json!({ "model": model, "input": "[[sim:tokens=20 delay_ms=40]]", "stream": true });
+        let (call, events) = cut_off(&house, &body).await;
+        let last = &events.last().expect("events");
+        assert_eq!(
+            (&last["type"], &last["response"]["store"]),
+            (&json!("response.completed"), &json!(false)),
+            "{model}: {last}"
+        );
+        assert_eq!(events[0]["response"]["store"], true, "{model}: what was hoped for at the start");
+        recovered(&house).await;
+        let row = paid(&house, call).await;
+        assert_eq!(
+            (row.ending, row.counters.output),
+            (Ending::Answered, 20),
+            "{model}: it is the client's, and paid for"
+        );
+        let path = format!("/v1/responses/{}", last["response"]["id"].as_str().expect("an id"));
+        let mut gone = 0;
+        for _ in 0..100 {
+            gone = house.get(&path).send().await.expect("a reply").status().as_u16();
+            if gone == 404 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(gone, 404, "{model}: what is said not to be stored is not there later either");
+    }
+    // In one piece.
+    let house = house().await;
+    let body = json!({ "model": MODELS[0], "input": "[[sim:tokens=3 think_ms=1500]]" });
+    let call = ask(&house, &body).send();
+    let lock = async {
+        while house.sim.received().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        locked(&house)
+    };
+    let (reply, blocker) = tokio::join!(call, lock);
+    drop(blocker);
+    let reply = reply.expect("a reply");
+    assert_eq!(reply.status(), 200);
+    let call = call_id(&reply);
+    assert_eq!(reply.json::<Value>().await.expect("JSON")["store"], false);
+    recovered(&house).await;
+    paid(&house, call).await;
+}
+
+pub async fn a_conversation_cannot_be_added_to() {
+    for (model, stream) in [(MODELS[0], true), (MODELS[1], true), (MODELS[0], false)] {
+        let house = house().await;
+        let made: Value = {
+            let ask = house.http.post(house.url("/v1/conversations")).bearer_auth(&house.key).json(&json!({}));
+            ask.send().await.expect("a reply").json().await.expect("JSON")
+        };
+        let text = if stream { "[[sim:tokens=20 delay_ms=40]]" } else { "[[sim:tokens=3 think_ms=1500]]" };
+        let body = json!({ "model": model, "input": text, "stream": stream, "conversation": made["id"] });
+        if stream {
+            let (call, events) = cut_off(&house, &body).await;
+            let last = &events.last().expect("events");
+            assert_eq!(
+                (&last["type"], &last["response"]["status"]),
+                (&json!("response.failed"), &json!("failed")),
+                "{model}: {last}"
+            );
+            assert!(!events.iter().any(|event| event["type"] == "response.completed"), "{model}");
+            let numbers: Vec<_> =
+                events.iter().map(|event| event["sequence_number"].as_u64().expect("a number")).collect();
+            assert!(numbers.is_sorted_by(|a, b| a < b), "{model}: {numbers:?}");
+            recovered(&house).await;
+            let row = paid(&house, call).await;
+            assert_eq!(
+                (row.ending, row.reason.as_str()),
+                (Ending::UpstreamFault, "not_kept"),
+                "{model}: the client had it all"
+            );
+        } else {
+            let call = ask(&house, &body).send();
+            let lock = async {
+                while house.sim.received().is_empty() {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                tokio::time::sleep(Duration::from_millis(400)).await;
+                locked(&house)
+            };
+            let (reply, blocker) = tokio::join!(call, lock);
+            drop(blocker);
+            let reply = reply.expect("a reply");
+            let call = call_id(&reply);
+            let (status, error) = error_of(reply).await;
+            assert_eq!((status, error["code"].as_str()), (503, Some("ledger_unavailable")), "{error}");
+            recovered(&house).await;
+            let row = house.row(call).await;
+            assert_eq!((row.ending, row.reason.as_str(), row.charge.nano()), (Ending::UpstreamFault, "not_kept", 0));
+            assert_eq!(house.available().await, FUNDED, "nothing was given, nothing is charged");
+        }
+        let path = format!("/v1/conversations/{}/items", made["id"].as_str().expect("an id"));
+        let mut left = Value::Null;
+        for _ in 0..100 {
+            left = house.get(&path).send().await.expect("a reply").json().await.expect("JSON");
+            if left["data"] == json!([]) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(left["data"], json!([]), "{model}: the conversation is as it was");
+    }
+}
