@@ -112,7 +112,8 @@ export class House {
       assert.ok(tries < 100, `not noticed: ${JSON.stringify([row, seen])}`);
       await sleep(50);
     }
-    assert.deepEqual([row.model, row.ending, row.estimated], [model, 'client_left', true]);
+    // Gemini reports with every fragment what was used until then; for the others we count.
+    assert.deepEqual([row.model, row.ending, row.estimated], [model, 'client_left', model !== 'gemini-demo-gemini']);
     assert.equal(seen.finished, false, 'the provider went on to its end');
     assert.ok(row.usage.output > 0 && row.usage.output < 100, JSON.stringify(row));
     // 1 and 4 USD per million tokens (catalog/dialects.toml).

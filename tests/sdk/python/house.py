@@ -160,7 +160,8 @@ class House:
                 break
             assert time.monotonic() < deadline, (row, seen)
             time.sleep(0.02)
-        assert (row["model"], row["ending"], row["estimated"]) == (model, "client_left", True), row
+        # Gemini reports with every fragment what was used until then; for the others we count.
+        assert (row["model"], row["ending"], row["estimated"]) == (model, "client_left", model != "gemini-demo-gemini"), row
         assert not seen["finished"], "the provider went on to its end"
         assert 0 < row["usage"]["output"] < 100, row
         assert row["charge_nano_usd"] == price_of(row["usage"], model, topped_up=self.balance()["topped_up"]), row
