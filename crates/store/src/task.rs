@@ -187,7 +187,7 @@ impl TaskStep {
 pub enum Word {
     /// It was not asked, or wants to be asked later: what it said before stands.
     Nothing,
-    /// It was asked, and that it has no such task can no longer be said to be its constant word.
+    /// It was asked, and did not say: "no such task" begins anew.
     Unclear,
     /// It has no such task.
     Absent,

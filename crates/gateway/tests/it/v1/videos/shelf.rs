@@ -75,10 +75,9 @@ async fn copies_in_a_folder() {
     assert_eq!(reply.status(), 200);
 }
 
-/// Other files in the same place are nobody's business, however old, and one that cannot even be named keeps no copy from its end.
+/// Other files in the same place are nobody's business, however old.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_copies_are_taken_away() {
-    use std::os::unix::ffi::OsStrExt as _;
     let config = "[video]\ncopy_to = \"copies\"\nkeep = \"30d\"\n".to_owned();
     let house = quick(Plan { config, ..Plan::default() }).await;
     let mut copies = Vec::new();
@@ -93,17 +92,15 @@ async fn only_copies_are_taken_away() {
     for name in others {
         std::fs::write(folder.join(name), "mine").expect("written");
     }
-    std::fs::write(folder.join(std::ffi::OsStr::from_bytes(b"\xff.mp4")), "mine").expect("written");
     let app = &house.running().app;
     let swept = app.shelf.as_ref().expect("a shelf").sweep(app.world.now_ms() + 31 * 86_400_000).await;
-    assert_eq!(swept.gone, 2, "{swept:?}");
+    assert_eq!((swept.gone, swept.failed), (2, 0), "{swept:?}");
     for name in &copies {
         assert!(!folder.join(name).exists(), "{name}");
     }
     for name in others {
         assert!(folder.join(name).exists(), "{name}");
     }
-    assert_eq!(std::fs::read_dir(&folder).expect("read").count(), 5, "with the folder, and what cannot be named");
 }
 
 /// What cannot be deleted is still there to be deleted again: a task that is out of sight would leave its copy for ever.
