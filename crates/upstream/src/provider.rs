@@ -126,7 +126,7 @@ impl Default for Settings {
             bill_on_cancel: false,
             first_byte: Duration::from_secs(120),
             idle: Duration::from_secs(120),
-            drain_time: Duration::from_secs(30),
+            drain_time: Duration::from_secs(60),
             drain_bytes: 1 << 20,
             max_event_bytes: 1 << 20,
             max_reply_bytes: 32 << 20,

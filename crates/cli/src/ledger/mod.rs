@@ -174,16 +174,17 @@ fn shown(report: &reconcile::Report) -> String {
         let amount = |name: &str, amount: Option<Money>| amount.map_or_else(String::new, |m| format!("  {name} {m}"));
         let amounts =
             amount("billed", row.billed) + &amount("expected", row.expected) + &amount("charged", row.charged);
-        text.push_str(&format!("{:<11}  {place:<10}  {call}{amounts}\n", row.kind));
+        text.push_str(&format!("{:<12}  {place:<10}  {call}{amounts}\n", row.kind));
     }
     text + &format!(
-        "{} lines, {} calls: {} agree, {} differ, {} only billed, {} only ours; billed {} USD, charged {} USD",
+        "{} lines, {} calls: {} agree, {} differ, {} only billed, {} only ours, {} billed twice; billed {} USD, charged {} USD",
         report.lines,
         report.calls,
         report.matched,
         report.differing,
         report.only_billed,
         report.only_ours,
+        report.billed_twice,
         report.billed,
         report.charged
     )

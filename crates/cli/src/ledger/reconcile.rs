@@ -51,6 +51,8 @@ pub struct Report {
     pub differing: usize,
     pub only_billed: usize,
     pub only_ours: usize,
+    /// Lines of a call that had a line before.
+    pub billed_twice: usize,
     pub billed: Money,
     pub charged: Money,
     pub rows: Vec<Difference>,
@@ -58,7 +60,7 @@ pub struct Report {
 
 impl Report {
     pub fn is_clean(&self) -> bool {
-        self.differing + self.only_billed + self.only_ours == 0
+        self.differing + self.only_billed + self.only_ours + self.billed_twice == 0
     }
 
     fn show(&mut self, kind: &'static str, call: Option<CallId>, line: Option<usize>, amounts: [Option<Money>; 3]) {
@@ -71,7 +73,7 @@ impl Report {
 
 #[derive(Debug, Serialize)]
 pub struct Difference {
-    /// `differs`, `only_billed` or `only_ours`.
+    /// `differs`, `only_billed`, `only_ours` or `billed_twice`.
     pub kind: &'static str,
     pub call: Option<CallId>,
     pub line: Option<usize>,
@@ -101,18 +103,27 @@ impl Bill {
             let line = line(row).with_context(|| format!("line {}", row.line))?;
             let place = bill.lines.len();
             match (line.call, &line.facts) {
-                (Some(call), _) => {
-                    if bill.by_call.insert(call, place).is_some() {
-                        bail!("line {}: {call} is billed twice", row.line);
+                (Some(call), _) => match bill.by_call.get(&call).and_then(|first| bill.lines.get_mut(*first)) {
+                    // Told, and counted with the first line: the call costs what all of them say together.
+                    Some(first) => {
+                        first.amount = sum(first.amount, line.amount)?;
+                        bill.report.billed_twice += 1;
+                        let amounts = [Some(line.amount), None, None];
+                        bill.report.show("billed_twice", Some(call), Some(line.number), amounts);
+                        bill.report.billed = sum(bill.report.billed, line.amount)?;
+                        continue;
                     }
-                }
+                    None => {
+                        bill.by_call.insert(call, place);
+                    }
+                },
                 (None, Some(facts)) => bill.by_facts.entry(facts.clone()).or_default().push(place),
                 (None, None) => bail!("line {}: neither a call id nor model, input, output and time", row.line),
             }
             bill.report.billed = sum(bill.report.billed, line.amount)?;
             bill.lines.push(line);
         }
-        bill.report.lines = bill.lines.len();
+        bill.report.lines = rows.len();
         Ok(bill)
     }
 

@@ -74,6 +74,22 @@ fn by_call_id() {
     assert!(!report.is_clean());
 }
 
+/// Each line more is told; what the call was billed is their sum, and the rest of the bill is read.
+#[test]
+fn a_call_that_is_billed_twice() {
+    let bill = format!("call_id,cost\n{},0.000001\n{},0.000002\n{},0.000003\n", id(1), id(2), id(1));
+    let report = reconcile(&bill, EXACT, &[call(1, 1, 1, 1_000), call(2, 1, 1, 2_000)]);
+    assert_eq!((counts(&report), report.billed_twice), ([1, 1, 0, 0], 1), "{report:?}");
+    assert_eq!((report.lines, report.billed.nano(), report.charged.nano()), (3, 6_000, 3_000));
+    let rows: Vec<_> = report.rows.iter().map(|r| (r.kind, r.call, r.line, r.billed.map(Money::nano))).collect();
+    let wanted = [("billed_twice", Some(id(1)), Some(4), Some(3_000)), ("differs", Some(id(1)), Some(2), Some(4_000))];
+    assert_eq!(rows, wanted);
+    // Two halves of one call are no difference, and are told all the same.
+    let halves = format!("call_id,cost\n{},0.0000005\n{},0.0000005\n", id(1), id(1));
+    let report = reconcile(&halves, EXACT, &[call(1, 1, 1, 1_000)]);
+    assert_eq!((counts(&report), report.billed_twice, report.is_clean()), ([1, 0, 0, 0], 1, false));
+}
+
 #[test]
 fn by_facts_the_nearest_in_time() {
     let moment = |minute: i64| NOON + minute * MINUTE + 1_000;
@@ -110,7 +126,6 @@ fn what_is_no_bill() {
         ("call,amount\n,1\n", "line 2: neither"),
         ("call,amount\nx,abc\n", "line 2"),
         ("model,input,output,at,amount\nm,1,2,soon,1\n", "line 2"),
-        (&format!("call,amount\n{0},1\n{0},1\n", id(1)), "line 3"),
     ] {
         let rows = file::read(bill).expect("a table");
         let error = Bill::read(&rows, EXACT).err().map(|e| format!("{e:#}")).unwrap_or_default();
