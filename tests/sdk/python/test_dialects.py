@@ -3,6 +3,7 @@
 The models differ only in what their provider speaks, so each test has one expectation for all sixteen pairs.
 """
 
+import base64
 import json
 
 import pytest
@@ -50,21 +51,48 @@ def test_streamed_tools_and_the_turn_with_their_results(sdk, model):
     assert end.text and not end.calls
 
 
-def test_thoughts_survive_the_second_turn(sdk, model):
+def seals(model, body):
+    """What a request gives back to its provider of what that provider sealed. Chat completions seal nothing."""
+    if model == "gemini-demo-anthropic":
+        blocks = [block for turn in body["messages"] if isinstance(turn["content"], list) for block in turn["content"]]
+        return [block["signature"] for block in blocks if block["type"] == "thinking"]
+    if model == "gemini-demo-responses":
+        return [item["encrypted_content"] for item in body["input"] if item.get("type") == "reasoning"]
+    if model == "gemini-demo-gemini":
+        parts = [part for turn in body["contents"] for part in turn["parts"]]
+        made = base64.b64encode(b"gemini").decode()
+        return [part["thoughtSignature"] for part in parts if part.get("thoughtSignature", "").startswith(made)]
+    return []
+
+
+def thoughts_came_back(house, mark, model):
+    """Both turns were taken at the first attempt, and the second gave the provider its seal back: it refuses one that is not its own or
+    belongs to something else."""
+    first, second = house.received(mark)
+    assert (first["status"], second["status"]) == (200, 200)
+    assert seals(model, first["body"]) == []
+    assert bool(seals(model, second["body"])) == (model != "gemini-demo-openai"), second["body"]
+
+
+def test_thoughts_survive_the_second_turn(house, sdk, model):
+    mark = house.seen_by_provider()
     turns = [sdk.user("Think. [[sim:reasoning_tools calls=2]]")]
     said = sdk.ask(model, turns, tools=True, thinking=True)
     assert said.thought and len(said.calls) == 2
     end = sdk.ask(model, [*turns, *said.turn, *sdk.results(said)], tools=True, thinking=True)
     assert end.text and not end.calls
+    thoughts_came_back(house, mark, model)
 
 
-def test_streamed_thoughts_survive_the_second_turn(sdk, model):
+def test_streamed_thoughts_survive_the_second_turn(house, sdk, model):
     """What the SDK's own helper put together from the pieces is what goes back."""
+    mark = house.seen_by_provider()
     question = "Think. [[sim:reasoning_tools calls=2]]"
     said = sdk.stream(model, question, tools=True, thinking=True)
     assert said.thought and len(said.calls) == 2
     end = sdk.ask(model, [sdk.user(question), *said.turn, *sdk.results(said)], tools=True, thinking=True)
     assert end.text and not end.calls
+    thoughts_came_back(house, mark, model)
 
 
 def test_a_picture_reaches_the_provider(house, sdk, model):

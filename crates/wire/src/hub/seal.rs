@@ -43,8 +43,9 @@ impl Origin {
         Self::ALL[self as usize].2
     }
 
+    /// Helpers of streams may join the words of all pieces; that of the piece with the seal is the last.
     pub fn of_format(format: &str) -> Origin {
-        Self::ALL.iter().find(|(_, _, name)| *name == format).map_or(Origin::Other, |(origin, ..)| *origin)
+        Self::ALL.iter().find(|(_, _, name)| format.ends_with(name)).map_or(Origin::Other, |(origin, ..)| *origin)
     }
 
     fn letter(self) -> &'static str {

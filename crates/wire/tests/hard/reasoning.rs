@@ -27,6 +27,16 @@ fn case_59_an_unsigned_thought_is_dropped_and_its_text_kept() {
     assert_eq!(dropped(C, A, body), "reasoning");
 }
 
+/// OpenAI's helper for Python joins the texts of all pieces of a stream, `format` among them.
+#[test]
+fn a_seal_is_known_by_the_last_word_of_a_joined_format() {
+    let detail = json!({"type": "reasoning.text", "text": "Hm", "signature": "c2VhbA==", "format": "unknownunknownanthropic-claude-v1", "index": 0});
+    let body = tool_turn(assistant(json!({"reasoning_content": "Hm", "reasoning_details": [detail]})));
+    let thought = json!({"type": "thinking", "thinking": "Hm", "signature": "c2VhbA=="});
+    assert_eq!(sent(C, A, body.clone())["messages"][1]["content"][0], thought);
+    assert_eq!(dropped(C, A, body), "");
+}
+
 #[test]
 fn case_63_no_item_id_for_a_provider_that_stored_nothing() {
     let body = tool_turn(assistant(
