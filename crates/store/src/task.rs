@@ -142,6 +142,9 @@ pub struct Leased {
     pub fence: i64,
     /// The price of its hold.
     pub price: Price,
+    /// How old it is and for how long its fate has been unknown, in milliseconds, whatever was done to the wall clock meanwhile.
+    pub age_ms: i64,
+    pub unknown_ms: i64,
 }
 
 /// What was found out about a task that goes on.

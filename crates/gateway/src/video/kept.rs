@@ -78,7 +78,8 @@ impl KeptPlan {
 
     /// The task where its provider's answer was lost, sent at some time between its beginning and the moment that was noticed.
     pub fn sought<'a>(&'a self, task: &'a Task, external_id: &'a str, now_ms: i64) -> Option<Sought<'a>> {
-        let noticed = task.unknown_since.or(task.ended_at).unwrap_or(now_ms);
+        // A clock that was set back in between must not leave nothing in between.
+        let noticed = task.unknown_since.or(task.ended_at).unwrap_or(now_ms).max(task.created_at);
         Some(Sought {
             api: self.api()?,
             call: &self.call,

@@ -68,7 +68,7 @@ impl Engine {
             "paid_only": hold.paid_only,
             "topped_up": hold.topped_up,
             "expires_at": hold.expires_at,
-            "life": hold.expires_at.saturating_sub(hold.at).max(0),
+            "life": hold.expires_at.saturating_sub(self.steady()).max(0),
             "at": self.now(),
             "replica": bytes(&shared.replica),
         });

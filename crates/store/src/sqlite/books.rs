@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tollgate_catalog::Money;
 
 use super::leases::Leases;
-use super::ops::{CloseOp, HoldOp, IdemEnd, LotMove, Op, Open, Spent};
+use super::ops::{BegunOp, CloseOp, HoldOp, IdemEnd, LotMove, Op, Open, Spent};
 use super::task_rows::TaskDone;
 use crate::account::{Account, Key};
 use crate::call::{Close, Closed, Ending, Hold, HoldRefused, Idem};
@@ -142,7 +142,8 @@ impl Books {
         number
     }
 
-    pub fn hold(&mut self, hold: &mut Hold, task: Option<&NewTask>, now: i64) -> Decision {
+    /// `task` comes with the time by the clock that does not jump.
+    pub fn hold(&mut self, hold: &mut Hold, task: Option<(&NewTask, i64)>, now: i64) -> Decision {
         if self.queue.len() >= QUEUE_LIMIT || self.stop || self.open.contains_key(&hold.call) {
             return Decision::Refused(HoldRefused::Unavailable);
         }
@@ -188,10 +189,10 @@ impl Books {
                 idem: hold.idem.map(|i| i.key_hash),
             },
         );
-        let task = task.map(|new| {
-            let due_at = now.saturating_add(new.lease_ms);
-            self.leases.begin(hold.call, due_at);
-            (new.clone(), due_at)
+        let task = task.map(|(new, steady)| {
+            let due_at = steady.saturating_add(new.lease_ms);
+            self.leases.begin(hold.call, steady, due_at);
+            BegunOp { new: new.clone(), created_at: now, due_at }
         });
         let op = self.push(Op::Hold(Box::new(HoldOp {
             call: hold.call,

@@ -66,6 +66,7 @@ impl Engine {
     /// `None`: what was read about the idempotency key may be out of date.
     fn decide(&self, hold: &mut Hold, task: Option<&NewTask>, epoch: u64) -> Option<Decision> {
         let now = self.now();
+        let task = task.map(|new| (new, self.steady()));
         let mut books = lock(&self.shared.books);
         if hold.idem.is_some() && books.idem_epoch != epoch {
             return None;

@@ -6,6 +6,13 @@ use std::sync::Arc;
 
 use crate::ids::{CallId, IdMap};
 
+/// Since when a task has been there, and since when its fate is unknown, by the clock that does not jump.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Since {
+    pub begun: i64,
+    pub unknown: Option<i64>,
+}
+
 struct Lease {
     due_at: i64,
     fence: i64,
@@ -13,6 +20,7 @@ struct Lease {
     taken: bool,
     /// Where it was sent.
     provider: Option<Arc<str>>,
+    since: Since,
 }
 
 #[derive(Default)]
@@ -23,14 +31,14 @@ pub(super) struct Leases {
 
 impl Leases {
     /// A new task, in the hands of whoever began it.
-    pub fn begin(&mut self, call: CallId, due_at: i64) -> i64 {
-        self.put(call, Lease { due_at, fence: 1, taken: true, provider: None });
-        1
+    pub fn begin(&mut self, call: CallId, now: i64, due_at: i64) {
+        let since = Since { begun: now, unknown: None };
+        self.put(call, Lease { due_at, fence: 1, taken: true, provider: None, since });
     }
 
     /// A task as the file has it: the process that held it is gone.
-    pub fn load(&mut self, call: CallId, due_at: i64, provider: Option<Arc<str>>) {
-        self.put(call, Lease { due_at, fence: 0, taken: false, provider });
+    pub fn load(&mut self, call: CallId, due_at: i64, provider: Option<Arc<str>>, since: Since) {
+        self.put(call, Lease { due_at, fence: 0, taken: false, provider, since });
     }
 
     fn put(&mut self, call: CallId, lease: Lease) {
@@ -41,6 +49,13 @@ impl Leases {
 
     pub fn has(&self, call: CallId) -> bool {
         self.open.contains_key(&call)
+    }
+
+    /// Its age and for how long its fate has been unknown.
+    pub fn ages(&self, call: CallId, now: i64) -> (i64, i64) {
+        let since = self.open.get(&call).map_or(Since { begun: now, unknown: None }, |lease| lease.since);
+        let age = |at: i64| now.saturating_sub(at).max(0);
+        (age(since.begun), since.unknown.map_or(0, age))
     }
 
     pub fn holds(&self, call: CallId, fence: i64) -> bool {
@@ -70,25 +85,27 @@ impl Leases {
 
     fn give(&mut self, call: CallId, until: i64) -> Option<i64> {
         let lease = self.open.get(&call)?;
-        let (fence, provider) = (lease.fence + 1, lease.provider.clone());
-        self.put(call, Lease { due_at: until, fence, taken: true, provider });
+        let (fence, provider, since) = (lease.fence + 1, lease.provider.clone(), lease.since);
+        self.put(call, Lease { due_at: until, fence, taken: true, provider, since });
         Some(fence)
     }
 
     /// Holds on to it for longer: it goes to this provider.
     pub fn keep(&mut self, call: CallId, fence: i64, until: i64, provider: &str) -> bool {
-        let held = self.holds(call, fence);
-        if held {
-            self.put(call, Lease { due_at: until, fence, taken: true, provider: Some(provider.into()) });
-        }
-        held
+        let Some(since) = self.open.get(&call).filter(|lease| lease.fence == fence).map(|lease| lease.since) else {
+            return false;
+        };
+        self.put(call, Lease { due_at: until, fence, taken: true, provider: Some(provider.into()), since });
+        true
     }
 
-    /// Nobody has it until it is due; the number of whoever had it is worth nothing any more.
-    pub fn release(&mut self, call: CallId, due_at: i64) {
+    /// Nobody has it until it is due; the number of whoever had it is worth nothing any more. `unknown_at`: its fate is unknown, now if
+    /// it was known before.
+    pub fn release(&mut self, call: CallId, due_at: i64, unknown_at: Option<i64>) {
         if let Some(lease) = self.open.get(&call) {
             let (fence, provider) = (lease.fence + 1, lease.provider.clone());
-            self.put(call, Lease { due_at, fence, taken: false, provider });
+            let since = Since { unknown: unknown_at.map(|now| lease.since.unknown.unwrap_or(now)), ..lease.since };
+            self.put(call, Lease { due_at, fence, taken: false, provider, since });
         }
     }
 

@@ -272,7 +272,7 @@ impl Engine {
         // What the audit before has learnt is not needed any more, and is not to be gone on from if this one fails.
         *audited = None;
         self.flush().await?;
-        let now = self.now();
+        let now = self.steady();
         let (report, auditor) = self.readers.read(move |c| super::audit::audit(c, now, strict)).await?;
         self.shared.breaches.store(report.breaches.len() as u64, Ordering::Relaxed);
         *audited = Some((auditor, report.last_seq));
@@ -284,7 +284,7 @@ impl Engine {
         // A round that fails leaves nothing behind, and the next one looks at everything.
         let Some((auditor, after)) = audited.take() else { return self.verify_all(&mut audited, false).await };
         self.flush().await?;
-        let now = self.now();
+        let now = self.steady();
         let changed = move |c: &rusqlite::Connection| super::audit::audit_changed(c, auditor, after, now);
         let (report, auditor) = self.readers.read(changed).await?;
         // What was found broken stays so until a full audit says otherwise.

@@ -1,4 +1,5 @@
-//! Video tasks on the embedded engine: who may write is decided in memory (`leases`), like money; the file follows.
+//! Video tasks on the embedded engine: who may write is decided in memory (`leases`), like money; the file follows. Ages and times to
+//! come are by the clock that does not jump, what people read by the wall clock.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -21,7 +22,7 @@ impl Engine {
     }
 
     pub async fn task_sending(&self, begun: BegunTask, to: SentTo, lease_ms: i64) -> Result<bool, StoreError> {
-        let (call, due_at) = (begun.id.call(), self.now().saturating_add(lease_ms));
+        let (call, due_at) = (begun.id.call(), self.steady().saturating_add(lease_ms));
         if !lock(&self.shared.books).leases.keep(call, begun.fence, due_at, &to.provider) {
             return Ok(false);
         }
@@ -32,27 +33,27 @@ impl Engine {
     pub async fn task_accepted(&self, id: TaskId, upstream_id: String, after_ms: i64) -> Result<bool, StoreError> {
         let (call, at) = (id.call(), self.now());
         let known = self.task_row(call).await?.is_some_and(|task| task.upstream_id.is_some());
-        let due_at = at.saturating_add(after_ms);
+        let due_at = self.steady().saturating_add(after_ms);
         {
             let mut books = lock(&self.shared.books);
             if known || !books.leases.has(call) {
                 return Ok(false);
             }
-            books.leases.release(call, due_at);
+            books.leases.release(call, due_at, None);
         }
         self.change(TaskOp::Accepted { call, upstream_id, at, due_at }).await?;
         Ok(true)
     }
 
     pub async fn take_tasks(&self, limit: u32, lease_ms: i64, except: &[String]) -> Result<Vec<Leased>, StoreError> {
-        let now = self.now();
+        let now = self.steady();
         let until = now.saturating_add(lease_ms);
         let taken = lock(&self.shared.books).leases.take_due(now, until, limit as usize, except);
         self.leased(taken).await
     }
 
     pub async fn take_task(&self, id: TaskId, lease_ms: i64) -> Result<Option<Leased>, StoreError> {
-        let now = self.now();
+        let now = self.steady();
         let fence = lock(&self.shared.books).leases.take(id.call(), now, now.saturating_add(lease_ms));
         let Some(fence) = fence else { return Ok(None) };
         Ok(self.leased(vec![(id.call(), fence)]).await?.pop())
@@ -64,10 +65,15 @@ impl Engine {
         }
         self.catch_up().await;
         let read = self.readers.read(move |c| {
+        let now = self.steady();
+        let ages: Vec<(i64, i64)> = {
+            let books = lock(&self.shared.books);
+            taken.iter().map(|(call, _)| books.leases.ages(*call, now)).collect()
+        };
             let mut leased = Vec::with_capacity(taken.len());
-            for (call, fence) in taken {
+            for ((call, fence), (age_ms, unknown_ms)) in taken.into_iter().zip(ages) {
                 if let Some((task, price)) = with_price(c, call)? {
-                    leased.push(Leased { task, fence, price });
+                    leased.push(Leased { task, fence, price, age_ms, unknown_ms });
                 }
             }
             Ok(leased)
@@ -77,13 +83,13 @@ impl Engine {
 
     #[expect(clippy::unused_async, reason = "the verb waits on the other engine")]
     pub async fn put_back_task(&self, step: TaskStep) -> Result<bool, StoreError> {
-        let (call, at) = (step.id.call(), self.now());
-        let due_at = at.saturating_add(step.after_ms);
+        let (call, at, steady) = (step.id.call(), self.now(), self.steady());
+        let due_at = steady.saturating_add(step.after_ms);
         let mut books = lock(&self.shared.books);
         if !books.leases.holds(call, step.fence) {
             return Ok(false);
         }
-        books.leases.release(call, due_at);
+        books.leases.release(call, due_at, (step.state == TaskState::Unknown).then_some(steady));
         books.push(Op::Task(Box::new(TaskOp::Step { step, at, due_at }), None));
         self.shared.nudge(books);
         Ok(true)
@@ -214,7 +220,7 @@ impl Engine {
     }
 
     pub async fn take_webhooks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Webhook>, StoreError> {
-        let now = self.now();
+        let now = self.steady();
         let sql = "SELECT EXISTS (SELECT 1 FROM webhook WHERE due_at <= ?1)";
         // Nothing is written where nothing is due.
         if !self.readers.read(move |c| Ok(c.prepare_cached(sql)?.query_row(params![now], |r| r.get(0))?)).await? {
@@ -224,7 +230,7 @@ impl Engine {
     }
 
     pub async fn told(&self, webhook: &Webhook, told: Told) -> Result<(), StoreError> {
-        let (call, fence, now) = (webhook.task.call(), webhook.fence, self.now());
+        let (call, fence, now) = (webhook.task.call(), webhook.fence, self.steady());
         self.change(TaskOp::Told { call, fence, told, now }).await
     }
 }

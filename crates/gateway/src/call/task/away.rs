@@ -46,9 +46,8 @@ pub(super) fn tell(app: &App, provider: &str, why: &'static str) {
 pub(super) async fn away(app: &App, leased: &Leased, kept: &KeptPlan, api: Api) -> Result<(), StoreError> {
     let task = &leased.task;
     tell(app, task.provider.as_deref().unwrap_or_default(), "other_host");
-    let age = app.world.now_ms().saturating_sub(task.created_at);
     let last = speaker(api).map(|video| last_look(app, kept, video.habits(api)));
-    if last.is_some_and(|last| age >= last) {
+    if last.is_some_and(|last| leased.age_ms >= last) {
         return end::given_up(app, leased, kept).await;
     }
     put_back(app, leased, task.state, None, false, LATER).await

@@ -57,7 +57,8 @@ pub async fn look(app: &App, leased: &Leased) -> Result<(), StoreError> {
 /// Asks the provider of a task that somebody reads, unless it was heard of a moment ago; the task as it is then.
 pub async fn refresh(app: &App, task: Task) -> Result<Task, StoreError> {
     let heard = task.checked_at.unwrap_or(task.created_at);
-    let fresh = app.world.now_ms().saturating_sub(heard) < millis(app.settings.tasks.refresh_after);
+    // A time to come was written before the clock was set back; it says nothing.
+    let fresh = app.world.now_ms().abs_diff(heard) < millis(app.settings.tasks.refresh_after).unsigned_abs();
     if fresh || task.state.is_final() || task.upstream_id.is_none() {
         return Ok(task);
     }
@@ -112,7 +113,7 @@ impl Watched<'_> {
     }
 
     pub fn age(&self) -> i64 {
-        self.app.world.now_ms().saturating_sub(self.leased.task.created_at)
+        self.leased.age_ms
     }
 
     /// Waits for a turn at the provider; `false`: the line is too long.
@@ -137,8 +138,7 @@ impl Watched<'_> {
 
     /// Since so long nobody knows what became of it.
     pub fn unknown_for(&self) -> i64 {
-        let since = self.leased.task.unknown_since;
-        since.map_or(0, |since| self.app.world.now_ms().saturating_sub(since))
+        self.leased.unknown_ms
     }
 
     async fn poll(&self, id: &str) -> Result<(), StoreError> {

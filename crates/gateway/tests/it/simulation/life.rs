@@ -306,6 +306,7 @@ fn let_in(outside: &Arc<Outside>, app: &Arc<App>, life: u32) -> Arc<AtomicUsize>
             }
         }
     }
+    outside.join(actors::auditor(app.clone()));
     let raws = outside.draw().between(1, 8);
     for _ in 0..raws {
         join(Box::pin(actors::raw(outside.clone(), app.clone())));
