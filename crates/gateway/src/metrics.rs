@@ -249,7 +249,7 @@ fn ledger(page: &mut String, gauges: &Gauges) {
         page,
         "settle_lag_ms",
         "gauge",
-        "Age of the oldest close that is not in the database yet",
+        "Age of the oldest operation that is not in the database yet",
         gauges.settle_lag_ms,
     );
     plain(page, "ledger_queue", "gauge", "Ledger operations waiting for the next group", gauges.queue_len);

@@ -53,10 +53,11 @@ pub struct Breach {
 pub struct Gauges {
     pub open_holds: u64,
     /// Open holds younger than 10 s, 1 min, 10 min, 1 h, and older.
+    /// Open holds of calls; a task may be open for days, and is counted with the tasks.
     pub open_by_age: [u64; 5],
     pub oldest_open_ms: i64,
     pub queue_len: u64,
-    /// Age of the oldest close that is not yet in the database.
+    /// Age of the oldest operation that is not yet in the database, one that is being written included.
     pub settle_lag_ms: u64,
     pub journal_bytes: u64,
     pub down: bool,

@@ -246,6 +246,8 @@ async fn an_outage_refuses_holds_and_passes_by_itself() {
     assert!(h.store.gauges().down && !h.store.ready());
     assert!(matches!(h.store.hold(h.wish(&c, 50)).await, Err(HoldRefused::Unavailable)));
     assert!(matches!(h.store.extend(h.more(&c, running, 1, 10)).await, Err(HoldRefused::Unavailable)));
+    let lag = h.store.gauges().settle_lag_ms;
+    assert!((1_000..60_000).contains(&lag), "the group that is stuck counts: {lag} ms");
     // Rows of refused calls are counted instead of gathered.
     h.store.note_refusal(h.maker.call(), c.account, "no".into(), h.facts(&c, 0));
     assert_eq!(h.store.gauges().refusals_dropped, 1);
@@ -263,6 +265,7 @@ async fn an_outage_refuses_holds_and_passes_by_itself() {
     assert!(h.store.ready());
     assert_eq!(h.pots(&c).await, (0, 930, 0, 0));
     let call = h.held(&c, 930).await;
+    assert_eq!(h.store.gauges().settle_lag_ms, 0);
     h.store.close(h.ending(&c, call, 0)).await.expect("closed");
     h.close().await;
 }

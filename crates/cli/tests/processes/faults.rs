@@ -97,7 +97,18 @@ async fn the_key_store_is_away() {
 async fn the_database_stands_still() {
     let server = Own::start();
     let database = server.database("still").await;
-    let house = House::new(Plan { database: &database, ..Plan::default() }).await;
+async fn metric(house: &House, name: &str) -> u64 {
+    labelled(house, name).await.unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// A number from the metrics page, by its name with labels.
+async fn labelled(house: &House, name: &str) -> Option<u64> {
+    let url = format!("{}/metrics", house.gates[0].url());
+    let page = house.http.get(url).send().await.expect("a reply").text().await.expect("text");
+    page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+}
+
+    let mut house = House::new(Plan { database: &database, ..Plan::default() }).await;
     assert_eq!(house.ask(0, &chat("plain", "[[sim:error500]]")).await.status(), 502, "the key is known now");
     server.pause();
     // One that has a key which was seen, and one whose key would have to be looked up.
@@ -121,6 +132,7 @@ async fn the_database_stands_still() {
     assert_eq!(charges.iter().filter(|charge| **charge > 0).count(), 1, "only what was answered is paid: {charges:?}");
     assert_eq!(house.balance(0).await["available_nano_usd"].as_i64(), Some(FUNDED - charges.iter().sum::<i64>()));
 }
+    house.gates[0].ready(Duration::from_secs(10)).await;
 
 async fn killed_before_the_request_was_sent() {
     // A provider that takes the connection and never speaks TLS: the call has its hold and cannot send.

@@ -140,7 +140,7 @@ impl Engine {
         receipts::make_first(&connector, &world).await?;
         let shared = Arc::new(Shared::new(journal, replica, place.data_dir.join(REFUSED)));
         let mut tasks = JoinSet::new();
-        tasks.spawn(batch::run(shared.clone(), connector.clone(), options.commit_pace));
+        tasks.spawn(batch::run(shared.clone(), connector.clone(), options.commit_pace, options.hold_deadline));
         let engine = Arc::new(Self {
             shared,
             connector,

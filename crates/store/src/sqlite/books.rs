@@ -75,6 +75,8 @@ pub(super) struct Books {
     pub idem_epoch: u64,
     pub queue: Vec<Op>,
     pub queued_since: Option<Instant>,
+    /// Since when the oldest operation waits of the group that is on its way to the disk.
+    pub writing_since: Option<Instant>,
     pub next_op: u64,
     pub group: Arc<Group>,
     pub last_at: i64,
@@ -111,6 +113,7 @@ impl Books {
             idem_epoch: 0,
             queue: Vec::new(),
             queued_since: None,
+            writing_since: None,
             next_op: 1,
             group: Arc::default(),
             last_at,

@@ -270,7 +270,9 @@ impl Engine {
         let books = lock(&s.books);
         g.count_open(books.open.values().map(|o| now.saturating_sub(o.at)));
         g.queue_len = books.next_op - 1 - s.durable().min(books.next_op - 1);
-        let oldest = books.queued_since.filter(|_| !books.queue.is_empty()).map(|t| t.elapsed());
+        // What is on its way to the disk is older than what waits behind it.
+        let queued = || books.queued_since.filter(|_| !books.queue.is_empty());
+        let oldest = books.writing_since.or_else(queued).map(|t| t.elapsed());
         g.settle_lag_ms = oldest.map_or(0, |t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX));
         g
     }
