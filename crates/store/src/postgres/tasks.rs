@@ -68,7 +68,15 @@ impl Engine {
     async fn change_task(&self, body: Value) -> Result<bool, StoreError> {
         let (send, receive) = oneshot::channel();
         self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::Task(send) });
-        receive.await.map_err(|_| StoreError::away("the store was shut"))?
+        self.in_time(receive).await
+    }
+
+    /// What is not answered in time stays queued, and is done when the database takes it.
+    async fn in_time<T>(&self, receive: oneshot::Receiver<Result<T, StoreError>>) -> Result<T, StoreError> {
+        match tokio::time::timeout(self.options.hold_deadline, receive).await {
+            Ok(answer) => answer.map_err(|_| StoreError::away("the store was shut"))?,
+            Err(_) => Err(StoreError::away("the commit takes too long")),
+        }
     }
 
     /// No journal: what is not committed when the process dies is found out again at the provider.
@@ -86,7 +94,7 @@ impl Engine {
         }
         let (send, receive) = oneshot::channel();
         self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::TaskEnd(send) });
-        receive.await.map_err(|_| StoreError::away("the store was shut"))?
+        self.in_time(receive).await
     }
 
     pub async fn take_tasks(&self, limit: u32, lease_ms: i64, except: &[String]) -> Result<Vec<Leased>, StoreError> {

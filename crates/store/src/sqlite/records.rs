@@ -21,6 +21,13 @@ use crate::report::{Report, Swept};
 use crate::wish::CallEntry;
 
 impl Engine {
+    /// As [`Engine::ask`], for as long as a hold would be waited for. Not in time: the operation stays queued, and is done when the
+    /// database takes it.
+    pub(super) async fn ask_in_time<T>(&self, make: impl FnOnce(Reply<T>) -> Op) -> Result<T, StoreError> {
+        let asked = tokio::time::timeout(self.options.hold_deadline, self.ask(make)).await;
+        asked.unwrap_or_else(|_| Err(StoreError::away("the commit takes too long")))
+    }
+
     /// Queues an operation and waits for its outcome.
     pub(super) async fn ask<T>(&self, make: impl FnOnce(Reply<T>) -> Op) -> Result<T, StoreError> {
         let (send, receive) = oneshot::channel();

@@ -2,6 +2,7 @@
 //! come are by the clock that does not jump, what people read by the wall clock.
 
 use rusqlite::{OptionalExtension, params};
+use tokio::time::Instant;
 
 use super::ops::Op;
 use super::task_rows::{TASK, TaskDone, TaskOp, read_task, with_price};
@@ -95,7 +96,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// No journal: what is not committed when the process dies is found out again at the provider.
+    /// No journal: what is not committed when the process dies is found out again at the provider. Not committed in time is an error, and
+    /// the end of the task all the same: it is written when the database takes it.
     pub async fn finish_task(&self, mut end: TaskEnd) -> Result<Option<Closed>, StoreError> {
         end.close.row.raw_usage = tidy_raw_usage(end.close.row.raw_usage.take());
         let (call, fence, now) = (end.close.call, end.fence, self.now());
@@ -118,7 +120,7 @@ impl Engine {
     }
 
     async fn change(&self, op: TaskOp) -> Result<(), StoreError> {
-        self.ask(|reply| Op::Task(Box::new(op), reply)).await
+        self.ask_in_time(|reply| Op::Task(Box::new(op), reply)).await
     }
 
     async fn task_row(&self, call: CallId) -> Result<Option<Task>, StoreError> {
@@ -226,7 +228,7 @@ impl Engine {
         if !self.readers.read(move |c| Ok(c.prepare_cached(sql)?.query_row(params![now], |r| r.get(0))?)).await? {
             return Ok(Vec::new());
         }
-        self.ask(|reply| Op::TakeWebhooks { now, until: now.saturating_add(lease_ms), limit, reply }).await
+        self.ask_in_time(|reply| Op::TakeWebhooks { now, until: now.saturating_add(lease_ms), limit, reply }).await
     }
 
     pub async fn told(&self, webhook: &Webhook, told: Told) -> Result<(), StoreError> {

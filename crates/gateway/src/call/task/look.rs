@@ -64,7 +64,10 @@ pub async fn refresh(app: &App, task: Task) -> Result<Task, StoreError> {
     }
     let lease = millis(app.settings.tasks.lease());
     let Some(leased) = app.store.take_task(task.id, lease).await? else { return Ok(task) };
-    look(app, &leased).await?;
+    if let Err(error) = look(app, &leased).await {
+        // What is known stays readable; what was found out is written when the database takes it.
+        tracing::warn!(task = %task.id, %error, "a task is shown as it was last known");
+    }
     Ok(app.store.task(task.account, task.id).await?.unwrap_or(task))
 }
 

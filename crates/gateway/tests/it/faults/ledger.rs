@@ -48,6 +48,26 @@ pub async fn the_ledger_is_down() {
     house.quiet().await;
     assert_eq!(house.available().await, FUNDED);
     answered(&house, house.ask("again").await).await;
+    a_video_that_cannot_be_said_to_be_sent_is_not_sent().await;
+}
+
+/// The hold was taken, and then the ledger takes nothing more.
+async fn a_video_that_cannot_be_said_to_be_sent_is_not_sent() {
+    let house = videos::house("").await;
+    let file = house.running().app.settings.data_dir.join("tollgate.db");
+    let database = rusqlite::Connection::open(file).expect("the file");
+    let refuse = "CREATE TRIGGER refuse BEFORE UPDATE ON task WHEN NEW.state = 1 BEGIN SELECT RAISE(ABORT, 'no'); END";
+    database.execute_batch(refuse).expect("a trigger");
+    let body = serde_json::json!({ "model": "kling-v3", "prompt": "p" });
+    let post = || house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).header("idempotency-key", "k");
+    let (status, error) = error_of(post().json(&body).send().await.expect("a reply")).await;
+    assert_eq!((status, error["code"].as_str()), (503, Some("ledger_unavailable")));
+    house.quiet().await;
+    assert_eq!((house.available().await, house.sim.videos()), (FUNDED, 0), "nothing is held, nothing was sent");
+    let rows = rows(&house).await;
+    assert_eq!((rows.len(), rows[0].ending, rows[0].charge.nano()), (1, Ending::Refused, 0));
+    database.execute_batch("DROP TRIGGER refuse").expect("dropped");
+    assert_eq!(post().json(&body).send().await.expect("a reply").status(), 200, "the same key can be used again");
 }
 
 pub async fn the_ledger_is_slow() {
@@ -129,7 +149,9 @@ fn free_again(filler: &Path) {
 
 pub async fn the_disk_is_full() {
     let Some(disk) = SmallDisk::mount() else { return };
-    let house = House::with(disk.plan()).await;
+    let house = House::with(Plan { videos: true, tasks: "refresh_after = \"1ms\"", ..disk.plan() }).await;
+    videos::hold_at_the_maker(&house, true).await;
+    let video = videos::begin(&house, "[[sim:queue=0 run=0]]").await;
     let filler = disk.fill();
     assert_eq!(house.ask("the first one sees it").await.status(), 503);
     let sent = house.sim.received().len();
@@ -140,6 +162,18 @@ pub async fn the_disk_is_full() {
         assert_eq!(house.get(path).send().await.expect("a reply").status(), 200, "{path} stays readable");
     }
     assert_eq!(house.get("/readyz").send().await.expect("a reply").status(), 503, "the alarm");
+    // A video that is finished meanwhile: whoever reads it is told what was last written down, and does not wait for the rest.
+    videos::hold_at_the_maker(&house, false).await;
+    let began = Instant::now();
+    let seen = house.get(&format!("/v1/videos/{video}")).send().await.expect("a reply");
+    assert_eq!(seen.status(), 200);
+    let seen: serde_json::Value = seen.json().await.expect("JSON");
+    assert!(seen["status"] == "queued" || seen["status"] == "in_progress", "{seen}");
+    let body = serde_json::json!({ "model": "kling-v3", "prompt": "p" });
+    let post = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
+    let (status, error) = error_of(post.expect("a reply")).await;
+    assert_eq!((status, error["code"].as_str()), (503, Some("ledger_unavailable")));
+    assert!(began.elapsed() < Duration::from_secs(10), "nothing waits for the disk: {:?}", began.elapsed());
     free_again(&filler);
     until("the recovery", async || house.running().app.store.ready()).await;
     house.quiet().await;
