@@ -289,6 +289,11 @@ impl Close {
     pub(crate) fn unanswered(call: CallId, account: AccountId, ending: Ending, reason: &str, row: UsageFacts) -> Self {
         Self { call, account, ending, reason: reason.into(), charge: Money::ZERO, row, reply: None }
     }
+    /// The provider whose word is missing, where the charge is by our own count.
+    pub(crate) fn estimated_for(&self) -> Option<String> {
+        self.row.provider.clone().filter(|_| self.row.estimated && !self.charge.is_zero())
+    }
+
 
     /// The end of a call at what it had produced when it was last heard of.
     pub(crate) fn at_mark(mark: Mark, reason: &str) -> Self {

@@ -217,6 +217,8 @@ async fn terminated_with_streams_open() {
     let mut open = JoinSet::new();
     for number in 0..30 {
         let request = house.post(0, &streamed("plain", &format!("[[sim:tokens=200 delay_ms=60]] tag{number}")));
+    let counted = labelled(&house, "tollgate_estimated_rows_total{provider=\"sim\"}").await;
+    assert_eq!(counted, Some(1), "by our own count, and counted");
         open.spawn(async move { read(request.send().await.expect("a reply"), None).await });
     }
     while house.received_count().await < 30 {

@@ -162,9 +162,6 @@ impl OpenCall {
             tracing::debug!(call = %self.id, charge = %charge, "call answered");
         }
         self.note_report(ending, &bill);
-        if let (true, Some(provider)) = (bill.estimated && !charge.is_zero(), &self.provider) {
-            metrics.estimated(&provider.name);
-        }
         let row = self.row(status, bill);
         let closing = self.app.store.close(Close {
             call: self.id,

@@ -412,7 +412,10 @@ impl House {
         let app = &self.running().app;
         for _ in 0..1_000 {
             let gauges = app.store.gauges();
-            if app.running.load(Ordering::Relaxed) == 0 && gauges.open_holds == 0 && gauges.queue_len == 0 {
+            if app.running.load(Ordering::Relaxed) == 0
+                && gauges.open_holds + gauges.task_holds == 0
+                && gauges.queue_len == 0
+            {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -146,6 +146,7 @@ impl Engine {
     }
 
     pub(super) fn close_body(&self, close: &Close, price_id: Option<[u8; 16]>) -> Value {
+        self.shared.count_estimated(close.estimated_for());
         let price_id = close.row.price.as_ref().map(|p| p.id()).or(price_id);
         let mut body = json!({
             "kind": "close",

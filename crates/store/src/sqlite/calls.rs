@@ -131,12 +131,13 @@ impl Engine {
         close: Close,
         price_id: Option<[u8; 16]>,
     ) -> Option<(Closed, u64, Arc<crate::group::Group>)> {
-        let now = self.now();
+        let (now, estimated) = (self.now(), close.estimated_for());
         let mut books = lock(&self.shared.books);
         let (closed, op) = books.close(close, price_id, now)?;
         let group = books.group.clone();
         self.shared.nudge(books);
         self.shared.count_write_off(&closed);
+        self.shared.count_estimated(estimated);
         Some((closed, op, group))
     }
 

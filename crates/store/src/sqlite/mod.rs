@@ -31,6 +31,7 @@ mod trial;
 mod turns;
 mod writer;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -83,6 +84,7 @@ struct Shared {
     late_closes: AtomicU64,
     refusals_dropped: AtomicU64,
     breaches: AtomicU64,
+    estimated: Mutex<BTreeMap<String, u64>>,
     /// What the last audit learnt, and the last entry it saw.
     audited: tokio::sync::Mutex<Option<Audited>>,
 }
@@ -110,6 +112,7 @@ impl Shared {
             late_closes: AtomicU64::new(0),
             refusals_dropped: AtomicU64::new(0),
             breaches: AtomicU64::new(0),
+            estimated: Mutex::default(),
             audited: tokio::sync::Mutex::default(),
         }
     }
@@ -122,6 +125,13 @@ impl Shared {
 
     fn durable(&self) -> u64 {
         self.durable.load(Ordering::Acquire)
+    }
+
+    /// A close by our own count.
+    fn count_estimated(&self, provider: Option<String>) {
+        if let Some(provider) = provider {
+            *lock(&self.estimated).entry(provider).or_default() += 1;
+        }
     }
 
     fn set_down(&self, down: bool) {
@@ -265,10 +275,13 @@ impl Engine {
             late_closes: s.late_closes.load(Ordering::Relaxed),
             refusals_dropped: s.refusals_dropped.load(Ordering::Relaxed),
             breaches: s.breaches.load(Ordering::Relaxed),
+            estimated: lock(&s.estimated).clone(),
             ..Gauges::default()
         };
         let books = lock(&s.books);
-        g.count_open(books.open.values().map(|o| now.saturating_sub(o.at)));
+        let calls = books.open.iter().filter(|(call, _)| !books.leases.has(**call));
+        g.count_open(calls.map(|(_, o)| now.saturating_sub(o.at)));
+        g.task_holds = (books.open.len() as u64).saturating_sub(g.open_holds);
         g.queue_len = books.next_op - 1 - s.durable().min(books.next_op - 1);
         // What is on its way to the disk is older than what waits behind it.
         let queued = || books.queued_since.filter(|_| !books.queue.is_empty());

@@ -101,7 +101,8 @@ impl Engine {
     pub async fn finish_task(&self, mut end: TaskEnd) -> Result<Option<Closed>, StoreError> {
         end.close.row.raw_usage = tidy_raw_usage(end.close.row.raw_usage.take());
         let (call, fence, now) = (end.close.call, end.fence, self.now());
-        let done = TaskDone::of(&mut end);
+        let estimated = end.close.estimated_for();
+        let done = TaskDone::of(&mut end, self.steady());
         let price_id = end.close.row.price.as_ref().map(|p| p.id());
         let (closed, op, group) = {
             let mut books = lock(&self.shared.books);
@@ -115,7 +116,8 @@ impl Engine {
             (closed, op, group)
         };
         self.shared.count_write_off(&closed);
-        group.wait(op, None).await?;
+        self.shared.count_estimated(estimated);
+        group.wait(op, Some(Instant::now() + self.options.hold_deadline)).await?;
         Ok(Some(closed))
     }
 

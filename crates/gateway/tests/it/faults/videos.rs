@@ -104,6 +104,8 @@ async fn never_found() {
     let row = house.row(id.call()).await;
     assert_eq!((row.hold.nano(), row.charge.nano(), row.write_off.nano()), (held, 0, held), "{row:?}");
     assert_eq!((house.available().await, house.sim.videos()), (FUNDED, 1), "never sent again");
+    let estimated = house.running().app.store.gauges().estimated;
+    assert_eq!(estimated.get("dashscope"), Some(&1), "by our own count, and counted");
 }
 
 pub async fn a_task_fails() {

@@ -327,7 +327,7 @@ async fn end(outside: &Arc<Outside>, app: &Arc<App>, left: &AtomicUsize) {
     let began = outside.now();
     loop {
         let gauges = app.store.gauges();
-        let open = gauges.open_holds + gauges.queue_len;
+        let open = gauges.open_holds + gauges.task_holds + gauges.queue_len;
         if left.load(Ordering::Relaxed) == 0 && app.running.load(Ordering::Relaxed) == 0 && open == 0 {
             return;
         }
