@@ -15,8 +15,8 @@ pub struct TaskSettings {
     pub refresh_after: Duration,
     /// How long a task is waited for; absent: by the length of the video.
     pub patience: Option<Duration>,
-    /// How long the fate of a task may stay unknown before the operator takes the loss; absent: until it is a day old.
-    pub unknown_time: Option<Duration>,
+    /// How long the fate of a task may stay unknown before the operator takes the loss, as long as its provider remembers it.
+    pub unknown_time: Duration,
     /// How long a provider must have said that it has no such task to be believed.
     pub absent_time: Duration,
 }
@@ -29,7 +29,7 @@ impl Default for TaskSettings {
             look_time: Duration::from_secs(30),
             refresh_after: Duration::from_secs(5),
             patience: None,
-            unknown_time: None,
+            unknown_time: Duration::from_secs(72 * 3_600),
             absent_time: Duration::from_secs(15 * 60),
         }
     }
@@ -45,7 +45,7 @@ impl TaskSettings {
             look_time: table.duration_or("look_time", default.look_time),
             refresh_after: table.duration_or("refresh_after", default.refresh_after),
             patience: table.opt_duration("patience"),
-            unknown_time: table.opt_duration("unknown_time"),
+            unknown_time: table.duration_or("unknown_time", default.unknown_time),
             absent_time: table.duration_or("absent_time", default.absent_time),
         };
         table.finish();
