@@ -168,6 +168,10 @@ pub struct UsageFacts {
     pub price: Option<Arc<Price>>,
 }
 
+/// Replies up to this size are kept for an Idempotency-Key, in the journal as in the database: what was paid for can be had again
+/// whenever the process dies.
+pub const REPLY_KEPT: usize = 1 << 20;
+
 /// The end of a held call: settle when `charge` is above zero, void otherwise.
 #[derive(Clone)]
 pub struct Close {

@@ -151,6 +151,9 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
             return Err(refusal);
         }
     };
+    if let Begun::Whole(whole) = &begun {
+        call.note_answer(&whole.content_type, &whole.body);
+    }
     if held.durable().await.is_err() {
         call.close_free(Ending::UpstreamFault, Code::LedgerUnavailable.status(), "hold_not_durable");
         return Err(Refusal::new(

@@ -140,10 +140,12 @@ impl Way<'_> {
         meter.raw_usage = facts.raw_usage;
         meter.has_output = facts.has_output;
         meter.counted_output = facts.counted_output;
+        let whole = Whole { content_type: JSON, body };
         if let Some(keeper) = &self.conversation.keeper {
-            keeper.keep(body.clone()).await;
+            call.note_answer(&whole.content_type, &whole.body);
+            keeper.keep(whole.body.clone()).await;
         }
-        Ok(Begun::Whole(Whole { content_type: JSON, body }))
+        Ok(Begun::Whole(whole))
     }
 
     fn error_inside(&self, error: &UpstreamError) -> Fault {
