@@ -289,15 +289,15 @@ impl UsageFacts {
 }
 
 impl Close {
-    /// The end of a call that left no evidence: nothing is charged.
-    pub(crate) fn unanswered(call: CallId, account: AccountId, ending: Ending, reason: &str, row: UsageFacts) -> Self {
-        Self { call, account, ending, reason: reason.into(), charge: Money::ZERO, row, reply: None }
-    }
     /// The provider whose word is missing, where the charge is by our own count.
     pub(crate) fn estimated_for(&self) -> Option<String> {
         self.row.provider.clone().filter(|_| self.row.estimated && !self.charge.is_zero())
     }
 
+    /// The end of a call that left no evidence: nothing is charged.
+    pub(crate) fn unanswered(call: CallId, account: AccountId, ending: Ending, reason: &str, row: UsageFacts) -> Self {
+        Self { call, account, ending, reason: reason.into(), charge: Money::ZERO, row, reply: None }
+    }
 
     /// The end of a call at what it had produced when it was last heard of.
     pub(crate) fn at_mark(mark: Mark, reason: &str) -> Self {

@@ -265,9 +265,9 @@ async fn an_outage_refuses_holds_and_passes_by_itself() {
     blocker.execute_batch("ROLLBACK").expect("released");
     closing.await.expect("applied in the end");
     assert!(h.store.ready());
+    assert_eq!(h.store.gauges().settle_lag_ms, 0);
     assert_eq!(h.pots(&c).await, (0, 930, 0, 0));
     let call = h.held(&c, 930).await;
-    assert_eq!(h.store.gauges().settle_lag_ms, 0);
     h.store.close(h.ending(&c, call, 0)).await.expect("closed");
     h.close().await;
 }

@@ -169,6 +169,11 @@ impl Engine {
         (self.world.now_ms)()
     }
 
+    /// By the clock that does not jump.
+    pub fn steady(&self) -> i64 {
+        (self.world.steady_ms)()
+    }
+
     pub fn ready(&self) -> bool {
         !self.shared.down.load(Ordering::Acquire)
             && self.shared.journal.accepts(self.shared.queue.durable())
@@ -178,11 +183,6 @@ impl Engine {
     pub fn gauges(&self) -> Gauges {
         let s = &self.shared;
         let now = self.now();
-    /// By the clock that does not jump.
-    pub fn steady(&self) -> i64 {
-        (self.world.steady_ms)()
-    }
-
         let (queue_len, settle_lag_ms) = s.queue.waiting();
         let mut g = Gauges {
             queue_len,

@@ -201,6 +201,11 @@ impl Engine {
         (self.world.now_ms)()
     }
 
+    /// By the clock that does not jump.
+    pub fn steady(&self) -> i64 {
+        (self.world.steady_ms)()
+    }
+
     /// Somebody waits for what is queued.
     pub fn hurry(&self) {
         let books = lock(&self.shared.books);
@@ -211,11 +216,6 @@ impl Engine {
 
     /// The group of what is queued (and a ring for it), and the number of the last operation.
     fn last_queued(&self) -> (Option<Arc<Group>>, u64) {
-    /// By the clock that does not jump.
-    pub fn steady(&self) -> i64 {
-        (self.world.steady_ms)()
-    }
-
         let books = lock(&self.shared.books);
         let last = books.next_op - 1;
         if books.queue.is_empty() {

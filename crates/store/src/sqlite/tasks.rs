@@ -65,12 +65,12 @@ impl Engine {
             return Ok(Vec::new());
         }
         self.catch_up().await;
-        let read = self.readers.read(move |c| {
         let now = self.steady();
         let ages: Vec<(i64, i64)> = {
             let books = lock(&self.shared.books);
             taken.iter().map(|(call, _)| books.leases.ages(*call, now)).collect()
         };
+        let read = self.readers.read(move |c| {
             let mut leased = Vec::with_capacity(taken.len());
             for ((call, fence), (age_ms, unknown_ms)) in taken.into_iter().zip(ages) {
                 if let Some((task, price)) = with_price(c, call)? {

@@ -176,6 +176,7 @@ pub async fn the_disk_is_full() {
     assert!(began.elapsed() < Duration::from_secs(10), "nothing waits for the disk: {:?}", began.elapsed());
     free_again(&filler);
     until("the recovery", async || house.running().app.store.ready()).await;
+    assert_eq!(videos::shown(&house, video).await["status"], "completed");
     house.quiet().await;
     assert_eq!((house.available().await, house.sim.videos()), (FUNDED - videos::PRICE, 1));
     assert_eq!(house.ask("by itself").await.status(), 200);
@@ -210,7 +211,6 @@ pub async fn the_ledger_is_down_at_settle() {
     drop(blocker);
     let row = paid(&house, call).await;
     assert_eq!((row.ending, row.counters.output), (Ending::Answered, 12), "late, but whole");
-    assert_eq!(videos::shown(&house, video).await["status"], "completed");
 }
 
 pub async fn a_handler_panics() {
@@ -281,6 +281,9 @@ pub async fn the_clock_jumps_forward() {
     let app = &house.running().app;
     let swept = app.store.sweep(app.world.steady_ms()).await.expect("a sweep");
     assert_eq!(swept.expired, 0, "no hold ends early");
+    assert_eq!(app.store.verify().await.expect("audited").breaches, [], "nor is it said to be late");
+    assert_eq!(app.store.verify_changed().await.expect("audited").breaches, []);
+    assert_eq!(app.store.gauges().breaches, 0, "no alarm");
     let rest = reply.text().await.expect("the rest");
     assert!(rest.trim_end().ends_with("data: [DONE]"), "{rest}");
     let row = paid(&house, call).await;
@@ -289,43 +292,6 @@ pub async fn the_clock_jumps_forward() {
     // And back again: the ledger's time stays ahead until the clock has caught up.
     house.clock.set(0);
     assert_eq!(house.ask("works").await.status(), 200);
-}
-
-pub async fn the_clock_jumps_back() {
-    let house = House::new().await;
-    let first = answered(&house, house.ask("[[sim:tokens=2]]").await).await;
-    let store = &house.running().app.store;
-    let key = store.keys(house.account).await.expect("keys").remove(0);
-    let day = tollgate_store::Change::Set(key.used.day);
-    store.limit_key(key.id, tollgate_store::NewLimits { day, ..Default::default() }).await.expect("limited");
-    for back in [2 * HOUR, 30 * HOUR] {
-        house.clock.set(-back);
-        let (status, error) = error_of(house.ask("yesterday again?").await).await;
-        assert_eq!((status, error["code"].as_str()), (402, Some("key_spend_cap_reached")), "no day opens again");
-    }
-    let lift = tollgate_store::NewLimits { day: tollgate_store::Change::Lift, ..Default::default() };
-    store.limit_key(key.id, lift).await.expect("lifted");
-    let reply = house.ask("[[sim:tokens=2]]").await;
-    assert_eq!(reply.status(), 200);
-    assert_ne!(call_id(&reply), first.call, "no id twice");
-    house.quiet().await;
-    assert_eq!(store.verify().await.expect("audited").breaches, [], "ledger time did not go back");
-}
-
-pub async fn an_adjustment_during_calls() {
-    let house = House::new().await;
-    let store = house.running().app.store.clone();
-    assert_eq!(app.store.verify().await.expect("audited").breaches, [], "nor is it said to be late");
-    assert_eq!(app.store.verify_changed().await.expect("audited").breaches, []);
-    assert_eq!(app.store.gauges().breaches, 0, "no alarm");
-    let calls: tokio::task::JoinSet<_> =
-        (0..40).map(|_| house.post(&chat("[[sim:tokens=5 think_ms=50]]")).send()).collect();
-    for n in 0..40_i64 {
-        let credit = Credit {
-            id: format!("fix-{n}"),
-            account: house.account,
-            kind: CreditKind::Adjust,
-            pot: Pot::Paid,
     a_video_is_made_while_the_clock_is_set(2 * HOUR).await;
 }
 
@@ -350,6 +316,41 @@ async fn a_video_is_made_while_the_clock_is_set(by: i64) {
     assert_eq!(videos::shown(&house, id).await["status"], "completed");
     let row = house.row(id.call()).await;
     assert_eq!((row.charge.nano(), row.write_off.nano()), (held, 0), "{row:?}");
+}
+
+pub async fn the_clock_jumps_back() {
+    let house = House::new().await;
+    let first = answered(&house, house.ask("[[sim:tokens=2]]").await).await;
+    let store = &house.running().app.store;
+    let key = store.keys(house.account).await.expect("keys").remove(0);
+    let day = tollgate_store::Change::Set(key.used.day);
+    store.limit_key(key.id, tollgate_store::NewLimits { day, ..Default::default() }).await.expect("limited");
+    for back in [2 * HOUR, 30 * HOUR] {
+        house.clock.set(-back);
+        let (status, error) = error_of(house.ask("yesterday again?").await).await;
+        assert_eq!((status, error["code"].as_str()), (402, Some("key_spend_cap_reached")), "no day opens again");
+    }
+    let lift = tollgate_store::NewLimits { day: tollgate_store::Change::Lift, ..Default::default() };
+    store.limit_key(key.id, lift).await.expect("lifted");
+    let reply = house.ask("[[sim:tokens=2]]").await;
+    assert_eq!(reply.status(), 200);
+    assert_ne!(call_id(&reply), first.call, "no id twice");
+    house.quiet().await;
+    assert_eq!(store.verify().await.expect("audited").breaches, [], "ledger time did not go back");
+    a_video_is_made_while_the_clock_is_set(-2 * HOUR).await;
+}
+
+pub async fn an_adjustment_during_calls() {
+    let house = House::new().await;
+    let store = house.running().app.store.clone();
+    let calls: tokio::task::JoinSet<_> =
+        (0..40).map(|_| house.post(&chat("[[sim:tokens=5 think_ms=50]]")).send()).collect();
+    for n in 0..40_i64 {
+        let credit = Credit {
+            id: format!("fix-{n}"),
+            account: house.account,
+            kind: CreditKind::Adjust,
+            pot: Pot::Paid,
             amount: Money::from_nano(if n % 2 == 0 { 1_000 + n } else { -n }),
             expires_at: None,
             reason: format!("correction {n}"),
@@ -368,4 +369,3 @@ async fn a_video_is_made_while_the_clock_is_set(by: i64) {
     let kept = events.iter().filter(|e| e.kind == "adjust" && e.actor == "Ada" && e.reason.starts_with("correction "));
     assert_eq!(kept.count(), 40, "each with reason and actor");
 }
-    a_video_is_made_while_the_clock_is_set(-2 * HOUR).await;
