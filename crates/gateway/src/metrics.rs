@@ -27,11 +27,6 @@ struct FaultLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct ProviderLabels {
-    provider: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct PairLabels {
     provider: String,
     model: String,
@@ -70,7 +65,6 @@ pub struct Metrics {
     late_tasks: Counter,
     stale_tasks: Counter,
     late_success: Counter,
-    estimated: Family<ProviderLabels, Counter>,
     paused: Family<PairLabels, Gauge>,
     pauses: Family<PairLabels, Counter>,
     webhooks: Family<WebhookLabels, Counter>,
@@ -94,7 +88,6 @@ impl Default for Metrics {
             late_tasks: Counter::default(),
             stale_tasks: Counter::default(),
             late_success: Counter::default(),
-            estimated: Family::default(),
             paused: Family::default(),
             pauses: Family::default(),
             webhooks: Family::default(),
@@ -117,7 +110,6 @@ impl Default for Metrics {
             "Videos a provider finished after their tasks had ended without a charge",
             metrics.late_success.clone(),
         );
-        registry.register("estimated_rows", "Calls charged by our own count, by provider", metrics.estimated.clone());
         registry.register(
             "route_paused",
             "1 while a provider is not asked for a model because it reports no usage",
@@ -160,10 +152,6 @@ impl Metrics {
 
     pub fn fault(&self, provider: &str, code: &'static str) {
         self.faults.get_or_create(&FaultLabels { provider: provider.to_owned(), code }).inc();
-    }
-
-    pub fn estimated(&self, provider: &str) {
-        self.estimated.get_or_create(&ProviderLabels { provider: provider.to_owned() }).inc();
     }
 
     pub fn paused(&self, provider: &str, model: &str, paused: bool) {
@@ -240,16 +228,21 @@ fn tasks(page: &mut String, app: &App) {
 
 fn ledger(page: &mut String, gauges: &Gauges) {
     let name = "tollgate_open_holds";
-    let _ = writeln!(page, "# HELP {name} Holds without a terminal entry, by age.\n# TYPE {name} gauge");
+    let _ = writeln!(page, "# HELP {name} Holds of calls without a terminal entry, by age.\n# TYPE {name} gauge");
     for (age, count) in ["10s", "1m", "10m", "1h", "older"].into_iter().zip(gauges.open_by_age) {
         let _ = writeln!(page, "{name}{{age=\"{age}\"}} {count}");
+    }
+    let name = "tollgate_estimated_rows_total";
+    let _ = writeln!(page, "# HELP {name} Charged by our own count, by provider.\n# TYPE {name} counter");
+    for (provider, count) in &gauges.estimated {
+        let _ = writeln!(page, "{name}{{provider=\"{provider}\"}} {count}");
     }
     plain(page, "oldest_open_hold_ms", "gauge", "Age of the oldest open hold", gauges.oldest_open_ms);
     plain(
         page,
         "settle_lag_ms",
         "gauge",
-        "Age of the oldest close that is not in the database yet",
+        "Age of the oldest operation that is not in the database yet",
         gauges.settle_lag_ms,
     );
     plain(page, "ledger_queue", "gauge", "Ledger operations waiting for the next group", gauges.queue_len);

@@ -15,8 +15,7 @@ pub type Millis = i64;
 pub struct World {
     now: NowMs,
     fill: FillRandom,
-    /// The wall clock and the steady clock at the same moment.
-    began: (Millis, Instant),
+    steady: NowMs,
     /// Names of addresses that others wrote down, where not the system's.
     names: Option<Names>,
 }
@@ -26,8 +25,13 @@ impl World {
         now: impl Fn() -> Millis + Send + Sync + 'static,
         fill: impl Fn(&mut [u8]) + Send + Sync + 'static,
     ) -> World {
+        // The wall clock and the steady clock at the same moment.
         let began = (now(), Instant::now());
-        World { now: Arc::new(now), fill: Arc::new(fill), began, names: None }
+        let steady = move || {
+            let since = Millis::try_from(began.1.elapsed().as_millis()).unwrap_or(Millis::MAX);
+            began.0.saturating_add(since)
+        };
+        World { now: Arc::new(now), fill: Arc::new(fill), steady: Arc::new(steady), names: None }
     }
 
     pub fn now_ms(&self) -> Millis {
@@ -37,7 +41,12 @@ impl World {
     /// A clock that does not jump: the wall clock of the start and the time since. Ages are measured with it, so that a
     /// wall clock set forward ends no hold early.
     pub fn steady_ms(&self) -> Millis {
-        self.began.0.saturating_add(Millis::try_from(self.began.1.elapsed().as_millis()).unwrap_or(Millis::MAX))
+        (self.steady)()
+    }
+
+    /// The same world with another clock that does not jump: one that a test lets pass.
+    pub fn steadily(self, steady: impl Fn() -> Millis + Send + Sync + 'static) -> World {
+        World { steady: Arc::new(steady), ..self }
     }
 
     pub fn fill(&self, bytes: &mut [u8]) {
@@ -53,9 +62,9 @@ impl World {
         self.names.clone()
     }
 
-    /// The same two sources in the form the store takes them.
+    /// The same sources in the form the store takes them.
     pub fn for_store(&self) -> tollgate_store::World {
-        tollgate_store::World { now_ms: self.now.clone(), random: self.fill.clone() }
+        tollgate_store::World { now_ms: self.now.clone(), steady_ms: self.steady.clone(), random: self.fill.clone() }
     }
 }
 

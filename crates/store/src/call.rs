@@ -168,6 +168,10 @@ pub struct UsageFacts {
     pub price: Option<Arc<Price>>,
 }
 
+/// Replies up to this size are kept for an Idempotency-Key, in the journal as in the database: what was paid for can be had again
+/// whenever the process dies.
+pub const REPLY_KEPT: usize = 1 << 20;
+
 /// The end of a held call: settle when `charge` is above zero, void otherwise.
 #[derive(Clone)]
 pub struct Close {
@@ -282,6 +286,11 @@ impl UsageFacts {
 }
 
 impl Close {
+    /// The provider whose word is missing, where the charge is by our own count.
+    pub(crate) fn estimated_for(&self) -> Option<String> {
+        self.row.provider.clone().filter(|_| self.row.estimated && !self.charge.is_zero())
+    }
+
     /// The end of a call that left no evidence: nothing is charged.
     pub(crate) fn unanswered(call: CallId, account: AccountId, ending: Ending, reason: &str, row: UsageFacts) -> Self {
         Self { call, account, ending, reason: reason.into(), charge: Money::ZERO, row, reply: None }

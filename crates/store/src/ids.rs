@@ -235,6 +235,7 @@ mod tests {
         let now = clock.clone();
         let maker = Maker::new(World {
             now_ms: Arc::new(move || now.load(Ordering::Relaxed)),
+            steady_ms: Arc::new(|| 0),
             random: Arc::new(|b| b.fill(9)),
         });
         let first = maker.call();
@@ -249,8 +250,9 @@ mod tests {
     fn ids_of_one_millisecond_find_places_of_their_own() {
         use std::collections::HashSet;
         use std::hash::BuildHasher;
-        let maker =
-            Maker::new(World { now_ms: std::sync::Arc::new(|| 1_000_000), random: std::sync::Arc::new(|b| b.fill(9)) });
+        let clock: crate::world::NowMs = std::sync::Arc::new(|| 1_000_000);
+        let random = std::sync::Arc::new(|b: &mut [u8]| b.fill(9));
+        let maker = Maker::new(World { now_ms: clock.clone(), steady_ms: clock, random });
         let hasher = BuildHasherDefault::<LastBytes>::default();
         let places: HashSet<u64> = (0..4096).map(|_| hasher.hash_one(maker.call()) & 4095).collect();
         assert!(places.len() > 2048, "4096 ids fall into {} of 4096 places", places.len());

@@ -42,7 +42,8 @@ pub use account::{
     Pot, hash_secret,
 };
 pub use call::{
-    Close, Closed, Counters, Ending, Extend, Hold, HoldRefused, Idem, Mark, Page, StoredReply, UsageFacts, UsageRow,
+    Close, Closed, Counters, Ending, Extend, Hold, HoldRefused, Idem, Mark, Page, REPLY_KEPT, StoredReply, UsageFacts,
+    UsageRow,
 };
 pub use entries::{Entry, EntryPage};
 pub use error::StoreError;

@@ -1,5 +1,7 @@
 //! What the store tells about itself: recovery, sweeps, gauges and the result of an audit.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use tollgate_catalog::Money;
 
@@ -51,12 +53,15 @@ pub struct Breach {
 /// Numbers for metrics; cheap to read.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Gauges {
+    /// Open holds of calls; a task may be open for days, and is counted with the tasks.
     pub open_holds: u64,
-    /// Open holds younger than 10 s, 1 min, 10 min, 1 h, and older.
+    /// Open holds of tasks. On PostgreSQL they belong to all replicas alike and are not counted by any.
+    pub task_holds: u64,
+    /// Open holds of calls younger than 10 s, 1 min, 10 min, 1 h, and older.
     pub open_by_age: [u64; 5],
     pub oldest_open_ms: i64,
     pub queue_len: u64,
-    /// Age of the oldest close that is not yet in the database.
+    /// Age of the oldest operation that is not yet in the database, one that is being written included.
     pub settle_lag_ms: u64,
     pub journal_bytes: u64,
     pub down: bool,
@@ -74,6 +79,8 @@ pub struct Gauges {
     pub refusals_dropped: u64,
     /// Breaches found by the last audit.
     pub breaches: u64,
+    /// Closes by our own count, because the provider did not say, by provider: calls, tasks, and what a crash or a sweep left.
+    pub estimated: BTreeMap<String, u64>,
 }
 
 impl Gauges {

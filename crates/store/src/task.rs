@@ -148,6 +148,12 @@ pub struct Leased {
     pub fence: i64,
     /// The price of its hold.
     pub price: Price,
+    /// How old it is and for how long its fate has been unknown, in milliseconds, whatever was done to the wall clock meanwhile.
+    pub age_ms: i64,
+    pub unknown_ms: i64,
+    /// For how long its provider has said nothing but that it has no such task, and how long ago it first said that it is made.
+    pub absent_ms: i64,
+    pub made_ms: i64,
 }
 
 /// What became of a name that a task was to have at its provider.

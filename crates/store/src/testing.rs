@@ -39,10 +39,11 @@ impl HandClock {
 
     /// This clock with randomness that repeats from run to run but not within one.
     pub fn world(&self, seed: u64) -> World {
-        let clock = self.clone();
+        let (clock, steady) = (self.clone(), self.clone());
         let state = Arc::new(AtomicU64::new(seed));
         World {
             now_ms: Arc::new(move || clock.now()),
+            steady_ms: Arc::new(move || steady.now()),
             random: Arc::new(move |bytes| {
                 for chunk in bytes.chunks_mut(8) {
                     let word = mix(state.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::SeqCst));

@@ -9,11 +9,13 @@ pub type NowMs = Arc<dyn Fn() -> i64 + Send + Sync>;
 /// Fills the bytes with randomness.
 pub type FillRandom = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
 
-/// Clock and randomness as values, so that tests own them. The clock should not run backwards; the store keeps
+/// Clocks and randomness as values, so that tests own them. The wall clock should not run backwards; the store keeps
 /// ledger times non-decreasing whatever it does.
 #[derive(Clone)]
 pub struct World {
     pub now_ms: NowMs,
+    /// A clock that does not jump: the wall clock of the start and the time since. By it holds end, and ages are measured.
+    pub steady_ms: NowMs,
     pub random: FillRandom,
 }
 

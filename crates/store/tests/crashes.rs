@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{House, idem, options, reply};
-use tollgate_store::{CallId, Close, Ending, HoldRefused, Options, Store, StoreError};
+use tollgate_store::{
+    CallId, Close, Ending, HoldRefused, NewTask, Options, SentTo, Store, StoreError, TaskEnd, TaskState,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crash_at_any_moment_loses_no_close() {
@@ -244,6 +246,8 @@ async fn an_outage_refuses_holds_and_passes_by_itself() {
     let mut held = h.store.hold(h.wish(&c, 50)).await.expect("decided in memory");
     assert!(matches!(held.durable().await, Err(StoreError::Unavailable(_))));
     assert!(h.store.gauges().down && !h.store.ready());
+    let lag = h.store.gauges().settle_lag_ms;
+    assert!((1_000..60_000).contains(&lag), "the group that is stuck counts: {lag} ms");
     assert!(matches!(h.store.hold(h.wish(&c, 50)).await, Err(HoldRefused::Unavailable)));
     assert!(matches!(h.store.extend(h.more(&c, running, 1, 10)).await, Err(HoldRefused::Unavailable)));
     // Rows of refused calls are counted instead of gathered.
@@ -261,9 +265,45 @@ async fn an_outage_refuses_holds_and_passes_by_itself() {
     blocker.execute_batch("ROLLBACK").expect("released");
     closing.await.expect("applied in the end");
     assert!(h.store.ready());
+    assert_eq!(h.store.gauges().settle_lag_ms, 0);
     assert_eq!(h.pots(&c).await, (0, 930, 0, 0));
     let call = h.held(&c, 930).await;
     h.store.close(h.ending(&c, call, 0)).await.expect("closed");
+    h.close().await;
+}
+
+/// What was not written in time is not sent, and ends when it can be written.
+#[tokio::test]
+async fn a_task_waits_no_longer_for_the_database_than_a_hold() {
+    let h = House::open_with("sqlite", Options { hold_deadline: Duration::from_millis(300), ..options() }).await;
+    let c = h.customer(0, 1_000).await;
+    let new = NewTask { plan: "{}".into(), webhook_url: None, lease_ms: 60_000 };
+    let begun = h.store.begin_task(h.wish(&c, 300), new).await.expect("a task");
+    let blocker = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
+    blocker.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
+    let text = str::to_owned;
+    let to = SentTo { provider: text("sim"), upstream_model: text("wan"), host: text("sim.example"), key: text("a1") };
+    let sending = h.store.task_sending(begun, to, 60_000).await;
+    assert!(matches!(sending, Err(StoreError::Unavailable(_))), "{sending:?}");
+    let end = TaskEnd {
+        fence: begun.fence,
+        state: TaskState::Refused,
+        result: None,
+        failure: None,
+        forgiven: false,
+        webhook_url: None,
+        close: h.ending(&c, begun.id.call(), 0),
+    };
+    let ended = h.store.finish_task(end.clone()).await;
+    assert!(matches!(ended, Err(StoreError::Unavailable(_))), "{ended:?}");
+    let seen = h.store.task(c.account, begun.id).await.expect("readable").expect("the task");
+    assert_eq!(seen.state, TaskState::Held, "what was last written");
+    blocker.execute_batch("ROLLBACK").expect("released");
+    while h.store.task(c.account, begun.id).await.expect("read").expect("the task").state != TaskState::Refused {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(h.store.finish_task(end).await.expect("asked").is_none(), "once");
+    assert_eq!(h.pots(&c).await, (0, 1_000, 0, 0));
     h.close().await;
 }
 

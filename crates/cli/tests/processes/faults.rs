@@ -5,6 +5,7 @@ use crate::books;
 use crate::house::{House, Plan, chat, streamed};
 use crate::load::{Seen, read};
 use crate::postgres::{Own, Server};
+use crate::process::signal;
 use crate::tasks;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -37,6 +38,8 @@ cases!(
 );
 
 const FUNDED: i64 = 10_000_000_000;
+/// A stream is marked at least this often.
+const MARKS: Duration = Duration::from_secs(5);
 
 #[test]
 fn every_row_of_this_house_has_its_case() {
@@ -94,10 +97,21 @@ async fn the_key_store_is_away() {
     assert_eq!(house.balance(0).await["available_nano_usd"].as_i64(), Some(FUNDED - charged[0]));
 }
 
+async fn metric(house: &House, name: &str) -> u64 {
+    labelled(house, name).await.unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// A number from the metrics page, by its name with labels.
+async fn labelled(house: &House, name: &str) -> Option<u64> {
+    let url = format!("{}/metrics", house.gates[0].url());
+    let page = house.http.get(url).send().await.expect("a reply").text().await.expect("text");
+    page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+}
+
 async fn the_database_stands_still() {
     let server = Own::start();
     let database = server.database("still").await;
-    let house = House::new(Plan { database: &database, ..Plan::default() }).await;
+    let mut house = House::new(Plan { database: &database, ..Plan::default() }).await;
     assert_eq!(house.ask(0, &chat("plain", "[[sim:error500]]")).await.status(), 502, "the key is known now");
     server.pause();
     // One that has a key which was seen, and one whose key would have to be looked up.
@@ -109,7 +123,16 @@ async fn the_database_stands_still() {
         assert!((Duration::from_millis(1_900)..Duration::from_secs(6)).contains(&took), "{key}: it took {took:?}");
     }
     assert_eq!(house.received_count().await, 1, "nothing is sent without a hold");
+    // It is seen: nobody is sent here, and whoever watches is told how long the oldest operation waits.
+    let ready = format!("{}/readyz", house.gates[0].url());
+    assert_eq!(house.http.get(&ready).send().await.expect("a reply").status(), 503, "not ready");
+    assert_eq!(metric(&house, "tollgate_ledger_down").await, 1, "the alarm");
+    assert!(metric(&house, "tollgate_settle_lag_ms").await >= 1_900, "the one in flight counts");
+    let began = Instant::now();
+    assert_eq!(house.ask(0, &chat("plain", "at once")).await.status(), 503);
+    assert!(began.elapsed() < Duration::from_millis(1_500), "refused without waiting again: {:?}", began.elapsed());
     server.go_on();
+    house.gates[0].ready(Duration::from_secs(10)).await;
     let began = Instant::now();
     while house.ask(0, &chat("plain", "[[sim:tokens=5]] hello")).await.status() != 200 {
         assert!(began.elapsed() < Duration::from_secs(20), "calls do not work again");
@@ -173,15 +196,29 @@ async fn killed_while_the_provider_thinks() {
 
 async fn killed_in_mid_stream() {
     let mut house = House::new(Plan::default()).await;
-    let mut reply = house.ask(0, &streamed("plain", "[[sim:tokens=200 delay_ms=50]] x")).await;
-    let mut text = String::new();
-    while !text.contains("\"content\":\"a") && text.matches("\"content\"").count() < 4 {
-        text.push_str(&String::from_utf8_lossy(&reply.chunk().await.expect("a chunk").expect("bytes")));
+    // A word every 100 ms for longer than marks are apart, so that a mark must have been made of words and not only of the beginning.
+    let mut reply = house.ask(0, &streamed("plain", "[[sim:tokens=200 delay_ms=100]] x")).await;
+    let mut words: Vec<Instant> = Vec::new();
+    let began = Instant::now();
+    while began.elapsed() < MARKS + Duration::from_secs(2) {
+        let chunk = reply.chunk().await.expect("a chunk").expect("bytes");
+        let new = String::from_utf8_lossy(&chunk).matches("\"content\":\"").count();
+        words.extend(std::iter::repeat_n(Instant::now(), new));
     }
+    let killed = Instant::now();
     let row = crashed(&mut house).await;
     let charge = books::amount(&row, "charge");
-    assert!(charge > 0 && charge <= books::amount(&row, "hold"), "the last mark is charged: {row}");
+    // One word in; each of the words that were delivered more than the time between two marks ago, with a second for the machine.
+    let old = words.iter().filter(|at| killed.duration_since(**at) > MARKS + Duration::from_secs(1)).count();
+    let least = 1_000 + 2_000 * i64::try_from(old).expect("few");
+    assert!(old >= 3, "{old} of {} words", words.len());
+    assert!(
+        (least..=books::amount(&row, "hold")).contains(&charge),
+        "the last mark is charged, {least} at least: {row}"
+    );
     assert!(matches!(read(reply, None).await, Seen::Lost { .. }), "the client was cut off");
+    let counted = labelled(&house, "tollgate_estimated_rows_total{provider=\"sim\"}").await;
+    assert_eq!(counted, Some(1), "by our own count, and counted");
 }
 
 async fn killed_while_it_settles() {
@@ -312,7 +349,22 @@ async fn killed_while_a_video_is_accepted() {
     }
     house.gates[0].kill();
     assert!(call.join_all().await.remove(0).is_err(), "cut off");
+    // While the provider says nothing, nobody knows.
+    signal("STOP", &[house.sim.id()]);
     house.gates[0].start().await;
+    let began = Instant::now();
+    while labelled(&house, "tollgate_tasks_open{state=\"unknown\"}").await != Some(1) {
+        assert!(began.elapsed() < Duration::from_secs(20), "it is not said to be unknown");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(house.balance(0).await["held_nano_usd"], 417_000_000, "the hold is kept");
+    assert!(books::usage(&house).await.is_empty(), "it has no row while it is open");
+    let url = format!("{}/v1/videos", house.gates[0].url());
+    let page: Value =
+        house.http.get(url).bearer_auth(&house.key).send().await.expect("a reply").json().await.expect("JSON");
+    let seen = &page["data"][0];
+    assert_eq!((&seen["status"], &seen["error"]), (&"in_progress".into(), &Value::Null), "{page}");
+    signal("CONT", &[house.sim.id()]);
     assert_eq!(only_task(&house).await["status"], "completed", "found again by our id");
     assert_eq!(books::amount(&only_row(&house).await, "charge"), 417_000_000);
 }

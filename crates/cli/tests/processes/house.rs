@@ -68,7 +68,7 @@ impl Default for Plan<'_> {
 
 pub struct House {
     pub gates: Vec<Gate>,
-    _sim: Process,
+    pub sim: Process,
     pub sim_url: String,
     pub account: String,
     pub key: String,
@@ -107,7 +107,7 @@ impl House {
         let gates = (0..plan.gates).map(|number| Gate::new(&dir, number, &plan, &sim_url)).collect();
         let http = reqwest::Client::builder().timeout(Duration::from_secs(20)).build().expect("a client");
         let (account, key, key_id) = (String::new(), String::new(), String::new());
-        let mut house = House { gates, _sim: sim, sim_url, account, key, key_id, http, _dir: dir };
+        let mut house = House { gates, sim, sim_url, account, key, key_id, http, _dir: dir };
         for gate in &mut house.gates {
             gate.start().await;
         }

@@ -153,6 +153,9 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
             return Err(refusal);
         }
     };
+    if let Begun::Whole(whole) = &begun {
+        call.note_answer(&whole.content_type, &whole.body);
+    }
     if held.durable().await.is_err() {
         call.close_free(Ending::UpstreamFault, Code::LedgerUnavailable.status(), "hold_not_durable");
         return Err(Refusal::new(
@@ -179,7 +182,10 @@ async fn kept(call: &mut Call, mut whole: Whole) -> Result<Whole, Refusal> {
     let Some(keeper) = whole.keeper.take() else { return Ok(whole) };
     match keeper.keep(whole.body.clone()).await {
         Kept::Yes => {}
-        Kept::No => whole.body = unkept(&whole.body),
+        Kept::No => {
+            whole.body = unkept(&whole.body);
+            call.note_answer(&whole.content_type, &whole.body);
+        }
         Kept::Failed => {
             call.close_free(Ending::UpstreamFault, Code::LedgerUnavailable.status(), "not_kept");
             return Err(Refusal::new(Code::LedgerUnavailable, conversation::NOT_KEPT).after(2));

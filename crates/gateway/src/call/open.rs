@@ -10,18 +10,17 @@ use crate::caller::Caller;
 use crate::refusal::Refusal;
 use crate::workers::settler::Abandoned;
 use crate::world::Millis;
+use bytes::Bytes;
+use http::HeaderValue;
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::time::Instant;
 use tollgate_catalog::{Face, Model, Money, Price};
-use tollgate_store::{CallId, Close, Counters, Ending, HoldRefused, Mark, StoredReply, UsageFacts};
+use tollgate_store::{CallId, Close, Counters, Ending, HoldRefused, Mark, REPLY_KEPT, StoredReply, UsageFacts};
 use tollgate_upstream::Provider;
 use tollgate_wire::Dropped;
-
-/// Replies up to this size are kept for an Idempotency-Key.
-const REPLY_KEPT: usize = 1 << 20;
 
 /// All that is known of a call while it is open.
 pub struct OpenCall {
@@ -42,6 +41,9 @@ pub struct OpenCall {
     pub extensions: u32,
     pub first_byte_at: Option<Millis>,
     pub idempotent: bool,
+    /// The whole answer, from the moment it is there: a client that leaves before it is handed over has paid for it, and its
+    /// Idempotency-Key finds it.
+    pub answer: Option<StoredReply>,
     /// Fields of the request that the provider did not get, and of the answer that its client has no form for.
     pub dropped: Dropped,
 }
@@ -81,6 +83,7 @@ impl Call {
             extensions: 0,
             first_byte_at: None,
             idempotent: ask.idem.is_some(),
+            answer: None,
             dropped: Dropped::default(),
             app,
         })))
@@ -137,8 +140,13 @@ impl Call {
 }
 
 impl OpenCall {
-    pub fn keeps_reply(&self) -> bool {
-        self.idempotent
+    /// Keeps the whole answer where it may be asked for again.
+    pub fn note_answer(&mut self, content_type: &HeaderValue, body: &Bytes) {
+        self.answer = self.idempotent.then(|| StoredReply {
+            status: 200,
+            content_type: content_type.to_str().unwrap_or("application/octet-stream").to_owned(),
+            body: body.clone(),
+        });
     }
 
     /// The only place where a call's charge is computed and handed to the ledger. Tells what the customer pays where that is
@@ -162,9 +170,6 @@ impl OpenCall {
             tracing::debug!(call = %self.id, charge = %charge, "call answered");
         }
         self.note_report(ending, &bill);
-        if let (true, Some(provider)) = (bill.estimated && !charge.is_zero(), &self.provider) {
-            metrics.estimated(&provider.name);
-        }
         let row = self.row(status, bill);
         let closing = self.app.store.close(Close {
             call: self.id,

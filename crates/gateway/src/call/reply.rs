@@ -43,11 +43,7 @@ impl Head {
 
 pub fn whole(mut call: Call, answer: Whole) -> Response {
     let head = Head::of(&call, answer.content_type.clone());
-    let stored = call.keeps_reply().then(|| StoredReply {
-        status: 200,
-        content_type: answer.content_type.to_str().unwrap_or("application/octet-stream").to_owned(),
-        body: answer.body.clone(),
-    });
+    let stored = call.answer.take();
     let reason = if call.meter.is_empty() { "empty_answer" } else { "" };
     let charge = call.close_with_reply(Ending::Answered, 200, reason, stored);
     let mut reply = Response::new(Body::from(answer.body));

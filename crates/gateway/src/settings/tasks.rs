@@ -17,8 +17,8 @@ pub struct TaskSettings {
     pub refresh_after: Duration,
     /// How long a task is waited for; absent: by the length of the video.
     pub patience: Option<Duration>,
-    /// How long the fate of a task may stay unknown before the operator takes the loss; absent: until it is a day old.
-    pub unknown_time: Option<Duration>,
+    /// How long the fate of a task may stay unknown before the operator takes the loss, as long as its provider remembers it.
+    pub unknown_time: Duration,
     /// How long a provider must have said that it has no such task to be believed.
     pub absent_time: Duration,
 }
@@ -32,7 +32,7 @@ impl Default for TaskSettings {
             turn_time: Duration::from_secs(5),
             refresh_after: Duration::from_secs(5),
             patience: None,
-            unknown_time: None,
+            unknown_time: Duration::from_secs(72 * 3_600),
             absent_time: Duration::from_secs(15 * 60),
         }
     }
@@ -49,7 +49,7 @@ impl TaskSettings {
             turn_time: table.duration_or("turn_time", default.turn_time),
             refresh_after: table.duration_or("refresh_after", default.refresh_after),
             patience: table.opt_duration("patience"),
-            unknown_time: table.opt_duration("unknown_time"),
+            unknown_time: table.duration_or("unknown_time", default.unknown_time),
             absent_time: table.duration_or("absent_time", default.absent_time),
         };
         table.finish();

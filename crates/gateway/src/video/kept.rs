@@ -92,7 +92,8 @@ impl KeptPlan {
         prompt: Option<&'a KeptPrompt<'a>>,
         now_ms: i64,
     ) -> Option<Sought<'a>> {
-        let noticed = task.unknown_since.or(task.ended_at).unwrap_or(now_ms);
+        // A clock that was set back in between must not leave nothing in between.
+        let noticed = task.unknown_since.or(task.ended_at).unwrap_or(now_ms).max(task.created_at);
         Some(Sought {
             api: self.api()?,
             call: &self.call,

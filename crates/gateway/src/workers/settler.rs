@@ -27,8 +27,9 @@ pub enum Abandoned {
 pub async fn run(app: Arc<App>, mut inbox: mpsc::UnboundedReceiver<Abandoned>) {
     while let Some(one) = inbox.recv().await {
         match one {
-            Abandoned::Call(call) => {
-                call.close(Ending::ClientLeft, CLIENT_CLOSED, "client_gone", None);
+            Abandoned::Call(mut call) => {
+                let answer = call.answer.take();
+                call.close(Ending::ClientLeft, CLIENT_CLOSED, "client_gone", answer);
             }
             Abandoned::Stream { call, body, reader } => {
                 app.tracker.spawn(read_on(call, *body, *reader));

@@ -169,12 +169,21 @@ pub struct Clock {
     /// A moment at which the clock stands still.
     fixed: Option<i64>,
     shift: Arc<AtomicI64>,
+    /// Time that has passed beside the real one.
+    passed: Arc<AtomicI64>,
     trap: Arc<Mutex<Option<&'static str>>>,
 }
 
 impl Clock {
+    /// The wall clock is set; no time passes.
     pub fn set(&self, ms: i64) {
         self.shift.store(ms, Ordering::SeqCst);
+    }
+
+    /// So much time has passed since the beginning, beside the real one.
+    pub fn pass(&self, ms: i64) {
+        self.set(ms);
+        self.passed.store(ms, Ordering::SeqCst);
     }
 
     /// The next look at the clock by a call that waits for its provider panics.
@@ -203,7 +212,8 @@ impl Clock {
 }
 
 fn world(clock: &Clock) -> World {
-    let clock = clock.clone();
+    let (clock, passed) = (clock.clone(), clock.passed.clone());
+    let began = (clock.now(), tokio::time::Instant::now());
     World::new(
         move || clock.now(),
         |bytes| {
@@ -211,6 +221,10 @@ fn world(clock: &Clock) -> World {
             std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(bytes)).expect("random bytes");
         },
     )
+    .steadily(move || {
+        let since = i64::try_from(began.1.elapsed().as_millis()).unwrap_or(i64::MAX);
+        began.0 + since + passed.load(Ordering::SeqCst)
+    })
 }
 
 impl House {
@@ -405,7 +419,10 @@ impl House {
         let app = &self.running().app;
         for _ in 0..1_000 {
             let gauges = app.store.gauges();
-            if app.running.load(Ordering::Relaxed) == 0 && gauges.open_holds == 0 && gauges.queue_len == 0 {
+            if app.running.load(Ordering::Relaxed) == 0
+                && gauges.open_holds + gauges.task_holds == 0
+                && gauges.queue_len == 0
+            {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -7,12 +7,9 @@ use std::sync::Arc;
 use tollgate_catalog::{Money, Price};
 
 use super::pack::{Pack, Unpack};
-use crate::call::{Close, Counters, Ending, Hold, Mark, StoredReply, UsageFacts};
+use crate::call::{Close, Counters, Ending, Hold, Mark, REPLY_KEPT, StoredReply, UsageFacts};
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::price::KnownPrices;
-
-/// Replies above this size are not journalled: after a crash a repeated request learns the call, not the reply.
-const REPLY_LIMIT: usize = 256 << 10;
 
 /// The first byte of a record. Another format gets other bytes.
 const HOLD: u8 = 1;
@@ -56,7 +53,7 @@ pub(crate) fn write_close(close: &Close, known: &KnownPrices) -> Vec<u8> {
     facts(&mut pack, &close.row, known);
     pack.number(u64::try_from(close.ending.code()).unwrap_or(0));
     pack.text(&close.reason);
-    let reply = close.reply.as_ref().filter(|reply| reply.body.len() <= REPLY_LIMIT);
+    let reply = close.reply.as_ref().filter(|reply| reply.body.len() <= REPLY_KEPT);
     pack.option(reply, |pack, reply| {
         pack.number(u64::from(reply.status));
         pack.text(&reply.content_type);
@@ -223,7 +220,7 @@ mod tests {
         let known = KnownPrices::default();
         for dropped in [None, Some("seed,top_k")] {
             for (length, kept) in
-                [(None, None), (Some(0), Some(0)), (Some(REPLY_LIMIT), Some(256 << 10)), (Some(REPLY_LIMIT + 1), None)]
+                [(None, None), (Some(0), Some(0)), (Some(REPLY_KEPT), Some(1 << 20)), (Some(REPLY_KEPT + 1), None)]
             {
                 let written = close(dropped, length);
                 let (read, price_id) = read_back(&write_close(&written, &known));

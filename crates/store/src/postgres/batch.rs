@@ -37,7 +37,7 @@ struct Outcome {
     reply: Option<StoredReply>,
 }
 
-pub(super) async fn run(shared: Arc<Shared>, connector: Connector, pace: Duration) {
+pub(super) async fn run(shared: Arc<Shared>, connector: Connector, pace: Duration, deadline: Duration) {
     let mut sender = Sender { shared: shared.clone(), connector, way: None };
     let mut last = Instant::now() - pace;
     while let Some(group) = shared.queue.take().await {
@@ -49,13 +49,28 @@ pub(super) async fn run(shared: Arc<Shared>, connector: Connector, pace: Duratio
         }
         last = Instant::now();
         let count = group.len();
-        let outcomes = sender.apply(&group).await;
+        let outcomes = watched(&shared, sender.apply(&group), deadline).await;
         shared.queue.done(count);
         shared.commits.fetch_add(1, Ordering::Relaxed);
         shared.committed_ops.fetch_add(count as u64, Ordering::Relaxed);
         shared.largest_group.fetch_max(count as u64, Ordering::Relaxed);
         for (pending, outcome) in group.into_iter().zip(outcomes) {
             answer(&shared, pending.answer, outcome);
+        }
+    }
+}
+
+/// A database that stands still answers nothing, not even an error: past the deadline of a hold it is down, new calls are refused, and
+/// what was closed meanwhile is made safe in the journal. What was sent is waited for, since it may be applied all the same.
+async fn watched<T>(shared: &Shared, work: impl Future<Output = T>, deadline: Duration) -> T {
+    let mut work = std::pin::pin!(work);
+    loop {
+        match tokio::time::timeout(deadline, &mut work).await {
+            Ok(done) => return done,
+            Err(_) => {
+                shared.set_down(true);
+                shared.journal.sync();
+            }
         }
     }
 }

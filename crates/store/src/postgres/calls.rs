@@ -68,7 +68,7 @@ impl Engine {
             "paid_only": hold.paid_only,
             "topped_up": hold.topped_up,
             "expires_at": hold.expires_at,
-            "life": hold.expires_at.saturating_sub(hold.at).max(0),
+            "life": hold.expires_at.saturating_sub(self.steady()).max(0),
             "at": self.now(),
             "replica": bytes(&shared.replica),
         });
@@ -146,6 +146,7 @@ impl Engine {
     }
 
     pub(super) fn close_body(&self, close: &Close, price_id: Option<[u8; 16]>) -> Value {
+        self.shared.count_estimated(close.estimated_for());
         let price_id = close.row.price.as_ref().map(|p| p.id()).or(price_id);
         let mut body = json!({
             "kind": "close",

@@ -220,7 +220,7 @@ BEGIN
     op->>'model', op->>'endpoint', v_hash, (op->>'replica')::bytea, tollgate_now() + (op->>'life')::bigint, v_lots,
     v_at / 86400000, v_amount, tollgate_month(v_at), v_amount, op ? 'task');
   IF op ? 'task' THEN
-    PERFORM tollgate_new_task(op, v_at);
+    PERFORM tollgate_new_task(op);
   END IF;
   IF v_hash IS NOT NULL THEN
     INSERT INTO idem (account_id, key_hash, fingerprint, call_id, at)

@@ -21,7 +21,7 @@ mod tls;
 mod trust;
 mod watch;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -75,6 +75,7 @@ struct Shared {
     late_closes: AtomicU64,
     refusals_dropped: AtomicU64,
     breaches: AtomicU64,
+    estimated: Mutex<BTreeMap<String, u64>>,
     /// What the last audit learnt, and the last entry it saw.
     audited: tokio::sync::Mutex<Option<Audited>>,
 }
@@ -106,6 +107,7 @@ impl Shared {
             late_closes: AtomicU64::new(0),
             refusals_dropped: AtomicU64::new(0),
             breaches: AtomicU64::new(0),
+            estimated: Mutex::default(),
             audited: tokio::sync::Mutex::default(),
         }
     }
@@ -119,6 +121,13 @@ impl Shared {
         let file = OpenOptions::new().create(true).append(true).open(&self.refused);
         if let Err(error) = file.and_then(|mut file| writeln!(file, "{op}")) {
             tracing::error!(%error, "cannot keep a refused operation");
+        }
+    }
+
+    /// A close by our own count.
+    fn count_estimated(&self, provider: Option<String>) {
+        if let Some(provider) = provider {
+            *lock(&self.estimated).entry(provider).or_default() += 1;
         }
     }
 
@@ -140,7 +149,7 @@ impl Engine {
         receipts::make_first(&connector, &world).await?;
         let shared = Arc::new(Shared::new(journal, replica, place.data_dir.join(REFUSED)));
         let mut tasks = JoinSet::new();
-        tasks.spawn(batch::run(shared.clone(), connector.clone(), options.commit_pace));
+        tasks.spawn(batch::run(shared.clone(), connector.clone(), options.commit_pace, options.hold_deadline));
         let engine = Arc::new(Self {
             shared,
             connector,
@@ -158,6 +167,11 @@ impl Engine {
 
     pub fn now(&self) -> i64 {
         (self.world.now_ms)()
+    }
+
+    /// By the clock that does not jump.
+    pub fn steady(&self) -> i64 {
+        (self.world.steady_ms)()
     }
 
     pub fn ready(&self) -> bool {
@@ -184,6 +198,7 @@ impl Engine {
             late_closes: s.late_closes.load(Ordering::Relaxed),
             refusals_dropped: s.refusals_dropped.load(Ordering::Relaxed),
             breaches: s.breaches.load(Ordering::Relaxed),
+            estimated: lock(&s.estimated).clone(),
             ..Gauges::default()
         };
         g.count_open(lock(&s.open).values().map(|at| now.saturating_sub(*at)));

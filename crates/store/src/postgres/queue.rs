@@ -45,10 +45,12 @@ pub(super) struct Queue {
 
 #[derive(Default)]
 struct Inner {
-    waiting: VecDeque<Pending>,
+    /// With the time each was queued.
+    waiting: VecDeque<(Instant, Pending)>,
+    /// Since when the oldest operation waits of the group that was taken.
+    taken: Option<Instant>,
     pushed: u64,
     durable: u64,
-    since: Option<Instant>,
     stopped: bool,
 }
 
@@ -56,8 +58,7 @@ impl Queue {
     /// Queues an operation and says its number.
     pub fn push(&self, pending: Pending) -> u64 {
         let mut inner = lock(&self.inner);
-        inner.since.get_or_insert_with(Instant::now);
-        inner.waiting.push_back(pending);
+        inner.waiting.push_back((Instant::now(), pending));
         inner.pushed += 1;
         let number = inner.pushed;
         drop(inner);
@@ -85,7 +86,8 @@ impl Queue {
     /// Operations not yet applied, and the age of the oldest in milliseconds.
     pub fn waiting(&self) -> (u64, u64) {
         let inner = lock(&self.inner);
-        let age = inner.since.map_or(0, |s| u64::try_from(s.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let oldest = inner.taken.or_else(|| inner.waiting.front().map(|(since, _)| *since));
+        let age = oldest.map_or(0, |s| u64::try_from(s.elapsed().as_millis()).unwrap_or(u64::MAX));
         (inner.pushed - inner.durable, age)
     }
 
@@ -99,11 +101,11 @@ impl Queue {
         loop {
             {
                 let mut inner = lock(&self.inner);
-                let count = group_len(inner.waiting.iter().map(|p| p.body.len()));
+                let count = group_len(inner.waiting.iter().map(|(_, p)| p.body.len()));
                 if count > 0 {
-                    return Some(inner.waiting.drain(..count).collect());
+                    inner.taken = inner.waiting.front().map(|(since, _)| *since);
+                    return Some(inner.waiting.drain(..count).map(|(_, pending)| pending).collect());
                 }
-                inner.since = None;
                 if inner.stopped {
                     return None;
                 }
@@ -115,7 +117,7 @@ impl Queue {
     pub fn done(&self, count: usize) {
         let mut inner = lock(&self.inner);
         inner.durable += count as u64;
-        inner.since = (!inner.waiting.is_empty()).then(Instant::now);
+        inner.taken = None;
     }
 }
 
@@ -133,6 +135,26 @@ fn group_len(sizes: impl Iterator<Item = usize>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn the_oldest_counts_until_it_is_done() {
+        let queue = Queue::default();
+        let pending = || Pending { body: "{}".into(), answer: Answer::Nobody };
+        assert_eq!(queue.waiting(), (0, 0));
+        queue.push(pending());
+        let group = queue.take().await.expect("a group");
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        queue.push(pending());
+        let (count, age) = queue.waiting();
+        assert!(count == 2 && age >= 30, "the one in flight counts: {count}, {age}");
+        queue.done(group.len());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let (count, age) = queue.waiting();
+        assert!(count == 1 && (20..1_000_000).contains(&age), "and then the next, from when it came: {count}, {age}");
+        queue.take().await.expect("a group");
+        queue.done(1);
+        assert_eq!(queue.waiting(), (0, 0));
+    }
 
     #[test]
     fn a_group_is_bounded_by_number_and_by_bytes() {

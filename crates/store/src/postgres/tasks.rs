@@ -1,5 +1,5 @@
 //! Video tasks on PostgreSQL. What changes a task goes through the queue, so that many changes are one commit; taking is a statement
-//! of its own that passes over what other replicas have in their hands. Times to come are by the clock of the database.
+//! of its own that passes over what other replicas have in their hands. Ages and times to come are by the clock of the database.
 
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -23,6 +23,9 @@ const TASK: &str = "t.call_id, t.account_id, t.key_id, t.endpoint, t.model, t.pr
      t.state, t.progress, t.plan, t.result, t.failure_code, t.failure_message, t.webhook_url, t.created_at, t.checked_at, \
      t.unknown_since, t.ended_at, t.upstream_host, t.upstream_key, t.heard, t.absent_since, t.made_since";
 const TASK_COLUMNS: usize = 24;
+/// All are 0 at least: what is not there counts for nothing in `greatest`.
+const AGES: &str = "greatest(0, tollgate_now() - t.created_at), greatest(0, tollgate_now() - t.unknown_since), \
+     greatest(0, tollgate_now() - t.absent_since), greatest(0, tollgate_now() - t.made_since)";
 
 impl Engine {
     /// Not answered in time: whatever became of it is put right by whoever finds it past its lease.
@@ -51,7 +54,6 @@ impl Engine {
     pub async fn task_accepted(&self, id: TaskId, upstream_id: String, after_ms: i64) -> Result<Named, StoreError> {
         self.change_task(json!({
             "kind": "task_accepted", "task": bytes(&id.0), "upstream_id": upstream_id, "after": after_ms,
-            "at": self.now(),
         }))
         .await
     }
@@ -72,14 +74,22 @@ impl Engine {
             "kind": "task_step", "task": bytes(&step.id.0), "fence": step.fence, "state": step.state.code(),
             "progress": step.progress, "checked": step.word.is_about_it(),
             "heard": step.word.heard().map(TaskState::code), "absent": step.word.absent(), "made": step.word.is_made(),
-            "after": step.after_ms, "quiet": step.quiet, "at": self.now(),
+            "after": step.after_ms, "quiet": step.quiet,
         })
     }
 
     async fn change_task(&self, body: Value) -> Result<Named, StoreError> {
         let (send, receive) = oneshot::channel();
         self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::Task(send) });
-        receive.await.map_err(|_| StoreError::away("the store was shut"))?
+        self.in_time(receive).await
+    }
+
+    /// What is not answered in time stays queued, and is done when the database takes it.
+    async fn in_time<T>(&self, receive: oneshot::Receiver<Result<T, StoreError>>) -> Result<T, StoreError> {
+        match tokio::time::timeout(self.options.hold_deadline, receive).await {
+            Ok(answer) => answer.map_err(|_| StoreError::away("the store was shut"))?,
+            Err(_) => Err(StoreError::away("the commit takes too long")),
+        }
     }
 
     /// No journal: what is not committed when the process dies is found out again at the provider.
@@ -97,7 +107,7 @@ impl Engine {
         }
         let (send, receive) = oneshot::channel();
         self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::TaskEnd(send) });
-        receive.await.map_err(|_| StoreError::away("the store was shut"))?
+        self.in_time(receive).await
     }
 
     pub async fn take_tasks(&self, limit: u32, lease_ms: i64, except: &[String]) -> Result<Vec<Leased>, StoreError> {
@@ -105,7 +115,7 @@ impl Engine {
             "WITH t AS (UPDATE task SET fence = fence + 1, leased = true, owner = $1, due_at = tollgate_now() + $2 \
              WHERE call_id IN (SELECT call_id FROM task WHERE state < 5 AND due_at <= tollgate_now() \
              AND (provider IS NULL OR provider <> ALL ($4)) ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING *) \
-             SELECT {TASK}, t.fence, p.json FROM t JOIN price p ON p.id = t.price_id"
+             SELECT {TASK}, t.fence, p.json, {AGES} FROM t JOIN price p ON p.id = t.price_id"
         );
         let owner = self.shared.replica.as_slice();
         let rows = self.rows(&sql, &[&owner, &lease_ms, &i64::from(limit), &except]).await?;
@@ -116,7 +126,7 @@ impl Engine {
         let sql = format!(
             "WITH t AS (UPDATE task SET fence = fence + 1, leased = true, owner = $1, due_at = tollgate_now() + $2 \
              WHERE call_id = $3 AND state < 5 AND (NOT (leased OR quiet) OR due_at <= tollgate_now()) RETURNING *) \
-             SELECT {TASK}, t.fence, p.json FROM t JOIN price p ON p.id = t.price_id"
+             SELECT {TASK}, t.fence, p.json, {AGES} FROM t JOIN price p ON p.id = t.price_id"
         );
         let owner = self.shared.replica.as_slice();
         let rows = self.rows(&sql, &[&owner, &lease_ms, &id.0.as_slice()]).await?;
@@ -238,7 +248,15 @@ impl Engine {
 
 fn leased(r: &Row) -> Result<Leased, StoreError> {
     let price = serde_json::from_str(r.try_get(TASK_COLUMNS + 1)?).map_err(StoreError::broken)?;
-    Ok(Leased { task: task(r)?, fence: r.try_get(TASK_COLUMNS)?, price })
+    Ok(Leased {
+        task: task(r)?,
+        fence: r.try_get(TASK_COLUMNS)?,
+        price,
+        age_ms: r.try_get(TASK_COLUMNS + 2)?,
+        unknown_ms: r.try_get(TASK_COLUMNS + 3)?,
+        absent_ms: r.try_get(TASK_COLUMNS + 4)?,
+        made_ms: r.try_get(TASK_COLUMNS + 5)?,
+    })
 }
 
 fn task(r: &Row) -> Result<Task, StoreError> {

@@ -1,10 +1,11 @@
 -- The changes of a task. Whoever changes one shows the fence it was given; a number that is not the newest changes nothing.
 
--- Writes down the task of a hold that was granted, in the hands of the replica that took it.
-CREATE OR REPLACE FUNCTION tollgate_new_task(op jsonb, v_at bigint) RETURNS void LANGUAGE sql AS $$
+-- Writes down the task of a hold that was granted, in the hands of the replica that took it. All times of a task are by the clock of
+-- the database, so that its age is the same for all replicas and none of their clocks ends it early.
+CREATE OR REPLACE FUNCTION tollgate_new_task(op jsonb) RETURNS void LANGUAGE sql AS $$
   INSERT INTO task (call_id, account_id, key_id, endpoint, model, state, plan, webhook_url, created_at, price_id, due_at, owner)
   VALUES ((op->>'call')::bytea, (op->>'account')::bytea, (op->>'key')::bytea, op->>'endpoint', op->>'model', 0,
-    op->'task'->>'plan', op->'task'->>'webhook_url', v_at, (op->>'price_id')::bytea,
+    op->'task'->>'plan', op->'task'->>'webhook_url', tollgate_now(), (op->>'price_id')::bytea,
     tollgate_now() + (op->'task'->>'lease')::bigint, (op->>'replica')::bytea)
 $$;
 
@@ -15,7 +16,7 @@ CREATE OR REPLACE FUNCTION tollgate_name_task(op jsonb, v_due bigint) RETURNS te
 DECLARE
   t task%ROWTYPE;
   v_name text := op->>'upstream_id';
-  v_at bigint := (op->>'at')::bigint;
+  v_at bigint := tollgate_now();
   v_found boolean := op->>'kind' <> 'task_accepted';
 BEGIN
   SELECT * INTO t FROM task WHERE call_id = (op->>'task')::bytea FOR UPDATE;
@@ -44,7 +45,7 @@ CREATE OR REPLACE FUNCTION tollgate_task(op jsonb) RETURNS text LANGUAGE plpgsql
 DECLARE
   v_task bytea := (op->>'task')::bytea;
   v_due bigint := tollgate_now() + (op->>'after')::bigint;
-  v_at bigint := (op->>'at')::bigint;
+  v_at bigint := tollgate_now();
 BEGIN
   IF op->>'kind' = 'task_sending' THEN
     UPDATE task SET state = 1, provider = op->>'provider', upstream_model = op->>'upstream_model',
@@ -91,7 +92,7 @@ DECLARE
   v_state smallint := (op->'task'->>'state')::smallint;
 BEGIN
   UPDATE task SET state = v_state, result = op->'task'->>'result', failure_code = op->'task'->>'failure_code',
-    failure_message = op->'task'->>'failure_message', ended_at = v_at, leased = false,
+    failure_message = op->'task'->>'failure_message', ended_at = tollgate_now(), leased = false,
     progress = CASE WHEN v_state = 5 THEN 100 ELSE progress END
     WHERE call_id = (op->>'call')::bytea;
   IF op->'task'->>'webhook_url' IS NOT NULL THEN

@@ -236,8 +236,8 @@ impl<'a> Apply<'a> {
                        VALUES (?1, ?2, ?3, ?4, ?5)";
             self.statement(sql)?.execute(params![h.account.0, idem.key_hash, idem.fingerprint, h.call.0, h.at])?;
         }
-        if let Some((task, due_at)) = &h.task {
-            self.new_task(h, task, *due_at)?;
+        if let Some(task) = &h.task {
+            self.new_task(h, task)?;
         }
         let account = self.accounts.entry(h.account).or_default();
         account.available = account.available.minus(h.pots);

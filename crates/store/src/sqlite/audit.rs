@@ -15,6 +15,7 @@ use crate::verify::{ACCOUNT, AccountRow, Auditor, CHARGE, ChargeRow, ENTRY, KEY,
 /// New entries are looked for from this many before the last one seen.
 const OVERLAP: i64 = 1_000;
 
+/// `now` is by the clock that the holds were made with, which does not jump.
 pub(super) fn audit(conn: &Connection, now: i64, strict: bool) -> Result<(Report, Auditor), StoreError> {
     // Reads only; ending the transaction releases the snapshot.
     let snapshot = conn.unchecked_transaction()?;

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tollgate_catalog::Money;
 
 use super::leases::Leases;
-use super::ops::{CloseOp, HoldOp, IdemEnd, LotMove, Op, Open, Spent};
+use super::ops::{BegunOp, CloseOp, HoldOp, IdemEnd, LotMove, Op, Open, Spent};
 use super::task_rows::TaskDone;
 use crate::account::{Account, Key};
 use crate::call::{Close, Closed, Ending, Hold, HoldRefused, Idem};
@@ -77,6 +77,8 @@ pub(super) struct Books {
     pub idem_epoch: u64,
     pub queue: Vec<Op>,
     pub queued_since: Option<Instant>,
+    /// Since when the oldest operation waits of the group that is on its way to the disk.
+    pub writing_since: Option<Instant>,
     pub next_op: u64,
     pub group: Arc<Group>,
     pub last_at: i64,
@@ -113,6 +115,7 @@ impl Books {
             idem_epoch: 0,
             queue: Vec::new(),
             queued_since: None,
+            writing_since: None,
             next_op: 1,
             group: Arc::default(),
             last_at,
@@ -144,7 +147,8 @@ impl Books {
         number
     }
 
-    pub fn hold(&mut self, hold: &mut Hold, task: Option<&NewTask>, now: i64) -> Decision {
+    /// `task` comes with the time by the clock that does not jump.
+    pub fn hold(&mut self, hold: &mut Hold, task: Option<(&NewTask, i64)>, now: i64) -> Decision {
         if self.queue.len() >= QUEUE_LIMIT || self.stop || self.open.contains_key(&hold.call) {
             return Decision::Refused(HoldRefused::Unavailable);
         }
@@ -190,10 +194,10 @@ impl Books {
                 idem: hold.idem.map(|i| i.key_hash),
             },
         );
-        let task = task.map(|new| {
-            let due_at = now.saturating_add(new.lease_ms);
-            self.leases.begin(hold.call, due_at);
-            (new.clone(), due_at)
+        let task = task.map(|(new, steady)| {
+            let due_at = steady.saturating_add(new.lease_ms);
+            self.leases.begin(hold.call, steady, due_at);
+            BegunOp { new: new.clone(), created_at: now, due_at }
         });
         let op = self.push(Op::Hold(Box::new(HoldOp {
             call: hold.call,

@@ -63,6 +63,7 @@ impl Engine {
     /// `None`: what was read about the idempotency key may be out of date.
     fn decide(&self, hold: &mut Hold, task: Option<&NewTask>, epoch: u64) -> Option<Decision> {
         let now = self.now();
+        let task = task.map(|new| (new, self.steady()));
         let mut books = lock(&self.shared.books);
         if hold.idem.is_some() && books.idem_epoch != epoch {
             return None;
@@ -127,12 +128,13 @@ impl Engine {
         close: Close,
         price_id: Option<[u8; 16]>,
     ) -> Option<(Closed, u64, Arc<crate::group::Group>)> {
-        let now = self.now();
+        let (now, estimated) = (self.now(), close.estimated_for());
         let mut books = lock(&self.shared.books);
         let (closed, op) = books.close(close, price_id, now)?;
         let group = books.group.clone();
         self.shared.nudge(books);
         self.shared.count_write_off(&closed);
+        self.shared.count_estimated(estimated);
         Some((closed, op, group))
     }
 

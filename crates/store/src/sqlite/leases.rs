@@ -5,6 +5,32 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::ids::{CallId, IdMap};
+use crate::task::{TaskState, TaskStep};
+
+/// Since when a task has been there, its fate is unknown, its provider does not know it, and it is made; by the clock that does not
+/// jump.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Since {
+    pub begun: i64,
+    pub unknown: Option<i64>,
+    pub absent: Option<i64>,
+    pub made: Option<i64>,
+}
+
+impl Since {
+    /// The same as the file has it after this step.
+    fn after(self, step: &TaskStep, now: i64) -> Since {
+        Since {
+            begun: self.begun,
+            unknown: (step.state == TaskState::Unknown).then(|| self.unknown.unwrap_or(now)),
+            absent: match step.word.absent() {
+                None => self.absent,
+                Some(absent) => absent.then(|| self.absent.unwrap_or(now)),
+            },
+            made: if step.word.is_made() { self.made.or(Some(now)) } else { self.made },
+        }
+    }
+}
 
 struct Lease {
     due_at: i64,
@@ -13,6 +39,7 @@ struct Lease {
     kept: bool,
     /// Where it was sent.
     provider: Option<Arc<str>>,
+    since: Since,
 }
 
 #[derive(Default)]
@@ -23,14 +50,14 @@ pub(super) struct Leases {
 
 impl Leases {
     /// A new task, in the hands of whoever began it.
-    pub fn begin(&mut self, call: CallId, due_at: i64) -> i64 {
-        self.put(call, Lease { due_at, fence: 1, kept: true, provider: None });
-        1
+    pub fn begin(&mut self, call: CallId, now: i64, due_at: i64) {
+        let since = Since { begun: now, ..Since::default() };
+        self.put(call, Lease { due_at, fence: 1, kept: true, provider: None, since });
     }
 
     /// A task as the file has it: the process that held it is gone.
-    pub fn load(&mut self, call: CallId, due_at: i64, provider: Option<Arc<str>>, quiet: bool) {
-        self.put(call, Lease { due_at, fence: 0, kept: quiet, provider });
+    pub fn load(&mut self, call: CallId, due_at: i64, provider: Option<Arc<str>>, quiet: bool, since: Since) {
+        self.put(call, Lease { due_at, fence: 0, kept: quiet, provider, since });
     }
 
     fn put(&mut self, call: CallId, lease: Lease) {
@@ -41,6 +68,13 @@ impl Leases {
 
     pub fn has(&self, call: CallId) -> bool {
         self.open.contains_key(&call)
+    }
+
+    /// How long ago each of it was.
+    pub fn ages(&self, call: CallId, now: i64) -> [i64; 4] {
+        let since = self.open.get(&call).map_or(Since { begun: now, ..Since::default() }, |lease| lease.since);
+        let age = |at: Option<i64>| at.map_or(0, |at| now.saturating_sub(at).max(0));
+        [Some(since.begun), since.unknown, since.absent, since.made].map(age)
     }
 
     pub fn holds(&self, call: CallId, fence: i64) -> bool {
@@ -70,27 +104,29 @@ impl Leases {
 
     fn give(&mut self, call: CallId, until: i64) -> Option<i64> {
         let lease = self.open.get(&call)?;
-        let (fence, provider) = (lease.fence + 1, lease.provider.clone());
-        self.put(call, Lease { due_at: until, fence, kept: true, provider });
+        let (fence, provider, since) = (lease.fence + 1, lease.provider.clone(), lease.since);
+        self.put(call, Lease { due_at: until, fence, kept: true, provider, since });
         Some(fence)
     }
 
     /// Holds on to it for longer: it goes to this provider.
     pub fn keep(&mut self, call: CallId, fence: i64, until: i64, provider: &str) -> bool {
-        let held = self.holds(call, fence);
-        if held {
-            self.put(call, Lease { due_at: until, fence, kept: true, provider: Some(provider.into()) });
-        }
-        held
+        let Some(since) = self.open.get(&call).filter(|lease| lease.fence == fence).map(|lease| lease.since) else {
+            return false;
+        };
+        self.put(call, Lease { due_at: until, fence, kept: true, provider: Some(provider.into()), since });
+        true
     }
 
     /// Nobody has it until it is due, and nobody can where its provider is to be left alone; the number of whoever had it is worth
-    /// nothing any more.
-    pub fn release(&mut self, call: CallId, due_at: i64, quiet: bool) {
+    /// nothing any more. When it is due.
+    pub fn release(&mut self, step: &TaskStep, now: i64) -> i64 {
+        let (call, due_at) = (step.id.call(), now.saturating_add(step.after_ms));
         if let Some(lease) = self.open.get(&call) {
-            let (fence, provider) = (lease.fence + 1, lease.provider.clone());
-            self.put(call, Lease { due_at, fence, kept: quiet, provider });
+            let (fence, provider, since) = (lease.fence + 1, lease.provider.clone(), lease.since.after(step, now));
+            self.put(call, Lease { due_at, fence, kept: step.quiet, provider, since });
         }
+        due_at
     }
 
     pub fn end(&mut self, call: CallId) {

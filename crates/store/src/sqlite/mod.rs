@@ -32,6 +32,7 @@ mod trial;
 mod turns;
 mod writer;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -84,6 +85,7 @@ struct Shared {
     late_closes: AtomicU64,
     refusals_dropped: AtomicU64,
     breaches: AtomicU64,
+    estimated: Mutex<BTreeMap<String, u64>>,
     /// What the last audit learnt, and the last entry it saw.
     audited: tokio::sync::Mutex<Option<Audited>>,
 }
@@ -111,6 +113,7 @@ impl Shared {
             late_closes: AtomicU64::new(0),
             refusals_dropped: AtomicU64::new(0),
             breaches: AtomicU64::new(0),
+            estimated: Mutex::default(),
             audited: tokio::sync::Mutex::default(),
         }
     }
@@ -123,6 +126,13 @@ impl Shared {
 
     fn durable(&self) -> u64 {
         self.durable.load(Ordering::Acquire)
+    }
+
+    /// A close by our own count.
+    fn count_estimated(&self, provider: Option<String>) {
+        if let Some(provider) = provider {
+            *lock(&self.estimated).entry(provider).or_default() += 1;
+        }
     }
 
     fn set_down(&self, down: bool) {
@@ -190,6 +200,11 @@ impl Shared {
 impl Engine {
     pub fn now(&self) -> i64 {
         (self.world.now_ms)()
+    }
+
+    /// By the clock that does not jump.
+    pub fn steady(&self) -> i64 {
+        (self.world.steady_ms)()
     }
 
     /// Somebody waits for what is queued.
@@ -261,12 +276,17 @@ impl Engine {
             late_closes: s.late_closes.load(Ordering::Relaxed),
             refusals_dropped: s.refusals_dropped.load(Ordering::Relaxed),
             breaches: s.breaches.load(Ordering::Relaxed),
+            estimated: lock(&s.estimated).clone(),
             ..Gauges::default()
         };
         let books = lock(&s.books);
-        g.count_open(books.open.values().map(|o| now.saturating_sub(o.at)));
+        let calls = books.open.iter().filter(|(call, _)| !books.leases.has(**call));
+        g.count_open(calls.map(|(_, o)| now.saturating_sub(o.at)));
+        g.task_holds = (books.open.len() as u64).saturating_sub(g.open_holds);
         g.queue_len = books.next_op - 1 - s.durable().min(books.next_op - 1);
-        let oldest = books.queued_since.filter(|_| !books.queue.is_empty()).map(|t| t.elapsed());
+        // What is on its way to the disk is older than what waits behind it.
+        let queued = || books.queued_since.filter(|_| !books.queue.is_empty());
+        let oldest = books.writing_since.or_else(queued).map(|t| t.elapsed());
         g.settle_lag_ms = oldest.map_or(0, |t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX));
         g
     }

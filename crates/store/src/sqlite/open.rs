@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use tokio::time::Instant;
 
 use super::books::{AccountBook, Books, IdemBook, IdemState, KeyBook};
+use super::leases::Since;
 use super::ops::Open;
 use super::read::{self, Readers};
 use super::writer::Writer;
@@ -22,6 +23,8 @@ use crate::report::Recovered;
 use crate::world::{Options, Place, World};
 
 pub(super) const FILE: &str = "tollgate.db";
+/// After a start every open task is looked at within this time.
+const LATEST_LOOK: i64 = 60_000;
 /// Migrations in order; the schema version is how many have run. Never change one that was released.
 const MIGRATIONS: &[&str] = &[
     include_str!("schema.sql"),
@@ -65,7 +68,7 @@ impl Engine {
         migrate(&mut conn)?;
         receipts::make_first(&conn, &world)?;
         let (journal, records) = Journal::open(dir, &options)?;
-        let (books, open, next_seq) = load(&conn)?;
+        let (books, open, next_seq) = load(&conn, (world.steady_ms)())?;
         let shared = Arc::new(Shared::new(owner, books, journal));
         let mut prices = conn.prepare("SELECT id FROM price")?;
         let known = prices.query_map([], |r| r.get(0))?.collect::<Result<Vec<[u8; 16]>, _>>()?;
@@ -136,7 +139,7 @@ fn migrate(conn: &mut Connection) -> Result<(), StoreError> {
 }
 
 /// The books as the database has them: open holds with their accounts and keys; others come when they are used.
-fn load(conn: &Connection) -> Result<(Books, IdMap<CallId, i64>, i64), StoreError> {
+fn load(conn: &Connection, now: i64) -> Result<(Books, IdMap<CallId, i64>, i64), StoreError> {
     let (last_seq, last_at): (i64, i64) = conn
         .query_row("SELECT seq, at FROM entry ORDER BY seq DESC LIMIT 1", [], |r| Ok((r.get(0)?, r.get(1)?)))
         .optional()?
@@ -201,7 +204,7 @@ fn load(conn: &Connection) -> Result<(Books, IdMap<CallId, i64>, i64), StoreErro
         }
     }
     load_owners(conn, &mut books)?;
-    load_tasks(conn, &mut books)?;
+    load_tasks(conn, &mut books, now)?;
     load_running_idem(conn, &mut books)?;
     Ok((books, seqs, last_seq + 1))
 }
@@ -223,14 +226,20 @@ fn load_owners(conn: &Connection, books: &mut Books) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Open tasks. Those whose creator was at work are due at once: it is gone.
-fn load_tasks(conn: &Connection, books: &mut Books) -> Result<(), StoreError> {
-    let sql = "SELECT call_id, CASE WHEN state < 2 THEN 0 ELSE due_at END, provider, quiet FROM task WHERE state < 5";
+/// Open tasks. Those whose creator was at work are due at once: it is gone. A clock that was set back since they were written must not
+/// put the others off for long, nor make them younger than they are by more than the time since.
+fn load_tasks(conn: &Connection, books: &mut Books, now: i64) -> Result<(), StoreError> {
+    let sql = "SELECT call_id, CASE WHEN state < 2 THEN 0 ELSE due_at END, provider, quiet, created_at, unknown_since, \
+               absent_since, made_since FROM task WHERE state < 5";
     let mut open = conn.prepare(sql)?;
     let mut rows = open.query([])?;
     while let Some(r) = rows.next()? {
         let provider: Option<String> = r.get(2)?;
-        books.leases.load(CallId(r.get(0)?), r.get(1)?, provider.map(Into::into), r.get(3)?);
+        let due_at = r.get::<_, i64>(1)?.min(now.saturating_add(LATEST_LOOK));
+        let written = |column| Ok::<_, rusqlite::Error>(r.get::<_, Option<i64>>(column)?.map(|at| at.min(now)));
+        let (begun, unknown, absent, made) = (written(4)?.unwrap_or(now), written(5)?, written(6)?, written(7)?);
+        let since = Since { begun, unknown, absent, made };
+        books.leases.load(CallId(r.get(0)?), due_at, provider.map(Into::into), r.get(3)?, since);
     }
     Ok(())
 }

@@ -95,8 +95,16 @@ pub(super) struct HoldOp {
     pub expires_at: i64,
     pub at: i64,
     pub idem: Option<Idem>,
-    /// The task it is for, and when others look after it.
-    pub task: Option<(NewTask, i64)>,
+    pub task: Option<BegunOp>,
+}
+
+/// The task a hold is for.
+pub(super) struct BegunOp {
+    pub new: NewTask,
+    /// By the wall clock: ledger time may be ahead of it, and providers are asked for what they took at about this time.
+    pub created_at: i64,
+    /// When others look after it, by the clock that does not jump.
+    pub due_at: i64,
 }
 
 pub(super) struct ExtendOp {

@@ -21,6 +21,13 @@ use crate::report::{Report, Swept};
 use crate::wish::CallEntry;
 
 impl Engine {
+    /// As [`Engine::ask`], for as long as a hold would be waited for. Not in time: the operation stays queued, and is done when the
+    /// database takes it.
+    pub(super) async fn ask_in_time<T>(&self, make: impl FnOnce(Reply<T>) -> Op) -> Result<T, StoreError> {
+        let asked = tokio::time::timeout(self.options.hold_deadline, self.ask(make)).await;
+        asked.unwrap_or_else(|_| Err(StoreError::away("the commit takes too long")))
+    }
+
     /// Queues an operation and waits for its outcome.
     pub(super) async fn ask<T>(&self, make: impl FnOnce(Reply<T>) -> Op) -> Result<T, StoreError> {
         let (send, receive) = oneshot::channel();
@@ -272,7 +279,7 @@ impl Engine {
         // What the audit before has learnt is not needed any more, and is not to be gone on from if this one fails.
         *audited = None;
         self.flush().await?;
-        let now = self.now();
+        let now = self.steady();
         let (report, auditor) = self.readers.read(move |c| super::audit::audit(c, now, strict)).await?;
         self.shared.breaches.store(report.breaches.len() as u64, Ordering::Relaxed);
         *audited = Some((auditor, report.last_seq));
@@ -284,7 +291,7 @@ impl Engine {
         // A round that fails leaves nothing behind, and the next one looks at everything.
         let Some((auditor, after)) = audited.take() else { return self.verify_all(&mut audited, false).await };
         self.flush().await?;
-        let now = self.now();
+        let now = self.steady();
         let changed = move |c: &rusqlite::Connection| super::audit::audit_changed(c, auditor, after, now);
         let (report, auditor) = self.readers.read(changed).await?;
         // What was found broken stays so until a full audit says otherwise.

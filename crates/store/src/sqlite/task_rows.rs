@@ -4,10 +4,10 @@ use rusqlite::{Connection, Row, params};
 use tollgate_catalog::Price;
 
 use super::apply::Apply;
-use super::ops::HoldOp;
+use super::ops::{BegunOp, HoldOp};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId, TaskId};
-use crate::task::{NewTask, SentTo, Task, TaskEnd, TaskFailure, TaskState, TaskStep, Told, Webhook};
+use crate::task::{SentTo, Task, TaskEnd, TaskFailure, TaskState, TaskStep, Told, Webhook};
 
 pub(super) const TASK: &str = "t.call_id, t.account_id, t.key_id, t.endpoint, t.model, t.provider, t.upstream_model, \
      t.upstream_id, t.state, t.progress, t.plan, t.result, t.failure_code, t.failure_message, t.webhook_url, \
@@ -33,16 +33,19 @@ pub(super) struct TaskDone {
     pub failure: Option<TaskFailure>,
     pub forgiven: bool,
     pub webhook_url: Option<String>,
+    /// When it is told for the first time, by the clock that does not jump.
+    pub told_at: i64,
 }
 
 impl TaskDone {
-    pub fn of(end: &mut TaskEnd) -> Self {
+    pub fn of(end: &mut TaskEnd, told_at: i64) -> Self {
         Self {
             state: end.state,
             result: end.result.take(),
             failure: end.failure.take(),
             forgiven: end.forgiven,
             webhook_url: end.webhook_url.take(),
+            told_at,
         }
     }
 
@@ -53,7 +56,7 @@ impl TaskDone {
 }
 
 impl Apply<'_> {
-    pub(super) fn new_task(&mut self, h: &HoldOp, task: &NewTask, due_at: i64) -> rusqlite::Result<()> {
+    pub(super) fn new_task(&mut self, h: &HoldOp, task: &BegunOp) -> rusqlite::Result<()> {
         let sql = "INSERT INTO task (call_id, account_id, key_id, endpoint, model, state, plan, webhook_url, created_at, \
                    price_id, due_at) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9, ?10)";
         self.statement(sql)?.execute(params![
@@ -62,11 +65,11 @@ impl Apply<'_> {
             h.key.0,
             h.endpoint,
             h.model,
-            task.plan,
-            task.webhook_url,
-            h.at,
+            task.new.plan,
+            task.new.webhook_url,
+            task.created_at,
             h.price.id(),
-            due_at,
+            task.due_at,
         ])?;
         Ok(())
     }
@@ -91,8 +94,8 @@ impl Apply<'_> {
         ])?;
         if let Some(url) = &done.webhook_url {
             let sql = "INSERT OR IGNORE INTO webhook (call_id, account_id, url, created_at, due_at) \
-                       VALUES (?1, ?2, ?3, ?4, ?4)";
-            self.statement(sql)?.execute(params![call.0, account.0, url, at])?;
+                       VALUES (?1, ?2, ?3, ?4, ?5)";
+            self.statement(sql)?.execute(params![call.0, account.0, url, at, done.told_at])?;
         }
         Ok(())
     }

@@ -1,6 +1,8 @@
-//! Video tasks on the embedded engine: who may write is decided in memory (`leases`), like money; the file follows.
+//! Video tasks on the embedded engine: who may write is decided in memory (`leases`), like money; the file follows. Ages and times to
+//! come are by the clock that does not jump, what people read by the wall clock.
 
 use rusqlite::{OptionalExtension, params};
+use tokio::time::Instant;
 
 use super::ops::Op;
 use super::task_rows::{TASK, TaskDone, TaskOp, read_task, with_price};
@@ -9,7 +11,7 @@ use crate::call::{Closed, Hold, HoldRefused, tidy_raw_usage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, TaskId};
 use crate::task::{
-    BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskState, TaskStep, Told, Webhook,
+    BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskState, TaskStep, Told, Webhook, Word,
 };
 
 impl Engine {
@@ -21,7 +23,7 @@ impl Engine {
     }
 
     pub async fn task_sending(&self, begun: BegunTask, to: SentTo, lease_ms: i64) -> Result<bool, StoreError> {
-        let (call, due_at) = (begun.id.call(), self.now().saturating_add(lease_ms));
+        let (call, due_at) = (begun.id.call(), self.steady().saturating_add(lease_ms));
         if !lock(&self.shared.books).leases.keep(call, begun.fence, due_at, &to.provider) {
             return Ok(false);
         }
@@ -32,29 +34,29 @@ impl Engine {
     pub async fn task_accepted(&self, id: TaskId, upstream_id: String, after_ms: i64) -> Result<Named, StoreError> {
         let (call, at) = (id.call(), self.now());
         let known = self.task_row(call).await?.is_some_and(|task| task.upstream_id.is_some());
-        let due_at = at.saturating_add(after_ms);
-        {
+        let due_at = {
             let mut books = lock(&self.shared.books);
             if known || !books.leases.has(call) {
                 return Ok(Named::Stale);
             }
-            books.leases.release(call, due_at, false);
-        }
+            let step = TaskStep::new(id, 0, TaskState::Queued, Word::Queued, after_ms);
+            books.leases.release(&step, self.steady())
+        };
         self.name(TaskOp::Accepted { call, upstream_id, at, due_at }).await
     }
 
     pub async fn task_found(&self, step: TaskStep, upstream_id: String) -> Result<Named, StoreError> {
         let (call, fence, at) = (step.id.call(), step.fence, self.now());
-        let due_at = at.saturating_add(step.after_ms);
+        let due_at = self.steady().saturating_add(step.after_ms);
         let known = self.task_row(call).await?.is_some_and(|task| task.upstream_id.is_some());
         let holds = || lock(&self.shared.books).leases.holds(call, fence);
         if known || !holds() {
             return Ok(Named::Stale);
         }
-        let named = self.name(TaskOp::Found { step, upstream_id, at, due_at }).await?;
+        let named = self.name(TaskOp::Found { step: step.clone(), upstream_id, at, due_at }).await?;
         let mut books = lock(&self.shared.books);
         if named == Named::Done && books.leases.holds(call, fence) {
-            books.leases.release(call, due_at, false);
+            books.leases.release(&step, self.steady());
         }
         Ok(named)
     }
@@ -68,14 +70,14 @@ impl Engine {
     }
 
     pub async fn take_tasks(&self, limit: u32, lease_ms: i64, except: &[String]) -> Result<Vec<Leased>, StoreError> {
-        let now = self.now();
+        let now = self.steady();
         let until = now.saturating_add(lease_ms);
         let taken = lock(&self.shared.books).leases.take_due(now, until, limit as usize, except);
         self.leased(taken).await
     }
 
     pub async fn take_task(&self, id: TaskId, lease_ms: i64) -> Result<Option<Leased>, StoreError> {
-        let now = self.now();
+        let now = self.steady();
         let fence = lock(&self.shared.books).leases.take(id.call(), now, now.saturating_add(lease_ms));
         let Some(fence) = fence else { return Ok(None) };
         Ok(self.leased(vec![(id.call(), fence)]).await?.pop())
@@ -86,11 +88,16 @@ impl Engine {
             return Ok(Vec::new());
         }
         self.catch_up().await;
+        let now = self.steady();
+        let ages: Vec<[i64; 4]> = {
+            let books = lock(&self.shared.books);
+            taken.iter().map(|(call, _)| books.leases.ages(*call, now)).collect()
+        };
         let read = self.readers.read(move |c| {
             let mut leased = Vec::with_capacity(taken.len());
-            for (call, fence) in taken {
+            for ((call, fence), [age_ms, unknown_ms, absent_ms, made_ms]) in taken.into_iter().zip(ages) {
                 if let Some((task, price)) = with_price(c, call)? {
-                    leased.push(Leased { task, fence, price });
+                    leased.push(Leased { task, fence, price, age_ms, unknown_ms, absent_ms, made_ms });
                 }
             }
             Ok(leased)
@@ -100,23 +107,24 @@ impl Engine {
 
     #[expect(clippy::unused_async, reason = "the verb waits on the other engine")]
     pub async fn put_back_task(&self, step: TaskStep) -> Result<bool, StoreError> {
-        let (call, at) = (step.id.call(), self.now());
-        let due_at = at.saturating_add(step.after_ms);
+        let (call, at, steady) = (step.id.call(), self.now(), self.steady());
         let mut books = lock(&self.shared.books);
         if !books.leases.holds(call, step.fence) {
             return Ok(false);
         }
-        books.leases.release(call, due_at, step.quiet);
+        let due_at = books.leases.release(&step, steady);
         books.push(Op::Task(Box::new(TaskOp::Step { step, at, due_at }), None));
         self.shared.nudge(books);
         Ok(true)
     }
 
-    /// No journal: what is not committed when the process dies is found out again at the provider.
+    /// No journal: what is not committed when the process dies is found out again at the provider. Not committed in time is an error, and
+    /// the end of the task all the same: it is written when the database takes it.
     pub async fn finish_task(&self, mut end: TaskEnd) -> Result<Option<Closed>, StoreError> {
         end.close.row.raw_usage = tidy_raw_usage(end.close.row.raw_usage.take());
         let (call, fence, now) = (end.close.call, end.fence, self.now());
-        let done = TaskDone::of(&mut end);
+        let estimated = end.close.estimated_for();
+        let done = TaskDone::of(&mut end, self.steady());
         let price_id = end.close.row.price.as_ref().map(|p| p.id());
         let (closed, op, group) = {
             let mut books = lock(&self.shared.books);
@@ -130,12 +138,13 @@ impl Engine {
             (closed, op, group)
         };
         self.shared.count_write_off(&closed);
-        group.wait(op, None).await?;
+        self.shared.count_estimated(estimated);
+        group.wait(op, Some(Instant::now() + self.options.hold_deadline)).await?;
         Ok(Some(closed))
     }
 
     async fn change(&self, op: TaskOp) -> Result<(), StoreError> {
-        self.ask(|reply| Op::Task(Box::new(op), reply)).await
+        self.ask_in_time(|reply| Op::Task(Box::new(op), reply)).await
     }
 
     async fn task_row(&self, call: CallId) -> Result<Option<Task>, StoreError> {
@@ -237,17 +246,17 @@ impl Engine {
     }
 
     pub async fn take_webhooks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Webhook>, StoreError> {
-        let now = self.now();
+        let now = self.steady();
         let sql = "SELECT EXISTS (SELECT 1 FROM webhook WHERE due_at <= ?1)";
         // Nothing is written where nothing is due.
         if !self.readers.read(move |c| Ok(c.prepare_cached(sql)?.query_row(params![now], |r| r.get(0))?)).await? {
             return Ok(Vec::new());
         }
-        self.ask(|reply| Op::TakeWebhooks { now, until: now.saturating_add(lease_ms), limit, reply }).await
+        self.ask_in_time(|reply| Op::TakeWebhooks { now, until: now.saturating_add(lease_ms), limit, reply }).await
     }
 
     pub async fn told(&self, webhook: &Webhook, told: Told) -> Result<(), StoreError> {
-        let (call, fence, now) = (webhook.task.call(), webhook.fence, self.now());
+        let (call, fence, now) = (webhook.task.call(), webhook.fence, self.steady());
         self.change(TaskOp::Told { call, fence, told, now }).await
     }
 }

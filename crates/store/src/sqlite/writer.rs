@@ -54,6 +54,7 @@ impl Batch {
         let first = books.next_op - ops.len() as u64;
         let group = std::mem::take(&mut books.group);
         let since = books.queued_since.take().unwrap_or_else(Instant::now);
+        books.writing_since = Some(since);
         Self { ops, first, group, since }
     }
 
@@ -236,8 +237,9 @@ impl Writer {
         let (last, len) = (batch.last(), batch.ops.len() as u64);
         shared.credit_books(&batch.ops, &committed.outcomes);
         self.refused = committed.refused;
-        if !committed.failed.is_empty() {
+        {
             let mut books = lock(&shared.books);
+            books.writing_since = None;
             for number in &committed.failed {
                 let op = usize::try_from(number - batch.first).ok().and_then(|i| batch.ops.get(i));
                 op.into_iter().for_each(|op| books.take_back(op, &mut self.refused));

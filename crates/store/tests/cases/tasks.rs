@@ -77,6 +77,14 @@ pub async fn a_task_lives_and_is_paid_once(h: House) {
     let c = h.customer(30, 1_000).await;
     let begun = begin(&h, &c, 300).await;
     assert_eq!(h.pots(&c).await, (0, 730, 30, 270), "its money is held");
+    let call = h.held(&c, 10).await;
+    let open = h.store.gauges();
+    assert_eq!(
+        (open.open_holds, open.open_by_age),
+        (1, [1, 0, 0, 0, 0]),
+        "the call's alone: a task may be open for days"
+    );
+    h.store.close(h.ending(&c, call, 0)).await.expect("closed");
     assert_eq!(state(&h, &c, begun.id).await, TaskState::Held);
     assert!(h.store.take_tasks(10, LEASE, &[]).await.expect("taken").is_empty(), "its creator has it");
     assert!(h.store.task_sending(begun, to("sim"), LEASE).await.expect("written"));

@@ -10,6 +10,7 @@ use tollgate_catalog::{Money, Price};
 use tollgate_store::{Close, Counters, Ending, Leased, StoreError, Task, TaskEnd, TaskFailure, TaskState, UsageFacts};
 use tollgate_upstream::Provider;
 use tollgate_upstream::video::Used;
+use tollgate_wire::error::Code;
 
 /// What a finished video costs.
 struct Bill {
@@ -139,6 +140,9 @@ pub(super) async fn refused(
     refusal: &Refusal,
 ) -> Result<(), StoreError> {
     let (app, quote, ask) = (&begun.app, &begun.quote, &begun.ask);
+    // What was offered to nobody is no fault of a provider's.
+    let ours = attempts == 0 && refusal.code != Code::NoRouteAvailable;
+    let ending = if ours { Ending::Refused } else { Ending::UpstreamFault };
     let row = UsageFacts {
         key: begun.caller.key.id,
         at: quote.at,
@@ -160,13 +164,13 @@ pub(super) async fn refused(
     let close = Close {
         call: ask.id,
         account: begun.caller.account.id,
-        ending: Ending::UpstreamFault,
+        ending,
         reason: refusal.code.code().to_owned(),
         charge: Money::ZERO,
         row,
         reply: None,
     };
-    app.metrics.ended(ask.endpoint, Ending::UpstreamFault, refusal.code.code());
+    app.metrics.ended(ask.endpoint, ending, refusal.code.code());
     let end = TaskEnd {
         fence: begun.task.fence,
         state: TaskState::Refused,

@@ -56,7 +56,8 @@ pub async fn look(app: &App, leased: &Leased) -> Result<(), StoreError> {
 /// the reader leaves: half of one would keep the task from everybody until its lease ends.
 pub async fn refresh(app: &Arc<App>, task: Task) -> Result<Task, StoreError> {
     let heard = task.checked_at.unwrap_or(task.created_at);
-    let fresh = app.world.now_ms().saturating_sub(heard) < millis(app.settings.tasks.refresh_after);
+    // A time to come was written before the clock was set back; it says nothing.
+    let fresh = app.world.now_ms().abs_diff(heard) < millis(app.settings.tasks.refresh_after).unsigned_abs();
     if fresh || task.state.is_final() || task.upstream_id.is_none() {
         return Ok(task);
     }
@@ -69,11 +70,12 @@ pub async fn refresh(app: &Arc<App>, task: Task) -> Result<Task, StoreError> {
         }
     });
     match looked.await {
-        Ok(Ok(true)) => Ok(app.store.task(task.account, task.id).await?.unwrap_or(task)),
-        Ok(Err(error)) => Err(error),
-        // What is known can be read, whatever became of the look.
-        Ok(Ok(false)) | Err(_) => Ok(task),
+        Ok(Ok(true)) => {}
+        // What is known stays readable, whatever became of the look; what was found out is written when the database takes it.
+        Ok(Err(error)) => tracing::warn!(task = %id, %error, "a task is shown as it was last known"),
+        Ok(Ok(false)) | Err(_) => return Ok(task),
     }
+    Ok(app.store.task(task.account, task.id).await?.unwrap_or(task))
 }
 
 /// The time to the next look: the provider's own interval, longer where so many tasks are open that its limit would be passed.
@@ -118,7 +120,7 @@ impl Watched<'_> {
     }
 
     pub fn age(&self) -> i64 {
-        self.app.world.now_ms().saturating_sub(self.leased.task.created_at)
+        self.leased.age_ms
     }
 
     /// Waits for a turn at the provider; `false`: the line is too long.
@@ -142,14 +144,10 @@ impl Watched<'_> {
         self.age() >= away::last_look(self.app, &self.kept, self.habits())
     }
 
-    fn since(&self, at: Option<i64>) -> i64 {
-        at.map_or(0, |at| self.app.world.now_ms().saturating_sub(at))
-    }
-
     /// Whether the provider has said for long enough, and nothing else meanwhile, that it has no such task. How long its fate is
     /// unknown says nothing of that: the provider may have been away, and may not know its newest tasks when it is back.
     pub fn is_absent(&self) -> bool {
-        self.since(self.leased.task.absent_since) >= millis(self.app.settings.tasks.absent_time)
+        self.leased.absent_ms >= millis(self.app.settings.tasks.absent_time)
     }
 
     pub fn step(&self, state: TaskState, word: Word, after_ms: i64) -> TaskStep {
@@ -218,7 +216,7 @@ impl Watched<'_> {
     /// The video is made. Its link and our copy of it are waited for, from the first time that the provider said so: a task that took
     /// long has as much time for them as any other.
     async fn succeeded(&self, report: &Report) -> Result<(), StoreError> {
-        let waits = self.since(self.leased.task.made_since) < self.patience() && !self.is_last_look();
+        let waits = self.leased.made_ms < self.patience() && !self.is_last_look();
         let file = match KeptResult::of(report) {
             Some(file) => self.shelved(file).await,
             None => Err(None),
@@ -304,6 +302,6 @@ impl Watched<'_> {
 
     /// A task whose fate is unknown is looked at less and less often.
     pub fn slowly(&self) -> i64 {
-        (self.since(self.leased.task.unknown_since) / 4).min(SLOWLY).max(self.soon())
+        (self.leased.unknown_ms / 4).min(SLOWLY).max(self.soon())
     }
 }

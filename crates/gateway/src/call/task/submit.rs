@@ -87,8 +87,15 @@ async fn send(begun: &Begun, provider: &Arc<Provider>, route: &Route) -> Result<
         host: provider.base_url.place(),
         key: provider.key_print().to_owned(),
     };
-    if !app.store.task_sending(begun.task, to, lease).await? {
-        return Ok(Sent::Lost);
+    match app.store.task_sending(begun.task, to, lease).await {
+        Ok(true) => {}
+        Ok(false) => return Ok(Sent::Lost),
+        // Nothing has left, and nothing ever does: it ends here, whenever that can be written.
+        Err(error) => {
+            let refusal = Refusal::from(error);
+            super::end::refused(begun, None, 0, &refusal).await?;
+            return Err(refusal);
+        }
     }
     let external_id = begun.task.id.to_string();
     let asking = Asking { provider, now: app.world.now_ms() / 1_000 };

@@ -1,11 +1,11 @@
 //! What happens to the ledger: its database is away, slow, locked or full, a handler panics over it, the clock jumps.
 
-use super::{FUNDED, answered, free, paid, rows};
+use super::{FUNDED, answered, free, paid, rows, videos};
 use crate::house::{House, Plan, call_id, chat, error_of, streamed};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tollgate_catalog::Money;
-use tollgate_store::{Credit, CreditKind, Ending, EventPage, Pot};
+use tollgate_store::{Credit, CreditKind, Ending, EventPage, Pot, TaskState};
 
 const HOUR: i64 = 3_600_000;
 
@@ -48,6 +48,26 @@ pub async fn the_ledger_is_down() {
     house.quiet().await;
     assert_eq!(house.available().await, FUNDED);
     answered(&house, house.ask("again").await).await;
+    a_video_that_cannot_be_said_to_be_sent_is_not_sent().await;
+}
+
+/// The hold was taken, and then the ledger takes nothing more.
+async fn a_video_that_cannot_be_said_to_be_sent_is_not_sent() {
+    let house = videos::house("").await;
+    let file = house.running().app.settings.data_dir.join("tollgate.db");
+    let database = rusqlite::Connection::open(file).expect("the file");
+    let refuse = "CREATE TRIGGER refuse BEFORE UPDATE ON task WHEN NEW.state = 1 BEGIN SELECT RAISE(ABORT, 'no'); END";
+    database.execute_batch(refuse).expect("a trigger");
+    let body = serde_json::json!({ "model": "kling-v3", "prompt": "p" });
+    let post = || house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).header("idempotency-key", "k");
+    let (status, error) = error_of(post().json(&body).send().await.expect("a reply")).await;
+    assert_eq!((status, error["code"].as_str()), (503, Some("ledger_unavailable")));
+    house.quiet().await;
+    assert_eq!((house.available().await, house.sim.videos()), (FUNDED, 0), "nothing is held, nothing was sent");
+    let rows = rows(&house).await;
+    assert_eq!((rows.len(), rows[0].ending, rows[0].charge.nano()), (1, Ending::Refused, 0));
+    database.execute_batch("DROP TRIGGER refuse").expect("dropped");
+    assert_eq!(post().json(&body).send().await.expect("a reply").status(), 200, "the same key can be used again");
 }
 
 pub async fn the_ledger_is_slow() {
@@ -129,7 +149,9 @@ fn free_again(filler: &Path) {
 
 pub async fn the_disk_is_full() {
     let Some(disk) = SmallDisk::mount() else { return };
-    let house = House::with(disk.plan()).await;
+    let house = House::with(Plan { videos: true, tasks: "refresh_after = \"1ms\"", ..disk.plan() }).await;
+    videos::hold_at_the_maker(&house, true).await;
+    let video = videos::begin(&house, "[[sim:queue=0 run=0]]").await;
     let filler = disk.fill();
     assert_eq!(house.ask("the first one sees it").await.status(), 503);
     let sent = house.sim.received().len();
@@ -140,11 +162,24 @@ pub async fn the_disk_is_full() {
         assert_eq!(house.get(path).send().await.expect("a reply").status(), 200, "{path} stays readable");
     }
     assert_eq!(house.get("/readyz").send().await.expect("a reply").status(), 503, "the alarm");
+    // A video that is finished meanwhile: whoever reads it is told what was last written down, and does not wait for the rest.
+    videos::hold_at_the_maker(&house, false).await;
+    let began = Instant::now();
+    let seen = house.get(&format!("/v1/videos/{video}")).send().await.expect("a reply");
+    assert_eq!(seen.status(), 200);
+    let seen: serde_json::Value = seen.json().await.expect("JSON");
+    assert!(seen["status"] == "queued" || seen["status"] == "in_progress", "{seen}");
+    let body = serde_json::json!({ "model": "kling-v3", "prompt": "p" });
+    let post = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
+    let (status, error) = error_of(post.expect("a reply")).await;
+    assert_eq!((status, error["code"].as_str()), (503, Some("ledger_unavailable")));
+    assert!(began.elapsed() < Duration::from_secs(10), "nothing waits for the disk: {:?}", began.elapsed());
     free_again(&filler);
     until("the recovery", async || house.running().app.store.ready()).await;
+    assert_eq!(videos::shown(&house, video).await["status"], "completed");
     house.quiet().await;
-    assert_eq!(house.available().await, FUNDED);
-    answered(&house, house.ask("by itself").await).await;
+    assert_eq!((house.available().await, house.sim.videos()), (FUNDED - videos::PRICE, 1));
+    assert_eq!(house.ask("by itself").await.status(), 200);
     drop(house);
 }
 
@@ -246,6 +281,9 @@ pub async fn the_clock_jumps_forward() {
     let app = &house.running().app;
     let swept = app.store.sweep(app.world.steady_ms()).await.expect("a sweep");
     assert_eq!(swept.expired, 0, "no hold ends early");
+    assert_eq!(app.store.verify().await.expect("audited").breaches, [], "nor is it said to be late");
+    assert_eq!(app.store.verify_changed().await.expect("audited").breaches, []);
+    assert_eq!(app.store.gauges().breaches, 0, "no alarm");
     let rest = reply.text().await.expect("the rest");
     assert!(rest.trim_end().ends_with("data: [DONE]"), "{rest}");
     let row = paid(&house, call).await;
@@ -254,6 +292,30 @@ pub async fn the_clock_jumps_forward() {
     // And back again: the ledger's time stays ahead until the clock has caught up.
     house.clock.set(0);
     assert_eq!(house.ask("works").await.status(), 200);
+    a_video_is_made_while_the_clock_is_set(2 * HOUR).await;
+}
+
+/// It is neither given up early, nor forgotten until the clock has come back.
+async fn a_video_is_made_while_the_clock_is_set(by: i64) {
+    let house = videos::house("patience = \"40m\"\nunknown_time = \"10m\"\nrefresh_after = \"50ms\"").await;
+    videos::hold_at_the_maker(&house, true).await;
+    // Kling's keys are signed with the time, so with a wrong clock there is nothing to be learnt from it.
+    let id = videos::begin_with(&house, "wan2.7-t2v", "[[sim:queue=0 run=0]]").await;
+    let held = house.balance().await.paid_held.nano();
+    house.clock.set(by);
+    let polls = || house.sim.asked().get("dashscope").map_or(0, |asked| asked.all);
+    let before = polls();
+    until("a poll", async || polls() > before + 1).await;
+    let seen = house.get(&format!("/v1/videos/{id}")).send().await.expect("a reply");
+    let seen: serde_json::Value = seen.json().await.expect("JSON");
+    assert!(seen["status"] == "queued" || seen["status"] == "in_progress", "{seen}");
+    assert!(!matches!(videos::state(&house, id).await, TaskState::Unknown | TaskState::Failed));
+    assert!(held > 0 && house.balance().await.paid_held.nano() == held, "its money is held");
+    assert_eq!(house.running().app.store.verify().await.expect("audited").breaches, []);
+    videos::hold_at_the_maker(&house, false).await;
+    assert_eq!(videos::shown(&house, id).await["status"], "completed");
+    let row = house.row(id.call()).await;
+    assert_eq!((row.charge.nano(), row.write_off.nano()), (held, 0), "{row:?}");
 }
 
 pub async fn the_clock_jumps_back() {
@@ -275,6 +337,7 @@ pub async fn the_clock_jumps_back() {
     assert_ne!(call_id(&reply), first.call, "no id twice");
     house.quiet().await;
     assert_eq!(store.verify().await.expect("audited").breaches, [], "ledger time did not go back");
+    a_video_is_made_while_the_clock_is_set(-2 * HOUR).await;
 }
 
 pub async fn an_adjustment_during_calls() {

@@ -8,14 +8,18 @@ use tollgate_gateway::call;
 use tollgate_store::{Close, Counters, Ending, Leased, TaskEnd, TaskFailure, TaskId, TaskState, UsageFacts};
 
 /// Five seconds of kling-v3 at 0.0834 USD.
-const PRICE: i64 = 417_000_000;
+pub(super) const PRICE: i64 = 417_000_000;
 
-async fn house(tasks: &'static str) -> House {
+pub(super) async fn house(tasks: &'static str) -> House {
     House::with(Plan { videos: true, tasks, ..Plan::default() }).await
 }
 
-async fn begin(house: &House, prompt: &str) -> TaskId {
-    let body = json!({ "model": "kling-v3", "prompt": prompt });
+pub(super) async fn begin(house: &House, prompt: &str) -> TaskId {
+    begin_with(house, "kling-v3", prompt).await
+}
+
+pub(super) async fn begin_with(house: &House, model: &str, prompt: &str) -> TaskId {
+    let body = json!({ "model": model, "prompt": prompt });
     let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
     let reply = reply.expect("a reply");
     assert_eq!(reply.status(), 200);
@@ -23,12 +27,12 @@ async fn begin(house: &House, prompt: &str) -> TaskId {
     task["id"].as_str().expect("an id").parse().expect("a task id")
 }
 
-async fn state(house: &House, id: TaskId) -> TaskState {
+pub(super) async fn state(house: &House, id: TaskId) -> TaskState {
     house.running().app.store.task(house.account, id).await.expect("read").expect("the task").state
 }
 
 /// As its owner sees it, once it has ended.
-async fn shown(house: &House, id: TaskId) -> Value {
+pub(super) async fn shown(house: &House, id: TaskId) -> Value {
     for _ in 0..3_000 {
         if state(house, id).await.is_final() {
             let reply = house.get(&format!("/v1/videos/{id}")).send().await.expect("a reply");
@@ -46,6 +50,12 @@ async fn cost(house: &House, id: TaskId, charge: i64) {
     assert_eq!(house.available().await, FUNDED - charge);
     assert_eq!(super::rows(house).await.len(), 1);
     assert_eq!(house.sim.videos(), 1, "created once");
+}
+
+/// While they are held, no task at the simulator goes on.
+pub(super) async fn hold_at_the_maker(house: &House, hold: bool) {
+    let url = format!("http://{}/_sim/videos?hold={hold}", house.sim.addr());
+    assert_eq!(house.http.put(url).send().await.expect("a reply").status(), 200);
 }
 
 /// Takes the task for so long, as another replica would; waits while the poller has it.
@@ -94,6 +104,8 @@ async fn never_found() {
     let row = house.row(id.call()).await;
     assert_eq!((row.hold.nano(), row.charge.nano(), row.write_off.nano()), (held, 0, held), "{row:?}");
     assert_eq!((house.available().await, house.sim.videos()), (FUNDED, 1), "never sent again");
+    let estimated = house.running().app.store.gauges().estimated;
+    assert_eq!(estimated.get("dashscope"), Some(&1), "by our own count, and counted");
 }
 
 pub async fn a_task_fails() {

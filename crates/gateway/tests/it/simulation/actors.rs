@@ -133,6 +133,17 @@ pub async fn reader(outside: Arc<Outside>, router: Router) {
     }
 }
 
+/// The audit of every minute, more often. It finds nothing while holds are open, whatever was done to the clock.
+pub async fn auditor(app: Arc<App>) {
+    loop {
+        pause(3_000).await;
+        // A disk that is full keeps it from reading what was written last.
+        if let Ok(report) = app.store.verify_changed().await {
+            assert!(report.breaches.is_empty(), "the audit found {:#?}", report.breaches);
+        }
+    }
+}
+
 /// Pays in, and gives back what was charged, each several times.
 pub async fn operator(outside: Arc<Outside>, app: Arc<App>, life: u32) {
     for number in 0..3u64 {

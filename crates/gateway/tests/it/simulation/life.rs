@@ -306,6 +306,7 @@ fn let_in(outside: &Arc<Outside>, app: &Arc<App>, life: u32) -> Arc<AtomicUsize>
             }
         }
     }
+    outside.join(actors::auditor(app.clone()));
     let raws = outside.draw().between(1, 8);
     for _ in 0..raws {
         join(Box::pin(actors::raw(outside.clone(), app.clone())));
@@ -326,7 +327,7 @@ async fn end(outside: &Arc<Outside>, app: &Arc<App>, left: &AtomicUsize) {
     let began = outside.now();
     loop {
         let gauges = app.store.gauges();
-        let open = gauges.open_holds + gauges.queue_len;
+        let open = gauges.open_holds + gauges.task_holds + gauges.queue_len;
         if left.load(Ordering::Relaxed) == 0 && app.running.load(Ordering::Relaxed) == 0 && open == 0 {
             return;
         }

@@ -1,8 +1,10 @@
 //! Idempotency-Key on a paid POST.
 
 use crate::house::{House, call_id, chat, error_of, streamed};
+use serde_json::Value;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tollgate_store::Ending;
+use tollgate_store::{Ending, Page};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_key_and_body_is_one_call() {
@@ -105,4 +107,35 @@ async fn a_call_that_failed_for_free_can_be_sent_again() {
     let again = ask().send().await.expect("a reply");
     assert!(again.status() == 502 && call_id(&again) != call, "it ran once more");
     assert_eq!(house.sim.received().len(), 2);
+}
+
+/// Its answer is there and its hold not safe yet when the client leaves: it has paid, and its key finds what it paid for.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_was_paid_for_and_not_fetched_is_kept() {
+    let house = House::new().await;
+    let file = house.running().app.settings.data_dir.join("tollgate.db");
+    let blocker = rusqlite::Connection::open(file).expect("the file");
+    blocker.busy_timeout(Duration::from_secs(5)).expect("patience");
+    blocker.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
+    let ask = || house.post(&chat("[[sim:tokens=3]]")).header("idempotency-key", "k7");
+    let mut leaving = tokio::task::JoinSet::from_iter([ask().send()]);
+    while house.sim.counts().finished == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // The gateway has read it, and waits for the hold.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    leaving.shutdown().await;
+    while house.running().app.running.load(Ordering::Relaxed) > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    drop(blocker);
+    house.quiet().await;
+    let rows = house.running().app.store.usage(Some(house.account), Page::default()).await.expect("rows");
+    assert_eq!((rows.len(), rows[0].ending), (1, Ending::ClientLeft));
+    assert!(rows[0].charge.nano() > 0, "{rows:?}");
+    let again = ask().send().await.expect("a reply");
+    assert_eq!((again.status().as_u16(), again.headers().contains_key("idempotency-replayed")), (200, true));
+    let body: Value = again.json().await.expect("JSON");
+    assert_eq!(body["usage"]["completion_tokens"], 3, "{body}");
+    assert_eq!(house.sim.received().len(), 1, "asked once");
 }

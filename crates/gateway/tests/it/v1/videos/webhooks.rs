@@ -96,7 +96,7 @@ async fn told_until_it_is_taken_with_one_id() {
         // The next try is due by our clock, not by waiting for it; how late it was put off is not known, so step by step.
         while receiver.seen().len() < count && later < 600_000 {
             later += 10_000;
-            house.clock.set(later);
+            house.clock.pass(later);
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
         receiver.reach(count).await;
@@ -112,10 +112,10 @@ async fn told_until_it_is_taken_with_one_id() {
         assert_eq!((&event["data"]["id"], &event["data"]["status"]), (&json!(id), &json!("completed")));
     }
     // Taken is taken.
-    house.clock.set(86_400_000);
+    house.clock.pass(86_400_000);
     tokio::time::sleep(Duration::from_millis(2_500)).await;
     assert_eq!(receiver.seen().len(), 3);
-    house.clock.set(0);
+    house.clock.pass(0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,10 +127,10 @@ async fn a_failure_is_told_and_a_receiver_can_have_enough() {
     let (_, body) = receiver.reach(1).await.remove(0);
     let event: Value = serde_json::from_slice(&body).expect("JSON");
     assert_eq!((&event["type"], &event["data"]["status"]), (&json!("video.failed"), &json!("failed")));
-    house.clock.set(86_400_000);
+    house.clock.pass(86_400_000);
     tokio::time::sleep(Duration::from_millis(2_500)).await;
     assert_eq!(receiver.seen().len(), 1, "gone means gone");
-    house.clock.set(0);
+    house.clock.pass(0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -250,7 +250,7 @@ async fn a_task_that_was_deleted_is_told_all_the_same() {
     let mut later = 0;
     while receiver.seen().len() < 2 && later < 600_000 {
         later += 10_000;
-        house.clock.set(later);
+        house.clock.pass(later);
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
     let (headers, body) = receiver.reach(2).await.remove(1);
@@ -258,5 +258,5 @@ async fn a_task_that_was_deleted_is_told_all_the_same() {
     assert_eq!((&event["type"], &event["data"]["id"]), (&json!("video.completed"), &json!(id)));
     assert_eq!(event["data"]["status"], "completed");
     assert_eq!(headers["webhook-id"], receiver.seen()[0].0["webhook-id"], "the same event");
-    house.clock.set(0);
+    house.clock.pass(0);
 }
