@@ -11,7 +11,8 @@ use crate::call::{Closed, Hold, HoldRefused, tidy_raw_usage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, TaskId};
 use crate::task::{
-    BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskState, TaskStep, Told, Webhook, Word,
+    BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskState, TaskStep, Told, Webhook,
+    Word,
 };
 
 impl Engine {
