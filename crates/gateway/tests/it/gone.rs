@@ -136,7 +136,7 @@ async fn a_client_that_never_reads_is_let_go() {
 #[tokio::test(flavor = "multi_thread")]
 async fn reading_on_has_limits_of_time_and_size() {
     let defaults = tollgate_upstream::Settings::default();
-    assert_eq!((defaults.drain_time, defaults.drain_bytes), (Duration::from_secs(30), 1 << 20));
+    assert_eq!((defaults.drain_time, defaults.drain_bytes), (Duration::from_secs(60), 1 << 20));
     for (limit, text) in [
         ("drain_time = \"300ms\"", "[[sim:hang_midstream after=3 tokens=9]]"),
         ("drain_bytes = 4096", "[[sim:tokens=900 size=200 delay_ms=1]]"),
