@@ -19,6 +19,7 @@ const OTHERWISE: &[(&str, usize, usize, &str)] = &[
     ("no_done", 0, 2, "the end that the provider left out, and usage in a chunk of its own before it"),
     ("chat_no_finish", 0, 1, "a reason of the stop, for which clients wait"),
     ("done_without_finish_tools", 0, 1, "a reason of the stop, for which clients wait"),
+    ("empty_pieces_first", 0, 1, "a reason of the stop, for which clients wait"),
     ("done_without_finish_text", 0, 2, "the same, and usage in a chunk of its own"),
     ("chat_lost", 0, 1, "usage in a chunk of its own, where clients who ask for it look"),
     ("chat_thinking_parts", 0, 1, "usage in a chunk of its own, where clients who ask for it look"),

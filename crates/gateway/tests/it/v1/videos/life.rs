@@ -100,7 +100,7 @@ async fn a_late_task_is_given_time_for_its_copy() {
     // The file is made once the clock has gone on beyond all patience.
     house.sim.hold_videos(true);
     let id = create(&house, "wan2.7-t2v", "[[sim:ok queue=0 run=0]]").await.expect("taken");
-    house.clock.set(3_600_000);
+    house.clock.pass(3_600_000);
     while task(&house, id).await.state != TaskState::Unknown {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -112,7 +112,7 @@ async fn a_late_task_is_given_time_for_its_copy() {
     std::fs::create_dir(&folder).expect("made");
     assert_eq!(ended(&house, id).await.0.state, TaskState::Completed);
     assert!(folder.join(format!("{id}.mp4")).exists(), "there is a copy after all");
-    house.clock.set(0);
+    house.clock.pass(0);
 }
 
 /// The provider is away for longer than its "no such task" must be heard, and does not know its newest tasks when it is back. It has
