@@ -335,4 +335,21 @@ mod tests {
         assert_eq!(tidy(&"x".repeat(4_097)).len(), 4_096);
         assert_eq!(tidy(&"\u{20ac}".repeat(2_000)).len(), 4_095, "no character is cut");
     }
+
+    #[test]
+    fn an_estimate_is_one_that_was_charged_for_a_provider() {
+        for (provider, estimated, charge, of) in [
+            (Some("maker"), true, 5, Some("maker")),
+            (Some("maker"), true, 0, None),
+            (Some("maker"), false, 5, None),
+            (Some("maker"), false, 0, None),
+            (None, true, 5, None),
+        ] {
+            let row = UsageFacts::unanswered(KeyId([1; 16]), 0, 0, "chat".into(), "m".to_owned());
+            let row = UsageFacts { provider: provider.map(str::to_owned), estimated, ..row };
+            let close = Close::unanswered(CallId([1; 16]), AccountId([1; 16]), Ending::Answered, "", row);
+            let close = Close { charge: Money::from_nano(charge), ..close };
+            assert_eq!(close.estimated_for().as_deref(), of, "{provider:?} {estimated} {charge}");
+        }
+    }
 }
