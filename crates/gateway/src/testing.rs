@@ -7,7 +7,7 @@ use crate::social::SocialSettings;
 use crate::video::VideoSettings;
 use crate::world::World;
 use std::sync::Arc;
-use tollgate_store::{Options, Place, Store};
+use tollgate_store::{AccountId, KeyId, Options, Place, Store, Task, TaskId, TaskState};
 
 /// An app over an empty store in a fresh temporary folder, with an empty catalog.
 pub async fn bare_app() -> Arc<App> {
@@ -39,4 +39,33 @@ pub async fn bare_app() -> Arc<App> {
     let secrets = Secrets::read("a-secret-for-tests-of-thirty-two-characters").expect("a secret");
     let client = crate::start::client(&settings);
     crate::start::build(settings, serving, opened.store, client, world, (secrets, None), abandoned)
+}
+
+/// A task that nobody has said anything about.
+pub fn bare_task(state: TaskState) -> Task {
+    Task {
+        id: TaskId([1; 16]),
+        account: AccountId([2; 16]),
+        key: KeyId([3; 16]),
+        endpoint: "/v1/videos".into(),
+        model: "kling-v3".into(),
+        provider: None,
+        upstream_model: None,
+        upstream_id: None,
+        upstream_host: None,
+        upstream_key: None,
+        state,
+        progress: None,
+        plan: String::new(),
+        result: None,
+        failure: None,
+        webhook_url: None,
+        created_at: 0,
+        checked_at: None,
+        unknown_since: None,
+        heard: None,
+        absent_since: None,
+        made_since: None,
+        ended_at: None,
+    }
 }

@@ -146,7 +146,6 @@ mod tests {
     use super::*;
     use crate::video::{KeptResult, VideoSettings};
     use std::sync::Arc;
-    use tollgate_store::{KeyId, TaskId};
 
     #[test]
     fn which_addresses_may_be_told() {
@@ -184,31 +183,8 @@ mod tests {
             file: None,
             copy: None,
         };
-        let task = Task {
-            id: TaskId([1; 16]),
-            account: AccountId([2; 16]),
-            key: KeyId([3; 16]),
-            endpoint: "/v1/videos".into(),
-            model: "kling-v3".into(),
-            provider: None,
-            upstream_model: None,
-            upstream_id: None,
-            upstream_host: None,
-            upstream_key: None,
-            state: TaskState::Completed,
-            progress: None,
-            plan: String::new(),
-            result: Some(file.text()),
-            failure: None,
-            webhook_url: None,
-            created_at: 0,
-            checked_at: None,
-            unknown_since: None,
-            heard: None,
-            absent_since: None,
-            made_since: None,
-            ended_at: Some(0),
-        };
+        let task = crate::testing::bare_task(TaskState::Completed);
+        let task = Task { result: Some(file.text()), ended_at: Some(0), ..task };
         for (listen, public_url, link) in [
             ("127.0.0.1:8080", None, Some("http://127.0.0.1:8080/v1/videos/")),
             ("0.0.0.0:8080", None, None),

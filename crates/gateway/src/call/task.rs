@@ -181,37 +181,11 @@ fn millis(time: Duration) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_store::{AccountId, KeyId};
 
     #[test]
     fn a_task_that_was_never_sent_is_none() {
-        let task = |state| Task {
-            id: TaskId([1; 16]),
-            account: AccountId([2; 16]),
-            key: KeyId([3; 16]),
-            endpoint: "/v1/videos".into(),
-            model: "kling-v3".into(),
-            provider: None,
-            upstream_model: None,
-            upstream_id: None,
-            upstream_host: None,
-            upstream_key: None,
-            state,
-            progress: None,
-            plan: String::new(),
-            result: None,
-            failure: None,
-            webhook_url: None,
-            created_at: 0,
-            checked_at: None,
-            unknown_since: None,
-            heard: None,
-            absent_since: None,
-            made_since: None,
-            ended_at: None,
-        };
         for state in TaskState::ALL {
-            let shown = told(task(state), false, 0).map(|made| made.task.state);
+            let shown = told(crate::testing::bare_task(state), false, 0).map(|made| made.task.state);
             match state {
                 TaskState::Refused => assert_eq!(shown.expect_err("none").code.status(), 503),
                 _ => assert_eq!(shown.ok(), Some(state)),

@@ -33,6 +33,19 @@ async fn cut_off(house: &House, body: &Value) -> (tollgate_store::CallId, Vec<Va
     (call, events(&text))
 }
 
+/// A call in one piece whose database goes away while its provider thinks, with its hold written; its reply, and the database again.
+async fn cut_off_whole(house: &House, body: &Value) -> reqwest::Response {
+    let lock = async {
+        while house.sim.received().is_empty() || house.running().app.store.gauges().queue_len > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        locked(house)
+    };
+    let (reply, blocker) = tokio::join!(ask(house, body).send(), lock);
+    drop(blocker);
+    reply.expect("a reply")
+}
+
 /// The database is back, and whatever was still to be written is written.
 async fn recovered(house: &House) {
     for _ in 0..500 {
@@ -77,17 +90,7 @@ pub async fn an_answer_cannot_be_kept() {
     // In one piece.
     let house = house().await;
     let body = json!({ "model": MODELS[0], "input": "[[sim:tokens=3 think_ms=1500]]" });
-    let call = ask(&house, &body).send();
-    let lock = async {
-        while house.sim.received().is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        tokio::time::sleep(Duration::from_millis(400)).await;
-        locked(&house)
-    };
-    let (reply, blocker) = tokio::join!(call, lock);
-    drop(blocker);
-    let reply = reply.expect("a reply");
+    let reply = cut_off_whole(&house, &body).await;
     assert_eq!(reply.status(), 200);
     let call = call_id(&reply);
     assert_eq!(reply.json::<Value>().await.expect("JSON")["store"], false);
@@ -124,17 +127,7 @@ pub async fn a_conversation_cannot_be_added_to() {
                 "{model}: the client had it all"
             );
         } else {
-            let call = ask(&house, &body).send();
-            let lock = async {
-                while house.sim.received().is_empty() {
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                }
-                tokio::time::sleep(Duration::from_millis(400)).await;
-                locked(&house)
-            };
-            let (reply, blocker) = tokio::join!(call, lock);
-            drop(blocker);
-            let reply = reply.expect("a reply");
+            let reply = cut_off_whole(&house, &body).await;
             let call = call_id(&reply);
             let (status, error) = error_of(reply).await;
             assert_eq!((status, error["code"].as_str()), (503, Some("ledger_unavailable")), "{error}");
