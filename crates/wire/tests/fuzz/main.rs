@@ -29,25 +29,33 @@ const GROWING: u64 = 8;
 const SHORT: usize = 32 << 10;
 /// Twice the input may take this many times the time: linear work takes twice, quadratic four times.
 const MORE: f64 = 3.0;
-/// Below this nothing is said: the clock and the caches would be measured.
+/// Below this nothing is said: the caches would be measured.
 const SHORTEST: Duration = Duration::from_millis(2);
+/// An input is played again and again until this much was spent: many kernels count a thread's time in ticks of some
+/// milliseconds.
+const GLANCE: Duration = Duration::from_millis(40);
+/// So much before a growth is believed, as often as [`LOOKS`] says.
+const LOOK: Duration = Duration::from_millis(400);
+const LOOKS: usize = 3;
 
-/// The least time of some tries: everything above it is somebody else's.
-fn least(target: &Target, input: &[u8], tries: usize) -> Result<Duration, String> {
-    let mut best = Duration::MAX;
-    for _ in 0..tries {
-        let start = spent();
+/// What one play takes, as the mean of as many as spend `enough` together.
+fn mean(target: &Target, input: &[u8], enough: Duration) -> Result<Duration, String> {
+    let start = spent();
+    for plays in 1_u32.. {
         let outcome = catch_unwind(AssertUnwindSafe(|| (target.play)(input, &[input.len() / 2])));
         outcome.unwrap_or_else(|_| Err("panicked".to_owned()))?;
-        best = best.min(spent() - start);
+        let took = spent() - start;
+        if took >= enough {
+            return Ok(took / plays);
+        }
     }
-    Ok(best)
+    Err("is never done".to_owned())
 }
 
 /// The times for once, twice and four times as much, if they grow faster than that: from one to two and from two to four, for a
 /// limit that is passed only by the longer input would show once.
-fn steep(target: &Target, growing: &mutate::Growing, tries: usize) -> Result<Option<[Duration; 3]>, String> {
-    let time = |times: usize| least(target, &growing.to(times * SHORT), tries);
+fn steep(target: &Target, growing: &mutate::Growing, enough: Duration) -> Result<Option<[Duration; 3]>, String> {
+    let time = |times: usize| mean(target, &growing.to(times * SHORT), enough);
     let steeper = |less: Duration, more: Duration| more.as_secs_f64() > MORE * less.as_secs_f64();
     let (one, two) = (time(1)?, time(2)?);
     if two < SHORTEST || !steeper(one, two) {
@@ -57,9 +65,16 @@ fn steep(target: &Target, growing: &mutate::Growing, tries: usize) -> Result<Opt
     Ok(steeper(two, four).then_some([one, two, four]))
 }
 
-/// What is wrong with a target that is given more and more; measured again before it is believed.
+/// What is wrong with a target that is given more and more; measured again, longer, before it is believed.
 fn grows(target: &Target, growing: &mutate::Growing) -> Option<String> {
-    match steep(target, growing, 1).and_then(|seen| seen.map_or(Ok(None), |_| steep(target, growing, 5))) {
+    let mut seen = steep(target, growing, GLANCE);
+    for _ in 0..LOOKS {
+        if !matches!(seen, Ok(Some(_))) {
+            break;
+        }
+        seen = steep(target, growing, LOOK);
+    }
+    match seen {
         Ok(seen) => seen.map(|took| format!("takes {took:?} for once, twice and four times as much")),
         Err(why) => Some(why),
     }
