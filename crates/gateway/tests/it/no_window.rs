@@ -156,8 +156,8 @@ async fn the_streams_of_a_connection_are_limited() {
     assert_eq!(reply.status(), 200);
     assert_eq!(send.current_max_send_streams(), 2);
     let slow = [
-        post(&house, &mut send, "[[sim:think_ms=700]]", false).await,
-        post(&house, &mut send, "[[sim:think_ms=700]]", false).await,
+        post(&house, &mut send, "[[sim:think_ms=2500]]", false).await,
+        post(&house, &mut send, "[[sim:think_ms=2500]]", false).await,
     ];
     let third = post(&house, &mut send, "hello", false).await;
     tokio::time::sleep(Duration::from_millis(250)).await;

@@ -29,9 +29,11 @@ async fn the_same_key_and_body_is_one_call() {
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_first_runs_the_second_waits() {
     let house = House::new().await;
-    let ask = || house.post(&chat("[[sim:think_ms=800]]")).header("idempotency-key", "k2");
+    let ask = || house.post(&chat("[[sim:think_ms=2500]]")).header("idempotency-key", "k2");
     let first = tokio::task::JoinSet::from_iter([ask().send()]);
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    while house.sim.received().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     let second = ask().send().await.expect("a reply");
     assert!(second.headers().contains_key("retry-after"));
     let (status, error) = error_of(second).await;

@@ -2,7 +2,6 @@
 
 use crate::house::{House, Plan, call_id, chat, error_of, streamed};
 use serde_json::json;
-use std::time::Duration;
 use tollgate_store::Ending;
 
 /// The same upstream model over two providers: `sim`, and `stubborn`, which is the same simulator under another name.
@@ -28,11 +27,18 @@ async fn metric(house: &House, line: &str) -> bool {
     page.lines().any(|one| one == line)
 }
 
+/// So much later, with the keys read in between, as they are every second.
+async fn later(house: &House, ms: i64) {
+    house.clock.pass(ms);
+    let app = &house.running().app;
+    app.keys.refresh(&app.store, &app.world).await.expect("refreshed");
+}
+
 const PAUSED: &str = r#"tollgate_route_paused{provider="sim",model="sim-plain"} "#;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pair_without_usage_is_paused_shown_and_taken_back_after_a_probe() {
-    let house = house("estimated_rows = 5\npause_time = \"1500ms\"").await;
+    let house = house("estimated_rows = 5\npause_time = \"10m\"").await;
     for at in 0..5 {
         let body = if at % 2 == 0 { chat("[[sim:no_usage tokens=2]]") } else { streamed("[[sim:no_usage tokens=2]]") };
         let reply = house.post(&body).send().await.expect("a reply");
@@ -56,11 +62,11 @@ async fn a_pair_without_usage_is_paused_shown_and_taken_back_after_a_probe() {
     let reply = house.post(&body).send().await.expect("a reply");
     assert_eq!(reply.status(), 200);
     assert_eq!(house.row(call_id(&reply)).await.provider.as_deref(), Some("stubborn"));
-    tokio::time::sleep(Duration::from_millis(1_600)).await;
+    later(&house, 601_000).await;
     // The probe reports nothing: paused again. The next one does report.
     assert_eq!(house.ask("[[sim:no_usage]]").await.status(), 200);
     assert_eq!(house.ask("hello").await.status(), 503);
-    tokio::time::sleep(Duration::from_millis(1_600)).await;
+    later(&house, 1_202_000).await;
     assert_eq!(house.ask("hello").await.status(), 200);
     assert_eq!(house.ask("hello").await.status(), 200);
     assert!(metric(&house, &format!("{PAUSED}0")).await);

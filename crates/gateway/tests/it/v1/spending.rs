@@ -133,12 +133,12 @@ async fn the_balance_tells_what_expires_next() {
     let now = house.running().app.world.now_ms();
     give(&house, Pot::Trial, 7_000, Some(now + 86_400_000)).await;
     give(&house, Pot::Trial, 5_000, Some(now + 3_600_000)).await;
-    give(&house, Pot::Trial, 3_000, Some(now + 300)).await;
+    give(&house, Pot::Trial, 3_000, Some(now + 60_000)).await;
     let all = balance(&house).await;
     let expiring = all["expiring"].as_array().expect("a list");
     let shown: Vec<_> = expiring.iter().filter_map(|one| one["available_nano_usd"].as_i64()).collect();
     assert_eq!(shown, [3_000, 5_000, 7_000], "the earliest first");
-    tokio::time::sleep(std::time::Duration::from_millis(400)).await;
+    house.clock.set(60_001);
     let all = balance(&house).await;
     assert_eq!(all["trial_available_nano_usd"], json!(12_000), "what has expired is gone, sweep or not");
     assert_eq!(all["expiring"][0]["expires_at_ms"], json!(now + 3_600_000));

@@ -16,12 +16,12 @@ async fn cost_of_today(house: &House) -> Option<i64> {
 async fn the_cost_of_a_free_call_is_given_back() {
     let house = house("[social]\nretry_pause = \"0\"\ndaily_cost = 100_000\n").await;
     let cell = cell(&house, "weibo", "user");
-    house.sim.social_order("", "error500 think_ms=500");
-    ask_and_leave(&house, &cell, &plain(&cell), 200).await;
+    house.sim.social_order("", "error500 think_ms=1500");
+    ask_and_leave(&house, &cell, &plain(&cell)).await;
     assert_eq!(cost_of_today(&house).await, Some(1_000), "nobody knows yet");
     until("the cost is given back", async || cost_of_today(&house).await == Some(0)).await;
     house.sim.social_order("", "slow think_ms=500");
-    ask_and_leave(&house, &cell, &plain(&cell), 200).await;
+    ask_and_leave(&house, &cell, &plain(&cell)).await;
     tokio::time::sleep(std::time::Duration::from_millis(600)).await;
     assert_eq!(cost_of_today(&house).await, Some(1_000), "this one was billed");
 }
@@ -32,7 +32,7 @@ async fn trouble_with_our_account_is_seen() {
     let cell = cell(&house, "weibo", "user");
     house.sim.social_order("", "error402 think_ms=400");
     for n in 0..5 {
-        ask_and_leave(&house, &cell, &uid(&n.to_string()), 150).await;
+        ask_and_leave(&house, &cell, &uid(&n.to_string())).await;
     }
     until("the cell is paused", async || status_of(&house, "social-weibo-user").await == "paused").await;
 }
@@ -42,7 +42,7 @@ async fn a_vain_question_is_remembered() {
     let house = house("[social]\nno_results_per_hour = 1\n").await;
     let cell = cell(&house, "weibo", "user");
     let vain = uid("[[sim:empty think_ms=400]]");
-    ask_and_leave(&house, &cell, &vain, 150).await;
+    ask_and_leave(&house, &cell, &vain).await;
     let (status, error, _) = free(&house, ask(&house, &cell, &vain).await).await;
     assert_eq!((status, error["code"].as_str()), (404, Some("social_data_no_result")));
     let (status, error, _) = free(&house, ask(&house, &cell, &vain).await).await;
@@ -56,10 +56,10 @@ async fn an_answer_that_nobody_comes_back_for_counts_against_its_account() {
     let house = house("[social]\nno_results_per_hour = 1\n").await;
     let cell = cell(&house, "weibo", "user");
     house.sim.social_order("", "slow think_ms=400");
-    ask_and_leave(&house, &cell, &uid("1"), 150).await;
+    ask_and_leave(&house, &cell, &uid("1")).await;
     // Who comes back pays, and has caused nothing in vain.
     assert_eq!(ask(&house, &cell, &uid("1")).await.status(), 200);
-    ask_and_leave(&house, &cell, &uid("2"), 150).await;
+    ask_and_leave(&house, &cell, &uid("2")).await;
     tokio::time::sleep(std::time::Duration::from_millis(600)).await;
     house.sim.social_order("", "");
     assert_eq!(ask(&house, &cell, &uid("3")).await.status(), 200, "it may still be asked for");

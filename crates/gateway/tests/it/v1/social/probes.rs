@@ -76,7 +76,7 @@ async fn one_call_at_a_time_tries() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_operator_does_while_a_call_tries_stays() {
     for (scenario, elsewhere) in
-        [("slow think_ms=600", false), ("slow think_ms=600", true), ("error500 think_ms=600", true)]
+        [("slow think_ms=1500", false), ("slow think_ms=1500", true), ("error500 think_ms=1500", true)]
     {
         let house = house("").await;
         let cell = cell(&house, "weibo", "user");
@@ -84,7 +84,9 @@ async fn what_an_operator_does_while_a_call_tries_stays() {
         house.sim.social_order("", scenario);
         let asked = uid("7");
         let meanwhile = async {
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            while house.sim.received().is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
             let app = &house.running().app;
             if elsewhere {
                 // As another replica or the command line does it.
@@ -110,7 +112,7 @@ async fn an_answer_that_was_kept_says_nothing_about_the_cell() {
     let house = house("[social]\nprobe_after = \"1ms\"\n").await;
     let cell = cell(&house, "weibo", "user");
     house.sim.social_order("", "slow think_ms=500");
-    ask_and_leave(&house, &cell, &uid("7"), 200).await;
+    ask_and_leave(&house, &cell, &uid("7")).await;
     house.sim.social_order("", "");
     tokio::time::sleep(Duration::from_millis(800)).await;
     house.running().app.change_social(MODEL, true, AUTO, "test").await.expect("paused");
@@ -127,7 +129,7 @@ async fn who_tries_and_leaves_has_tried() {
     let cell = cell(&house, "weibo", "user");
     pause(&house).await;
     house.sim.social_order("", "slow think_ms=500");
-    ask_and_leave(&house, &cell, &plain(&cell), 200).await;
+    ask_and_leave(&house, &cell, &plain(&cell)).await;
     until("the cell is open", async || status_of(&house, MODEL).await == "available").await;
     assert_eq!(last(&house).await.reason, "the probe was answered");
 }
