@@ -40,6 +40,8 @@ fn judge(status: u16, error: Option<&UpstreamError>) -> Fault {
             message: "The provider is limiting requests; try again in a moment.".to_owned(),
             ..provider(status, None)
         },
+        503 | 529 => Fault { code: Code::Overloaded, ..provider(status, error) },
+        408 | 504 => Fault { code: Code::UpstreamTimeout, ..provider(status, error) },
         _ => provider(status, error),
     }
 }

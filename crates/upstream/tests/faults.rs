@@ -38,7 +38,7 @@ fn the_table() {
         (402, "", Operator, UpstreamError, true),
         (403, "", Operator, UpstreamError, true),
         (302, "", Operator, UpstreamError, true),
-        (408, "", Provider, UpstreamError, true),
+        (408, "", Provider, UpstreamTimeout, true),
         (409, "", Provider, UpstreamError, true),
         (429, &error("slow", "rate_limit_error", "rate_limit_exceeded"), Provider, RateLimitExceeded, true),
         (
@@ -49,8 +49,9 @@ fn the_table() {
             true,
         ),
         (500, "oops", Provider, UpstreamError, true),
-        (503, "", Provider, UpstreamError, true),
-        (529, "", Provider, UpstreamError, true),
+        (503, "", Provider, Overloaded, true),
+        (504, "", Provider, UpstreamTimeout, true),
+        (529, "", Provider, Overloaded, true),
     ] {
         let fault = fault(status, body);
         assert_eq!((fault.blame, fault.code, fault.try_other), (blame, code, try_other), "{status} {body}");
@@ -187,7 +188,7 @@ fn errors_of_every_dialect() {
             529,
             r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
             Provider,
-            UpstreamError,
+            Overloaded,
         ),
         (
             "openai-responses",
@@ -238,7 +239,7 @@ fn errors_of_every_dialect() {
             Provider,
             RateLimitExceeded,
         ),
-        ("gemini", 503, r#"{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}"#, Provider, UpstreamError),
+        ("gemini", 503, r#"{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}"#, Provider, Overloaded),
     ] {
         let adaptor = kind_of(kind);
         let fault = adaptor.fault(status, &HeaderMap::new(), body.as_bytes());

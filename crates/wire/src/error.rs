@@ -94,7 +94,7 @@ table! {
     UpstreamInvalidReply = 502 "upstream_invalid_reply", "server_error", "api_error", "INTERNAL", Retry::Soon, "The provider's answer could not be understood.";
     SocialDataUpstreamError = 502 "social_data_upstream_error", "server_error", "api_error", "INTERNAL", Retry::Soon, "The data source did not answer, or answered without data.";
     NoRouteAvailable = 503 "no_route_available", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(5), "No provider can serve the model now.";
-    Overloaded = 503 "overloaded", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(2), "The gateway is busy.";
+    Overloaded = 503 "overloaded", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(2), "The gateway or the provider is busy.";
     LedgerUnavailable = 503 "ledger_unavailable", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(2), "The ledger cannot be reached; nothing was sent.";
     ServerDraining = 503 "server_draining", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(1), "The gateway is being stopped; another replica will answer.";
     SocialDataUnavailable = 503 "social_data_unavailable", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(30), "The endpoint is paused; the catalog lists it as paused.";

@@ -195,5 +195,5 @@ impl Priced for Conversation {
 
 /// The meter that a conversation fills.
 fn meter(request: &Request, model: &Model) -> Meter {
-    Meter::Tokens(Tokens::new(model, request.prompt_tokens, request.choices))
+    Meter::Tokens(Tokens::new(model, request))
 }

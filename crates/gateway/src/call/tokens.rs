@@ -1,8 +1,11 @@
 //! Tokens of a language model: the provider's own report where there is a plausible one, our own count otherwise.
 
 use tollgate_catalog::Model;
-use tollgate_wire::Stream;
 use tollgate_wire::usage::Usage;
+use tollgate_wire::{Request, Stream};
+
+/// A tool that runs at the provider makes it read the conversation again, and each reading is reported; so often at most.
+const ROUNDS: u64 = 64;
 
 #[derive(Default, Clone)]
 pub struct Tokens {
@@ -21,11 +24,13 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    pub fn new(model: &Model, prompt_tokens: u64, choices: u64) -> Tokens {
+    pub fn new(model: &Model, request: &Request) -> Tokens {
+        let choices = request.choices;
+        let rounds = if request.has_tools { ROUNDS } else { 1 };
         Tokens {
-            prompt_tokens,
+            prompt_tokens: request.prompt_tokens,
             choices,
-            input_limit: model.context_window.unwrap_or(u64::MAX),
+            input_limit: model.context_window.unwrap_or(u64::MAX).saturating_mul(rounds),
             output_limit: model.max_output_tokens.unwrap_or(u64::MAX).saturating_mul(choices),
             ..Tokens::default()
         }

@@ -56,7 +56,7 @@ fn no_data() -> Fault {
 /// The specification knows one status for a source that did not answer properly.
 fn as_social(fault: Fault) -> Fault {
     match fault.code {
-        Code::UpstreamError | Code::UpstreamTimeout | Code::UpstreamInvalidReply => Fault {
+        Code::UpstreamError | Code::UpstreamTimeout | Code::UpstreamInvalidReply | Code::Overloaded => Fault {
             code: Code::SocialDataUpstreamError,
             message: "The data source did not answer.".to_owned(),
             ..fault

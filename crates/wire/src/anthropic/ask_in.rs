@@ -2,7 +2,7 @@
 
 use super::blocks_in;
 use crate::dialect::Dialect;
-use crate::hub::{Ask, Effort, Fields, Format, Role, Shape, Tool, ToolChoice, ToolKind, Turn};
+use crate::hub::{Ask, Effort, Fields, Format, Role, Shape, Tool, ToolChoice, ToolKind, Turn, tier_asked};
 use crate::json::Node;
 use crate::problem::Problem;
 use std::borrow::Cow;
@@ -33,10 +33,7 @@ pub(crate) fn read<'a>(body: &Node<'a>) -> Result<Ask<'a>, Problem> {
     }
     if let Some(node) = fields.take_if("service_tier", |node| node.text().map(|_| node)) {
         ask.tier_own = Some(node.raw);
-        ask.tier = node.text().map(|tier| match tier.as_ref() {
-            "standard_only" => Cow::Borrowed("default"),
-            _ => tier.clone(),
-        });
+        ask.tier = node.text().map(|tier| tier_asked(Dialect::Anthropic, tier.clone()));
     }
     let anything = |node: &&Node<'a>| !node.items().is_empty() || node.text().is_some_and(|text| !text.is_empty());
     if let Some(system) = fields.take_if("system", |node| Some(node).filter(anything)) {

@@ -25,6 +25,8 @@ pub struct Request {
     /// Estimate of the prompt, leaning high; pictures and sound by their own rule.
     pub prompt_tokens: u64,
     pub service_tier: Option<String>,
+    /// Names what may run at the provider, which reads the conversation again after each step of it.
+    pub has_tools: bool,
     body: Bytes,
     model_place: Range<usize>,
     /// What must be written where so that the provider reports usage of a stream.
@@ -73,6 +75,7 @@ pub fn read_request(body: Bytes) -> Result<Request, Problem> {
         choices: form.n.unwrap_or(1),
         prompt_tokens: form.estimate.tokens(),
         service_tier: form.service_tier,
+        has_tools: form.has_tools,
         model_place,
         ask_usage,
         body,
@@ -112,6 +115,7 @@ struct Form<'a> {
     max_tokens: Option<u64>,
     n: Option<u64>,
     service_tier: Option<String>,
+    has_tools: bool,
     estimate: Estimate,
 }
 
@@ -127,6 +131,7 @@ impl<'a> Form<'a> {
             max_tokens: None,
             n: None,
             service_tier: None,
+            has_tools: false,
             estimate: Estimate::new(),
         }
     }
@@ -149,7 +154,12 @@ impl<'a> Form<'a> {
             b"service_tier" if scan.peek() == Some(b'"') => {
                 self.service_tier = Some(scan.string()?.text().into_owned());
             }
+            b"web_search_options" => {
+                self.has_tools = true;
+                scan.skip()?;
+            }
             b"tools" | b"functions" | b"response_format" => {
+                self.has_tools |= key.as_ref() == b"tools";
                 let raw = scan.value()?;
                 self.estimate.verbatim(raw);
             }

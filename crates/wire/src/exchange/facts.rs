@@ -3,6 +3,7 @@
 use crate::chat::Estimate;
 use crate::dialect::Dialect;
 use crate::error::Code;
+use crate::hub::tier_asked;
 use crate::json::{Scan, Text, whole_number};
 use crate::problem::Problem;
 use std::borrow::Cow;
@@ -13,6 +14,9 @@ const MOST_CHOICES: u64 = 128;
 /// Longest model name.
 const MOST_NAME: usize = 256;
 
+/// What makes a provider read a conversation more than once.
+const STEPS: [&[u8]; 3] = [b"tools", b"mcp_servers", b"context_management"];
+
 pub(super) struct Facts<'a> {
     dialect: Dialect,
     keys: Vec<Cow<'a, [u8]>>,
@@ -21,8 +25,12 @@ pub(super) struct Facts<'a> {
     pub max_output: Option<u64>,
     pub choices: Option<u64>,
     pub service_tier: Option<String>,
+    /// Names what may run at the provider, which reads the conversation again after each step of it.
+    pub has_tools: bool,
     pub estimate: Estimate,
     said: bool,
+    /// Names what it goes on from, which may be all that there is to say.
+    continues: bool,
 }
 
 impl<'a> Facts<'a> {
@@ -39,8 +47,10 @@ impl<'a> Facts<'a> {
             max_output: None,
             choices: None,
             service_tier: None,
+            has_tools: false,
             estimate: Estimate::new(),
             said: false,
+            continues: false,
         };
         let mut scan = Scan::new(body);
         if scan.peek() != Some(b'{') {
@@ -67,6 +77,9 @@ impl<'a> Facts<'a> {
             (Dialect::Anthropic, b"messages") => self.conversation("messages", scan)?,
             (Dialect::Anthropic, b"max_tokens") => self.max_output = whole(scan, "max_tokens")?,
             (Dialect::Anthropic, b"system") => self.estimate.value(scan)?,
+            (Dialect::Responses, b"previous_response_id" | b"conversation") => {
+                self.continues |= scan.value()? != b"null";
+            }
             (Dialect::Responses, b"input") => self.conversation("input", scan)?,
             (Dialect::Responses, b"max_output_tokens") => self.max_output = whole(scan, "max_output_tokens")?,
             (Dialect::Responses, b"instructions") => self.estimate.value(scan)?,
@@ -93,11 +106,16 @@ impl<'a> Facts<'a> {
     }
 
     fn tier(&mut self, scan: &mut Scan<'a>) -> Result<(), Problem> {
-        if scan.peek() == Some(b'"') {
-            self.service_tier = Some(scan.string()?.text().into_owned());
-            return Ok(());
+        if scan.peek() != Some(b'"') {
+            return Ok(scan.skip()?);
         }
-        Ok(scan.skip()?)
+        let word = scan.string()?.text();
+        if self.service_tier.replace(tier_asked(self.dialect, word).into_owned()).is_some() {
+            // Prices go by it, and which of two spellings the provider goes by is its affair.
+            let message = "`serviceTier` is given more than once.";
+            return Err(Problem::new(Code::InvalidRequest, "serviceTier", message.to_owned()));
+        }
+        Ok(())
     }
 
     /// The turns: there must be one, and each adds its overhead to the estimate.
@@ -167,12 +185,13 @@ impl<'a> Facts<'a> {
             let name = &name[..name.floor_char_boundary(64)];
             return Err(Problem::new(Code::InvalidRequest, name, format!("`{name}` is given more than once.")));
         }
+        self.has_tools = self.keys.iter().any(|key| STEPS.contains(&key.as_ref()));
         let name = match self.dialect {
             Dialect::Gemini => "contents",
             Dialect::Responses => "input",
             _ => "messages",
         };
-        if !self.said {
+        if !self.said && !self.continues {
             return Err(Problem::missing(name));
         }
         if self.dialect == Dialect::Anthropic && self.max_output.is_none() && call {

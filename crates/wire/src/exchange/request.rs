@@ -33,6 +33,8 @@ pub struct Request {
     /// Estimate of the prompt, leaning high.
     pub prompt_tokens: u64,
     pub service_tier: Option<String>,
+    /// Names what may run at the provider, which reads the conversation again after each step of it.
+    pub has_tools: bool,
     form: Form,
 }
 
@@ -89,6 +91,7 @@ impl Request {
             choices: facts.choices.unwrap_or(1),
             prompt_tokens: facts.estimate.tokens(),
             service_tier: facts.service_tier,
+            has_tools: facts.has_tools,
             form: Form::Other { model: place, body },
         })
     }
@@ -235,6 +238,7 @@ impl From<chat::Request> for Request {
             choices: request.choices,
             prompt_tokens: request.prompt_tokens,
             service_tier: request.service_tier.clone(),
+            has_tools: request.has_tools,
             form: Form::Chat(Box::new(request)),
         }
     }

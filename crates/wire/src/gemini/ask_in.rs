@@ -2,7 +2,7 @@
 
 use super::{parts_in, tools_in};
 use crate::dialect::Dialect;
-use crate::hub::{Ask, Effort, Fields, Format, Part, Role, Shape, Turn, from_gemini};
+use crate::hub::{Ask, Effort, Fields, Format, Part, Role, Shape, Turn, from_gemini, tier_asked};
 use crate::json::Node;
 use crate::problem::Problem;
 use std::borrow::Cow;
@@ -19,10 +19,7 @@ pub(crate) fn read<'a>(body: &Node<'a>, stream: bool) -> Result<Ask<'a>, Problem
     ask.metadata = fields.raw("labels");
     if let Some(node) = fields.take_if("serviceTier", |node| node.text().map(|_| node)) {
         ask.tier_own = Some(node.raw);
-        ask.tier = node.text().map(|tier| match tier.as_ref() {
-            "standard" | "STANDARD" => Cow::Borrowed("default"),
-            other => Cow::Owned(other.to_lowercase()),
-        });
+        ask.tier = node.text().map(|tier| tier_asked(Dialect::Gemini, tier.clone()));
     }
     tools_in::read(&mut fields, &mut ask)?;
     let anything = |node: &&Node<'a>| node.text().is_some() || !node.members().is_empty();

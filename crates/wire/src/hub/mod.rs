@@ -50,6 +50,6 @@ pub(crate) use restore::Restore;
 pub(crate) use schema::{any_text, for_anthropic, free_text_schema, from_gemini, object_schema, quoted_text};
 pub(crate) use seal::{NEXT_TEXT, Origin, Seal};
 pub use target::Target;
-pub(crate) use tier::tier_in;
+pub(crate) use tier::{tier_asked, tier_in};
 pub(crate) use voice::{CONVERSATION, REPEATED};
 pub use voice::{Echo, Voice};

@@ -212,6 +212,11 @@ pub fn output_text(object: &[u8]) -> String {
     parts.filter(|part| part.str_of("type") == "output_text").map(|part| part.str_of("text")).collect()
 }
 
+/// Whether a response object came to its own end.
+pub fn is_completed(object: &[u8]) -> bool {
+    tree(object).is_ok_and(|node| node.str_of("status") == "completed")
+}
+
 /// What a compaction is answered with.
 pub fn compacted(id: &str, created: u64, items: &[String], answer: &[u8]) -> Bytes {
     let usage = tree(answer).ok().and_then(|node| Some(node.get("usage")?.raw.to_owned()));

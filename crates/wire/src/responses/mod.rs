@@ -21,8 +21,8 @@ mod tools_out;
 
 pub use create_event::from_create_event;
 pub use history::{
-    Answer, Named, compacted, compaction, input_items, item_id, list, output_text, shown, unnamed, unpressed,
-    with_input, without_id,
+    Answer, Named, compacted, compaction, input_items, is_completed, item_id, list, output_text, shown, unnamed,
+    unpressed, with_input, without_id,
 };
 pub use press::to_press;
 pub use stored::{before_the_end, unkept, unkept_events, unstored};

@@ -5,7 +5,16 @@ use crate::problem::Problem;
 use bytes::Bytes;
 
 /// What would make the answer anything but a text.
-const NO_SUMMARY: &[&str] = &["previous_response_id", "conversation", "input", "text", "tool_choice", "max_tool_calls"];
+const NO_SUMMARY: &[&str] = &[
+    "previous_response_id",
+    "conversation",
+    "input",
+    "text",
+    "tool_choice",
+    "max_tool_calls",
+    // A summary that is cut off is none.
+    "max_output_tokens",
+];
 const TOOLS: &[&str] = &["tools", "parallel_tool_calls"];
 
 /// The request with `items` as its input, for a text: no tool may be called and no form is asked for. Tools stay defined where the items
@@ -43,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_summary_is_asked_for_as_text() {
-        let body = br#"{"model":"m","input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":"required","parallel_tool_calls":true,"text":{"format":{"type":"json_object"}},"top_p":0.50}"#;
+        let body = br#"{"model":"m","input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":"required","parallel_tool_calls":true,"text":{"format":{"type":"json_object"}},"max_output_tokens":5,"top_p":0.50}"#;
         let (said, call) = (r#"{"role":"user","content":"x"}"#, r#"{"type":"function_call","call_id":"c"}"#);
         let alone = format!(r#"{{"model":"m","top_p":0.50,"input":[{said}]}}"#);
         assert_eq!(to_press(body, &[said], true).unwrap(), alone);

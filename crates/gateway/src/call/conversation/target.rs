@@ -5,7 +5,7 @@ use crate::app::{App, Serving};
 use crate::refusal::Refusal;
 use bytes::Bytes;
 use std::sync::{Arc, PoisonError};
-use tollgate_catalog::{Model, Route};
+use tollgate_catalog::{Condition, Model, Route};
 use tollgate_upstream::Provider;
 use tollgate_wire::error::Code;
 use tollgate_wire::responses::unstored;
@@ -100,8 +100,25 @@ impl Conversation {
             }
             sent.dropped.add(BETA);
         }
+        priced_is_sent(model, &sent.dropped)?;
         Ok(sent)
     }
+}
+
+/// What a price of the model goes by is not left out on the way: it would be charged for and not be had, or the other way round.
+fn priced_is_sent(model: &Model, dropped: &Dropped) -> Result<(), Problem> {
+    let conditions = model.book.tiers.iter().flat_map(|tier| &tier.when);
+    let lost = conditions.filter_map(|one| match one {
+        Condition::Attribute { path, .. } => dropped.fields().iter().find(|name| *name == path),
+        _ => None,
+    });
+    lost.map(|name| {
+        let message =
+            format!("`{name}`: the price goes by it, and the provider of this model has nothing like this value.");
+        Err(Problem { code: Code::UnsupportedValue, param: Some(name.to_owned()), message })
+    })
+    .next()
+    .unwrap_or(Ok(()))
 }
 
 fn target(model: &Model, route: &Route, dialect: Dialect, strict: bool) -> Target {

@@ -51,10 +51,11 @@ pub async fn asked(app: &App, caller: &Caller, body: Bytes) -> Result<Past, Refu
     Ok(past)
 }
 
-/// The answer with the summary in one item. An answer without one is none: nothing is charged for it.
+/// The answer with the summary in one item. An answer without one, or with one that was cut off, is none: nothing is charged for it,
+/// and nothing that was said is given up for it.
 fn pressed(id: CallId, answer: &[u8]) -> Option<Bytes> {
     let summary = responses::output_text(answer);
-    if summary.trim().is_empty() {
+    if summary.trim().is_empty() || !responses::is_completed(answer) {
         return None;
     }
     let own = id.to_string();

@@ -172,3 +172,25 @@ async fn an_array_whose_first_piece_is_withheld_is_still_an_array() {
         assert_eq!(house.row(call).await.ending, Ending::Refused, "{kind}");
     }
 }
+
+/// A tool that runs at the provider makes it read the conversation again and again, and what it reports is the sum: more than the
+/// window, and true. Without such a tool it is nonsense.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_providers_own_tools_read_is_believed() {
+    let mut answer = searched();
+    answer["usage"]["input_tokens"] = json!(250_000);
+    let script = Scripted::start(vec![Written::json(&answer), Written::json(&answer)]).await;
+    let house = house(&script, "anthropic", "10").await;
+    let client = Client(Dialect::Anthropic);
+    for searches in [true, false] {
+        let mut body = client.body("gemini-scripted", "tolls", false);
+        if searches {
+            body["tools"] = json!([{ "type": "web_search_20250305", "name": "web_search" }]);
+        }
+        let reply = client.post(&house, "/v1/messages", &body).send().await.expect("a reply");
+        assert_eq!(reply.status(), 200);
+        let row = house.row(call_id(&reply)).await;
+        assert_eq!(row.estimated, !searches, "{row:?}");
+        assert_eq!(row.charge.nano() == 250_000 * 1_000 + 3 * 2_000, searches, "{row:?}");
+    }
+}

@@ -95,7 +95,7 @@ async fn faults_before_the_answer_are_free_and_in_shape() {
             ("error429", 429, "rate_limit_exceeded"),
             ("error401", 502, "upstream_error"),
             ("error500", 502, "upstream_error"),
-            ("error529", 502, "upstream_error"),
+            ("error529", 503, "overloaded"),
             ("garbage", 502, "upstream_invalid_reply"),
         ] {
             for stream in [false, true] {

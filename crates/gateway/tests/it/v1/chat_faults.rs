@@ -15,7 +15,7 @@ async fn provider_errors_are_translated_and_free() {
         ("error404", 502, "upstream_error"),
         ("error429", 429, "rate_limit_exceeded"),
         ("error500", 502, "upstream_error"),
-        ("error503", 502, "upstream_error"),
+        ("error503", 503, "overloaded"),
         ("html500", 502, "upstream_error"),
         ("error_first", 502, "upstream_error"),
         ("garbage", 502, "upstream_invalid_reply"),

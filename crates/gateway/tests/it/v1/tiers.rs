@@ -59,6 +59,91 @@ async fn any_parameter_of_the_request_can_choose_the_tier() {
     }
 }
 
+/// The same price on providers of two dialects.
+const PRIORITY: &str = r#"
+[model."gemini-urgent"]
+supported_endpoint_types = ["openai", "anthropic", "gemini"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [{ provider = "sim", upstream_model = "sim-plain" }]
+[[model."gemini-urgent".tier]]
+name = "urgent"
+when = [{ dim = "request_attr", path = "service_tier", equals = "priority" }]
+multiplier = 2
+[[model."gemini-urgent".tier]]
+name = "patient"
+when = [{ dim = "request_attr", path = "service_tier", equals = "flex" }]
+multiplier = "0.5"
+[model."gemini-elsewhere"]
+supported_endpoint_types = ["openai", "gemini"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [{ provider = "sim-anthropic", upstream_model = "sim-plain" }]
+[[model."gemini-elsewhere".tier]]
+name = "patient"
+when = [{ dim = "request_attr", path = "service_tier", equals = "flex" }]
+multiplier = "0.5"
+"#;
+
+/// A tier is asked for in four spellings and priced by one, which is what the provider gets; and one that the provider would not get is
+/// neither sold nor charged for.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_priced_tier_is_the_one_that_is_sent() {
+    let house = House::with(Plan { catalog: PRIORITY, ..Plan::default() }).await;
+    let ask = async |model: &str, extra: Value| {
+        let mut body =
+            json!({ "contents": [{ "role": "user", "parts": [{ "text": "hello there [[sim:tokens=2]]" }] }] });
+        body.as_object_mut().expect("an object").extend(extra.as_object().expect("an object").clone());
+        let path = format!("/v1beta/models/{model}:generateContent");
+        house
+            .http
+            .post(house.url(&path))
+            .header("x-goog-api-key", &house.key)
+            .json(&body)
+            .send()
+            .await
+            .expect("a reply")
+    };
+    let cost = 3 * 1_000 + 2 * 2_000;
+    for (extra, tier, charge, sent) in [
+        (json!({ "serviceTier": "PRIORITY" }), Some("urgent"), 2 * cost, json!("priority")),
+        (json!({ "service_tier": "priority" }), Some("urgent"), 2 * cost, json!("priority")),
+        (json!({ "serviceTier": "FLEX" }), Some("patient"), cost / 2, json!("flex")),
+        (json!({ "serviceTier": "STANDARD" }), None, cost, json!("default")),
+        (json!({}), None, cost, Value::Null),
+    ] {
+        let reply = ask("gemini-urgent", extra.clone()).await;
+        assert_eq!(reply.status(), 200, "{extra}");
+        let row = house.row(call_id(&reply)).await;
+        assert_eq!((row.tier.as_deref(), row.charge.nano()), (tier, charge), "{extra}");
+        assert_eq!(house.sim.received().last().expect("a call").json()["service_tier"], sent, "{extra}");
+    }
+    let asked = house.sim.received().len();
+    for (model, extra, named) in [
+        ("gemini-urgent", json!({ "serviceTier": "PRIORITY", "service_tier": "FLEX" }), "serviceTier"),
+        ("gemini-elsewhere", json!({ "serviceTier": "FLEX" }), "service_tier"),
+    ] {
+        let reply = ask(model, extra).await;
+        let call = call_id(&reply);
+        let (status, error) = crate::house::error_of(reply).await;
+        assert!(
+            status == 400 && error["message"].as_str().is_some_and(|text| text.contains(named)),
+            "{model}: {error}"
+        );
+        assert!(
+            house
+                .running()
+                .app
+                .store
+                .usage_of(house.account, call)
+                .await
+                .is_ok_and(|row| row.is_none_or(|row| row.charge.is_zero()))
+        );
+    }
+    assert_eq!(house.sim.received().len(), asked, "what was refused was not sent");
+    house.quiet().await;
+    let spent = 2 * cost + 2 * cost + cost / 2 + cost + cost;
+    assert_eq!(house.available().await, 10_000_000_000 - spent);
+}
+
 /// Long prompts cost three times as much; which one is long, the provider's number says in the end.
 const LONG: &str = r#"
 [model."by-length"]

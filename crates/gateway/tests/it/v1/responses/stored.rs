@@ -136,7 +136,11 @@ async fn a_summary_that_is_none_costs_nothing() {
         "message": { "role": "assistant", "content": null, "tool_calls": [
             { "id": "call_1", "type": "function", "function": { "name": "look", "arguments": "{}" } }] },
         "finish_reason": "tool_calls" }], "usage": { "prompt_tokens": 50, "completion_tokens": 30, "total_tokens": 80 } });
-    let script = Scripted::start(vec![Written::json(&call), Written::json(&call)]).await;
+    // What was cut off would stand for everything that was said.
+    let mut half = call.clone();
+    half["choices"][0] =
+        json!({ "index": 0, "message": { "role": "assistant", "content": "First, the" }, "finish_reason": "length" });
+    let script = Scripted::start(vec![Written::json(&call), Written::json(&half)]).await;
     let catalog = r#"
 [model."short"]
 context_window = 100000
@@ -158,6 +162,30 @@ route = [{ provider = "script", upstream_model = "up" }]
         assert_eq!((row.ending, row.charge.nano()), (Ending::UpstreamFault, 0), "{row:?}");
         house.quiet().await;
         assert_eq!(house.available().await, 10_000_000_000, "nothing was charged");
+    }
+}
+
+/// `input` may be left out where a request names what it goes on from.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_continued_may_be_all_that_is_said() {
+    let house = house().await;
+    for model in MODELS {
+        let first = create(&house, json!({ "model": model, "input": "apples [[sim:tokens=4]]" })).await;
+        let alone = json!({ "model": model, "previous_response_id": id(&first) });
+        let reply = send(&house, Method::POST, "/v1/responses/input_tokens", Some(&alone)).await;
+        assert_eq!(reply.status(), 200, "{model}");
+        let pressed = send(&house, Method::POST, "/v1/responses/compact", Some(&alone)).await;
+        assert_eq!((pressed.status().as_u16(), times(&house, "apples")), (200, 1), "{model}");
+        let item = json!({ "type": "message", "role": "user", "content": "pears [[sim:tokens=4]]" });
+        let said = json!({ "items": [item] });
+        let made: Value =
+            send(&house, Method::POST, "/v1/conversations", Some(&said)).await.json().await.expect("JSON");
+        let answer = create(&house, json!({ "model": model, "conversation": made["id"] })).await;
+        assert_eq!((&answer["status"], times(&house, "pears")), (&json!("completed"), 1), "{model}");
+    }
+    for body in [json!({ "model": MODELS[0] }), json!({ "model": MODELS[0], "previous_response_id": null })] {
+        let told = refused(&house, Method::POST, "/v1/responses", Some(&body)).await;
+        assert_eq!((told.0, told.2.as_str()), (400, "input"), "{body}");
     }
 }
 
