@@ -6,10 +6,11 @@ The models differ only in what their provider speaks, so each test has one expec
 import base64
 import json
 
+import anthropic
 import pytest
 from google.genai import types
 
-from dialects import CLIENTS, MODELS, PARAMETERS, PICTURE
+from dialects import CLIENTS, MODELS, PARAMETERS, PICTURE, Messages
 
 WORDS = "the gate opens for every coin"
 
@@ -113,6 +114,17 @@ def test_errors_have_the_shape_and_class_of_the_sdk(sdk, model, scenario, status
     with pytest.raises(sdk.errors) as raised:
         sdk.ask(model, [sdk.user(f"[[sim:{scenario}]]")])
     assert getattr(raised.value, "status_code", None) == status or getattr(raised.value, "code", None) == status
+
+
+def test_anthropics_sdk_knows_the_call(house):
+    """It looks for `request-id`, which the others call `x-request-id`."""
+    sdk = Messages(house)
+    options = {"model": MODELS[0], "max_tokens": 100}
+    reply = sdk.client.messages.create(messages=[sdk.user("Say it. [[sim:tokens=2]]")], **options)
+    assert house.usage(reply._request_id)["status"] == 200
+    with pytest.raises(anthropic.APIStatusError) as raised:
+        sdk.client.messages.create(messages=[sdk.user("[[sim:error500]]")], **options)
+    assert house.usage(raised.value.request_id)["status"] == 502
 
 
 def test_a_broken_stream_raises(sdk, model):

@@ -6,12 +6,15 @@ use crate::call::{self, Ask, Conversation};
 use crate::refusal::Refusal;
 use axum::extract::{Request, State};
 use axum::response::Response;
+use http::HeaderName;
 use std::sync::Arc;
 use tollgate_store::CallId;
 use tollgate_wire::{Dialect, Request as Said};
 
 const COMPLETIONS: &str = "/v1/chat/completions";
 const MESSAGES: &str = "/v1/messages";
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const OWN_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 
 pub async fn completions(State(app): State<Arc<App>>, request: Request) -> Response {
     let id = app.new_call_id();
@@ -32,10 +35,17 @@ pub fn answered(
 ) -> impl Future<Output = Response> {
     let done = reading::guarded(work);
     async move {
-        match done.await {
+        let mut reply = match done.await {
             Ok(reply) => reply,
             Err(refusal) => reading::refused(app, dialect.errors(), refusal, &id.to_string()),
+        };
+        // Anthropic's SDKs look for it under their own name.
+        if dialect == Dialect::Anthropic
+            && let Some(id) = reply.headers().get(REQUEST_ID).cloned()
+        {
+            reply.headers_mut().insert(OWN_REQUEST_ID, id);
         }
+        reply
     }
 }
 
