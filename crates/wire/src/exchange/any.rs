@@ -23,6 +23,8 @@ pub(super) struct Any {
     call_id: String,
     /// How many choices were asked for.
     choices: u64,
+    /// Our estimate of the prompt.
+    prompt_tokens: u64,
     cutter: Cutter,
     reader: Reader,
     restore: Restore,
@@ -55,6 +57,7 @@ impl Any {
             from,
             call_id: voice.id.clone(),
             choices: voice.choices.max(1),
+            prompt_tokens: voice.prompt_tokens,
             cutter: Cutter::new(max_event_bytes),
             reader: Reader::new(from, to),
             restore: Restore::new(names),
@@ -186,7 +189,7 @@ impl Any {
             return;
         }
         self.state = State::Done;
-        self.writer.end(self.meter.usage(), out);
+        self.writer.end(self.meter.told(self.prompt_tokens).as_ref(), out);
     }
 
     fn event(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<(), StreamFault> {
@@ -231,7 +234,7 @@ impl Any {
                 self.object = own.and_then(|own| String::from_utf8(own).ok());
             }
             if !passing {
-                self.writer.end(self.meter.usage(), out);
+                self.writer.end(self.meter.told(self.prompt_tokens).as_ref(), out);
             }
         }
         Ok(())
@@ -251,7 +254,7 @@ impl Any {
             State::Open if self.reader.ended(self.choices) => {
                 self.state = State::Done;
                 match &self.pass {
-                    None => self.writer.end(self.meter.usage(), &mut out),
+                    None => self.writer.end(self.meter.told(self.prompt_tokens).as_ref(), &mut out),
                     Some(pass) => pass.end(&mut out),
                 }
                 End::Complete { tail: Bytes::from(out) }

@@ -110,6 +110,16 @@ impl Meter {
         self.usage.as_ref()
     }
 
+    /// What the client is told: the report, or our own count where there is none, for that is what it is charged by then.
+    pub fn told(&self, prompt: u64) -> Option<Usage> {
+        let says_nothing = self.usage.is_none_or(|usage| self.output && usage.output_total() == 0);
+        if !says_nothing || prompt == 0 {
+            return self.usage;
+        }
+        let input = self.usage.filter(|usage| usage.input_total() > 0);
+        Some(Usage { output: self.counted(), ..input.unwrap_or(Usage { input: prompt, ..Usage::default() }) })
+    }
+
     pub fn is_current(&self) -> bool {
         let denied = self.output && self.usage.is_some_and(|usage| usage.output_total() == 0);
         self.usage.is_some() && !self.since && !denied

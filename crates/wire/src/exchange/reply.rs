@@ -48,6 +48,7 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
     });
     meter.keep_raw(from, &node, true);
     let mut answer = gather.answer;
+    answer.usage = meter.told(voice.prompt_tokens).or(answer.usage);
     if from != to && !meter.output {
         answer.error = answer.error.take().or_else(|| unreadable(&answer));
     }

@@ -17,6 +17,8 @@ pub struct Voice {
     pub wants_usage: bool,
     /// How many choices the client asked for; 0 stands for one.
     pub choices: u64,
+    /// Our estimate of the prompt, for a provider that reports nothing; 0 stands for none.
+    pub prompt_tokens: u64,
     /// Gemini: one JSON array instead of events.
     pub array: bool,
     /// Responses: the client's parameters, which its response object repeats.

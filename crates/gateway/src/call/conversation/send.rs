@@ -73,6 +73,7 @@ impl Conversation {
             ended: Some(seconds(call.app.world.now_ms())),
             wants_usage: self.request.wants_usage,
             choices: self.request.choices,
+            prompt_tokens: self.request.prompt_tokens,
             array: self.array,
             // What the gateway keeps has ids of its own, whatever its provider calls it.
             echo: self.echo.clone().unwrap_or_else(|| self.request.echo()).kept_here(),

@@ -5,6 +5,7 @@ use super::{UPSTREAMS, house};
 use crate::house::{House, call_id, counted, error_of, events};
 use serde_json::Value;
 use tollgate_store::Ending;
+use tollgate_wire::Dialect;
 
 /// Asks in every pair.
 async fn each<F: AsyncFn(&House, Client, &str)>(test: F) {
@@ -196,10 +197,20 @@ async fn missing_usage_is_counted() {
             let reply = client.ask(house, model, "say [[sim:no_usage tokens=8]]", stream).await;
             let call = call_id(&reply);
             assert_eq!(reply.status(), 200, "{client:?} {model}");
-            let _ = reply.text().await;
+            let text = reply.text().await.expect("text");
             let row = house.row(call).await;
             assert_eq!((row.ending, row.estimated), (Ending::Answered, true), "{client:?} {model} stream {stream}");
             assert!((8..30).contains(&row.counters.output), "{client:?} {model}: {:?}", row.counters);
+            // Within a dialect the answer passes as it is; else what is charged is what is told.
+            if model != UPSTREAMS[Dialect::ALL.iter().position(|one| *one == client.0).expect("a dialect")] {
+                let name = match client.0 {
+                    Dialect::Chat => "completion_tokens",
+                    Dialect::Anthropic | Dialect::Responses => "output_tokens",
+                    Dialect::Gemini => "candidatesTokenCount",
+                };
+                let told = format!("\"{name}\":{}", row.counters.output);
+                assert!(text.contains(&told), "{client:?} {model} stream {stream}: {told} in {text}");
+            }
         }
     })
     .await;
