@@ -4,8 +4,11 @@
 use crate::books;
 use crate::experiment::{Experiment, long};
 use crate::house::{House, Plan, chat, streamed};
-use crate::load::{Kind, Load, Record, Seen, read};
+use crate::kinds::{self, Kind};
+use crate::load::Load;
 use crate::postgres::Server;
+use crate::seen::{Record, Seen, count, read};
+use crate::tasks;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -256,12 +259,13 @@ async fn disk_full() {
         return;
     }
     let mut experiment = Experiment::new("disk full under load, SQLite");
-    let top = format!("data_dir = \"{}\"", disk.path().join("data").display());
-    let mut house = House::new(Plan { usd: "100", top: &top, ..Plan::default() }).await;
+    let top = format!("data_dir = \"{}\"\n{}", disk.path().join("data").display(), tasks::TASKS);
+    let mut house = House::new(Plan { top: &top, ..kinds::plan() }).await;
     let load = Load::start(&house, 8);
+    let mut seen = 0;
     while experiment.more() {
         for _ in 0..3 {
-            tokio::time::sleep(Duration::from_millis(500)).await;
+            seen = load.until(seen, |records| count(records, "answered") >= 10).await;
             let filler = disk.path().join("filler");
             let mut file = std::fs::File::create(&filler).expect("a file");
             for size in [1 << 16, 1 << 12, 1] {
@@ -269,20 +273,18 @@ async fn disk_full() {
             }
             // An open file keeps its space, also without a name.
             drop(file);
-            tokio::time::sleep(Duration::from_millis(1_500)).await;
+            // Longer than a hold may take.
+            tokio::time::sleep(Duration::from_millis(2_500)).await;
+            seen = load.until(seen, |records| count(records, "unavailable") >= 1).await;
             std::fs::remove_file(&filler).expect("space");
             house.gates[0].ready(Duration::from_secs(20)).await;
             experiment.count("times full", 1u64);
         }
     }
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    load.until(seen, |records| count(records, "answered") >= 10).await;
     let records = load.stop().await;
-    let tally = books::tally(&records);
-    assert!(tally.get("unavailable").is_some_and(|count| *count > 0), "it was felt: {tally:?}");
-    books::check(&house, &records, books::nano("100")).await;
-    for (outcome, count) in tally {
-        experiment.count(outcome, count);
-    }
+    let ends = books::check(&house, &records, books::nano(kinds::USD)).await;
+    experiment.seen(&records, ends);
     house.gates[0].kill();
     drop(house);
     let lazily = std::process::Command::new("umount").arg("-l").arg(disk.path()).status();

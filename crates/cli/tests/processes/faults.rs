@@ -3,9 +3,9 @@
 
 use crate::books;
 use crate::house::{House, Plan, chat, streamed};
-use crate::load::{Seen, read};
 use crate::postgres::{Own, Server};
 use crate::process::signal;
+use crate::seen::{Seen, read};
 use crate::tasks;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

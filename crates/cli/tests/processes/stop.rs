@@ -3,8 +3,9 @@
 
 use crate::books;
 use crate::house::{House, Plan, chat, streamed};
-use crate::load::{Kind, Record, Seen, read};
+use crate::kinds::Kind;
 use crate::postgres::Server;
+use crate::seen::{Record, Seen, read};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
@@ -48,7 +49,7 @@ async fn stop_with_open_calls(plan: Plan<'_>) {
         open.spawn(async move {
             let seen = match request.send().await {
                 Ok(reply) => read(reply, None).await,
-                Err(_) => Seen::Lost { call: None, words: 0 },
+                Err(_) => Seen::NOTHING,
             };
             Record { tag, kind, seen }
         });
