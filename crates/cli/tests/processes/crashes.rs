@@ -7,7 +7,7 @@ use crate::house::{House, Plan};
 use crate::kinds;
 use crate::load::Load;
 use crate::postgres::Server;
-use crate::seen::{Record, by_kind, tally};
+use crate::seen::{Record, by_kind, count, tally};
 use std::time::Duration;
 
 /// Kills of one round.
@@ -36,7 +36,8 @@ async fn postgres() {
 
 /// What a round must have seen, of each at least so many, to have been one.
 const ENOUGH: usize = 5;
-const OUTCOMES: [&str; 5] = ["answered", "failed", "left", "lost", "lost in mid-stream"];
+const OUTCOMES: [&str; 5] = ["answered", "failed", "left", "lost", LOST];
+const LOST: &str = "lost in mid-stream";
 const KINDS: [&str; 7] = ["chat", "keyed chat", "keyed stream", "video", "keyed video", "social", "keyed social"];
 
 fn was_real(records: &[Record]) -> bool {
@@ -50,18 +51,22 @@ async fn survive(plan: Plan<'_>, experiment: &mut Experiment) {
     let mut house = House::new(plan).await;
     let load = Load::start(&house, 24);
     let mut pause = 0;
-    for kill in 0..KILLS {
+    let mut kills = 0;
+    // On a slow machine some more, until enough streams were met.
+    while kills < KILLS || !load.saw(|records| count(records, LOST) >= ENOUGH) {
+        assert!(kills < 10 * KILLS, "no stream is met");
         // 150 to 400 ms, in an order that repeats from run to run.
         pause = (pause + 97) % 251;
         tokio::time::sleep(Duration::from_millis(150 + pause)).await;
         let gates = house.gates.len();
-        let gate = &mut house.gates[kill % gates];
+        let gate = &mut house.gates[kills % gates];
         gate.kill();
         gate.start().await;
+        kills += 1;
     }
     load.until(0, was_real).await;
     let records = load.stop().await;
     let ends = books::check(&house, &records, funded).await;
-    experiment.count("kills", KILLS);
+    experiment.count("kills", kills);
     experiment.seen(&records, ends);
 }

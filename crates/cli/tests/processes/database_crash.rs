@@ -7,6 +7,7 @@ use crate::house::{House, Plan, chat, streamed};
 use crate::kinds::{self, Kind};
 use crate::load::Load;
 use crate::postgres::Own;
+use crate::process::HANG;
 use crate::seen::{Record, Seen, count, read};
 use std::time::{Duration, Instant};
 
@@ -48,7 +49,7 @@ async fn nothing_is_sent_and_nothing_is_lost() {
     let seen = load.until(seen, |records| count(records, "unavailable") >= 20).await;
 
     server.restart().await;
-    house.gates[0].ready(Duration::from_secs(60)).await;
+    house.gates[0].ready().await;
     load.until(seen, |records| count(records, "answered") >= 40).await;
     let mut records = load.stop().await;
     records.push(Record { tag: "survivor".to_owned(), kind: Kind::SlowStream, seen: long });
@@ -63,7 +64,7 @@ async fn unavailable(house: &House) {
     let began = Instant::now();
     let url = format!("{}/readyz", house.gates[0].url());
     while house.http.get(&url).send().await.expect("a reply").status() != 503 {
-        assert!(began.elapsed() < Duration::from_secs(60), "the gateway does not see that the database is gone");
+        assert!(began.elapsed() < HANG, "the gateway does not see that the database is gone");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -82,7 +83,7 @@ async fn a_gateway_that_starts_without_its_database_says_so() {
     let records = load.abandon().await;
 
     let process = house.gates[0].spawn();
-    let status = process.wait(Duration::from_secs(60)).await;
+    let status = process.wait().await;
     assert!(!status.success());
     let log = process.logged();
     assert!(log.contains("tollgate: the store: the database is not available"), "{log}");
