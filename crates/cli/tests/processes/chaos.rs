@@ -4,9 +4,14 @@
 use crate::books;
 use crate::experiment::{Experiment, long};
 use crate::house::{House, Plan, chat, streamed};
-use crate::load::{Kind, Load, Record, Seen, read};
+use crate::kinds::{self, Kind};
+use crate::load::Load;
 use crate::postgres::Server;
+use crate::process::HANG;
+use crate::seen::{Record, Seen, count, read};
+use crate::tasks;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::Semaphore;
@@ -153,7 +158,6 @@ async fn clients_that_leave_at_every_chunk() {
         }
         records.extend(leavers.join_all().await);
     }
-    tokio::time::sleep(Duration::from_millis(500)).await;
     books::check(&house, &records, books::nano("100")).await;
     let rows = books::usage(&house).await;
     assert_eq!(rows.len(), records.len(), "each has its row");
@@ -192,7 +196,7 @@ async fn clients_that_never_read() {
     }
     let began = Instant::now();
     while books::usage(&house).await.len() < clients {
-        assert!(began.elapsed() < Duration::from_secs(40), "some are still waited for");
+        assert!(began.elapsed() < HANG, "some are still waited for");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     house.quiet().await;
@@ -209,27 +213,30 @@ async fn sigterm_with_500_open_streams() {
     let mut experiment = Experiment::new("SIGTERM with open streams");
     let plan = Plan { usd: "1000", limits: "drain_time = \"1s\"", patience: ["30s", "30s"], ..Plan::default() };
     let mut house = House::new(plan).await;
+    let begun = Arc::new(AtomicUsize::new(0));
     let mut open = JoinSet::new();
     // As many at once as a busy machine holds in time: what is refused is no open stream.
     while open.len() < STREAMS {
         for _ in 0..50 {
             let number = open.len();
             let request = house.post(0, &streamed("plain", &format!("[[sim:tokens=900 delay_ms=100]] tag{number}")));
+            let begun = begun.clone();
             open.spawn(async move {
-                let seen = read(request.send().await.expect("a reply"), None).await;
+                let reply = request.send().await.expect("a reply");
+                begun.fetch_add(1, Ordering::Relaxed);
+                let seen = read(reply, None).await;
                 Record { tag: format!("tag{number}"), kind: Kind::SlowStream, seen }
             });
         }
-        while house.received_count().await < open.len() as u64 {
+        while begun.load(Ordering::Relaxed) < open.len() {
             let ended = open.try_join_next().map(|record| record.expect("read").seen);
             assert!(ended.is_none(), "one has ended already: {ended:?}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
-    tokio::time::sleep(Duration::from_millis(300)).await;
     let process = house.gates[0].process.as_mut().expect("running");
     process.terminate();
-    assert_eq!(process.wait(Duration::from_secs(30)).await.code(), Some(0), "{}", process.last_words());
+    assert_eq!(process.wait().await.code(), Some(0), "{}", process.last_words());
     let records = open.join_all().await;
     let proper = records.iter().filter(|record| matches!(record.seen, Seen::Failed { status: 200, .. })).count();
     assert_eq!(proper, STREAMS, "each ended with an error event");
@@ -256,12 +263,13 @@ async fn disk_full() {
         return;
     }
     let mut experiment = Experiment::new("disk full under load, SQLite");
-    let top = format!("data_dir = \"{}\"", disk.path().join("data").display());
-    let mut house = House::new(Plan { usd: "100", top: &top, ..Plan::default() }).await;
+    let top = format!("data_dir = \"{}\"\n{}", disk.path().join("data").display(), tasks::TASKS);
+    let mut house = House::new(Plan { top: &top, ..kinds::plan() }).await;
     let load = Load::start(&house, 8);
+    let mut seen = 0;
     while experiment.more() {
         for _ in 0..3 {
-            tokio::time::sleep(Duration::from_millis(500)).await;
+            seen = load.until(seen, |records| count(records, "answered") >= 10).await;
             let filler = disk.path().join("filler");
             let mut file = std::fs::File::create(&filler).expect("a file");
             for size in [1 << 16, 1 << 12, 1] {
@@ -269,20 +277,18 @@ async fn disk_full() {
             }
             // An open file keeps its space, also without a name.
             drop(file);
-            tokio::time::sleep(Duration::from_millis(1_500)).await;
+            // Longer than a hold may take.
+            tokio::time::sleep(Duration::from_millis(2_500)).await;
+            seen = load.until(seen, |records| count(records, "unavailable") >= 1).await;
             std::fs::remove_file(&filler).expect("space");
-            house.gates[0].ready(Duration::from_secs(20)).await;
+            house.gates[0].ready().await;
             experiment.count("times full", 1u64);
         }
     }
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    load.until(seen, |records| count(records, "answered") >= 10).await;
     let records = load.stop().await;
-    let tally = books::tally(&records);
-    assert!(tally.get("unavailable").is_some_and(|count| *count > 0), "it was felt: {tally:?}");
-    books::check(&house, &records, books::nano("100")).await;
-    for (outcome, count) in tally {
-        experiment.count(outcome, count);
-    }
+    let ends = books::check(&house, &records, books::nano(kinds::USD)).await;
+    experiment.seen(&records, ends);
     house.gates[0].kill();
     drop(house);
     let lazily = std::process::Command::new("umount").arg("-l").arg(disk.path()).status();

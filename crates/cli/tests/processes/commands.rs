@@ -4,7 +4,6 @@ use crate::house::{Gate, House, Plan, chat, text};
 use crate::postgres::Server;
 use crate::process::{Process, tollgate};
 use serde_json::{Value, json};
-use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sqlite() {
@@ -230,7 +229,7 @@ async fn a_second_server_on_the_same_data_is_refused_and_harms_nothing() {
     let mut command = tollgate(&["serve", "--config", gate.config.to_str().expect("UTF-8")]);
     command.env("SIM_SECRET", "x").env("TOLLGATE__LISTEN", "127.0.0.1:0");
     let mut second = Process::start(command, &gate.log.with_extension("second.log"));
-    let status = second.wait(Duration::from_secs(10)).await;
+    let status = second.wait().await;
     assert_eq!(status.code(), Some(1));
     let log = second.logged();
     assert!(log.contains("the data directory is in use by another process: ") && log.contains("data"), "{log}");
@@ -241,6 +240,6 @@ async fn a_second_server_on_the_same_data_is_refused_and_harms_nothing() {
     let mut command = tollgate(&["serve", "--config", gate.config.to_str().expect("UTF-8")]);
     command.env("SIM_SECRET", "x").env("TOLLGATE__DATA_DIR", "other");
     let mut third = Process::start(command, &gate.log.with_extension("third.log"));
-    assert_eq!(third.wait(Duration::from_secs(10)).await.code(), Some(1));
+    assert_eq!(third.wait().await.code(), Some(1));
     assert!(third.logged().contains(&format!("cannot listen on 127.0.0.1:{}", gate.port)), "{}", third.logged());
 }

@@ -32,7 +32,7 @@ async fn balance(line: &Value) -> i64 {
 async fn stop(mut process: Process, line: &Value) {
     assert!(children(process.id()).is_empty(), "all in one process");
     process.terminate();
-    let status = process.wait(Duration::from_secs(10)).await;
+    let status = process.wait().await;
     assert_eq!(status.code(), Some(0), "{}", process.last_words());
     for name in ["base_url", "sim_url"] {
         let address = text(&line[name]).replace("http://", "").replace("/v1", "");
@@ -97,7 +97,7 @@ async fn a_demo_sells_social_data_and_operators_pause_it() {
         reply.status().as_u16()
     };
     let becomes = async |wanted: u16| {
-        for _ in 0..100 {
+        for _ in 0..1_000 {
             if fetch().await == wanted {
                 return true;
             }

@@ -1,13 +1,15 @@
 //! What an experiment of `make chaos` says: one line with its counts. In a test run each has one round; `make chaos` gives it
 //! minutes, and it goes on for as long.
 
+use crate::seen::{Record, by_kind};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 pub struct Experiment {
     name: &'static str,
     began: Instant,
-    counts: BTreeMap<String, u64>,
+    /// In the order in which they were first counted.
+    counts: Vec<(String, u64)>,
     rounds: u64,
 }
 
@@ -25,7 +27,7 @@ pub fn long() -> bool {
 
 impl Experiment {
     pub fn new(name: &'static str) -> Self {
-        Self { name, began: Instant::now(), counts: BTreeMap::new(), rounds: 0 }
+        Self { name, began: Instant::now(), counts: Vec::new(), rounds: 0 }
     }
 
     /// Once more? The first time always.
@@ -35,11 +37,26 @@ impl Experiment {
     }
 
     pub fn count(&mut self, what: &str, number: impl TryInto<u64>) {
-        *self.counts.entry(what.to_owned()).or_default() += number.try_into().unwrap_or(u64::MAX);
+        let number = number.try_into().unwrap_or(u64::MAX);
+        match self.counts.iter_mut().find(|(name, _)| name == what) {
+            Some((_, sum)) => *sum += number,
+            None => self.counts.push((what.to_owned(), number)),
+        }
+    }
+
+    /// What clients saw of a mixed load, for each kind, and how its videos ended.
+    pub fn seen(&mut self, records: &[Record], ends: BTreeMap<&'static str, usize>) {
+        self.count("calls", records.len());
+        for (what, count) in by_kind(records) {
+            self.count(&what, count);
+        }
+        for (end, count) in ends {
+            self.count(end, count);
+        }
     }
 
     pub fn counted(&self, what: &str) -> u64 {
-        self.counts.get(what).copied().unwrap_or(0)
+        self.counts.iter().find(|(name, _)| name == what).map_or(0, |(_, number)| *number)
     }
 
     /// The line. An experiment that found something wrong has panicked before.

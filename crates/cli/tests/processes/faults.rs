@@ -3,13 +3,15 @@
 
 use crate::books;
 use crate::house::{House, Plan, chat, streamed};
-use crate::load::{Seen, read};
 use crate::postgres::{Own, Server};
-use crate::process::signal;
+use crate::process::{HANG, signal};
+use crate::seen::{Seen, read};
 use crate::tasks;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 macro_rules! cases {
@@ -38,6 +40,8 @@ cases!(
 );
 
 const FUNDED: i64 = 10_000_000_000;
+/// A provider that is waited for, however long it takes.
+const UNHURRIED: [&str; 2] = ["120s", "120s"];
 /// A stream is marked at least this often.
 const MARKS: Duration = Duration::from_secs(5);
 
@@ -71,14 +75,14 @@ async fn crashed(house: &mut House) -> Value {
 async fn the_key_store_is_away() {
     let server = Own::start();
     let database = server.database("keys_away").await;
-    let mut house = House::new(Plan { database: &database, ..Plan::default() }).await;
+    let mut house = House::new(Plan { database: &database, patience: UNHURRIED, ..Plan::default() }).await;
     let long = house.ask(0, &streamed("plain", "[[sim:tokens=15 delay_ms=100]] x")).await;
     server.kill();
     let models = format!("{}/v1/models", house.gates[0].url());
     let began = Instant::now();
     // A key that was seen is known without the database for a while; whether a new one is good cannot be told.
     while house.ask(0, &chat("plain", "hello")).await.status() != 503 {
-        assert!(began.elapsed() < Duration::from_secs(20), "it does not see that the database is gone");
+        assert!(began.elapsed() < HANG, "it does not see that the database is gone");
     }
     let known = house.http.get(&models).bearer_auth(&house.key).send().await.expect("a reply");
     assert_eq!(known.status(), 200);
@@ -86,7 +90,7 @@ async fn the_key_store_is_away() {
     assert_eq!((unknown.status().as_u16(), unknown.headers().contains_key("retry-after")), (503, true));
     assert!(matches!(read(long, None).await, Seen::Answered { .. }), "the client has its answer");
     server.restart().await;
-    house.gates[0].ready(Duration::from_secs(10)).await;
+    house.gates[0].ready().await;
     house.quiet().await;
     house.verified().await;
     let rows = books::usage(&house).await;
@@ -120,7 +124,7 @@ async fn the_database_stands_still() {
         let reply = house.post_as(key, 0, &chat("plain", "hello")).send().await.expect("a reply");
         assert_eq!(reply.status(), 503, "{key}");
         let took = began.elapsed();
-        assert!((Duration::from_millis(1_900)..Duration::from_secs(6)).contains(&took), "{key}: it took {took:?}");
+        assert!(took >= Duration::from_millis(1_900), "{key}: it took {took:?}");
     }
     assert_eq!(house.received_count().await, 1, "nothing is sent without a hold");
     // It is seen: nobody is sent here, and whoever watches is told how long the oldest operation waits.
@@ -129,13 +133,16 @@ async fn the_database_stands_still() {
     assert_eq!(metric(&house, "tollgate_ledger_down").await, 1, "the alarm");
     assert!(metric(&house, "tollgate_settle_lag_ms").await >= 1_900, "the one in flight counts");
     let began = Instant::now();
-    assert_eq!(house.ask(0, &chat("plain", "at once")).await.status(), 503);
-    assert!(began.elapsed() < Duration::from_millis(1_500), "refused without waiting again: {:?}", began.elapsed());
+    for _ in 0..10 {
+        assert_eq!(house.ask(0, &chat("plain", "at once")).await.status(), 503);
+    }
+    // Ten that waited again would take twenty seconds.
+    assert!(began.elapsed() < Duration::from_secs(15), "refused without waiting again: {:?}", began.elapsed());
     server.go_on();
-    house.gates[0].ready(Duration::from_secs(10)).await;
+    house.gates[0].ready().await;
     let began = Instant::now();
     while house.ask(0, &chat("plain", "[[sim:tokens=5]] hello")).await.status() != 200 {
-        assert!(began.elapsed() < Duration::from_secs(20), "calls do not work again");
+        assert!(began.elapsed() < HANG, "calls do not work again");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     house.quiet().await;
@@ -172,10 +179,10 @@ async fn killed_before_the_request_was_sent() {
     assert!(call.join_all().await.remove(0).is_err(), "the client was cut off");
     drop(held);
     // It is closed, so its key is free: the same request runs anew, as far as this provider lets it.
-    let again = ask(&house).timeout(Duration::from_secs(3)).send();
-    let (again, tried) = tokio::join!(again, mute.accept());
-    tried.expect("it tries to connect once more");
-    assert!(!again.is_ok_and(|reply| reply.status() == 409), "a new run");
+    let _held = tokio::select! {
+        reply = ask(&house).send() => panic!("no new run: {reply:?}"),
+        tried = mute.accept() => tried.expect("it tries to connect once more"),
+    };
     house.quiet().await;
     house.verified().await;
     assert_eq!(books::usage(&house).await.len(), 2, "a row for each run");
@@ -183,24 +190,26 @@ async fn killed_before_the_request_was_sent() {
 }
 
 async fn killed_while_the_provider_thinks() {
-    let mut house = House::new(Plan::default()).await;
-    let call = JoinSet::from_iter([house.post(0, &chat("plain", "[[sim:think_ms=1500]] x")).send()]);
+    let mut house = House::new(Plan { patience: UNHURRIED, ..Plan::default() }).await;
+    let call = JoinSet::from_iter([house.post(0, &chat("plain", "[[sim:think_ms=100000]] x")).send()]);
     while house.received_count().await == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    tokio::time::sleep(Duration::from_millis(100)).await;
     let row = crashed(&mut house).await;
     assert_eq!(books::amount(&row, "charge"), 0, "no evidence of output, no charge");
     assert!(call.join_all().await.remove(0).is_err(), "the client was cut off");
 }
 
 async fn killed_in_mid_stream() {
-    let mut house = House::new(Plan::default()).await;
+    let mut house = House::new(Plan { patience: UNHURRIED, ..Plan::default() }).await;
     // A word every 100 ms for longer than marks are apart, so that a mark must have been made of words and not only of the beginning.
     let mut reply = house.ask(0, &streamed("plain", "[[sim:tokens=200 delay_ms=100]] x")).await;
     let mut words: Vec<Instant> = Vec::new();
-    let began = Instant::now();
-    while began.elapsed() < MARKS + Duration::from_secs(2) {
+    // Delivered longer ago than the time between two marks, with some seconds for a machine that stumbles.
+    let old = |words: &[Instant], now: Instant| {
+        words.iter().filter(|at| now.duration_since(**at) > MARKS + Duration::from_secs(3)).count()
+    };
+    while old(&words, Instant::now()) < 5 {
         let chunk = reply.chunk().await.expect("a chunk").expect("bytes");
         let new = String::from_utf8_lossy(&chunk).matches("\"content\":\"").count();
         words.extend(std::iter::repeat_n(Instant::now(), new));
@@ -208,10 +217,8 @@ async fn killed_in_mid_stream() {
     let killed = Instant::now();
     let row = crashed(&mut house).await;
     let charge = books::amount(&row, "charge");
-    // One word in; each of the words that were delivered more than the time between two marks ago, with a second for the machine.
-    let old = words.iter().filter(|at| killed.duration_since(**at) > MARKS + Duration::from_secs(1)).count();
-    let least = 1_000 + 2_000 * i64::try_from(old).expect("few");
-    assert!(old >= 3, "{old} of {} words", words.len());
+    // One word in, and each of the old ones.
+    let least = 1_000 + 2_000 * i64::try_from(old(&words, killed)).expect("few");
     assert!(
         (least..=books::amount(&row, "hold")).contains(&charge),
         "the last mark is charged, {least} at least: {row}"
@@ -238,26 +245,34 @@ async fn killed_while_it_settles() {
 }
 
 async fn terminated_with_streams_open() {
-    let mut house = House::new(Plan { limits: "drain_time = \"500ms\"", ..Plan::default() }).await;
-    let mut open = JoinSet::new();
-    for number in 0..30 {
-        let request = house.post(0, &streamed("plain", &format!("[[sim:tokens=200 delay_ms=60]] tag{number}")));
-        open.spawn(async move { read(request.send().await.expect("a reply"), None).await });
+    const STREAMS: u32 = 30;
+    let plan = Plan { limits: "drain_time = \"500ms\"", patience: UNHURRIED, ..Plan::default() };
+    let mut house = House::new(plan).await;
+    let (mut open, speaking) = (JoinSet::new(), Arc::new(Semaphore::new(0)));
+    for number in 0..STREAMS {
+        let request = house.post(0, &streamed("plain", &format!("[[sim:tokens=900 delay_ms=60]] tag{number}")));
+        let speaking = speaking.clone();
+        open.spawn(async move {
+            let mut reply = request.send().await.expect("a reply");
+            let mut said = String::new();
+            while !said.contains("\"content\":\"") {
+                said += &String::from_utf8_lossy(&reply.chunk().await.expect("a piece").expect("words"));
+            }
+            speaking.add_permits(1);
+            read(reply, None).await
+        });
     }
-    while house.received_count().await < 30 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    let _all = speaking.acquire_many(STREAMS).await.expect("each says something");
     let process = house.gates[0].process.as_mut().expect("running");
     process.terminate();
-    assert_eq!(process.wait(Duration::from_secs(10)).await.code(), Some(0), "{}", process.last_words());
+    assert_eq!(process.wait().await.code(), Some(0), "{}", process.last_words());
     for seen in open.join_all().await {
         assert!(matches!(seen, Seen::Failed { status: 200, .. }), "a proper last event: {seen:?}");
     }
     // Nothing is left for the next start: the rows were final before the exit.
     house.verified().await;
     let rows = books::usage(&house).await;
-    assert_eq!(rows.len(), 30);
+    assert_eq!(rows.len(), STREAMS as usize);
     assert!(
         rows.values().all(|row| row["reason"] == "server_draining" && books::amount(row, "charge") > 0),
         "{rows:?}"
@@ -272,22 +287,20 @@ async fn a_replica_starts_beside_another() {
     let database = server.database("beside").await;
     let mut house = House::new(Plan { database: &database, gates: 2, ..Plan::default() }).await;
     house.gates[1].kill();
-    let mut slowest = Duration::ZERO;
     let mut calls = 0;
     for _ in 0..3 {
         house.gates[1].spawn();
-        let until = Instant::now() + Duration::from_millis(1_500);
-        while Instant::now() < until {
-            let began = Instant::now();
+        let mut beside = 0;
+        while beside < 20 || !house.gates[1].is_ready().await {
             let reply = house.ask(0, &chat("plain", "[[sim:tokens=1]] x")).await;
             assert_eq!(reply.status(), 200, "the one that serves goes on");
-            slowest = slowest.max(began.elapsed());
-            calls += 1;
+            let process = house.gates[1].process.as_mut().expect("started");
+            assert!(process.ended().is_none(), "{}", process.last_words());
+            beside += 1;
         }
-        house.gates[1].ready(Duration::from_secs(20)).await;
+        calls += beside;
         house.gates[1].kill();
     }
-    assert!(slowest < Duration::from_secs(5), "a call took {slowest:?}");
     house.gates[1].start().await;
     house.quiet().await;
     house.verified().await;
@@ -298,7 +311,9 @@ async fn a_replica_starts_beside_another() {
 }
 
 async fn video_house() -> House {
-    House::new(Plan { top: tasks::TASKS, catalog: tasks::CATALOG, ..Plan::default() }).await
+    // A provider that is asked to make one is waited for.
+    let top = tasks::TASKS.replace("first_byte_time = \"2s\"", "first_byte_time = \"120s\"");
+    House::new(Plan { top: &top, catalog: tasks::CATALOG, ..Plan::default() }).await
 }
 
 fn video(house: &House, prompt: &str) -> reqwest::RequestBuilder {
@@ -321,7 +336,7 @@ async fn only_task(house: &House) -> Value {
             assert_eq!(told["tasks"], 1, "created once");
             return task;
         }
-        assert!(began.elapsed() < Duration::from_secs(30), "it does not end: {page}");
+        assert!(began.elapsed() < HANG, "it does not end: {page}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -337,7 +352,7 @@ async fn killed_after_a_video_was_accepted() {
 
 async fn killed_while_a_video_is_accepted() {
     let mut house = video_house().await;
-    let call = JoinSet::from_iter([video(&house, "[[sim:slow ms=1500]]").send()]);
+    let call = JoinSet::from_iter([video(&house, "[[sim:slow ms=100000]]").send()]);
     // The provider has it, the gateway does not know under which name.
     let url = house.sim_url.replace("/v1", "/_sim/videos");
     loop {
@@ -354,7 +369,7 @@ async fn killed_while_a_video_is_accepted() {
     house.gates[0].start().await;
     let began = Instant::now();
     while labelled(&house, "tollgate_tasks_open{state=\"unknown\"}").await != Some(1) {
-        assert!(began.elapsed() < Duration::from_secs(20), "it is not said to be unknown");
+        assert!(began.elapsed() < HANG, "it is not said to be unknown");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(house.balance(0).await["held_nano_usd"], 417_000_000, "the hold is kept");

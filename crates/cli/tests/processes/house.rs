@@ -1,6 +1,6 @@
 //! A house of real processes: simulator, one or more gateways over one database, an account with money, a key.
 
-use crate::process::{Process, free_port, tollgate};
+use crate::process::{HANG, Process, free_port, tollgate};
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -105,7 +105,7 @@ impl House {
             std::fs::write(dir.path().join(name), key).expect("written");
         }
         let gates = (0..plan.gates).map(|number| Gate::new(&dir, number, &plan, &sim_url)).collect();
-        let http = reqwest::Client::builder().timeout(Duration::from_secs(20)).build().expect("a client");
+        let http = reqwest::Client::builder().timeout(HANG).build().expect("a client");
         let (account, key, key_id) = (String::new(), String::new(), String::new());
         let mut house = House { gates, sim, sim_url, account, key, key_id, http, _dir: dir };
         for gate in &mut house.gates {
@@ -157,7 +157,7 @@ impl House {
 
     /// Waits until no gate has an open hold and nothing waits to be written.
     pub async fn quiet(&self) {
-        let until = Instant::now() + Duration::from_secs(15);
+        let until = Instant::now() + HANG;
         loop {
             let mut open = Vec::new();
             for gate in &self.gates {
@@ -228,11 +228,11 @@ impl Gate {
     /// Starts it and waits until it takes calls.
     pub async fn start(&mut self) {
         self.spawn();
-        self.ready(Duration::from_secs(20)).await;
+        self.ready().await;
     }
 
-    pub async fn ready(&mut self, at_most: Duration) {
-        let until = Instant::now() + at_most;
+    pub async fn ready(&mut self) {
+        let until = Instant::now() + HANG;
         let http = reqwest::Client::new();
         while !is_ready(&http, &self.url()).await {
             let process = self.process.as_mut().expect("started");
@@ -240,6 +240,10 @@ impl Gate {
             assert!(Instant::now() < until, "the gateway is not ready: {}", process.last_words());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+    }
+
+    pub async fn is_ready(&self) -> bool {
+        is_ready(&reqwest::Client::new(), &self.url()).await
     }
 
     pub fn kill(&mut self) {

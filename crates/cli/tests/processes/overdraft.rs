@@ -34,7 +34,7 @@ async fn postgres_two_processes() {
 /// Half of them streamed.
 async fn ten_of_500(name: &'static str, plan: Plan<'_>) {
     let mut experiment = Experiment::new(name);
-    let house = Arc::new(House::new(plan).await);
+    let house = Arc::new(House::new(Plan { patience: ["60s", "60s"], ..plan }).await);
     let mut calls = JoinSet::new();
     for number in 0..CALLS {
         let house = house.clone();

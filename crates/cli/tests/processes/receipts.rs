@@ -3,7 +3,7 @@
 
 use crate::house::{House, Plan, chat, text};
 use crate::postgres::Server;
-use crate::process::tollgate;
+use crate::process::{HANG, tollgate};
 use serde_json::Value;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ async fn proves_and_rotates(plan: Plan<'_>) {
     // The other replica was not asked, and signs with the new key without a restart.
     let new = save(&file("new.json"), &receipt(&house, last, &call).await);
     let new_keys = file("new-keys.json");
-    let until = Instant::now() + Duration::from_secs(5);
+    let until = Instant::now() + HANG;
     for gate in 0..=last {
         while !save(&new_keys, &published(&house, gate).await).1.contains(&text(&rotated["keys"][0]["kid"])) {
             assert!(Instant::now() < until, "gate {gate} does not publish the new key");

@@ -3,7 +3,7 @@
 
 use crate::house::{House, Plan, text};
 use crate::postgres::Server;
-use crate::process::tollgate;
+use crate::process::{HANG, tollgate};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -73,7 +73,7 @@ async fn a_pause_by_the_operators_api_reaches_the_other_process() {
         assert_eq!(reply.status(), 200, "{verb}");
     };
     let until = async |gate: usize, status: u16| {
-        let end = Instant::now() + Duration::from_secs(20);
+        let end = Instant::now() + HANG;
         while house.social(gate, "weibo/user?uid=7").await.status() != status {
             assert!(Instant::now() < end, "gate {gate} does not answer {status}");
             tokio::time::sleep(Duration::from_millis(50)).await;

@@ -3,9 +3,10 @@
 
 use crate::books;
 use crate::house::{House, Plan, chat, streamed};
-use crate::load::{Kind, Record, Seen, read};
+use crate::kinds::Kind;
 use crate::postgres::Server;
-use std::time::{Duration, Instant};
+use crate::seen::{Record, Seen, read};
+use std::time::Duration;
 use tokio::task::JoinSet;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -30,25 +31,26 @@ async fn a_start_that_waits_ends_in_order() {
     let process = house.gates[0].spawn_with(&[("TOLLGATE__DATABASE", &database)]);
     let _taken = tokio::time::timeout(Duration::from_secs(20), silent.accept()).await.expect("it asks").expect("taken");
     process.terminate();
-    assert!(process.wait(Duration::from_secs(10)).await.success(), "it does not die of the signal");
+    assert!(process.wait().await.success(), "it does not die of the signal");
     house.gates[0].start().await;
 }
 
 async fn stop_with_open_calls(plan: Plan<'_>) {
-    let mut house = House::new(Plan { limits: "drain_time = \"1s\"", ..plan }).await;
+    let patience = ["60s", "60s"];
+    let mut house = House::new(Plan { limits: "drain_time = \"6s\"", patience, ..plan }).await;
     let mut open = JoinSet::new();
     for number in 0..12 {
         let (kind, tag) = ([Kind::Stream, Kind::SlowStream, Kind::Whole][number % 3], format!("tag{number}"));
         let ask = match kind {
             Kind::Stream => streamed("plain", &format!("[[sim:tokens=8 delay_ms=80]] {tag}")),
-            Kind::SlowStream => streamed("plain", &format!("[[sim:tokens=200 delay_ms=80]] {tag}")),
+            Kind::SlowStream => streamed("plain", &format!("[[sim:tokens=900 delay_ms=80]] {tag}")),
             _ => chat("plain", &format!("[[sim:think_ms=600]] {tag}")),
         };
         let request = house.post(0, &ask);
         open.spawn(async move {
             let seen = match request.send().await {
                 Ok(reply) => read(reply, None).await,
-                Err(_) => Seen::Lost { call: None, words: 0 },
+                Err(_) => Seen::NOTHING,
             };
             Record { tag, kind, seen }
         });
@@ -60,10 +62,8 @@ async fn stop_with_open_calls(plan: Plan<'_>) {
 
     let process = house.gates[0].process.as_mut().expect("running");
     process.terminate();
-    let began = Instant::now();
-    let status = process.wait(Duration::from_secs(10)).await;
+    let status = process.wait().await;
     assert_eq!(status.code(), Some(0), "{}", process.last_words());
-    assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());
     let records = open.join_all().await;
     for record in &records {
         match (record.kind, &record.seen) {

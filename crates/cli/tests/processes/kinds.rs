@@ -1,0 +1,226 @@
+//! The kinds of calls in the mixed load, as data: under which name they are counted, what each asks for, and in which manner. A tag in what is
+//! asked tells the provider's record of one call from all others.
+
+use crate::house::{Plan, chat};
+use crate::tasks;
+use reqwest::RequestBuilder;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// What the account of a mixed load is given: thousands of videos.
+pub const USD: &str = "100000";
+/// One call that brings social data, in nano-USD.
+pub const SOCIAL: i64 = 2_000_000;
+
+/// Nothing stands in the way of social data but what happens to the gateways.
+const OPEN: &str = "requests_per_second = 0\n[social]\nauto_pause = false\nno_results_per_hour = 1_000_000\n";
+
+/// A house where every kind is on sale.
+pub fn plan<'a>() -> Plan<'a> {
+    Plan { usd: USD, top: tasks::TASKS, catalog: tasks::CATALOG, social: OPEN, ..Plan::default() }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Whole,
+    Stream,
+    SlowStream,
+    Tools,
+    ServerError,
+    BadRequest,
+    Cut,
+    Leaver,
+    LeaverBilledOn,
+    Hang,
+    LeftHanging,
+    KeyedWhole,
+    KeyedStream,
+    Video,
+    VideoFails,
+    VideoRefused,
+    /// The provider takes its time to answer: the time in which nobody but it knows the task.
+    VideoSlow,
+    /// The provider has it, and its answer never came.
+    VideoLost,
+    /// It was lost on its way to the provider.
+    VideoVanished,
+    KeyedVideo,
+    KeyedVideoSlow,
+    KeyedVideoFails,
+    Social,
+    SocialEmpty,
+    SocialError,
+    SocialLeaver,
+    KeyedSocial,
+    KeyedSocialSlow,
+}
+
+pub const MIX: [Kind; 33] = [
+    Kind::Whole,
+    Kind::SlowStream,
+    Kind::KeyedVideo,
+    Kind::Stream,
+    Kind::Leaver,
+    Kind::KeyedSocial,
+    Kind::KeyedWhole,
+    Kind::Video,
+    Kind::SlowStream,
+    Kind::KeyedStream,
+    Kind::Social,
+    Kind::VideoSlow,
+    Kind::Tools,
+    Kind::VideoVanished,
+    Kind::SocialLeaver,
+    Kind::Whole,
+    Kind::KeyedVideoSlow,
+    Kind::ServerError,
+    Kind::SocialEmpty,
+    Kind::LeaverBilledOn,
+    Kind::VideoFails,
+    Kind::LeftHanging,
+    Kind::KeyedSocialSlow,
+    Kind::KeyedWhole,
+    Kind::VideoLost,
+    Kind::Cut,
+    Kind::KeyedStream,
+    Kind::SocialError,
+    Kind::KeyedVideoFails,
+    Kind::Stream,
+    Kind::VideoRefused,
+    Kind::BadRequest,
+    Kind::Hang,
+];
+
+/// How a client behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    Once,
+    /// Reads so many pieces of a stream.
+    LeavesAfter(usize),
+    /// Waits so long for the first byte.
+    LeavesIn(Duration),
+    /// Asks again with the same Idempotency-Key until there is an answer, and then once more.
+    Persists,
+}
+
+/// What is asked for; the text is the simulator's marker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ask {
+    Chat(&'static str, &'static str),
+    Stream(&'static str, &'static str),
+    Video(&'static str),
+    /// `GET /v1/social/zhihu/user`.
+    Social(&'static str),
+    /// The cell of comments as a tool, because an Idempotency-Key goes with a POST.
+    Tool(&'static str),
+}
+
+const SOON: Duration = Duration::from_millis(150);
+
+impl Kind {
+    /// The table.
+    fn row(self) -> (&'static str, Ask, Manner) {
+        use Ask::{Chat, Social, Stream, Tool, Video};
+        use Manner::{LeavesAfter, LeavesIn, Once, Persists};
+        match self {
+            Kind::Whole => ("chat", Chat("plain", "tokens=5"), Once),
+            Kind::Stream => ("chat", Stream("plain", "tokens=6"), Once),
+            Kind::SlowStream => ("chat", Stream("plain", "tokens=12 think_ms=20 delay_ms=25"), Once),
+            Kind::Tools => ("chat", Stream("plain", "tools"), Once),
+            Kind::ServerError => ("chat", Chat("plain", "error500"), Once),
+            Kind::BadRequest => ("chat", Stream("plain", "error400"), Once),
+            Kind::Cut => ("chat", Stream("plain", "cut_midstream after=3 cut=reset delay_ms=10"), Once),
+            Kind::Leaver => ("chat", Stream("plain", "tokens=40 delay_ms=20"), LeavesAfter(3)),
+            Kind::LeaverBilledOn => ("chat", Stream("billed-to-the-end", "tokens=15 delay_ms=20"), LeavesAfter(3)),
+            Kind::Hang => ("chat", Chat("plain", "hang"), Once),
+            Kind::LeftHanging => ("chat", Chat("plain", "hang"), LeavesIn(SOON)),
+            Kind::KeyedWhole => ("keyed chat", Chat("plain", "tokens=5 think_ms=40"), Persists),
+            Kind::KeyedStream => ("keyed stream", Stream("plain", "tokens=10 think_ms=20 delay_ms=25"), Persists),
+            Kind::Video => ("video", Video("ok queue=0 run=1"), Once),
+            Kind::VideoFails => ("video", Video("fail queue=0 run=0"), Once),
+            Kind::VideoRefused => ("video", Video("refuse"), Once),
+            Kind::VideoSlow => ("video", Video("slow ms=200 queue=0 run=0"), Once),
+            Kind::VideoLost => ("video", Video("lost queue=0 run=0"), Once),
+            Kind::VideoVanished => ("video", Video("vanished_once"), Once),
+            Kind::KeyedVideo => ("keyed video", Video("ok queue=1 run=0"), Persists),
+            Kind::KeyedVideoSlow => ("keyed video", Video("slow ms=200 queue=0 run=0"), Persists),
+            Kind::KeyedVideoFails => ("keyed video", Video("fail queue=0 run=0"), Persists),
+            Kind::Social => ("social", Social("plain"), Once),
+            Kind::SocialEmpty => ("social", Social("empty"), Once),
+            Kind::SocialError => ("social", Social("error500"), Once),
+            Kind::SocialLeaver => ("social", Social("slow+think_ms=400"), LeavesIn(SOON)),
+            Kind::KeyedSocial => ("keyed social", Tool("plain"), Persists),
+            Kind::KeyedSocialSlow => ("keyed social", Tool("slow+think_ms=200"), Persists),
+        }
+    }
+
+    /// The name under which it is counted.
+    pub fn name(self) -> &'static str {
+        self.row().0
+    }
+
+    pub fn manner(self) -> Manner {
+        self.row().2
+    }
+
+    pub fn persists(self) -> bool {
+        self.manner() == Manner::Persists
+    }
+
+    pub fn is_video(self) -> bool {
+        matches!(self.row().1, Ask::Video(_))
+    }
+
+    pub fn is_social(self) -> bool {
+        matches!(self.row().1, Ask::Social(_) | Ask::Tool(_))
+    }
+
+    /// The request at a gateway, without its key.
+    pub fn request(self, http: &reqwest::Client, gate: &str, tag: &str) -> RequestBuilder {
+        let marked = |marker: &str| format!("[[sim:{marker}]] {tag}");
+        match self.row().1 {
+            Ask::Chat(model, marker) => {
+                http.post(format!("{gate}/v1/chat/completions")).json(&self.conversation(model, &marked(marker), false))
+            }
+            Ask::Stream(model, marker) => {
+                http.post(format!("{gate}/v1/chat/completions")).json(&self.conversation(model, &marked(marker), true))
+            }
+            Ask::Video(marker) => {
+                let body = json!({ "model": "kling-v3", "prompt": marked(marker) });
+                http.post(format!("{gate}/v1/videos")).json(&body)
+            }
+            Ask::Social(marker) => {
+                http.get(format!("{gate}/v1/social/zhihu/user?user_url_token=%5B%5Bsim:{marker}%5D%5D{tag}"))
+            }
+            Ask::Tool(marker) => {
+                let params = json!({ "name": "social-zhihu-comments", "arguments": { "answer_id": marked(marker) } });
+                let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+                http.post(format!("{gate}/mcp")).json(&body)
+            }
+        }
+    }
+
+    fn conversation(self, model: &str, prompt: &str, streams: bool) -> Value {
+        let mut body = chat(model, prompt);
+        body["max_tokens"] = json!(50);
+        if streams {
+            body["stream"] = json!(true);
+        }
+        if self == Kind::SlowStream {
+            body["stream_options"] = json!({ "include_usage": true });
+        }
+        if self == Kind::Tools {
+            let parameters = json!({ "type": "object", "properties": { "city": { "type": "string" } } });
+            body["tools"] =
+                json!([{ "type": "function", "function": { "name": "weather", "parameters": parameters } }]);
+        }
+        body
+    }
+}
+
+/// The tag in a text that a provider was sent.
+pub fn tag_of(text: &str) -> Option<&str> {
+    let at = text.rfind("tag")?;
+    let digits = text[at + 3..].bytes().take_while(u8::is_ascii_digit).count();
+    (digits > 0).then(|| &text[at..at + 3 + digits])
+}
