@@ -156,6 +156,16 @@ pub struct Leased {
     pub made_ms: i64,
 }
 
+impl Leased {
+    /// With its ages, as the fields have them. Each goes by a time that was written down under another setting of the wall clock, so
+    /// they need not fit together; but nothing about a task is older than the task, and one that is young is not looked at as seldom
+    /// as one that has been unknown for hours.
+    pub(crate) fn new(task: Task, fence: i64, price: Price, ages: [i64; 4]) -> Leased {
+        let [age_ms, unknown_ms, absent_ms, made_ms] = ages.map(|one| one.min(ages[0]));
+        Leased { task, fence, price, age_ms, unknown_ms, absent_ms, made_ms }
+    }
+}
+
 /// What became of a name that a task was to have at its provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {

@@ -248,15 +248,8 @@ impl Engine {
 
 fn leased(r: &Row) -> Result<Leased, StoreError> {
     let price = serde_json::from_str(r.try_get(TASK_COLUMNS + 1)?).map_err(StoreError::broken)?;
-    Ok(Leased {
-        task: task(r)?,
-        fence: r.try_get(TASK_COLUMNS)?,
-        price,
-        age_ms: r.try_get(TASK_COLUMNS + 2)?,
-        unknown_ms: r.try_get(TASK_COLUMNS + 3)?,
-        absent_ms: r.try_get(TASK_COLUMNS + 4)?,
-        made_ms: r.try_get(TASK_COLUMNS + 5)?,
-    })
+    let age = |n: usize| r.try_get(TASK_COLUMNS + 2 + n);
+    Ok(Leased::new(task(r)?, r.try_get(TASK_COLUMNS)?, price, [age(0)?, age(1)?, age(2)?, age(3)?]))
 }
 
 fn task(r: &Row) -> Result<Task, StoreError> {

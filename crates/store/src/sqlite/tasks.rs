@@ -96,9 +96,9 @@ impl Engine {
         };
         let read = self.readers.read(move |c| {
             let mut leased = Vec::with_capacity(taken.len());
-            for ((call, fence), [age_ms, unknown_ms, absent_ms, made_ms]) in taken.into_iter().zip(ages) {
+            for ((call, fence), ages) in taken.into_iter().zip(ages) {
                 if let Some((task, price)) = with_price(c, call)? {
-                    leased.push(Leased { task, fence, price, age_ms, unknown_ms, absent_ms, made_ms });
+                    leased.push(Leased::new(task, fence, price, ages));
                 }
             }
             Ok(leased)

@@ -112,7 +112,7 @@ pub struct Outside {
     pub raws: Mutex<Vec<Raw>>,
     pub gifts: Mutex<Vec<Gift>>,
     pub orders: Mutex<Vec<Ordered>>,
-    /// Whether videos are ordered. The clock is not set back then: of 500 seeds five kept a task open for longer than they wait.
+    /// Whether videos are ordered.
     pub sells_videos: bool,
     received: Mutex<Vec<Received>>,
     joining: Mutex<Vec<Actor>>,
