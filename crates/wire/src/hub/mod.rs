@@ -47,7 +47,7 @@ pub(crate) use rest::{Known, Members, Rest};
 #[cfg(test)]
 pub(crate) use rest::{entry, says};
 pub(crate) use restore::Restore;
-pub(crate) use schema::{any_text, for_anthropic, free_text_schema, from_gemini, object_schema, quoted_text};
+pub(crate) use schema::{NO_ARGUMENTS, any_text, free_text_schema, quoted_text};
 pub(crate) use seal::{NEXT_TEXT, Origin, Seal};
 pub use target::Target;
 pub(crate) use tier::tier_in;
