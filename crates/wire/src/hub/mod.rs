@@ -19,6 +19,7 @@ mod lost;
 mod names;
 mod pairs;
 mod part;
+mod places;
 mod policy;
 mod rest;
 mod restore;
@@ -43,6 +44,7 @@ pub use names::Names;
 pub(crate) use names::{FREE_TEXT, sent_name};
 pub(crate) use pairs::{Merge, paired};
 pub(crate) use part::{Call, CallKind, Media, Part, Place, Role, Shape, Thought, Turn};
+pub(crate) use places::Places;
 pub(crate) use rest::{Known, Members, Rest};
 #[cfg(test)]
 pub(crate) use rest::{entry, says};
