@@ -82,7 +82,8 @@ fn what_is_kept_does_not_grow_with_the_stream() {
                 let places = !thought
                     && matches!(
                         (from, to),
-                        (Dialect::Gemini, Dialect::Chat) | (Dialect::Chat | Dialect::Responses, Dialect::Gemini)
+                        (Dialect::Gemini, Dialect::Chat)
+                            | (Dialect::Chat | Dialect::Anthropic | Dialect::Responses, Dialect::Gemini)
                     );
                 let (lengths, most) = if places { (MANY, 5 << 20) } else { (FEW, 16 << 10) };
                 let [short, long] = lengths.map(|pieces| held(from, to, thought, pieces));

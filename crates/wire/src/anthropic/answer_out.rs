@@ -128,7 +128,7 @@ pub(super) fn citation(list: &mut Array<'_>, cite: &Citation<'_>) {
             one.text("title", title);
             one.text("url", url);
         }),
-        Citation::Foreign { origin: Dialect::Anthropic, raw } => list.raw(raw),
+        Citation::Foreign { origin: Dialect::Anthropic, raw, .. } => list.raw(raw),
         Citation::Foreign { .. } => {}
     }
 }

@@ -5,7 +5,7 @@ use super::own_out;
 use super::thinking::Thinking;
 use super::tools_out;
 use crate::dialect::Dialect;
-use crate::hub::{Ask, Carry, Dropped, Format, Merge, Names, Role, Target, for_anthropic, paired};
+use crate::hub::{Ask, Carry, Dropped, Format, Merge, Names, Role, Target, paired};
 use crate::json::{Array, Object};
 use crate::problem::Problem;
 
@@ -59,7 +59,11 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
         body.bool("stream", true);
     }
     tools_out::write(&ask, thinking.is_on(), &mut body, &mut carry, &mut marks)?;
-    write_thinking(&thinking, schema.filter(|_| target.native_schema).map(|schema| for_anthropic(&schema)), &mut body);
+    let schema = match schema.filter(|_| target.native_schema) {
+        Some(schema) => Some(carry.closed_schema(&schema)?),
+        None => None,
+    };
+    write_thinking(&thinking, schema, &mut body);
     sampling(&ask, thinking.is_on(), &mut body, &mut carry)?;
     others(&ask, &mut body, &mut carry)?;
     carry.drop_if("cache_control", marks.overflow())?;

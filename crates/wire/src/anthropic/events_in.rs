@@ -285,6 +285,6 @@ fn read_citation<'a>(node: &Node<'a>) -> Citation<'a> {
             quote: node.text_of("cited_text").cloned().unwrap_or_default(),
             index: node.text_of("encrypted_index").cloned().unwrap_or_default(),
         },
-        None => Citation::Foreign { origin: Dialect::Anthropic, raw: Cow::Borrowed(node.raw) },
+        None => Citation::Foreign { origin: Dialect::Anthropic, raw: Cow::Borrowed(node.raw), place: None },
     }
 }

@@ -4,7 +4,7 @@ use super::blocks_out::Marks;
 use super::thinking::choice_beside;
 use crate::dialect::Dialect;
 use crate::hub::{
-    Ask, Carry, FREE_TEXT, Tool, ToolChoice, ToolKind, any_text, free_text_schema, object_schema, sent_name,
+    Ask, Carry, FREE_TEXT, NO_ARGUMENTS, Tool, ToolChoice, ToolKind, any_text, free_text_schema, sent_name,
 };
 use crate::json::{Array, Object};
 use crate::problem::Problem;
@@ -73,7 +73,7 @@ fn history_tools(ask: &Ask<'_>, body: &mut Object<'_>) -> Result<(), Problem> {
                 list.object(|tool| {
                     tool.text("name", name);
                     tool.text("description", "Used earlier in this conversation.");
-                    tool.raw("input_schema", &object_schema(None));
+                    tool.raw("input_schema", NO_ARGUMENTS);
                 });
             }
         });
@@ -90,7 +90,7 @@ pub(super) fn write_tool(
 ) -> Result<(), Problem> {
     let schema = match &tool.kind {
         ToolKind::Function { schema, .. } if carry.home => schema.as_deref().map(Cow::Borrowed),
-        ToolKind::Function { schema, .. } => Some(Cow::Owned(object_schema(schema.as_deref()))),
+        ToolKind::Function { .. } => Some(carry.arguments(tool)?.map_or(Cow::Borrowed(NO_ARGUMENTS), Cow::Owned)),
         ToolKind::Custom { format } => {
             carry.drop_if(&format!("{}.format", tool.at), !any_text(*format))?;
             Some(Cow::Owned(free_text_schema(FREE_TEXT)))

@@ -174,11 +174,18 @@ fn cites(message: &mut Object<'_>, choice: &Choice) {
     if all().any(|cite| matches!(cite, Citation::Foreign { .. })) {
         message.array("citations", |list| {
             for cite in all() {
-                if let Citation::Foreign { raw, .. } = cite {
-                    list.raw(raw);
-                }
+                write_place(list, cite);
             }
         });
+    }
+}
+
+/// A place in a document as it came; where in the answer it belongs is added, in the words of a `url_citation`.
+pub(super) fn write_place(list: &mut Array<'_>, cite: &Citation<'_>) {
+    let Citation::Foreign { raw, place, .. } = cite else { return };
+    match (place, raw.trim_end().strip_suffix('}').filter(|open| open.trim_end().len() > 1)) {
+        (Some((from, to)), Some(open)) => list.raw(&format!("{open},\"start_index\":{from},\"end_index\":{to}}}")),
+        _ => list.raw(raw),
     }
 }
 

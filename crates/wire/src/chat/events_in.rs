@@ -350,6 +350,6 @@ pub(crate) fn citation<'a>(note: &Node<'a>) -> Citation<'a> {
             quote: Cow::Borrowed(""),
             index: Cow::Borrowed(""),
         },
-        _ => Citation::Foreign { origin: Dialect::Chat, raw: Cow::Borrowed(note.raw) },
+        _ => Citation::Foreign { origin: Dialect::Chat, raw: Cow::Borrowed(note.raw), place: None },
     }
 }

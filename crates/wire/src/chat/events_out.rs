@@ -4,7 +4,7 @@
 //! a call once, its index counted from 0; one finish per choice; usage only when it was asked for, in a chunk of its
 //! own; `[DONE]` last and nothing after it.
 
-use super::answer_out::{finish, write_cite, write_image};
+use super::answer_out::{finish, write_cite, write_image, write_place};
 use super::details::write_thought;
 use crate::dialect::Dialect;
 use crate::hub::{CallKind, Citation, Event, Finish, Thought, Voice, fitting_id, tier_in};
@@ -125,7 +125,7 @@ impl Writer {
                 self.choices[at].cites += u64::from(matches!(citation, Citation::Url { .. }));
                 self.delta(choice, out, |delta| match citation {
                     Citation::Url { .. } => delta.array("annotations", |list| write_cite(list, citation, Some(place))),
-                    Citation::Foreign { raw, .. } => delta.array("citations", |list| list.raw(raw)),
+                    Citation::Foreign { .. } => delta.array("citations", |list| write_place(list, citation)),
                 });
             }
             Event::Image { mime, base64, .. } => self.delta(choice, out, |delta| {

@@ -62,7 +62,7 @@ fn part(part: &Node<'_>) -> Option<Members> {
 /// A page; what else is cited is told as citations.
 fn annotation(note: &Node<'_>) -> Option<Members> {
     let link = note.get("url_citation").unwrap_or(note).text_of("url").is_some();
-    let known: Members = &[Is(&["type"]), In("url_citation", LINK), Is(LINKED)];
+    let known: Members = &[Is(&["type"]), Apart(&["index"]), In("url_citation", LINK), Is(LINKED)];
     (link && note.str_of("type") == "url_citation").then_some(known)
 }
 

@@ -1,7 +1,7 @@
 //! Tools and the choice among them, written for a provider that speaks chat completions.
 
 use crate::dialect::Dialect;
-use crate::hub::{Ask, Carry, Tool, ToolChoice, ToolKind, object_schema, sent_name};
+use crate::hub::{Ask, Carry, Tool, ToolChoice, ToolKind, sent_name};
 use crate::json::{Array, Object};
 use crate::problem::Problem;
 use std::borrow::Cow;
@@ -16,7 +16,8 @@ pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>)
     let mut list = Array::begin(body.key("tools"));
     for tool in &ask.tools {
         carry.unmarked(tool.cached)?;
-        write_tool(tool, &mut list, carry)?;
+        let schema = carry.arguments(tool)?;
+        write_tool(tool, schema.as_deref(), &mut list, carry)?;
     }
     list.end();
     if let Some(parallel) = ask.parallel {
@@ -61,12 +62,14 @@ fn own(ask: &Ask<'_>, body: &mut Object<'_>, carry: &Carry<'_>) -> Result<(), Pr
     if !tools.is_empty() {
         let mut list = Array::begin(body.key("tools"));
         for tool in tools {
-            write_tool(tool, &mut list, carry)?;
+            write_tool(tool, own_schema(tool), &mut list, carry)?;
         }
         list.end();
     }
     if !old.is_empty() {
-        body.array("functions", |list| old.iter().for_each(|tool| list.object(|one| function(tool, one, carry))));
+        body.array("functions", |list| {
+            old.iter().for_each(|tool| list.object(|one| function(tool, own_schema(tool), one, carry)));
+        });
     }
     if let Some(parallel) = ask.parallel {
         body.bool("parallel_tool_calls", parallel);
@@ -75,7 +78,14 @@ fn own(ask: &Ask<'_>, body: &mut Object<'_>, carry: &Carry<'_>) -> Result<(), Pr
     Ok(())
 }
 
-fn write_tool(tool: &Tool<'_>, list: &mut Array<'_>, carry: &Carry<'_>) -> Result<(), Problem> {
+fn own_schema<'t>(tool: &'t Tool<'_>) -> Option<&'t str> {
+    match &tool.kind {
+        ToolKind::Function { schema, .. } => schema.as_deref(),
+        _ => None,
+    }
+}
+
+fn write_tool(tool: &Tool<'_>, schema: Option<&str>, list: &mut Array<'_>, carry: &Carry<'_>) -> Result<(), Problem> {
     let kind = match &tool.kind {
         ToolKind::Function { .. } => "function",
         ToolKind::Custom { .. } => "custom",
@@ -92,24 +102,22 @@ fn write_tool(tool: &Tool<'_>, list: &mut Array<'_>, carry: &Carry<'_>) -> Resul
         if !carry.is_own("type", "", &tool.rest) {
             one.text("type", kind);
         }
-        one.object(kind, |inner| function(tool, inner, carry));
+        one.object(kind, |inner| function(tool, schema, inner, carry));
         carry.own(one, "", &tool.rest);
     });
     Ok(())
 }
 
-fn function(tool: &Tool<'_>, inner: &mut Object<'_>, carry: &Carry<'_>) {
+fn function(tool: &Tool<'_>, schema: Option<&str>, inner: &mut Object<'_>, carry: &Carry<'_>) {
     let name = match carry.home {
         true => Cow::Borrowed(tool.name.as_ref()),
         false => sent_name(Dialect::Chat, tool.namespace.as_deref(), &tool.name),
     };
     inner.text("name", &name);
     inner.maybe("description", tool.description.as_deref());
-    match &tool.kind {
-        ToolKind::Function { schema: Some(schema), .. } if carry.home => inner.raw("parameters", schema),
-        ToolKind::Function { schema: Some(schema), .. } => inner.raw("parameters", &object_schema(Some(schema))),
-        ToolKind::Custom { format } => inner.maybe_raw("format", *format),
-        _ => {}
+    inner.maybe_raw("parameters", schema);
+    if let ToolKind::Custom { format } = &tool.kind {
+        inner.maybe_raw("format", *format);
     }
     if let ToolKind::Function { strict: Some(strict), .. } = tool.kind {
         inner.bool("strict", strict);

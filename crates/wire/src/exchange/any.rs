@@ -9,7 +9,7 @@ use super::writer::Writer;
 use crate::chat::{Broken, End, StreamFault, UpstreamError};
 use crate::dialect::Dialect;
 use crate::error::Code;
-use crate::hub::{Event, Lost, Restore, Stop};
+use crate::hub::{Event, Lost, Places, Restore, Stop};
 use crate::json::Node;
 use crate::sse::{self, Cutter, Data, Frame};
 use bytes::Bytes;
@@ -28,6 +28,7 @@ pub(super) struct Any {
     cutter: Cutter,
     reader: Reader,
     restore: Restore,
+    places: Places,
     pub meter: Meter,
     /// Within one dialect events pass; the writer then only writes what the provider left out.
     pass: Option<Pass>,
@@ -61,6 +62,7 @@ impl Any {
             cutter: Cutter::new(max_event_bytes),
             reader: Reader::new(from, to),
             restore: Restore::new(names),
+            places: Places::new(from, to),
             meter: Meter::new(from),
             pass: (from == to).then(|| Pass::new(from, &voice, rename)),
             lost: Lost::new(from, to),
@@ -174,13 +176,15 @@ impl Any {
         if self.from != Dialect::Chat {
             return;
         }
-        let Any { reader, restore, meter, lost, writer, .. } = self;
+        let Any { reader, restore, places, meter, lost, writer, .. } = self;
         meter.ending();
         let said = reader.done(&mut |event: Event<'_>| {
             restore.pass(event, &mut |event| {
                 meter.see(&event);
-                lost.see(&event);
-                writer.write(&event, meter.usage(), out);
+                places.pass(event, &mut |event| {
+                    lost.see(&event);
+                    writer.write(&event, meter.usage(), out);
+                });
             });
         });
         self.meter.over();
@@ -201,7 +205,7 @@ impl Any {
         let mut fault = None;
         let mut ended = false;
         let passing = self.pass.is_some();
-        let Any { reader, restore, meter, lost, writer, .. } = self;
+        let Any { reader, restore, places, meter, lost, writer, .. } = self;
         reader.read(&node, &mut |event: Event<'_>| {
             restore.pass(event, &mut |event| match event {
                 Event::Fail(error) => fault = Some(StreamFault::Upstream(error)),
@@ -213,8 +217,10 @@ impl Any {
                 event => {
                     meter.see(&event);
                     if !passing {
-                        lost.see(&event);
-                        writer.write(&event, meter.usage(), out);
+                        places.pass(event, &mut |event| {
+                            lost.see(&event);
+                            writer.write(&event, meter.usage(), out);
+                        });
                     }
                 }
             });

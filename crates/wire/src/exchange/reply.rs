@@ -5,7 +5,7 @@ use super::ours::Ours;
 use super::reader::Reader;
 use crate::chat::{self, NotAReply, Reply, UpstreamError};
 use crate::dialect::Dialect;
-use crate::hub::{Answer, Dropped, Event, Gather, Lost, Names, Restore, Stop, Voice};
+use crate::hub::{Answer, Dropped, Event, Gather, Lost, Names, Places, Restore, Stop, Voice};
 use crate::json::{self, Node};
 use crate::{anthropic, gemini, responses};
 use bytes::Bytes;
@@ -37,13 +37,16 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
     let mut gather = Gather::default();
     let mut lost = Lost::new(from, to);
     let mut restore = Restore::new(names.clone());
+    let mut places = Places::new(from, to);
     Reader::new(from, to).whole(&node, &mut |event: Event<'_>| {
         restore.pass(event, &mut |event| {
             meter.see(&event);
-            if from != to {
-                lost.see(&event);
-            }
-            gather.take(&event);
+            places.pass(event, &mut |event| {
+                if from != to {
+                    lost.see(&event);
+                }
+                gather.take(&event);
+            });
         });
     });
     meter.keep_raw(from, &node, true);

@@ -20,10 +20,7 @@ impl Writer {
             Dialect::Chat => Writer::Chat(chat::events_out::Writer::new(voice)),
             Dialect::Anthropic => Writer::Anthropic(anthropic::events_out::Writer::new(voice)),
             Dialect::Responses => Writer::Responses(Box::new(responses::events_out::Writer::new(voice))),
-            Dialect::Gemini => Writer::Gemini(gemini::events_out::Writer::new(
-                voice,
-                matches!(from, Dialect::Chat | Dialect::Responses),
-            )),
+            Dialect::Gemini => Writer::Gemini(gemini::events_out::Writer::new(voice, from != Dialect::Gemini)),
         }
     }
 

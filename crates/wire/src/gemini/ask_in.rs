@@ -1,8 +1,9 @@
 //! A generateContent request read into the hub. Model and streaming are told by the path.
 
+use super::schema::from_gemini;
 use super::{parts_in, tools_in};
 use crate::dialect::Dialect;
-use crate::hub::{Ask, Effort, Fields, Format, Part, Role, Shape, Turn, from_gemini, tier_asked};
+use crate::hub::{Ask, Effort, Fields, Format, Part, Role, Shape, Turn, tier_asked};
 use crate::json::Node;
 use crate::problem::Problem;
 use std::borrow::Cow;

@@ -15,17 +15,16 @@ pub(super) fn read(candidate: &Node<'_>, choice: u32, text: &str, sink: &mut Sin
         .and_then(|metadata| metadata.either("citationSources", "citations"))
         .map_or(&[][..], Node::items);
     for source in sources {
-        let place = |name| source.get(name).and_then(Node::number).and_then(|byte| characters(text, byte));
         let citation = match source.text_of("uri") {
             Some(url) => Citation::Url {
                 url: url.clone(),
                 title: source.text_of("title").cloned().unwrap_or_default(),
-                from: place("startIndex").or(Some(0)),
-                to: place("endIndex"),
+                from: place(source, "startIndex", text, sink).or(Some(0)),
+                to: place(source, "endIndex", text, sink),
                 quote: Cow::Borrowed(""),
                 index: Cow::Borrowed(""),
             },
-            None => Citation::Foreign { origin: Dialect::Gemini, raw: Cow::Borrowed(source.raw) },
+            None => Citation::Foreign { origin: Dialect::Gemini, raw: Cow::Borrowed(source.raw), place: None },
         };
         sink(Event::Cite { choice, citation });
     }
@@ -44,31 +43,45 @@ const SUPPORTS: [&str; 2] = ["groundingSupports", "grounding_supports"];
 fn supports(grounding: &Node<'_>, choice: u32, text: &str, sink: &mut Sink<'_>) {
     let chunks = grounding.either(CHUNKS[0], CHUNKS[1]).map_or(&[][..], Node::items);
     let supports = grounding.either(SUPPORTS[0], SUPPORTS[1]).map_or(&[][..], Node::items);
-    if supports.is_empty() {
-        // Sources of the answer as a whole.
-        chunks.iter().for_each(|chunk| sink(Event::Cite { choice, citation: source(chunk) }));
-    }
+    let mut named = vec![false; chunks.len()];
     for support in supports {
-        let Some(segment) = support.get("segment") else { continue };
-        let place = |name| segment.get(name).and_then(Node::number).and_then(|byte| characters(text, byte));
+        let segment = support.get("segment");
         let indices = support.either("groundingChunkIndices", "grounding_chunk_indices").map_or(&[][..], Node::items);
         for index in indices {
-            let chunk = index.number().and_then(|at| chunks.get(usize::try_from(at).ok()?));
-            let Some(chunk) = chunk else { continue };
-            let citation = match source(chunk) {
-                Citation::Url { url, title, .. } => Citation::Url {
+            let at = index.number().and_then(|at| usize::try_from(at).ok()).filter(|at| *at < chunks.len());
+            let Some(at) = at else {
+                sink(Event::Lost { what: Cow::Borrowed("groundingMetadata.groundingChunkIndices") });
+                continue;
+            };
+            named[at] = true;
+            let citation = match (source(&chunks[at]), segment) {
+                (Citation::Url { url, title, .. }, Some(segment)) => Citation::Url {
                     url,
                     title,
-                    from: place("startIndex").or(Some(0)),
-                    to: place("endIndex"),
+                    from: place(segment, "startIndex", text, sink).or(Some(0)),
+                    to: place(segment, "endIndex", text, sink),
                     quote: segment.text_of("text").cloned().unwrap_or_default(),
                     index: Cow::Borrowed(""),
                 },
-                other => other,
+                (other, _) => other,
             };
             sink(Event::Cite { choice, citation });
         }
     }
+    // Sources of the answer as a whole.
+    for (chunk, _) in chunks.iter().zip(named).filter(|(_, named)| !named) {
+        sink(Event::Cite { choice, citation: source(chunk) });
+    }
+}
+
+/// A place in the text, in characters. One in text that is not kept is told.
+fn place(node: &Node<'_>, name: &'static str, text: &str, sink: &mut Sink<'_>) -> Option<u64> {
+    let byte = node.get(name).and_then(Node::number)?;
+    let place = characters(text, byte);
+    if place.is_none() {
+        sink(Event::Lost { what: Cow::Borrowed(name) });
+    }
+    place
 }
 
 /// A page of the web is a link; a map, a file store and the like are theirs alone.
@@ -82,7 +95,7 @@ fn source<'a>(chunk: &Node<'a>) -> Citation<'a> {
             quote: Cow::Borrowed(""),
             index: Cow::Borrowed(""),
         },
-        None => Citation::Foreign { origin: Dialect::Gemini, raw: Cow::Borrowed(chunk.raw) },
+        None => Citation::Foreign { origin: Dialect::Gemini, raw: Cow::Borrowed(chunk.raw), place: None },
     }
 }
 

@@ -12,6 +12,7 @@ mod known;
 mod own_out;
 mod parts_in;
 mod parts_out;
+mod schema;
 mod tools_in;
 mod tools_out;
 

@@ -1,6 +1,7 @@
 //! Tools and the choice among them, of a generateContent request.
 
-use crate::hub::{Ask, Fields, Group, Tool, ToolChoice, ToolKind, from_gemini};
+use super::schema::from_gemini;
+use crate::hub::{Ask, Fields, Group, Tool, ToolChoice, ToolKind};
 use crate::json::Node;
 use crate::problem::Problem;
 use std::borrow::Cow;

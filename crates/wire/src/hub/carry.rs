@@ -2,8 +2,8 @@
 
 use super::base64::standard;
 use super::policy::{is_carried, leave_out};
-use super::schema::labelled;
-use super::{Ask, Dropped, Fields, Format, Media, Member, Part, Place, Target, ToolChoice};
+use super::schema::{for_anthropic, labelled, object_schema};
+use super::{Ask, Dropped, Fields, Format, Media, Member, Part, Place, Target, Tool, ToolChoice, ToolKind};
 use crate::dialect::Dialect;
 use crate::json::{Node, Object};
 use crate::problem::Problem;
@@ -121,6 +121,34 @@ impl<'t> Carry<'t> {
         }
         self.drop_if(&format!("{place}.strict"), *strict == Some(true) && !kept)?;
         Ok(Some(schema))
+    }
+
+    /// The same as Anthropic's structured output takes it.
+    pub fn closed_schema(&mut self, schema: &str) -> Result<String, Problem> {
+        let (schema, open) = for_anthropic(schema);
+        let place = match self.origin {
+            Dialect::Chat => "response_format.json_schema.schema",
+            Dialect::Responses => "text.format.schema",
+            Dialect::Anthropic => "output_config.format.schema",
+            Dialect::Gemini => "generationConfig.responseSchema",
+        };
+        self.drop_if(&format!("{place}.additionalProperties"), open)?;
+        Ok(schema)
+    }
+
+    /// The schema of a function's arguments for a provider that wants an object at its root.
+    pub fn arguments(&mut self, tool: &Tool<'_>) -> Result<Option<String>, Problem> {
+        let ToolKind::Function { schema: Some(schema), .. } = &tool.kind else { return Ok(None) };
+        let (sent, other) = object_schema(schema);
+        if let Some(other) = other {
+            let name = match self.origin {
+                Dialect::Chat if !tool.old => "function.parameters",
+                Dialect::Anthropic => "input_schema",
+                Dialect::Chat | Dialect::Responses | Dialect::Gemini => "parameters",
+            };
+            self.drop(&format!("{}.{name}{other}", tool.at))?;
+        }
+        Ok(Some(sent))
     }
 
     /// Records a field that is not sent; refused when the caller asked for strictness.

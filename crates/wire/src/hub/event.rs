@@ -211,7 +211,7 @@ impl Finish<'_> {
 /// Where a statement comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Citation<'a> {
-    /// `from` and `to` count characters of the text.
+    /// `from` and `to` count characters of all that the choice says (`places.rs`).
     Url {
         url: Cow<'a, str>,
         title: Cow<'a, str>,
@@ -221,11 +221,36 @@ pub(crate) enum Citation<'a> {
         /// By which Anthropic finds the place again, and nobody else.
         index: Cow<'a, str>,
     },
-    /// A place in a document and the like, as its dialect writes it.
-    Foreign { origin: Dialect, raw: Cow<'a, str> },
+    /// A place in a document and the like, as its dialect writes it; where in the answer it belongs, if that is known.
+    Foreign { origin: Dialect, raw: Cow<'a, str>, place: Option<(u64, u64)> },
 }
 
 impl Citation<'_> {
+    /// The same with its places counted from elsewhere.
+    pub fn moved(mut self, count: impl Fn(u64) -> u64) -> Self {
+        if let Citation::Url { from, to, .. } = &mut self {
+            (*from, *to) = (from.map(&count), to.map(&count));
+        }
+        self
+    }
+
+    /// The same at a place.
+    pub fn at(mut self, start: u64, end: u64) -> Self {
+        match &mut self {
+            Citation::Url { from, to, .. } => (*from, *to) = (Some(start), Some(end)),
+            Citation::Foreign { place, .. } => *place = Some((start, end)),
+        }
+        self
+    }
+
+    /// How much there is to keep.
+    pub fn size(&self) -> usize {
+        match self {
+            Citation::Url { url, title, quote, index, .. } => url.len() + title.len() + quote.len() + index.len(),
+            Citation::Foreign { raw, .. } => raw.len(),
+        }
+    }
+
     pub fn owned(&self) -> Citation<'static> {
         let own = |text: &Cow<'_, str>| Cow::Owned(text.to_string());
         match self {
@@ -237,7 +262,9 @@ impl Citation<'_> {
                 quote: own(quote),
                 index: own(index),
             },
-            Citation::Foreign { origin, raw } => Citation::Foreign { origin: *origin, raw: own(raw) },
+            Citation::Foreign { origin, raw, place } => {
+                Citation::Foreign { origin: *origin, raw: own(raw), place: *place }
+            }
         }
     }
 }

@@ -39,6 +39,10 @@ impl Lost {
             Event::Cite { citation: Citation::Url { quote, index, .. }, .. } if self.to != Dialect::Anthropic => {
                 return self.source(quote, index);
             }
+            // A citation of Anthropic's is of a whole block, and the text before it has left.
+            Event::Cite { citation: Citation::Url { from, to, .. }, .. } if self.from != Dialect::Gemini => {
+                return self.unplaced(*from, *to);
+            }
             Event::Tier(tier) if tier_in(self.to, tier).is_none() && !is_usual(tier) => match self.from {
                 Dialect::Anthropic => "usage.service_tier",
                 _ => "service_tier",
@@ -70,6 +74,12 @@ impl Lost {
         }
     }
 
+    fn unplaced(&mut self, from: Option<u64>, to: Option<u64>) {
+        for name in [from.map(|_| "start_index"), to.map(|_| "end_index")].into_iter().flatten() {
+            self.tell("", name);
+        }
+    }
+
     /// Most of it comes with every chunk of a stream: told once, without making its name again.
     fn tell(&mut self, inside: &str, name: &str) {
         let dot = if inside.is_empty() { "" } else { "." };
@@ -94,7 +104,10 @@ mod tests {
             Event::Lost { what: "container".into() },
             Event::Audio { choice: 0, raw: "{}".into() },
             Event::Image { choice: 0, mime: "image/png".into(), base64: "".into() },
-            Event::Cite { choice: 0, citation: Citation::Foreign { origin: Dialect::Anthropic, raw: "{}".into() } },
+            Event::Cite {
+                choice: 0,
+                citation: Citation::Foreign { origin: Dialect::Anthropic, raw: "{}".into(), place: None },
+            },
             Event::Text { choice: 1, text: "b".into() },
             Event::Text { choice: 0, text: "a".into() },
         ];

@@ -2,17 +2,19 @@
 //!
 //! Only keywords are touched, never the names of properties, whatever those are called.
 
-use crate::json::{Array, Kind, Node, Object, write_str};
+use crate::json::{Array, Node, Object, write_str};
 use std::borrow::Cow;
 
-/// The schema of a tool's arguments as Anthropic wants it: an object at the root.
-pub(crate) fn object_schema(raw: Option<&str>) -> String {
-    const EMPTY: &str = r#"{"type":"object","properties":{}}"#;
-    let Some(node) = raw.and_then(|raw| Node::read(raw).ok()).filter(Node::is_map) else {
-        return EMPTY.to_owned();
+/// A tool that takes nothing.
+pub(crate) const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;
+
+/// The schema of a tool's arguments with an object at the root, and what else stood there: a name that is added to the schema's.
+pub(crate) fn object_schema(raw: &str) -> (String, Option<&'static str>) {
+    let Some(node) = Node::read(raw).ok().filter(Node::is_map) else {
+        return (NO_ARGUMENTS.to_owned(), Some("").filter(|_| raw != "true"));
     };
     if node.str_of("type") == "object" {
-        return node.raw.to_owned();
+        return (node.raw.to_owned(), None);
     }
     let mut out = Vec::with_capacity(node.raw.len() + 16);
     let mut object = Object::begin(&mut out);
@@ -21,7 +23,8 @@ pub(crate) fn object_schema(raw: Option<&str>) -> String {
         object.raw(key, value.raw);
     }
     object.end();
-    String::from_utf8(out).unwrap_or_else(|_| EMPTY.to_owned())
+    let other = node.get("type").map(|_| ".type");
+    (String::from_utf8(out).unwrap_or_else(|_| NO_ARGUMENTS.to_owned()), other)
 }
 
 /// A schema with these texts as members of its own, and the names of those that it has already, as something else. A reference
@@ -46,7 +49,7 @@ pub(crate) fn labelled(raw: &str, texts: &[(&'static str, &Option<Cow<'_, str>>)
     (String::from_utf8(out).unwrap_or_else(|_| raw.to_owned()), left)
 }
 
-/// Keywords Anthropic's structured output refuses; they are told to the model in the description instead.
+/// Keywords Anthropic's structured output does not take; they are told to the model in the description instead.
 const LIMITS: &[&str] = &[
     "minimum",
     "maximum",
@@ -60,28 +63,45 @@ const LIMITS: &[&str] = &[
     "uniqueItems",
     "minProperties",
     "maxProperties",
+    "example",
+    "examples",
+    "nullable",
+    "propertyOrdering",
 ];
 
-/// A schema for Anthropic's `output_config.format`.
-pub(crate) fn for_anthropic(raw: &str) -> String {
-    let Ok(node) = Node::read(raw) else { return raw.to_owned() };
+/// Values of `format` it takes; others go the same way.
+const FORMATS: &[&str] = &["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"];
+
+/// A schema for Anthropic's `output_config.format`, and whether one of its objects was open in so many words, which none can be there.
+pub(crate) fn for_anthropic(raw: &str) -> (String, bool) {
+    let Ok(node) = Node::read(raw) else { return (raw.to_owned(), false) };
     let mut out = Vec::with_capacity(raw.len() + 64);
-    closed(&node, &mut out);
-    String::from_utf8(out).unwrap_or_else(|_| raw.to_owned())
+    let open = closed(&node, &mut out);
+    (String::from_utf8(out).unwrap_or_else(|_| raw.to_owned()), open)
 }
 
-/// One schema with limits moved, references under `$defs` and objects closed.
-fn closed(node: &Node<'_>, out: &mut Vec<u8>) {
+fn is_told(keyword: &str, value: &Node<'_>) -> bool {
+    match keyword {
+        "format" => value.text().is_none_or(|text| !FORMATS.contains(&text.as_ref())),
+        "description" => true,
+        _ => LIMITS.contains(&keyword),
+    }
+}
+
+/// One schema with limits moved, references under `$defs` and objects closed; whether one was said to be open.
+fn closed(node: &Node<'_>, out: &mut Vec<u8>) -> bool {
     if !node.is_map() {
         out.extend_from_slice(node.raw.as_bytes());
-        return;
+        return false;
     }
+    let mut open = false;
     let mut object = Object::begin(out);
     let mut moved = Vec::new();
     for (key, value) in node.members() {
         match key.as_ref() {
-            limit if LIMITS.contains(&limit) => moved.push(format!("{limit}: {}", value.raw)),
-            "description" | "additionalProperties" => {}
+            "description" if value.text().is_some() => {}
+            limit if is_told(limit, value) => moved.push(format!("{limit}: {}", value.raw)),
+            "additionalProperties" => open |= value.raw != "false",
             "$ref" => {
                 let text = value.text().map_or("", |text| text);
                 let name = ["#/definitions/", "#/components/schemas/"].iter().find_map(|p| text.strip_prefix(p));
@@ -90,13 +110,13 @@ fn closed(node: &Node<'_>, out: &mut Vec<u8>) {
                     None => object.raw("$ref", value.raw),
                 }
             }
-            "definitions" | "$defs" => named(&mut object, "$defs", value),
-            "properties" | "patternProperties" => named(&mut object, key, value),
-            "items" | "not" | "contains" => closed(value, object.key(key)),
+            "definitions" | "$defs" => open |= named(&mut object, "$defs", value),
+            "properties" | "patternProperties" => open |= named(&mut object, key, value),
+            "items" | "not" | "contains" => open |= closed(value, object.key(key)),
             "anyOf" | "oneOf" | "allOf" | "prefixItems" if value.is_list() => {
                 let mut list = Array::begin(object.key(key));
                 for item in value.items() {
-                    closed(item, list.item());
+                    open |= closed(item, list.item());
                 }
                 list.end();
             }
@@ -116,77 +136,18 @@ fn closed(node: &Node<'_>, out: &mut Vec<u8>) {
         object.bool("additionalProperties", false);
     }
     object.end();
+    open
 }
 
 /// Schemas by name; the names are nobody's keywords.
-fn named(object: &mut Object<'_>, key: &str, value: &Node<'_>) {
+fn named(object: &mut Object<'_>, key: &str, value: &Node<'_>) -> bool {
+    let mut open = false;
     object.object(key, |inner| {
         for (name, schema) in value.members() {
-            closed(schema, inner.key(name));
+            open |= closed(schema, inner.key(name));
         }
     });
-}
-
-/// Gemini's own subset (types in capitals, `nullable`, numbers as text) as plain JSON Schema.
-pub(crate) fn from_gemini(node: &Node<'_>) -> String {
-    let mut out = Vec::with_capacity(node.raw.len());
-    plain(node, &mut out);
-    String::from_utf8(out).unwrap_or_else(|_| node.raw.to_owned())
-}
-
-fn plain(node: &Node<'_>, out: &mut Vec<u8>) {
-    if !node.is_map() {
-        out.extend_from_slice(node.raw.as_bytes());
-        return;
-    }
-    let nullable = node.get("nullable").and_then(Node::bool) == Some(true);
-    let mut object = Object::begin(out);
-    for (key, value) in node.members() {
-        match (key.as_ref(), &value.kind) {
-            ("type", Kind::Text(text)) if nullable => object.array("type", |list| {
-                list.text(&text.to_lowercase());
-                list.text("null");
-            }),
-            ("type", Kind::Text(text)) => object.text("type", &text.to_lowercase()),
-            ("nullable" | "propertyOrdering" | "property_ordering" | "example", _) => {}
-            ("properties", _) => object.object("properties", |inner| {
-                for (name, schema) in value.members() {
-                    plain(schema, inner.key(name));
-                }
-            }),
-            ("items", _) => plain(value, object.key("items")),
-            ("anyOf" | "any_of", Kind::List(items)) => {
-                let mut list = Array::begin(object.key("anyOf"));
-                for item in items {
-                    plain(item, list.item());
-                }
-                list.end();
-            }
-            (name, Kind::Text(text)) if is_count(name) && text.bytes().all(|b| b.is_ascii_digit()) => {
-                object.raw(camel(name), if text.is_empty() { "0" } else { text });
-            }
-            (name, _) if is_count(name) => object.raw(camel(name), value.raw),
-            _ => object.raw(key, value.raw),
-        }
-    }
-    object.end();
-}
-
-const COUNTS: &[(&str, &str)] = &[
-    ("minItems", "min_items"),
-    ("maxItems", "max_items"),
-    ("minLength", "min_length"),
-    ("maxLength", "max_length"),
-    ("minProperties", "min_properties"),
-    ("maxProperties", "max_properties"),
-];
-
-fn is_count(name: &str) -> bool {
-    COUNTS.iter().any(|(camel, snake)| name == *camel || name == *snake)
-}
-
-fn camel(name: &str) -> &str {
-    COUNTS.iter().find(|(_, snake)| name == *snake).map_or(name, |(camel, _)| camel)
+    open
 }
 
 /// A text argument for tools that take free text.
@@ -220,15 +181,17 @@ mod tests {
 
     #[test]
     fn an_object_at_the_root() {
-        assert_eq!(object_schema(None), r#"{"type":"object","properties":{}}"#);
-        assert_eq!(object_schema(Some("{}")), r#"{"type":"object"}"#);
-        assert_eq!(object_schema(Some("[1]")), r#"{"type":"object","properties":{}}"#);
-        assert_eq!(
-            object_schema(Some(r#"{"properties":{"a":{}},"type":"string"}"#)),
-            r#"{"type":"object","properties":{"a":{}}}"#
-        );
         let same = r#"{ "type":"object", "x":1 }"#;
-        assert_eq!(object_schema(Some(same)), same);
+        for (raw, sent, other) in [
+            ("{}", r#"{"type":"object"}"#, None),
+            ("true", NO_ARGUMENTS, None),
+            ("[1]", NO_ARGUMENTS, Some("")),
+            (r#"{"properties":{"a":{}},"type":"string"}"#, r#"{"type":"object","properties":{"a":{}}}"#, Some(".type")),
+            (r#"{"type":["object","null"]}"#, r#"{"type":"object"}"#, Some(".type")),
+            (same, same, None),
+        ] {
+            assert_eq!(object_schema(raw), (sent.to_owned(), other), "{raw}");
+        }
     }
 
     #[test]
@@ -236,19 +199,20 @@ mod tests {
         let raw = r##"{"type":"object","properties":{"maximum":{"type":"integer","minimum":1,"description":"How many"},
             "format":{"$ref":"#/definitions/F"}},"definitions":{"F":{"type":"array","items":{"type":"string","maxLength":3}}}}"##;
         assert_eq!(
-            for_anthropic(raw),
+            for_anthropic(raw).0,
             r##"{"type":"object","properties":{"maximum":{"type":"integer","description":"How many (minimum: 1)"},"format":{"$ref":"#/$defs/F"}},"$defs":{"F":{"type":"array","items":{"type":"string","description":"(maxLength: 3)"}}},"additionalProperties":false}"##
         );
-        assert_eq!(for_anthropic("{}"), "{}");
+        assert_eq!(for_anthropic("{}").0, "{}");
     }
 
     #[test]
-    fn geminis_subset_becomes_json_schema() {
-        let raw = r#"{"type":"OBJECT","properties":{"type":{"type":"STRING","nullable":true,"min_length":"1"},
-            "n":{"type":"ARRAY","items":{"type":"NUMBER"},"maxItems":"3"}},"required":["n"],"propertyOrdering":["n"]}"#;
-        assert_eq!(
-            from_gemini(&Node::read(raw).unwrap()),
-            r#"{"type":"object","properties":{"type":{"type":["string","null"],"minLength":1},"n":{"type":"array","items":{"type":"number"},"maxItems":3}},"required":["n"]}"#
-        );
+    fn words_it_does_not_take_are_said_and_open_objects_are_seen() {
+        let raw = r#"{"type":"string","format":"int64","examples":["a"],"description":1}"#;
+        let said = r#"{"type":"string","description":"(format: \"int64\", examples: [\"a\"], description: 1)"}"#;
+        assert_eq!(for_anthropic(raw), (said.to_owned(), false));
+        assert_eq!(for_anthropic(r#"{"format":"date"}"#).0, r#"{"format":"date"}"#);
+        let open = r#"{"type":"object","properties":{"a":{"type":"object","additionalProperties":{"type":"string"}}}}"#;
+        let shut = r#"{"type":"object","properties":{"a":{"type":"object","additionalProperties":false}},"additionalProperties":false}"#;
+        assert_eq!((for_anthropic(open), for_anthropic(shut)), ((shut.to_owned(), true), (shut.to_owned(), false)));
     }
 }

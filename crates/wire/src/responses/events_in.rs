@@ -34,11 +34,31 @@ struct Item {
     notes: usize,
     likely: bool,
     done: bool,
+    /// Characters of the parts that are over, and of the open one: places count within a part.
+    before: u64,
+    open: u64,
 }
 
 impl Item {
     fn new(index: Option<u64>, id: &str) -> Item {
-        Item { index, id: id.to_owned(), call: None, said: false, parts: 0, notes: 0, likely: false, done: false }
+        Item {
+            index,
+            id: id.to_owned(),
+            call: None,
+            said: false,
+            parts: 0,
+            notes: 0,
+            likely: false,
+            done: false,
+            before: 0,
+            open: 0,
+        }
+    }
+
+    /// A citation in the open part.
+    fn cite(&self, note: &Node<'_>, sink: &mut Sink<'_>) {
+        let citation = crate::chat::citation(note).moved(|place| place.saturating_add(self.before));
+        sink(Event::Cite { choice: 0, citation });
     }
 }
 
@@ -76,7 +96,7 @@ impl Reader {
             "response.output_text.annotation.added" => {
                 if let (Some(at), Some(note)) = (self.item(node), node.get("annotation")) {
                     self.items[at].notes += 1;
-                    sink(Event::Cite { choice: 0, citation: crate::chat::citation(note) });
+                    self.items[at].cite(note, sink);
                 }
             }
             "response.content_part.done" => {
@@ -162,6 +182,7 @@ impl Reader {
         if word == "response.refusal.delta" {
             sink(Event::Refusal { choice: 0, text });
         } else {
+            self.items[at].open += text.chars().count() as u64;
             sink(Event::Text { choice: 0, text });
         }
         self.items[at].likely |= logprobs(node, sink);
@@ -176,8 +197,9 @@ impl Reader {
         item.parts += 1;
         let (notes, likely) = (std::mem::take(&mut item.notes), std::mem::take(&mut item.likely));
         for note in part.get("annotations").map_or(&[][..], Node::items).iter().skip(notes) {
-            sink(Event::Cite { choice: 0, citation: crate::chat::citation(note) });
+            item.cite(note, sink);
         }
+        item.before += std::mem::take(&mut item.open);
         if !likely {
             logprobs(part, sink);
         }

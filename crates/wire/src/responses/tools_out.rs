@@ -1,7 +1,7 @@
 //! Tools and the choice among them, written for a provider that speaks Responses.
 
 use crate::dialect::Dialect;
-use crate::hub::{Ask, Carry, Group, Tool, ToolChoice, ToolKind, sent_name};
+use crate::hub::{Ask, Carry, Group, NO_ARGUMENTS, Tool, ToolChoice, ToolKind, sent_name};
 use crate::json::{Array, Object};
 use crate::problem::Problem;
 use std::borrow::Cow;
@@ -89,7 +89,6 @@ fn own_group(ask: &Ask<'_>, group: &Group<'_>, list: &mut Array<'_>, carry: &Car
 }
 
 fn write_tool(tool: &Tool<'_>, list: &mut Array<'_>, carry: &Carry<'_>) -> Result<(), Problem> {
-    const EMPTY: &str = r#"{"type":"object","properties":{}}"#;
     let kind = match &tool.kind {
         ToolKind::Function { .. } => "function",
         ToolKind::Custom { .. } => "custom",
@@ -116,7 +115,7 @@ fn write_tool(tool: &Tool<'_>, list: &mut Array<'_>, carry: &Carry<'_>) -> Resul
         one.maybe("description", tool.description.as_deref());
         match &tool.kind {
             ToolKind::Function { schema, strict, .. } => {
-                one.maybe_raw("parameters", schema.as_deref().or((!carry.home).then_some(EMPTY)));
+                one.maybe_raw("parameters", schema.as_deref().or((!carry.home).then_some(NO_ARGUMENTS)));
                 // Absent means strict here and loose everywhere else.
                 if let Some(strict) = strict.or((!carry.home).then_some(false)) {
                     one.bool("strict", strict);

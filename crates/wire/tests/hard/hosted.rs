@@ -241,7 +241,8 @@ fn sources_of_any_kind_are_citations() {
             "groundingChunks": [{"web": {"uri": "https://x.example", "title": "X"}}, {"retrievedContext": {"uri": "store/1", "title": "Y"}}], "groundingSupports": supports}}], "modelVersion": "up"})
     };
     let support = json!([{"segment": {"startIndex": 0, "endIndex": 7}, "groundingChunkIndices": [0, 1]}]);
-    for (supports, end) in [(json!([]), 0), (support, 5)] {
+    for (supports, end, told) in [(json!([]), 0, "answer.citations"), (support, 5, "answer.endIndex,answer.citations")]
+    {
         let body = grounded(supports);
         let message = &reply(G, C, body.clone())["choices"][0]["message"];
         assert_eq!(
@@ -249,7 +250,7 @@ fn sources_of_any_kind_are_citations() {
             json!({"start_index": 0, "end_index": end, "title": "X", "url": "https://x.example"})
         );
         assert_eq!(message["citations"], json!([{"retrievedContext": {"uri": "store/1", "title": "Y"}}]));
-        assert_eq!(lost(G, A, &body), "answer.citations");
+        assert_eq!(lost(G, A, &body), told);
         assert_eq!(reply(G, A, body)["content"][0]["citations"][0]["url"], "https://x.example");
     }
 }

@@ -70,3 +70,87 @@ fn case_57_responses_takes_the_flat_form() {
     let format = &sent(C, R, asked(json!({"type": "object"})))["text"]["format"];
     assert_eq!(format, &json!({"type": "json_schema", "name": "out", "schema": {"type": "object"}, "strict": true}));
 }
+
+/// A request of Gemini's with one schema: of a tool's arguments, or of the answer.
+fn with_schema(of_answer: bool, schema: &str) -> Value {
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    match of_answer {
+        true => json!({"contents": [{"parts": [{"text": "q"}]}], "generationConfig": {"responseSchema": schema}}),
+        false => json!({"contents": [{"parts": [{"text": "q"}]}],
+            "tools": [{"functionDeclarations": [{"name": "f", "description": "d", "parameters": schema}]}]}),
+    }
+}
+
+/// Every member of Gemini's `Schema`, in a property: its schema without the member, and with it.
+const GEMINI_MEMBERS: &[(&str, &str)] = &[
+    ("{}", r#"{"type":"STRING"}"#),
+    (r#"{"type":"STRING"}"#, r#"{"type":"STRING","nullable":true}"#),
+    (r#"{"type":"STRING"}"#, r#"{"type":"STRING","enum":["a"]}"#),
+    (r#"{"type":"INTEGER"}"#, r#"{"type":"INTEGER","format":"int64"}"#),
+    (r#"{"type":"STRING"}"#, r#"{"type":"STRING","description":"d"}"#),
+    (r#"{"type":"STRING"}"#, r#"{"type":"STRING","title":"t"}"#),
+    (r#"{"type":"STRING"}"#, r#"{"type":"STRING","default":"x"}"#),
+    (r#"{"type":"STRING"}"#, r#"{"type":"STRING","example":"x"}"#),
+    (r#"{"type":"STRING"}"#, r#"{"type":"STRING","pattern":"^x"}"#),
+    (r#"{"type":"STRING"}"#, r#"{"type":"STRING","minLength":"1"}"#),
+    (r#"{"type":"STRING"}"#, r#"{"type":"STRING","maxLength":"1"}"#),
+    (r#"{"type":"NUMBER"}"#, r#"{"type":"NUMBER","minimum":1}"#),
+    (r#"{"type":"NUMBER"}"#, r#"{"type":"NUMBER","maximum":1}"#),
+    (r#"{"type":"ARRAY"}"#, r#"{"type":"ARRAY","items":{"type":"STRING"}}"#),
+    (r#"{"type":"ARRAY"}"#, r#"{"type":"ARRAY","minItems":"1"}"#),
+    (r#"{"type":"ARRAY"}"#, r#"{"type":"ARRAY","maxItems":"1"}"#),
+    (r#"{"type":"OBJECT"}"#, r#"{"type":"OBJECT","properties":{"a":{}}}"#),
+    (r#"{"type":"OBJECT"}"#, r#"{"type":"OBJECT","required":["a"]}"#),
+    (r#"{"type":"OBJECT"}"#, r#"{"type":"OBJECT","minProperties":"1"}"#),
+    (r#"{"type":"OBJECT"}"#, r#"{"type":"OBJECT","maxProperties":"1"}"#),
+    (r#"{"type":"OBJECT"}"#, r#"{"type":"OBJECT","additionalProperties":{"type":"STRING"}}"#),
+    (
+        r#"{"type":"OBJECT","properties":{"a":{},"b":{}}}"#,
+        r#"{"type":"OBJECT","properties":{"a":{},"b":{}},"propertyOrdering":["b","a"]}"#,
+    ),
+    (r#"{"type":"OBJECT"}"#, r#"{"type":"OBJECT","propertyOrdering":["b"]}"#),
+    ("{}", r#"{"anyOf":[{"type":"STRING"}]}"#),
+    ("{}", r##"{"ref":"#/defs/P"}"##),
+    ("{}", r##"{"$ref":"#/$defs/P"}"##),
+    ("{}", r#"{"defs":{"P":{}}}"#),
+    ("{}", r#"{"$defs":{"P":{}}}"#),
+];
+
+#[test]
+fn no_member_of_a_gemini_schema_disappears_in_silence() {
+    // By its text: the order of properties counts.
+    let outcome = |to: Dialect, of_answer: bool, inner: &str| {
+        let root = format!(r#"{{"type":"OBJECT","properties":{{"p":{inner}}}}}"#);
+        let (_, sent) = try_sent(G, &Target::new(to, "up"), &with_schema(of_answer, &root)).unwrap();
+        (String::from_utf8(sent.body.to_vec()).unwrap(), sent.dropped.to_string())
+    };
+    for (without, with) in GEMINI_MEMBERS {
+        for (to, of_answer) in [(C, false), (C, true), (A, false), (A, true), (R, false), (R, true)] {
+            assert_ne!(outcome(to, of_answer, with), outcome(to, of_answer, without), "{to:?} {of_answer} {with}");
+        }
+    }
+}
+
+#[test]
+fn a_root_that_is_no_object_is_told() {
+    let nullable = with_schema(false, r#"{"type":"OBJECT","nullable":true}"#);
+    for to in [C, A] {
+        assert_eq!(
+            dropped(G, to, nullable.clone()),
+            "tools[0].functionDeclarations[0].parameters.type",
+            "Gemini to {to:?}"
+        );
+    }
+    let tool = json!({"model": "m", "messages": [{"role": "user", "content": "q"}],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "string"}}}]});
+    assert_eq!(dropped(C, A, tool), "tools[0].function.parameters.type");
+}
+
+#[test]
+fn an_object_that_was_open_in_so_many_words_is_told_where_all_are_closed() {
+    let map =
+        json!({"type": "object", "properties": {"m": {"type": "object", "additionalProperties": {"type": "string"}}}});
+    assert_eq!(dropped(C, A, asked(map)), "response_format.json_schema.schema.additionalProperties");
+    let plain = json!({"type": "object", "properties": {"m": {"type": "object"}}});
+    assert_eq!(dropped(C, A, asked(plain)), "");
+}
