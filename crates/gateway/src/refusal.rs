@@ -17,19 +17,26 @@ pub struct Refusal {
     pub retry_after: Option<u32>,
     /// Tells cases of one code apart, for programs.
     pub reason: Option<&'static str>,
+    /// Sent again it could be made, and paid, twice: no SDK shall do that by itself.
+    pub once: bool,
 }
 
 impl Refusal {
     pub fn new(code: Code, message: impl Into<String>) -> Refusal {
-        Refusal { code, message: message.into(), param: None, retry_after: None, reason: None }
+        Refusal { code, message: message.into(), param: None, retry_after: None, reason: None, once: false }
     }
 
     pub fn about(code: Code, param: &str, message: impl Into<String>) -> Refusal {
-        Refusal { code, message: message.into(), param: Some(param.to_owned()), retry_after: None, reason: None }
+        Refusal { param: Some(param.to_owned()), ..Refusal::new(code, message) }
     }
 
     pub fn after(mut self, seconds: u32) -> Refusal {
         self.retry_after = Some(seconds);
+        self
+    }
+
+    pub fn once(mut self) -> Refusal {
+        self.once = true;
         self
     }
 
@@ -55,6 +62,10 @@ impl Refusal {
             headers.insert("x-request-id", id);
         }
         let advised = match self.code.retry() {
+            _ if self.once => {
+                headers.insert("x-should-retry", HeaderValue::from_static("false"));
+                None
+            }
             // A limit by day or month is a "no" that ends; its refusal says when, if that is soon.
             Retry::Never if self.retry_after.is_some() => None,
             Retry::Never => {
@@ -64,7 +75,7 @@ impl Refusal {
             Retry::Soon => None,
             Retry::After(seconds) => Some(seconds),
         };
-        if let Some(seconds) = self.retry_after.or(advised) {
+        if let Some(seconds) = self.retry_after.filter(|_| !self.once).or(advised) {
             // Some SDKs sleep as long as they are told: never tell them more than a minute. What is used up for the day or the
             // hour is the exception, and such a call is not worth repeating before.
             let used_up = matches!(self.reason, Some("daily" | "no_result_limit"));
@@ -82,7 +93,7 @@ impl Refusal {
 
 impl From<tollgate_wire::Problem> for Refusal {
     fn from(problem: tollgate_wire::Problem) -> Refusal {
-        Refusal { code: problem.code, message: problem.message, param: problem.param, retry_after: None, reason: None }
+        Refusal { param: problem.param, ..Refusal::new(problem.code, problem.message) }
     }
 }
 
@@ -90,11 +101,10 @@ impl From<tollgate_upstream::Fault> for Refusal {
     fn from(fault: tollgate_upstream::Fault) -> Refusal {
         let busy = fault.code == Code::SocialDataCapacityReached;
         Refusal {
-            code: fault.code,
-            message: fault.message,
             param: fault.param,
             retry_after: fault.retry_after,
             reason: busy.then_some("busy"),
+            ..Refusal::new(fault.code, fault.message)
         }
     }
 }

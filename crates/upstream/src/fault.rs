@@ -129,6 +129,12 @@ impl Fault {
         Fault { sent: false, param: problem.param, ..fault }
     }
 
+    /// Whether the provider may have begun what it was asked for, though nothing is known to have come of it: nobody else is asked,
+    /// and the caller shall not ask again by itself.
+    pub fn may_have_begun(&self) -> bool {
+        self.maybe_charged || (self.sent && !self.try_other && self.blame == Blame::Provider)
+    }
+
     pub fn is_refusal(&self) -> bool {
         self.blame == Blame::Caller && !self.sent && !self.maybe_charged
     }

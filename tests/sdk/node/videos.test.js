@@ -58,6 +58,16 @@ test('nested fields of other makers', async () => {
   assert.equal(charge, 3 * 83_400_000);
 });
 
+test('what may have begun is not sent again by the SDK itself', async () => {
+  const retrying = new OpenAI({ apiKey: house.key, baseURL: `${house.baseUrl}/v1` });
+  assert.ok(retrying.maxRetries > 0);
+  const mark = await house.mark();
+  const body = { model: 'sora-2', prompt: `[[sim:broken_once]] ${Date.now()}` };
+  await assert.rejects(retrying.videos.create(body), (error) => error.status === 502 && error.code === 'upstream_error');
+  const creations = (await house.received(mark)).filter((one) => one.method === 'POST');
+  assert.equal(creations.length, 1);
+});
+
 test('list and delete', async () => {
   const [video] = await made({ model: 'sora-2', prompt: 'Soon gone.' });
   const seen = [];

@@ -117,6 +117,23 @@ def test_list_and_delete(house):
             stranger.videos.download_content(ids[0])
 
 
+def test_what_may_have_begun_is_not_sent_again(house, client):
+    """With the SDK's own retries: a maker's failure in mid-creation is told to the caller, who decides. The second would succeed, and cost."""
+    source = client.videos.create_and_poll(model="sora-2", prompt="A source.", poll_interval_ms=200)
+    with openai.OpenAI(api_key=house.key, base_url=house.base_url + "/v1", timeout=30) as retrying:
+        assert retrying.max_retries > 0
+        for make in (
+            lambda prompt: retrying.videos.create(model="sora-2", prompt=prompt),
+            lambda prompt: retrying.videos.remix(source.id, prompt=prompt),
+        ):
+            mark, before = house.seen_by_provider(), house.sim("/_sim/videos")["tasks"]
+            with pytest.raises(openai.InternalServerError) as caught:
+                make(f"[[sim:broken_once]] {time.time()}")
+            assert (caught.value.status_code, caught.value.code) == (502, "upstream_error")
+            assert [one["method"] for one in house.received(mark)].count("POST") == 1
+            assert house.sim("/_sim/videos")["tasks"] == before
+
+
 def test_an_idempotency_key_makes_one_video(house, client):
     options = dict(model="sora-2", prompt="Once.", extra_headers={"Idempotency-Key": f"video-{time.time()}"})
     first, second = client.videos.create(**options), client.videos.create(**options)

@@ -32,8 +32,13 @@ pub async fn remix(State(app): State<Arc<App>>, Path(source): Path<String>, requ
     let id = app.new_call_id();
     match reading::guarded(handle_remix(&app, id, &source, request)).await {
         Ok(reply) => reply,
-        Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, &id.to_string()),
+        Err(refusal) => reading::refused(&app, Dialect::OpenAi, careful(refusal), &id.to_string()),
     }
+}
+
+/// A fault of our own may come after the creation.
+fn careful(refusal: Refusal) -> Refusal {
+    if refusal.code == Code::Internal { refusal.once() } else { refusal }
 }
 
 async fn handle_remix(app: &Arc<App>, id: CallId, source: &str, request: Request) -> Result<Response, Refusal> {
@@ -65,7 +70,7 @@ async fn create(app: &Arc<App>, endpoint: &'static str, request: Request) -> Res
     let id = app.new_call_id();
     match reading::guarded(handle(app, id, endpoint, request)).await {
         Ok(reply) => reply,
-        Err(refusal) => reading::refused(app, Dialect::OpenAi, refusal, &id.to_string()),
+        Err(refusal) => reading::refused(app, Dialect::OpenAi, careful(refusal), &id.to_string()),
     }
 }
 

@@ -86,7 +86,9 @@ impl VideoAsk {
                 "The provider keeps this video no longer, so it makes no remix of it.",
             );
         }
-        Refusal::from(fault)
+        let begun = fault.may_have_begun();
+        let refusal = Refusal::from(fault);
+        if begun { refusal.once() } else { refusal }
     }
 
     /// What goes to the provider, or why nothing does.
@@ -141,6 +143,6 @@ impl Priced for VideoAsk {
 
 impl From<video::Refusal> for Refusal {
     fn from(refusal: video::Refusal) -> Refusal {
-        Refusal { code: refusal.code, message: refusal.message, param: refusal.param, retry_after: None, reason: None }
+        Refusal { param: refusal.param, ..Refusal::new(refusal.code, refusal.message) }
     }
 }

@@ -186,6 +186,11 @@ fn remix(call: &Call<'_>, id: &str) -> Answer {
         return error(404, "not_found", "Video not found.", None);
     };
     let choice = Choice::of(&prompt).unwrap_or(old.choice);
+    match call.trouble(&choice, &format!("{id} {prompt}")) {
+        Some(Phase::Limited) => return refused("rate_limit_exceeded"),
+        Some(_) => return refused("server_error"),
+        None => {}
+    }
     let mut body = old.body;
     body["prompt"] = json!(prompt);
     body["remixed_from"] = json!(id);

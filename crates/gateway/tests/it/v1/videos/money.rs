@@ -119,13 +119,17 @@ async fn every_way_to_end_is_paid_or_free_once() {
 async fn what_a_provider_refuses_leaves_nothing_behind() {
     let house = house("").await;
     for (model, _) in MAKERS {
+        // What may have been begun must not be sent again by an SDK that retries on its own.
         for (prompt, expected) in [
-            ("[[sim:refuse]]", (400, "invalid_request")),
-            ("[[sim:limited]]", (429, "rate_limit_exceeded")),
-            ("[[sim:broken_once]]", (502, "upstream_error")),
+            ("[[sim:refuse]]", (400, "invalid_request", Some("false"))),
+            ("[[sim:limited]]", (429, "rate_limit_exceeded", None)),
+            ("[[sim:broken_once]]", (502, "upstream_error", Some("false"))),
         ] {
-            let (status, error) = create(&house, model, prompt).await.expect_err("refused");
-            assert_eq!((status, error["code"].as_str().unwrap_or_default()), expected, "{model} {prompt}: {error}");
+            let reply = post(&house, &request(model, prompt)).await;
+            let advice = reply.headers().get("x-should-retry").map(|value| value.to_str().expect("text").to_owned());
+            let (status, error) = error_of(reply).await;
+            let told = (status, error["code"].as_str().unwrap_or_default(), advice.as_deref());
+            assert_eq!(told, expected, "{model} {prompt}: {error}");
         }
     }
     house.quiet().await;

@@ -298,6 +298,8 @@ async fn remixes_cost_what_their_source_did() {
         sent.path,
         sent.json()
     );
+    let broken = remix(id(&source), json!({ "prompt": "[[sim:broken_once]]" })).await;
+    assert_eq!((broken.status().as_u16(), &broken.headers()["x-should-retry"]), (502, &"false".parse().expect("text")));
     for (source, body, code) in
         [(id(&source), json!({}), "missing_parameter"), ("task_none", json!({ "prompt": "p" }), "task_not_found")]
     {
