@@ -56,7 +56,7 @@ impl Any {
             call_id: voice.id.clone(),
             choices: voice.choices.max(1),
             cutter: Cutter::new(max_event_bytes),
-            reader: Reader::new(from, to),
+            reader: Reader::new(from, to, &voice.id),
             restore: Restore::new(names),
             meter: Meter::new(from),
             pass: (from == to).then(|| Pass::new(from, &voice, rename)),

@@ -37,7 +37,7 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
     let mut gather = Gather::default();
     let mut lost = Lost::new(from, to);
     let mut restore = Restore::new(names.clone());
-    Reader::new(from, to).whole(&node, &mut |event: Event<'_>| {
+    Reader::new(from, to, &voice.id).whole(&node, &mut |event: Event<'_>| {
         restore.pass(event, &mut |event| {
             meter.see(&event);
             if from != to {
