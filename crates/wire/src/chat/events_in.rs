@@ -17,13 +17,17 @@ pub(super) const MOST_CHOICES: u64 = 128;
 /// Calls beyond this in one choice are not read.
 const MOST_CALLS: usize = 512;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Reader {
+    /// The call of ours that is answered.
+    call: String,
     choices: Vec<Choice>,
 }
 
 #[derive(Debug, Default)]
 struct Choice {
+    /// What tells its calls from those of other choices and answers.
+    turn: String,
     calls: Vec<Call>,
     thinking: bool,
     output: bool,
@@ -40,6 +44,10 @@ struct Call {
 }
 
 impl Reader {
+    pub fn new(call: &str) -> Self {
+        Reader { call: call.to_owned(), choices: Vec::new() }
+    }
+
     /// Reads one chunk, or a whole reply.
     pub fn read(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
         if let Some(error) = node.get("error") {
@@ -77,8 +85,8 @@ impl Reader {
             return;
         }
         let (number, at) = (index as u32, index as usize);
-        if self.choices.len() <= at {
-            self.choices.resize_with(at + 1, Choice::default);
+        for other in self.choices.len()..=at {
+            self.choices.push(Choice { turn: format!("{}/{other}", self.call), ..Choice::default() });
         }
         let choice = &mut self.choices[at];
         if let Some(delta) = node.get("delta").or_else(|| node.get("message")) {
@@ -297,7 +305,7 @@ impl Choice {
             call.opened = true;
             let name = name.cloned().unwrap_or_default();
             if call.id.is_empty() {
-                call.id = made_id(choice as usize, at, &name, "");
+                call.id = made_id(&self.turn, at, &name, "");
             }
             let id = Cow::Owned(call.id.clone());
             sink(Event::CallOpen { choice, call: at as u32, id, name, namespace: None, kind });

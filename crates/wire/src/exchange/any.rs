@@ -60,7 +60,7 @@ impl Any {
             choices: voice.choices.max(1),
             prompt_tokens: voice.prompt_tokens,
             cutter: Cutter::new(max_event_bytes),
-            reader: Reader::new(from, to),
+            reader: Reader::new(from, to, &voice.id),
             restore: Restore::new(names),
             places: Places::new(from, to),
             meter: Meter::new(from),

@@ -14,14 +14,15 @@ pub(super) enum Reader {
 }
 
 impl Reader {
-    /// A reader of `from`, for a client of `to`.
-    pub fn new(from: Dialect, to: Dialect) -> Self {
+    /// A reader of `from`, for a client of `to`, of what answers this call.
+    pub fn new(from: Dialect, to: Dialect, call: &str) -> Self {
         match from {
-            Dialect::Chat => Reader::Chat(chat::events_in::Reader::default()),
+            Dialect::Chat => Reader::Chat(chat::events_in::Reader::new(call)),
             Dialect::Anthropic => Reader::Anthropic(anthropic::events_in::Reader::default()),
             Dialect::Responses => Reader::Responses(responses::events_in::Reader::default()),
             Dialect::Gemini => {
-                Reader::Gemini(gemini::events_in::Reader::new(matches!(to, Dialect::Chat | Dialect::Responses)))
+                let places = matches!(to, Dialect::Chat | Dialect::Responses);
+                Reader::Gemini(gemini::events_in::Reader::new(call, places))
             }
         }
     }

@@ -38,7 +38,7 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
     let mut lost = Lost::new(from, to);
     let mut restore = Restore::new(names.clone());
     let mut places = Places::new(from, to);
-    Reader::new(from, to).whole(&node, &mut |event: Event<'_>| {
+    Reader::new(from, to, &voice.id).whole(&node, &mut |event: Event<'_>| {
         restore.pass(event, &mut |event| {
             meter.see(&event);
             places.pass(event, &mut |event| {

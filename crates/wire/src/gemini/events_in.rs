@@ -17,6 +17,8 @@ const MOST_TEXT: usize = 4 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Reader {
+    /// The call of ours that is answered.
+    call: String,
     choices: Vec<Choice>,
     /// How much text may still be kept: the client's dialect gives citations places in it, or does not.
     room: usize,
@@ -34,8 +36,8 @@ struct Choice {
 }
 
 impl Reader {
-    pub fn new(places: bool) -> Self {
-        Reader { choices: Vec::new(), room: if places { MOST_TEXT } else { 0 }, blocked: false }
+    pub fn new(call: &str, places: bool) -> Self {
+        Reader { call: call.to_owned(), choices: Vec::new(), room: if places { MOST_TEXT } else { 0 }, blocked: false }
     }
 
     pub fn read(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
@@ -93,7 +95,7 @@ impl Reader {
         let choice = &mut self.choices[at];
         let parts = node.get("content").and_then(|content| content.get("parts")).map_or(&[][..], Node::items);
         for part in parts {
-            choice.part(part, number, &mut self.room, sink);
+            choice.part(part, number, &self.call, &mut self.room, sink);
         }
         cites::read(node, number, &choice.text, sink);
         if let Some(raw) = node.either("logprobsResult", "logprobs_result").and_then(cites::logprobs) {
@@ -130,7 +132,7 @@ fn stop(reason: &str) -> Stop {
 }
 
 impl Choice {
-    fn part(&mut self, node: &Node<'_>, choice: u32, room: &mut usize, sink: &mut Sink<'_>) {
+    fn part(&mut self, node: &Node<'_>, choice: u32, call: &str, room: &mut usize, sink: &mut Sink<'_>) {
         let at = self.parts;
         self.parts += 1;
         let signature = node.either("thoughtSignature", "thought_signature").and_then(Node::text).cloned();
@@ -155,8 +157,8 @@ impl Choice {
             }
             return;
         }
-        if let Some(call) = node.either("functionCall", "function_call") {
-            let call = read_call(call, choice as usize, at);
+        if let Some(node) = node.either("functionCall", "function_call") {
+            let call = read_call(node, &format!("{call}/{choice}"), at);
             let seal = signature.map(|data| Seal::read(Dialect::Gemini, data, call.id.clone()));
             self.end_thought(choice, seal, sink);
             let number = self.calls;

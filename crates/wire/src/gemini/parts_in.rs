@@ -24,13 +24,14 @@ pub(super) fn turn<'a>(content: &Node<'a>, role: Role, place: String, at: usize,
     fields.usual("role", super::role_word(role));
     let said = fields.take_if("parts", |node| Some(node).filter(|node| node.is_list()));
     let mut parts = Vec::new();
+    let number = at.to_string();
     for (part, node) in said.map_or(&[][..], Node::items).iter().enumerate() {
-        read(node, at, part, open, &mut parts);
+        read(node, &number, part, open, &mut parts);
     }
     Turn::new(role, parts, place).written(Shape::of(said), fields.rest())
 }
 
-fn read<'a>(node: &Node<'a>, turn: usize, at: usize, open: &mut Vec<Open<'a>>, parts: &mut Vec<Part<'a>>) {
+fn read<'a>(node: &Node<'a>, turn: &str, at: usize, open: &mut Vec<Open<'a>>, parts: &mut Vec<Part<'a>>) {
     let mut fields = Fields::loose(node);
     // It stays with its part, whatever it becomes for others.
     let signature = fields.see("thoughtSignature").and_then(Node::text).cloned();
@@ -131,7 +132,7 @@ fn media<'a>(
 }
 
 /// A call of the history, with what is left of its part and of itself: its id may be ours.
-fn own_call<'a>(node: &Node<'a>, part: Fields<'_, 'a>, turn: usize, at: usize) -> Call<'a> {
+fn own_call<'a>(node: &Node<'a>, part: Fields<'_, 'a>, turn: &str, at: usize) -> Call<'a> {
     let mut call = read_call(node, turn, at);
     let mut fields = Fields::loose(node);
     fields.filled("name");
@@ -143,7 +144,7 @@ fn own_call<'a>(node: &Node<'a>, part: Fields<'_, 'a>, turn: usize, at: usize) -
     call
 }
 
-pub(super) fn read_call<'a>(call: &Node<'a>, turn: usize, at: usize) -> Call<'a> {
+pub(super) fn read_call<'a>(call: &Node<'a>, turn: &str, at: usize) -> Call<'a> {
     let name = call.text_of("name").cloned().unwrap_or_default();
     let args = call.get("args").map_or("{}", |args| args.raw);
     let id = match call.text_of("id").filter(|id| !id.is_empty()) {
@@ -187,7 +188,7 @@ fn read_result<'a>(node: &Node<'a>, mut rest: Vec<Member<'a>>, open: &mut Vec<Op
     };
     let mut parts = if text.is_empty() { Vec::new() } else { vec![Part::text(text)] };
     for node in fields.see("parts").map_or(&[][..], Node::items) {
-        read(node, 0, 0, &mut Vec::new(), &mut parts);
+        read(node, "", 0, &mut Vec::new(), &mut parts);
     }
     if let Some(response) = response.filter(|_| error.is_some()) {
         let unsaid = others(response, &["error"]).into_iter();

@@ -27,8 +27,9 @@ pub(crate) fn fitting_id<'a>(dialect: Dialect, id: &'a str) -> Cow<'a, str> {
     Cow::Owned(format!("{head}_{}", short_hash(id)))
 }
 
-/// An id for a call that came without one (Gemini), from its place, name and arguments.
-pub(crate) fn made_id(turn: usize, part: usize, name: &str, args: &str) -> String {
+/// An id for a call that came without one (Gemini), from its turn, its place there, name and arguments. The turn of an answer is the
+/// call of ours that it answers: a model that does the same again in the next turn does another thing.
+pub(crate) fn made_id(turn: &str, part: usize, name: &str, args: &str) -> String {
     format!("call_{}", short_hash(&format!("{turn}/{part}/{name}/{args}")))
 }
 
@@ -46,6 +47,7 @@ mod tests {
         let long = "x".repeat(300);
         assert!(fitting_id(Dialect::Chat, &long).len() <= 64);
         assert_eq!(fitting_id(Dialect::Chat, "functions.Bash:0"), "functions.Bash:0");
-        assert_ne!(made_id(0, 0, "f", "{}"), made_id(0, 1, "f", "{}"));
+        assert_ne!(made_id("0", 0, "f", "{}"), made_id("0", 1, "f", "{}"));
+        assert_ne!(made_id("0", 0, "f", "{}"), made_id("1", 0, "f", "{}"));
     }
 }

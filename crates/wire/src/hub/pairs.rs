@@ -1,12 +1,14 @@
 //! Puts tool results next to their calls.
 //!
 //! Providers other than the caller's own want each call answered in the turn right after it, once, in the order of the
-//! calls; clients send results late, twice, or in another order. A call without a result, or a result without a call,
+//! calls; clients send results late, twice, or in another order, and use an id for more than one call. A call without a result, or a result without a call,
 //! is refused with its id: making one up would change what the model reads.
 
-use super::part::{Part, Role, Turn};
+use super::part::{Part, Role, Thought, Turn};
 use crate::problem::Problem;
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
 
 /// Which neighbours of the same role become one turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,23 +19,93 @@ pub(crate) enum Merge {
 }
 
 pub(crate) fn paired<'a>(turns: Vec<Turn<'a>>, merge: Merge) -> Result<Vec<Turn<'a>>, Problem> {
-    let calls: HashSet<String> = turns.iter().flat_map(Turn::calls).map(|call| call.id.to_string()).collect();
-    let mut results = HashMap::new();
+    let (kept, mut results) = taken_out(turns)?;
+    let mut out: Vec<Turn<'a>> = Vec::with_capacity(kept.len() + 4);
+    let (mut begun, mut answered) = (0, 0);
+    for turn in kept {
+        if turn.role != Role::Assistant {
+            answer(&mut out, answered..begun, &mut results)?;
+            answered = begun;
+        }
+        begun += turn.calls().count();
+        push(&mut out, turn, merge);
+    }
+    answer(&mut out, answered..begun, &mut results)?;
+    Ok(out)
+}
+
+/// The calls of one id. Clients repeat ids, and providers that give none are given the same by some gateways for the same call.
+#[derive(Default)]
+struct Same {
+    /// Numbers of the calls, in their order.
+    calls: Vec<usize>,
+    begun: usize,
+    answered: usize,
+    sealed: usize,
+}
+
+impl Same {
+    /// The call that the next result answers: the first that waits for one, or the last once more.
+    fn next_answered(&mut self) -> usize {
+        if self.answered < self.begun || self.answered == 0 {
+            self.answered += 1;
+        }
+        self.calls[self.answered - 1]
+    }
+
+    /// The call that the next seal is bound to: the one that follows it, or a later one where all seals stand in front.
+    fn next_sealed(&mut self) -> Option<usize> {
+        let at = self.begun.max(self.sealed);
+        self.sealed = at + 1;
+        self.calls.get(at).copied()
+    }
+}
+
+/// The conversation without its results, and the result of each call by the call's number. An id that comes again becomes another
+/// one, as providers want it, the same for the call, its result and its seal.
+fn taken_out<'a>(turns: Vec<Turn<'a>>) -> Result<(Vec<Turn<'a>>, Vec<Answered<'a>>), Problem> {
+    let mut same: HashMap<String, Same> = HashMap::new();
+    let mut results: Vec<Answered<'a>> = Vec::new();
+    for call in turns.iter().flat_map(Turn::calls) {
+        same.entry(call.id.to_string()).or_default().calls.push(results.len());
+        results.push(Answered { own: call.id.clone(), id: call.id.clone(), result: None });
+    }
+    for (id, again) in &same {
+        for (times, number) in again.calls.iter().enumerate().skip(1) {
+            results[*number].id = another(id, times + 1, &same).into();
+        }
+    }
+    let mut begun = 0;
     let mut kept: Vec<Turn<'a>> = Vec::with_capacity(turns.len());
     for mut turn in turns {
         let before = turn.parts.len();
         let mut parts = Vec::with_capacity(before);
-        for part in turn.parts {
-            match part {
-                Part::Result { ref id, .. } => {
-                    if !calls.contains(id.as_ref()) {
+        for mut part in turn.parts {
+            match &mut part {
+                Part::Result { id, .. } => {
+                    let Some(call) = same.get_mut(id.as_ref()).map(Same::next_answered) else {
                         let text = format!("The tool result `{}` has no call before it.", short(id));
                         return Err(Problem::new(crate::error::Code::InvalidRequest, &turn.at, text));
-                    }
-                    results.insert(id.to_string(), part);
+                    };
+                    id.clone_from(&results[call].id);
+                    results[call].result = Some(part);
+                    continue;
                 }
-                other => parts.push(other),
+                Part::Call(call) => {
+                    if let Some(same) = same.get_mut(call.id.as_ref()) {
+                        same.begun += 1;
+                    }
+                    call.id.clone_from(&results[begun].id);
+                    begun += 1;
+                }
+                Part::Thought { thought: Thought { seal: Some(seal), .. }, .. } => {
+                    if let Some(call) = same.get_mut(seal.bound.as_ref()).and_then(Same::next_sealed) {
+                        seal.bound.clone_from(&results[call].id);
+                    }
+                }
+                _ => {}
             }
+            parts.push(part);
         }
         turn.parts = parts;
         // A turn of results only still ends the turn before it.
@@ -41,33 +113,35 @@ pub(crate) fn paired<'a>(turns: Vec<Turn<'a>>, merge: Merge) -> Result<Vec<Turn<
             kept.push(turn);
         }
     }
-    let mut out: Vec<Turn<'a>> = Vec::with_capacity(kept.len() + 4);
-    let mut open: Vec<String> = Vec::new();
-    for turn in kept {
-        if turn.role != Role::Assistant {
-            answer(&mut out, &mut open, &mut results)?;
-        }
-        open.extend(turn.calls().map(|call| call.id.to_string()));
-        push(&mut out, turn, merge);
-    }
-    answer(&mut out, &mut open, &mut results)?;
-    Ok(out)
+    Ok((kept, results))
 }
 
-/// Adds the turn that answers the open calls.
-fn answer<'a>(
-    out: &mut Vec<Turn<'a>>,
-    open: &mut Vec<String>,
-    results: &mut HashMap<String, Part<'a>>,
-) -> Result<(), Problem> {
-    if open.is_empty() {
+/// What a call is called by its client and from here on, and what came of it.
+struct Answered<'a> {
+    own: Cow<'a, str>,
+    id: Cow<'a, str>,
+    result: Option<Part<'a>>,
+}
+
+/// An id for the call that has this one as so many others before it. Not one that is there already.
+fn another(id: &str, times: usize, same: &HashMap<String, Same>) -> String {
+    let mut other = format!("{id}_{times}");
+    while same.contains_key(&other) {
+        other.push('_');
+    }
+    other
+}
+
+/// Adds the turn that answers these calls.
+fn answer<'a>(out: &mut Vec<Turn<'a>>, calls: Range<usize>, results: &mut [Answered<'a>]) -> Result<(), Problem> {
+    if calls.is_empty() {
         return Ok(());
     }
     let at = out.last().map(|turn| turn.at.clone()).unwrap_or_default();
-    let mut parts = Vec::with_capacity(open.len());
-    for id in open.drain(..) {
-        let Some(result) = results.remove(&id) else {
-            let text = format!("The tool call `{}` has no result.", short(&id));
+    let mut parts = Vec::with_capacity(calls.len());
+    for call in &mut results[calls] {
+        let Some(result) = call.result.take() else {
+            let text = format!("The tool call `{}` has no result.", short(&call.own));
             return Err(Problem::new(crate::error::Code::InvalidRequest, &at, text));
         };
         parts.push(result);
@@ -101,6 +175,7 @@ fn short(id: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::super::part::{Call, CallKind};
+    use super::super::{Origin, Seal};
     use super::*;
 
     fn call(id: &'static str) -> Part<'static> {
@@ -177,6 +252,73 @@ mod tests {
         assert!(
             told(&paired(mixed, Merge::Nothing).unwrap()).contains("Assistant[call 1] Assistant[call 2] User[result")
         );
+    }
+
+    /// The ids of a conversation and what each result says.
+    fn ids(turns: &[Turn<'_>]) -> String {
+        let one = |part: &Part<'_>| match part {
+            Part::Call(call) => format!("call {}", call.id),
+            Part::Result { id, parts, .. } => match &parts[..] {
+                [Part::Text { text, .. }] => format!("{id}={text}"),
+                _ => panic!(),
+            },
+            Part::Thought { thought, .. } => format!("seal {}", thought.seal.as_ref().unwrap().bound),
+            _ => "?".into(),
+        };
+        turns.iter().flat_map(|turn| &turn.parts).map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    fn seal(id: &'static str) -> Part<'static> {
+        let seal = Some(Seal::new(Origin::Gemini, "s", id));
+        Part::thought(Thought { seal, ..Thought::default() })
+    }
+
+    #[test]
+    fn an_id_may_come_again() {
+        for (list, told) in [
+            // Turn by turn, the second with a result given twice.
+            (
+                vec![
+                    (Assistant, vec![call("x")]),
+                    (User, vec![result("x", "one")]),
+                    (Assistant, vec![call("x")]),
+                    (User, vec![result("x", "two"), result("x", "two again")]),
+                    (Assistant, vec![call("x_2"), call("x")]),
+                    (User, vec![result("x", "four"), result("x_2", "three")]),
+                ],
+                "call x, x=one, call x_2_, x_2_=two again, call x_2, call x_3, x_2=three, x_3=four",
+            ),
+            // At once; then late, when both are open.
+            (
+                vec![(Assistant, vec![call("x"), call("x")]), (User, vec![result("x", "one"), result("x", "two")])],
+                "call x, call x_2, x=one, x_2=two",
+            ),
+            (
+                vec![
+                    (Assistant, vec![call("")]),
+                    (User, vec![Part::text("wait")]),
+                    (Assistant, vec![call("")]),
+                    (User, vec![result("", "one"), result("", "two")]),
+                ],
+                "call , =one, ?, call _2, _2=two",
+            ),
+            // A seal goes with its call, and one in front of all calls with the call of its place.
+            (
+                vec![
+                    (Assistant, vec![seal("x"), call("x")]),
+                    (User, vec![result("x", "one")]),
+                    (Assistant, vec![seal("x"), seal("x"), call("x"), call("x")]),
+                    (User, vec![result("x", "two"), result("x", "three")]),
+                ],
+                "seal x, call x, x=one, seal x_2, seal x_3, call x_2, call x_3, x_2=two, x_3=three",
+            ),
+            // A result before its call.
+            (vec![(User, vec![result("x", "one")]), (Assistant, vec![call("x")])], "call x, x=one"),
+        ] {
+            assert_eq!(ids(&paired(turns(list), Merge::All).unwrap()), told);
+        }
+        let short = vec![(Assistant, vec![call("x"), call("x")]), (User, vec![result("x", "one")])];
+        assert!(paired(turns(short), Merge::All).unwrap_err().message.contains("`x` has no result"));
     }
 
     #[test]

@@ -32,7 +32,7 @@ fn values(out: Vec<u8>) -> Vec<Value> {
 
 /// Reads a stream into the hub and writes it again. What is written at the end belongs to the last step.
 pub(super) fn steps(from: Dialect, events: &[String]) -> Vec<Step> {
-    let mut reader = Reader::new(from, from);
+    let mut reader = Reader::new(from, from, "");
     let mut restore = Restore::new(Names::default());
     let mut meter = Meter::new(from);
     let mut writer = Writer::new(from, from, &facts(from, events));

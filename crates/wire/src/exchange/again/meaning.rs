@@ -40,7 +40,7 @@ const LEFT: &[(Dialect, Piece, &str)] = &[
 fn answer(from: Dialect, texts: &[String], whole: bool) -> Answer {
     let mut gather = Gather::default();
     let mut restore = Restore::new(Names::default());
-    let mut reader = Reader::new(from, from);
+    let mut reader = Reader::new(from, from, "");
     for text in texts {
         let Some(node) = Node::read(text).ok().filter(Node::is_map) else { continue };
         let mut sink = |event: Event<'_>| restore.pass(event, &mut |event| gather.take(&event));

@@ -17,7 +17,7 @@ pub(super) fn again(from: Dialect, text: &str, notes: &mut Notes) -> Result<Valu
     let mut gather = Gather::default();
     let mut restore = Restore::new(Names::default());
     let mut known: Option<Members> = None;
-    Reader::new(from, from).whole(&node, &mut |event: Event<'_>| {
+    Reader::new(from, from, "").whole(&node, &mut |event: Event<'_>| {
         restore.pass(event, &mut |event| match event {
             Event::Rest(rest) => {
                 assert_eq!(rest.node.raw, node.raw, "one for the whole reply");
