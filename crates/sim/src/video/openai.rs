@@ -185,6 +185,9 @@ fn remix(call: &Call<'_>, id: &str) -> Answer {
     else {
         return error(404, "not_found", "Video not found.", None);
     };
+    if old.choice.is("dead_link") {
+        return error(404, "not_found", "Video not found.", None);
+    }
     let choice = Choice::of(&prompt).unwrap_or(old.choice);
     let mut body = old.body;
     body["prompt"] = json!(prompt);
