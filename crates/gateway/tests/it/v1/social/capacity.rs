@@ -185,11 +185,15 @@ async fn requests_to_one_route_wait_for_their_turn() {
         let began = std::time::Instant::now();
         let calls = (0..25).map(|_| house.get(&address(&cell, &plain(&cell))).send());
         let replies = futures_util::future::join_all(calls).await;
-        let count = |wanted: u16| replies.iter().filter(|one| one.as_ref().expect("a reply").status() == wanted).count();
+        let count =
+            |wanted: u16| replies.iter().filter(|one| one.as_ref().expect("a reply").status() == wanted).count();
         let times: Vec<i64> = house.sim.received().iter().map(|one| one.at_ms).collect();
         let (done, busy) = (count(200), count(429));
         assert_eq!((done + busy, times.len()), (25, done), "who has no turn is told so, and not sent");
-        assert!(done <= 10 || began.elapsed().as_millis() >= 1_000, "the eleventh waits for the first to be a second old");
+        assert!(
+            done <= 10 || began.elapsed().as_millis() >= 1_000,
+            "the eleventh waits for the first to be a second old"
+        );
         // Ten at once, ten a second later, and the rest would wait too long.
         if (done, busy) == (20, 5) && times.windows(11).all(|window| window[10] - window[0] >= 900) {
             break;
