@@ -130,7 +130,9 @@ fn webhook_url(app: &App, fields: &serde_json::Map<String, Value>) -> Result<Opt
 }
 
 fn reply(app: &App, base: &str, made: &Made) -> Response {
-    let mut reply = json_bytes(Shown::of(app, Some(base), &made.task).openai());
+    let shown = Shown::of(app, Some(base), &made.task);
+    let shown = if made.replayed { shown } else { shown.begun() };
+    let mut reply = json_bytes(shown.openai());
     let headers = reply.headers_mut();
     if let Ok(id) = HeaderValue::try_from(made.task.id.call().to_string()) {
         headers.insert("x-request-id", id);

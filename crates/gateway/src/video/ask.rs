@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use tollgate_catalog::{BillingUnit, Face, Model};
 use tollgate_store::{Counters, Task};
-use tollgate_upstream::{Fault, Provider};
+use tollgate_upstream::Provider;
 use tollgate_wire::error::Code;
 use tollgate_wire::video::{self, Api, Bound, FACTS, Plan, REMIX, Request, Variant};
 
@@ -77,18 +77,9 @@ impl VideoAsk {
         }
     }
 
-    /// What its caller is told of a provider's refusal. Whoever has no such video has no source for a remix.
-    pub fn refused(&self, fault: Fault) -> Refusal {
-        if self.source.is_some() && fault.upstream_status == Some(404) {
-            return Refusal::about(
-                Code::NotFound,
-                "id",
-                "The provider keeps this video no longer, so it makes no remix of it.",
-            );
-        }
-        let begun = fault.may_have_begun();
-        let refusal = Refusal::from(fault);
-        if begun { refusal.once() } else { refusal }
+    /// Whether the account that has its source is surely the one that is asked; another's "no such video" is no news of it.
+    pub fn is_sure(&self, serving: &Serving) -> bool {
+        self.source.as_deref().is_none_or(|source| matches!(home(serving, source, Api::Sora), Home::Same(_)))
     }
 
     /// What goes to the provider, or why nothing does.

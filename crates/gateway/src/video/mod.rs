@@ -6,6 +6,7 @@ mod home;
 mod kept;
 pub mod links;
 pub mod offers;
+mod retention;
 mod s3;
 mod settings;
 pub mod shelf;

@@ -74,6 +74,7 @@ impl Reader<'_> {
         self.check_routes(variant, providers);
         self.check_lists(variant);
         self.check_tiers(variant);
+        self.check_length(variant);
         let max_seconds = self.model.max_duration_seconds.and_then(|most| u32::try_from(most).ok());
         Some(Offer { variant, sold: self.video.sold.clone(), max_seconds })
     }
@@ -110,6 +111,15 @@ impl Reader<'_> {
                 let reason = format!("{resolution:?} is not sold; what is sold: {}", sold.join(", "));
                 self.mistake("resolutions", reason);
             }
+        }
+    }
+
+    /// Of a model whose longest video is shorter than any there is nothing could be bought.
+    fn check_length(&self, variant: Variant) {
+        let shortest = variant.shortest();
+        if let Some(most) = self.model.max_duration_seconds.filter(|most| *most < u64::from(shortest)) {
+            let reason = format!("is {most}, and {:?} makes no video shorter than {shortest} seconds", variant.name());
+            self.mistake("max_duration_seconds", reason);
         }
     }
 

@@ -4,12 +4,12 @@
 use super::s3;
 use super::settings::{CopyTo, VideoSettings};
 use bytes::Bytes;
-use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use object_store::buffered::BufWriter;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Name;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt as _};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
@@ -22,9 +22,11 @@ const BUFFER: usize = 5 << 20;
 /// Where copies are.
 #[derive(Clone, Debug)]
 pub struct Shelf {
-    store: Arc<dyn ObjectStore>,
-    prefix: String,
-    keep: Option<Duration>,
+    pub(super) store: Arc<dyn ObjectStore>,
+    pub(super) prefix: String,
+    /// Where the copies are files of our own.
+    pub(super) folder: Option<PathBuf>,
+    pub(super) keep: Option<Duration>,
 }
 
 /// A copy that is being read.
@@ -34,15 +36,6 @@ pub struct Copy {
     pub range: Option<(u64, u64)>,
     pub etag: Option<String>,
     pub pieces: BoxStream<'static, object_store::Result<Bytes>>,
-}
-
-/// What became of the copies past their time.
-#[derive(Debug, Default)]
-pub struct Swept {
-    pub gone: u64,
-    pub failed: u64,
-    /// The first reason why.
-    pub why: Option<object_store::Error>,
 }
 
 /// Why a copy is not read.
@@ -60,18 +53,21 @@ impl Shelf {
     pub fn open(settings: &VideoSettings, client: &Client) -> std::io::Result<Option<Shelf>> {
         let Some(place) = &settings.copy_to else { return Ok(None) };
         let wrong = |error: object_store::Error| std::io::Error::other(format!("copies of videos: {error}"));
-        let (store, prefix): (Arc<dyn ObjectStore>, String) = match place {
+        let keep = settings.keep;
+        Ok(Some(match place {
             CopyTo::Folder(path) => {
                 std::fs::create_dir_all(path)?;
                 let store = LocalFileSystem::new_with_prefix(path).map_err(wrong)?.with_fsync(true);
-                (Arc::new(store), String::new())
+                Shelf { store: Arc::new(store), prefix: String::new(), folder: Some(path.clone()), keep }
             }
-            CopyTo::S3(bucket) => (s3::open(bucket, client).map_err(wrong)?, bucket.prefix.clone()),
-        };
-        Ok(Some(Shelf { store, prefix, keep: settings.keep }))
+            CopyTo::S3(bucket) => {
+                let store = s3::open(bucket, client).map_err(wrong)?;
+                Shelf { store, prefix: bucket.prefix.clone(), folder: None, keep }
+            }
+        }))
     }
 
-    fn name(&self, id: &str) -> Name {
+    pub(super) fn name(&self, id: &str) -> Name {
         Name::from(format!("{}/{id}.mp4", self.prefix))
     }
 
@@ -117,37 +113,12 @@ impl Shelf {
             other => other,
         }
     }
+}
 
-    /// Takes away the copies that have been kept long enough. What else lies there is somebody else's; what cannot be taken away now is
-    /// in nobody's way.
-    pub async fn sweep(&self, now_ms: i64) -> Swept {
-        let mut swept = Swept::default();
-        let Some(keep) = self.keep else { return swept };
-        let before = now_ms.saturating_sub(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX));
-        let prefix = (!self.prefix.is_empty()).then(|| Name::from(self.prefix.as_str()));
-        let mut all = self.store.list(prefix.as_ref());
-        while let Some(found) = all.next().await {
-            let gone = match found {
-                Ok(one) if one.last_modified.timestamp_millis() >= before || !self.is_copy(&one.location) => continue,
-                Ok(one) => self.store.delete(&one.location).await,
-                Err(error) => Err(error),
-            };
-            match gone {
-                Ok(()) => swept.gone += 1,
-                Err(error) => {
-                    swept.failed += 1;
-                    swept.why.get_or_insert(error);
-                }
-            }
-        }
-        swept
-    }
-
-    /// Whether this is a name that we give: a task's, and at the place where we put it.
-    fn is_copy(&self, name: &Name) -> bool {
-        let id = name.filename().and_then(|file| file.strip_suffix(".mp4")?.parse::<TaskId>().ok());
-        id.is_some_and(|id| self.name(&id.to_string()) == *name)
-    }
+/// The task whose copy has this name.
+pub(super) fn own(name: &str) -> Option<&str> {
+    let id = name.strip_suffix(".mp4")?;
+    id.parse::<TaskId>().is_ok_and(|known| known.to_string() == id).then_some(id)
 }
 
 fn outside(range: &GetRange, length: u64) -> bool {

@@ -49,6 +49,12 @@ impl Shown {
         }
     }
 
+    /// As its creator is told of it: what was accepted is queued, also while its provider's answer is being looked for.
+    pub fn begun(self) -> Shown {
+        let state = if self.state == State::Unknown { State::Queued } else { self.state };
+        Shown { state, ..self }
+    }
+
     fn with<T>(&self, show: impl FnOnce(&video::Task<'_>) -> T) -> T {
         let effective: Vec<(&str, &str)> =
             self.effective.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();

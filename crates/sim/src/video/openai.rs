@@ -185,6 +185,9 @@ fn remix(call: &Call<'_>, id: &str) -> Answer {
     else {
         return error(404, "not_found", "Video not found.", None);
     };
+    if old.choice.is("dead_link") {
+        return error(404, "not_found", "Video not found.", None);
+    }
     let choice = Choice::of(&prompt).unwrap_or(old.choice);
     match call.trouble(&choice, &format!("{id} {prompt}")) {
         Some(Phase::Limited) => return refused("rate_limit_exceeded"),

@@ -11,7 +11,7 @@ $$;
 
 -- Gives a task its name at the provider: done, stale, or taken, where another task has that name there. Who comes to it at the same time
 -- waits for whoever came first. Only one creation was ever sent, so what its sender knows is true whoever has the task by now; whoever
--- found it shows the fence.
+-- found it shows the fence. A task that is refused the name it was created with is known to have been taken: nobody says later that it was not.
 CREATE OR REPLACE FUNCTION tollgate_name_task(op jsonb, v_due bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   t task%ROWTYPE;
@@ -34,8 +34,8 @@ BEGIN
       WHERE call_id = t.call_id;
     RETURN 'done';
   ELSIF NOT v_found THEN
-    UPDATE task SET state = 4, unknown_since = coalesce(unknown_since, v_at), due_at = v_due, leased = false,
-      fence = fence + 1 WHERE call_id = t.call_id;
+    UPDATE task SET state = 4, unknown_since = coalesce(unknown_since, v_at), heard = 2, absent_since = NULL, due_at = v_due,
+      leased = false, fence = fence + 1 WHERE call_id = t.call_id;
   END IF;
   RETURN 'taken';
 END $$;

@@ -111,8 +111,9 @@ impl Apply<'_> {
             }
             TaskOp::Accepted { call, upstream_id, at, due_at } => {
                 if !self.name_task(*call, upstream_id)? {
-                    let sql = "UPDATE task SET state = 4, unknown_since = coalesce(unknown_since, ?2), due_at = ?3 \
-                               WHERE call_id = ?1";
+                    // The provider did take it, whatever is said of it later.
+                    let sql = "UPDATE task SET state = 4, unknown_since = coalesce(unknown_since, ?2), heard = 2, \
+                               absent_since = NULL, due_at = ?3 WHERE call_id = ?1";
                     self.statement(sql)?.execute(params![call.0, at, due_at])?;
                     return Ok(Err(name_taken()));
                 }

@@ -100,6 +100,7 @@ pub async fn a_name_at_a_provider_is_one_tasks_for_ever(h: House) {
     let task = h.store.task(c.account, second.id).await.expect("reading").expect("the task");
     assert_eq!((task.state, task.upstream_id.as_deref()), (TaskState::Unknown, None));
     assert!(task.unknown_since.is_some(), "what became of it is found out, or it is given up");
+    assert_eq!(task.heard, Some(TaskState::Queued), "its provider did say that it has it");
 
     // Others look for it, and come to the same name.
     let find = async |h: &House, id: TaskId, name: &str| {

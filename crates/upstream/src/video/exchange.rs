@@ -8,6 +8,7 @@ use http::{HeaderMap, Response};
 use std::pin::Pin;
 use std::time::Duration;
 use tokio::time::Instant;
+use tollgate_wire::video::REMIX;
 
 /// Longest answer about a task.
 const REPLY: usize = 1 << 20;
@@ -23,7 +24,10 @@ pub type Turn<'a> = dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> 
 pub async fn create(client: &Client, video: &dyn Video, asking: &Asking<'_>, job: &Job<'_>) -> Result<String, Fault> {
     let request = video.create(asking, job).ok_or_else(Fault::unreachable)?;
     let reply = exchange_fresh(client, asking, request).await?;
-    video.created(job.plan.api(), &reply)
+    match job.plan.call {
+        REMIX => video.remixed(job.plan.api(), &reply),
+        _ => video.created(job.plan.api(), &reply),
+    }
 }
 
 /// Asks how a task stands, and goes on to its file where the provider keeps the link there. A fault decides nothing about the task.
@@ -105,7 +109,7 @@ pub async fn remix(
 ) -> Result<Option<String>, Fault> {
     let Some(request) = video.remix(asking, task, prompt) else { return Ok(None) };
     let reply = exchange_fresh(client, asking, request).await?;
-    video.created(task.api, &reply).map(Some)
+    video.remixed(task.api, &reply).map(Some)
 }
 
 /// A file that is being read.

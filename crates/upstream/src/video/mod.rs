@@ -58,6 +58,11 @@ pub trait Video: Sync + std::fmt::Debug {
     /// The provider's id of the new task, or why there is none.
     fn created(&self, api: Api, reply: &Reply) -> Result<String, Fault>;
 
+    /// The same of a remix, whose source may be gone.
+    fn remixed(&self, api: Api, reply: &Reply) -> Result<String, Fault> {
+        self.created(api, reply)
+    }
+
     fn poll(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing>;
 
     fn polled(&self, task: &Handle<'_>, reply: &Reply) -> Result<Report, Fault>;

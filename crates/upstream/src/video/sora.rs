@@ -7,12 +7,13 @@ use super::{
     Api, Asking, Ending, Habits, Handle, Job, Likeness, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used,
     Video, habits,
 };
-use crate::Fault;
+use crate::{Blame, Fault};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method};
 use http_body_util::Full;
 use serde_json::{Value, json};
+use tollgate_wire::error::Code;
 use tollgate_wire::video::{REMIX, Upload};
 
 /// The base address ends in `/v1`.
@@ -67,6 +68,13 @@ impl Video for Sora {
     fn created(&self, api: Api, reply: &Reply) -> Result<String, Fault> {
         let task = id(&reply.json()["id"]).filter(|_| reply.is_ok());
         task.ok_or_else(|| self.refused(api, reply))
+    }
+
+    /// A source that it has no longer is the caller's, who named it. A model that it does not know is not.
+    fn remixed(&self, api: Api, reply: &Reply) -> Result<String, Fault> {
+        let error = &reply.json()["error"];
+        let gone = reply.status == 404 && error.is_object() && error["code"] != "model_not_found";
+        self.created(api, reply).map_err(|fault| if gone { no_source(fault) } else { fault })
     }
 
     fn poll(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing> {
@@ -157,6 +165,17 @@ impl Video for Sora {
     }
 }
 
+fn no_source(fault: Fault) -> Fault {
+    Fault {
+        blame: Blame::Caller,
+        code: Code::NotFound,
+        message: "The provider has no video of this `id` any more, so it makes no remix of it.".to_owned(),
+        param: Some("id".to_owned()),
+        try_other: false,
+        ..fault
+    }
+}
+
 /// The model that was asked for, or a dated snapshot of it, as which it may be told.
 fn is_model(told: &str, asked: &str) -> bool {
     told.strip_prefix(asked).is_some_and(|rest| rest.is_empty() || rest.starts_with("-2"))
@@ -193,7 +212,8 @@ fn form(fields: &serde_json::Map<String, Value>, upload: &Upload, boundary: &str
 
 #[cfg(test)]
 mod tests {
-    use super::is_model;
+    use super::*;
+    use http::HeaderMap;
 
     #[test]
     fn snapshots_are_their_model() {
@@ -203,5 +223,26 @@ mod tests {
                 && !is_model("sora-2-pro-2025-10-06", "sora-2")
                 && !is_model("", "sora-2")
         );
+    }
+
+    /// Whose fault it is that there is no remix, or no video.
+    #[test]
+    fn a_source_that_is_gone_is_the_callers() {
+        let told = |code: Value| json!({"error": {"message": "m", "type": "invalid_request_error", "code": code}});
+        for (status, body, caller) in [
+            (404, told(json!("not_found")).to_string(), true),
+            (404, told(Value::Null).to_string(), true),
+            (404, told(json!("model_not_found")).to_string(), false),
+            (401, told(json!("invalid_api_key")).to_string(), false),
+            (404, "<html>no such page</html>".to_owned(), false),
+        ] {
+            let reply = Reply { status, headers: HeaderMap::new(), body: Bytes::from(body) };
+            let fault = Sora.remixed(Api::Sora, &reply).expect_err("refused");
+            let expected = if caller { (Blame::Caller, Some("id")) } else { (Blame::Operator, None) };
+            assert_eq!((fault.blame, fault.param.as_deref()), expected, "{reply:?}");
+            assert!(!fault.maybe_charged);
+            let fault = Sora.created(Api::Sora, &reply).expect_err("refused");
+            assert_eq!(fault.blame, Blame::Operator, "what is no remix has no source: {reply:?}");
+        }
     }
 }

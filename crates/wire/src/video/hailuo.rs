@@ -29,9 +29,9 @@ const THREE: &[(&str, &[&str])] = &[("resolution", &["512P", "768P", "1080P"])];
 
 #[rustfmt::skip]
 pub(super) const RULES: &[Rules] = &[
-    Rules { name: "d-legacy", api: Api::MiniMaxV1, reads: READS, metadata: META, sells: TWO, build: plain },
-    Rules { name: "d-legacy-fast", api: Api::MiniMaxV1, reads: READS, metadata: META, sells: TWO, build: fast },
-    Rules { name: "d-legacy-02", api: Api::MiniMaxV1, reads: READS, metadata: META, sells: THREE, build: plain },
+    Rules { name: "d-legacy", api: Api::MiniMaxV1, reads: READS, metadata: META, sells: TWO, shortest: 6, build: plain },
+    Rules { name: "d-legacy-fast", api: Api::MiniMaxV1, reads: READS, metadata: META, sells: TWO, shortest: 6, build: fast },
+    Rules { name: "d-legacy-02", api: Api::MiniMaxV1, reads: READS, metadata: META, sells: THREE, shortest: 6, build: plain },
 ];
 
 /// The provider's fast model makes nothing out of text alone.

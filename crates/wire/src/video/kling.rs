@@ -63,7 +63,7 @@ const META: Shape = &[
 const SELLS: &[(&str, &[&str])] = &[("mode", &["std"]), ("sound", &["off", "on"])];
 
 pub(super) const RULES: &[Rules] =
-    &[Rules { name: "c-standard", api: Api::KlingV1, reads: READS, metadata: META, sells: SELLS, build }];
+    &[Rules { name: "c-standard", api: Api::KlingV1, reads: READS, metadata: META, sells: SELLS, shortest: 3, build }];
 
 /// The sizes this family knows, all spelt with an x.
 const SIZES: &[(&str, &str)] = &[
@@ -84,7 +84,7 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     case.sold("sound", &sound, "metadata.sound")?;
     let inner = case.take_text("duration").and_then(|text| text.parse().ok());
     let [duration, seconds] = case.top_length();
-    let seconds = case.length(&[("metadata.duration", inner), duration, seconds], 3..=15, 5)?;
+    let seconds = case.length(&[("metadata.duration", inner), duration, seconds], case.shortest()..=15, 5)?;
     check_shots(case, seconds)?;
     let tail = case.take_text("image_tail");
     let pictures = case.ask.image.is_some() || tail.is_some();

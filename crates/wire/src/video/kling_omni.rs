@@ -52,8 +52,15 @@ const META: Shape = &[
 
 const SELLS: &[(&str, &[&str])] = &[("mode", &["std", "pro", "4k"]), ("sound", &["off", "on"])];
 
-pub(super) const RULES: &[Rules] =
-    &[Rules { name: "c-multi-image", api: Api::KlingOmni, reads: READS, metadata: META, sells: SELLS, build }];
+pub(super) const RULES: &[Rules] = &[Rules {
+    name: "c-multi-image",
+    api: Api::KlingOmni,
+    reads: READS,
+    metadata: META,
+    sells: SELLS,
+    shortest: 3,
+    build,
+}];
 
 fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let mode = case.take_text("mode");
@@ -63,7 +70,7 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let sound = case.or_unasked(sound, "sound", "off");
     case.sold("sound", &sound, "metadata.sound")?;
     let asked = case.take_text("duration").and_then(|text| text.parse().ok());
-    let seconds = case.length(&[("metadata.duration", asked)], 3..=15, 5)?;
+    let seconds = case.length(&[("metadata.duration", asked)], case.shortest()..=15, 5)?;
     check_shots(case, seconds)?;
     let videos = videos(case)?;
     let (images, first) = images(case, !videos.is_empty())?;

@@ -30,7 +30,7 @@ const META: Shape = &[
 const SELLS: &[(&str, &[&str])] = &[("resolution", &["720p", "1080p"])];
 
 pub(super) const RULES: &[Rules] =
-    &[Rules { name: "c-value", api: Api::Kling2, reads: READS, metadata: META, sells: SELLS, build }];
+    &[Rules { name: "c-value", api: Api::Kling2, reads: READS, metadata: META, sells: SELLS, shortest: 3, build }];
 
 fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let prompt = case.prompt()?;
@@ -41,7 +41,7 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     case.sold("resolution", &resolution, "metadata.settings.resolution")?;
     let inner = settings.get("duration").and_then(Value::as_i64);
     let [duration, seconds] = case.top_length();
-    let seconds = case.length(&[("metadata.settings.duration", inner), duration, seconds], 3..=15, 5)?;
+    let seconds = case.length(&[("metadata.settings.duration", inner), duration, seconds], case.shortest()..=15, 5)?;
     let mut effective = vec![("resolution", resolution.clone()), ("audio", "true".to_owned())];
     settings.insert("resolution".to_owned(), json!(resolution));
     settings.insert("duration".to_owned(), json!(seconds));

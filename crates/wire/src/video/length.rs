@@ -16,6 +16,11 @@ impl Case<'_> {
         self.offer.max_seconds.map_or(makes, |most| i64::from(most).min(makes))
     }
 
+    /// The shortest that the variant makes.
+    pub fn shortest(&self) -> i64 {
+        i64::from(self.offer.variant.shortest())
+    }
+
     /// Any length of a range.
     pub fn length(
         &self,

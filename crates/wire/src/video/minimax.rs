@@ -24,8 +24,15 @@ const META: Shape = &[
 const SELLS: &[(&str, &[&str])] =
     &[("resolution", &["768P", "2K"]), ("reference_images", &["0", "1", "2", "3", "4", "5"])];
 
-pub(super) const RULES: &[Rules] =
-    &[Rules { name: "d-native-audio", api: Api::MiniMaxV2, reads: READS, metadata: META, sells: SELLS, build }];
+pub(super) const RULES: &[Rules] = &[Rules {
+    name: "d-native-audio",
+    api: Api::MiniMaxV2,
+    reads: READS,
+    metadata: META,
+    sells: SELLS,
+    shortest: 4,
+    build,
+}];
 
 /// All reference clips together are at most this long, and are billed.
 const CLIPS: u32 = 15;
@@ -35,7 +42,7 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let resolution = resolution(case)?;
     let inner = case.take("duration").and_then(|value| value.as_i64());
     let [duration, seconds] = case.top_length();
-    let seconds = case.length(&[("metadata.duration", inner), duration, seconds], 4..=15, 5)?;
+    let seconds = case.length(&[("metadata.duration", inner), duration, seconds], case.shortest()..=15, 5)?;
     let (mut content, tally) = gather(case)?;
     check(case, tally)?;
     case.sold("reference_images", &tally.pictures.to_string(), sent(case, &["images"]))?;

@@ -41,10 +41,10 @@ const META: Shape = &[
 
 #[rustfmt::skip]
 pub(super) const RULES: &[Rules] = &[
-    Rules { name: "b-2.5", api: Api::Ark, reads: READS, metadata: META, sells: SELLS, build: newest },
-    Rules { name: "b-2.0", api: Api::Ark, reads: READS, metadata: META, sells: SELLS, build: older },
-    Rules { name: "b-2.0-fast", api: Api::Ark, reads: READS, metadata: META, sells: SELLS, build: older },
-    Rules { name: "b-2.0-mini", api: Api::Ark, reads: READS, metadata: META, sells: SELLS, build: older },
+    Rules { name: "b-2.5", api: Api::Ark, reads: READS, metadata: META, sells: SELLS, shortest: 4, build: newest },
+    Rules { name: "b-2.0", api: Api::Ark, reads: READS, metadata: META, sells: SELLS, shortest: 4, build: older },
+    Rules { name: "b-2.0-fast", api: Api::Ark, reads: READS, metadata: META, sells: SELLS, shortest: 4, build: older },
+    Rules { name: "b-2.0-mini", api: Api::Ark, reads: READS, metadata: META, sells: SELLS, shortest: 4, build: older },
 ];
 
 /// What a line of models takes.
@@ -187,7 +187,7 @@ fn length(case: &mut Case<'_>, line: &Line, tally: Tally) -> Result<Option<u32>,
             Err(Refusal::new(Code::TaskTypeConstraint, name, message))
         }
         None if edits => Ok(None),
-        _ => case.length(&candidates, 4..=i64::from(line.seconds), 5).map(Some),
+        _ => case.length(&candidates, case.shortest()..=i64::from(line.seconds), 5).map(Some),
     }
 }
 

@@ -15,8 +15,8 @@ const LARGE: &[(&str, &[&str])] = &[("size", &["720x1280", "1280x720", "1024x179
 
 #[rustfmt::skip]
 pub(super) const RULES: &[Rules] = &[
-    Rules { name: "sora", api: Api::Sora, reads: READS, metadata: META, sells: SMALL, build },
-    Rules { name: "sora-pro", api: Api::Sora, reads: READS, metadata: META, sells: LARGE, build },
+    Rules { name: "sora", api: Api::Sora, reads: READS, metadata: META, sells: SMALL, shortest: 4, build },
+    Rules { name: "sora-pro", api: Api::Sora, reads: READS, metadata: META, sells: LARGE, shortest: 4, build },
 ];
 
 fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {

@@ -28,6 +28,8 @@ pub(crate) struct Rules {
     pub metadata: Shape,
     /// Values of effective parameters that are sold when the catalog does not say otherwise.
     pub sells: &'static [(&'static str, &'static [&'static str])],
+    /// The shortest video it makes, in seconds.
+    pub shortest: u32,
     pub build: fn(&mut Case<'_>) -> Result<Draft, Refusal>,
 }
 
@@ -67,6 +69,11 @@ impl Variant {
 
     pub(crate) fn rules(self) -> &'static Rules {
         self.0
+    }
+
+    /// The shortest video it makes, in seconds.
+    pub fn shortest(self) -> u32 {
+        self.0.shortest
     }
 
     /// The effective parameters of which it sells some values and not others.

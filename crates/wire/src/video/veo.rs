@@ -23,7 +23,7 @@ const META: Shape = &[
 const SELLS: &[(&str, &[&str])] = &[("resolution", &["720p", "1080p"])];
 
 pub(super) const RULES: &[Rules] =
-    &[Rules { name: "veo", api: Api::Veo, reads: READS, metadata: META, sells: SELLS, build }];
+    &[Rules { name: "veo", api: Api::Veo, reads: READS, metadata: META, sells: SELLS, shortest: 4, build }];
 
 const SIZES: &[(u32, u32, &str, &str)] = &[
     (1280, 720, "16:9", "720p"),

@@ -83,13 +83,13 @@ const REFERENCE_E: &[&str] = &["prompt", "input_reference", "size", "duration", 
 
 #[rustfmt::skip]
 pub(super) const RULES: &[Rules] = &[
-    Rules { name: "a-text-to-video", api: Api::DashScope, reads: TEXT, metadata: META_A_TEXT, sells: &[("resolution", TIERS_A)], build: text },
-    Rules { name: "a-image-to-video", api: Api::DashScope, reads: IMAGE_A, metadata: META_A_IMAGE, sells: &[("resolution", TIERS_A)], build: image },
-    Rules { name: "a-reference-to-video", api: Api::DashScope, reads: REFERENCE_A, metadata: META_A_REFERENCE, sells: &[("resolution", TIERS_A)], build: reference },
-    Rules { name: "a-video-edit", api: Api::DashScope, reads: EDIT, metadata: META_A_IMAGE, sells: &[("resolution", TIERS_A)], build: edit },
-    Rules { name: "e-text-to-video", api: Api::DashScope, reads: TEXT, metadata: META_E_TEXT, sells: &[("resolution", TIERS_E)], build: text },
-    Rules { name: "e-image-to-video", api: Api::DashScope, reads: IMAGE_E, metadata: META_E_IMAGE, sells: &[("resolution", TIERS_E)], build: image },
-    Rules { name: "e-reference-to-video", api: Api::DashScope, reads: REFERENCE_E, metadata: META_E_REFERENCE, sells: &[("resolution", TIERS_E)], build: reference },
+    Rules { name: "a-text-to-video", api: Api::DashScope, reads: TEXT, metadata: META_A_TEXT, sells: &[("resolution", TIERS_A)], shortest: 2, build: text },
+    Rules { name: "a-image-to-video", api: Api::DashScope, reads: IMAGE_A, metadata: META_A_IMAGE, sells: &[("resolution", TIERS_A)], shortest: 2, build: image },
+    Rules { name: "a-reference-to-video", api: Api::DashScope, reads: REFERENCE_A, metadata: META_A_REFERENCE, sells: &[("resolution", TIERS_A)], shortest: 2, build: reference },
+    Rules { name: "a-video-edit", api: Api::DashScope, reads: EDIT, metadata: META_A_IMAGE, sells: &[("resolution", TIERS_A)], shortest: 2, build: edit },
+    Rules { name: "e-text-to-video", api: Api::DashScope, reads: TEXT, metadata: META_E_TEXT, sells: &[("resolution", TIERS_E)], shortest: 3, build: text },
+    Rules { name: "e-image-to-video", api: Api::DashScope, reads: IMAGE_E, metadata: META_E_IMAGE, sells: &[("resolution", TIERS_E)], shortest: 3, build: image },
+    Rules { name: "e-reference-to-video", api: Api::DashScope, reads: REFERENCE_E, metadata: META_E_REFERENCE, sells: &[("resolution", TIERS_E)], shortest: 3, build: reference },
 ];
 
 const MEDIA: &str = "metadata.input.media";
@@ -105,15 +105,10 @@ fn count(media: &[Value], kinds: &[&str]) -> usize {
     media.iter().filter(|one| one["type"].as_str().is_some_and(|kind| kinds.contains(&kind))).count()
 }
 
-/// Family A makes 2 to 15 seconds, E 3 to 15.
-fn shortest(case: &Case<'_>) -> i64 {
-    if is_a(case) { 2 } else { 3 }
-}
-
 fn text(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let mut body = Body::begin(case, true)?;
     let effective = body.as_written(case)?;
-    let seconds = body.seconds(case, shortest(case), 15, 5)?;
+    let seconds = body.seconds(case, case.shortest(), 15, 5)?;
     Ok(body.finish(effective, Some(seconds), seconds))
 }
 
@@ -144,7 +139,7 @@ fn image(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     check_frames(media, listed)?;
     let clips = count(media, &["first_clip"]);
     let effective = body.fold(case, false)?;
-    let seconds = body.seconds(case, shortest(case), 15, 5)?;
+    let seconds = body.seconds(case, case.shortest(), 15, 5)?;
     Ok(body.finish(effective, Some(seconds), seconds + clip_seconds(clips)))
 }
 
@@ -188,7 +183,7 @@ fn reference(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let clips = check_references(media, is_a(case), listed)?;
     let effective = body.fold(case, true)?;
     let most = if clips > 0 { 10 } else { 15 };
-    let seconds = body.seconds(case, shortest(case), most, 5)?;
+    let seconds = body.seconds(case, case.shortest(), most, 5)?;
     Ok(body.finish(effective, Some(seconds), seconds + clip_seconds(clips)))
 }
 

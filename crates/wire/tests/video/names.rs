@@ -219,3 +219,33 @@ fn a_length_the_model_chooses() {
         assert_eq!(refusal.param.as_deref(), Some("metadata.omni_reference_task_type"), "{variant}");
     }
 }
+
+/// What a variant says is its shortest can be bought, also where nothing longer is on sale; below that nothing can.
+#[test]
+fn the_shortest_of_every_variant_is_what_it_says() {
+    for variant in Variant::all() {
+        let name = variant.name();
+        let (shortest, last) = (variant.shortest(), name.rsplit('-').next());
+        let metadata = match name {
+            "c-multi-image" => json!({"aspect_ratio": "1:1"}),
+            "d-native-audio" => json!({"ratio": "1:1"}),
+            "d-legacy-fast" => json!({"first_frame_image": PICTURE}),
+            _ if name.starts_with("b-") => {
+                json!({"content": [{"type": "image_url", "image_url": {"url": PICTURE}, "role": "reference_image"}]})
+            }
+            _ => json!({}),
+        };
+        let mut fields = json!({"prompt": "p", "metadata": metadata});
+        if name == "a-video-edit" {
+            fields["video_url"] = json!(CLIP);
+        } else if last == Some("video") && !name.ends_with("text-to-video") {
+            fields["input_reference"] = json!(PICTURE);
+        }
+        let made = sell(name, &[], Some(shortest), fields.clone());
+        assert_eq!(made.map(|plan| plan.seconds), Ok(Some(shortest)), "{name}: {fields}");
+        for most in 1..shortest {
+            let refusal = sell(name, &[], Some(most), fields.clone()).expect_err(name);
+            assert!(refusal.message.contains("seconds"), "{name}: {}", refusal.message);
+        }
+    }
+}

@@ -5,8 +5,10 @@ use super::alike::{Which, which};
 use super::look::{Watched, no_answer, put_back};
 use super::{away, end};
 use crate::app::App;
-use tollgate_store::{Named, StoreError, TaskFailure, TaskId, TaskState, TaskStep, Word};
+use tollgate_store::{Named, StoreError, Task, TaskFailure, TaskId, TaskState, TaskStep, Word};
 use tollgate_upstream::video::{self, Found, Turn, Used};
+
+const NAME_TAKEN: &str = "name_taken";
 
 pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
     let (app, task) = (watched.app, &watched.leased.task);
@@ -22,10 +24,14 @@ pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
     let asked = video::find(&app.client, watched.video, &asking, &sought, turn);
     let found = tokio::time::timeout(app.settings.tasks.look_time, asked).await;
     match found {
-        Ok(Ok(Some(Found::Exactly(upstream_id)))) => taken(watched, upstream_id).await,
+        Ok(Ok(Some(Found::Exactly(upstream_id)))) => taken(watched, upstream_id, Word::Queued).await,
+        Ok(Ok(Some(_))) if was_taken(task) => {
+            app.metrics.polled(&watched.provider.name, "unsure");
+            undecided(watched, Word::Unclear).await
+        }
         Ok(Ok(Some(Found::Nothing))) => absent(watched).await,
         Ok(Ok(Some(Found::Perhaps { alike, whole }))) => match which(watched, &app.store, alike, whole).await? {
-            Which::This(upstream_id) => taken(watched, upstream_id).await,
+            Which::This(upstream_id) => taken(watched, upstream_id, Word::Unclear).await,
             Which::None => absent(watched).await,
             Which::Unsure => {
                 app.metrics.polled(&watched.provider.name, "unsure");
@@ -44,8 +50,15 @@ pub(super) async fn find(watched: &Watched<'_>) -> Result<(), StoreError> {
     }
 }
 
-/// The provider has it, under this name.
-async fn taken(watched: &Watched<'_>, upstream_id: String) -> Result<(), StoreError> {
+/// Whether the provider has said that it has this task, under a name that is another's. Then no list can say that it was never made, and
+/// none of its entries is it: that would be a second video for one creation.
+fn was_taken(task: &Task) -> bool {
+    task.heard.is_some()
+}
+
+/// The provider has it, under this name. `otherwise` is what its answer says should the name be another task's: that it has ours all
+/// the same, or nothing.
+async fn taken(watched: &Watched<'_>, upstream_id: String, otherwise: Word) -> Result<(), StoreError> {
     let (app, task, provider) = (watched.app, &watched.leased.task, &watched.provider.name);
     let id = task.id;
     let step = TaskStep::new(id, watched.leased.fence, TaskState::Queued, Word::Queued, 0);
@@ -60,8 +73,13 @@ async fn taken(watched: &Watched<'_>, upstream_id: String) -> Result<(), StoreEr
             Ok(())
         }
         Named::Taken => {
-            tell_taken(app, id, provider, &upstream_id);
-            undecided(watched, Word::Unclear).await
+            if was_taken(task) {
+                // Told before.
+                app.metrics.polled(provider, NAME_TAKEN);
+            } else {
+                tell_taken(app, id, provider, &upstream_id);
+            }
+            undecided(watched, otherwise).await
         }
     }
 }
@@ -69,7 +87,7 @@ async fn taken(watched: &Watched<'_>, upstream_id: String) -> Result<(), StoreEr
 /// The provider names two tasks alike, or one of them was mistaken for the other. Whose video it is nobody can say any more, so the
 /// second has none.
 pub(super) fn tell_taken(app: &App, id: TaskId, provider: &str, upstream_id: &str) {
-    app.metrics.polled(provider, "name_taken");
+    app.metrics.polled(provider, NAME_TAKEN);
     tracing::error!(task = %id, provider, upstream_id, "the provider's name of a task is another task's; its fate stays unknown");
 }
 

@@ -54,6 +54,9 @@ async fn offer(begun: &Begun) -> Result<Made, Refusal> {
             Sent::Lost => return lost(begun).await,
             Sent::Refused(fault) => {
                 dispatch::note(app, begun.ask.id, provider, &fault);
+                if fault.code == Code::NotFound && !begun.ask.ask.is_sure(&begun.serving) {
+                    super::away::tell(app, &provider.name, "other_account");
+                }
                 let go_on = tries < TRIES && fault.try_other;
                 last = Some((provider.clone(), route.upstream_model.clone(), fault));
                 if !go_on {
@@ -64,7 +67,7 @@ async fn offer(begun: &Begun) -> Result<Made, Refusal> {
     }
     let refusal = last.as_ref().map_or_else(
         || Refusal::new(Code::NoRouteAvailable, "No route to this model is available at the moment.").after(5),
-        |(_, _, fault)| begun.ask.ask.refused(fault.clone()),
+        |(_, _, fault)| refusal(fault),
     );
     let route = last.as_ref().map(|(provider, model, _)| (provider.as_ref(), model.as_str()));
     if let Err(error) = super::end::refused(begun, route, tries, &refusal).await {
@@ -135,6 +138,12 @@ fn habits(begun: &Begun, provider: &Provider) -> Option<&'static Habits> {
 }
 
 /// The hold stays; whoever looks at the task next finds out what became of it.
+/// A creation that may have begun is not to be sent again by the caller's SDK either.
+fn refusal(fault: &Fault) -> Refusal {
+    let refusal = Refusal::from(fault.clone());
+    if fault.may_have_begun() { refusal.once() } else { refusal }
+}
+
 async fn unknown(begun: &Begun, provider: &Provider, fault: &Fault) -> Result<Made, Refusal> {
     let (app, id) = (&begun.app, begun.task.id);
     dispatch::note(app, begun.ask.id, provider, fault);

@@ -165,7 +165,8 @@ impl Body {
                 );
                 Err(Refusal::unsupported(param, message))
             }
-            _ => self.seconds(case, 0, source, if most < source { most } else { 0 }),
+            _ if most < source => self.seconds(case, case.shortest(), source, most),
+            _ => self.seconds(case, 0, source, 0),
         }
     }
 

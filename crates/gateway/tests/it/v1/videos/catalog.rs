@@ -45,6 +45,8 @@ fn a_right_one_has_none() {
     assert_eq!(mistakes(CONFIG, &good), Vec::<String>::new());
     let same = "video = { variant = \"a-text-to-video\", one_price = [\"resolution\"] }\n";
     assert_eq!(mistakes(CONFIG, &model("dashscope", &format!("{OFFERED}{same}"))), Vec::<String>::new());
+    let short = format!("{OFFERED}max_duration_seconds = 2\n{same}");
+    assert_eq!(mistakes(CONFIG, &model("dashscope", &short)), Vec::<String>::new(), "the shortest there is");
 }
 
 #[test]
@@ -109,6 +111,14 @@ fn each_mistake_names_file_line_and_field() {
             "dashscope",
             format!("{OFFERED}{TIER}resolutions = [\"480P\"]\nvideo = {{ variant = \"a-text-to-video\" }}\n"),
             "catalog/video.toml:8: model.\"m\".resolutions: \"480P\" is not sold; what is sold: 720P, 1080P",
+        ),
+        (
+            "shorter than any",
+            "kling",
+            format!(
+                "{OFFERED}max_duration_seconds = 2\nvideo = {{ variant = \"c-standard\", sold = {{ mode = [\"std\"], sound = [\"off\"] }} }}\n"
+            ),
+            "catalog/video.toml:7: model.\"m\".max_duration_seconds: is 2, and \"c-standard\" makes no video shorter than 3 seconds",
         ),
     ] {
         let found = mistakes(CONFIG, &model(provider, &more));

@@ -2,7 +2,7 @@
 
 use super::money::{create, ended, house, sent, task};
 use super::scenarios::price;
-use crate::house::{House, Plan, error_of};
+use crate::house::{House, Plan, call_id, error_of};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tollgate_gateway::workers::reload::reload;
@@ -214,6 +214,13 @@ async fn remix(house: &House, source: TaskId) -> Result<TaskId, (u16, Value)> {
     Ok(shown["id"].as_str().expect("an id").parse().expect("a task id"))
 }
 
+/// A counter as the operator sees it.
+async fn metric(house: &House, name: &str) -> u64 {
+    let page = house.get("/metrics").send().await.expect("a reply").text().await.expect("text");
+    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.map_or(0, |number| number.parse().expect("a number"))
+}
+
 /// With which keys remixes were asked for.
 fn remixed_with(house: &House) -> Vec<&'static str> {
     let asked = house.sim.received().into_iter().filter(|one| one.path.ends_with("/remix"));
@@ -259,10 +266,35 @@ async fn a_remix_goes_where_its_source_is() {
 
     // The same host with another key: one of another account does not have it, a new one of the same account does.
     change(&house, &[("catalog/video.toml", &catalog), ("sim.key", "another-account")]).await;
+    let strangers = "tollgate_task_polls_total{provider=\"openai\",outcome=\"other_account\"}";
+    let told = metric(&house, strangers).await;
     assert_eq!(remix(&house, source).await, Err((404, json!(["not_found", "id"]))));
+    assert_eq!(metric(&house, strangers).await, told + 1, "the operator is told to put the account back");
     change(&house, &[("sim.key", "sim-key#2")]).await;
     let made = remix(&house, source).await.expect("the same account");
     assert_eq!(ended(&house, made).await.0.state, TaskState::Completed);
     assert_eq!(remixed_with(&house), ["sim-key", "another-account", "sim-key#2"]);
     assert_eq!(house.available().await, before - price("sora-2"), "only what was made is paid for");
+}
+
+/// The provider has forgotten the source: that is the caller's to know, costs nothing, and is no trouble of the operator's account.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_remix_of_what_the_provider_has_no_longer_is_refused_for_free() {
+    let house = house(TASKS).await;
+    let source = create(&house, "sora-2", "[[sim:dead_link queue=0 run=0]]").await.expect("taken");
+    ended(&house, source).await;
+    let before = house.available().await;
+    let reply = house.http.post(house.url(&format!("/v1/videos/{source}/remix"))).bearer_auth(&house.key);
+    let reply = reply.json(&json!({ "prompt": "again" })).send().await.expect("a reply");
+    let call = call_id(&reply);
+    let (status, error) = error_of(reply).await;
+    assert_eq!((status, &error["code"], &error["param"]), (404, &json!("not_found"), &json!("id")), "{error}");
+    let message = error["message"].as_str().expect("text");
+    assert!(message.contains("`id`") && message.contains("no remix"), "{message}");
+    let row = house.row(call).await;
+    assert_eq!((row.charge.nano(), row.status, row.attempts), (0, 404, 1), "{row:?}");
+    assert_eq!(house.available().await, before);
+    let name = |code: &str| format!("tollgate_provider_faults_total{{provider=\"openai\",code=\"{code}\"}}");
+    let faults = async |code: &str| metric(&house, &name(code)).await;
+    assert_eq!((faults("not_found").await, faults("upstream_error").await), (1, 0));
 }

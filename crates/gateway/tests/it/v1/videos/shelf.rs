@@ -11,6 +11,9 @@ use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tollgate_gateway::video::KeptResult;
 use tollgate_store::TaskId;
@@ -88,19 +91,33 @@ async fn only_copies_are_taken_away() {
     std::fs::create_dir(folder.join("holidays")).expect("made");
     // A name like ours, but not where we put one.
     let elsewhere = format!("holidays/{}", copies[0]);
-    let others = ["wedding.mp4", "task_1.mp4", "notes.txt", elsewhere.as_str()];
-    for name in others {
-        std::fs::write(folder.join(name), "mine").expect("written");
+    let (part, unlike) = (format!("{}#2", copies[0]), format!("{}#2a", copies[0]));
+    let texts = ["wedding.mp4", "task_1.mp4", "notes.txt", unlike.as_str(), elsewhere.as_str()];
+    let mut others: Vec<PathBuf> = texts.iter().map(|name| folder.join(name)).collect();
+    // Names that are no text, however a folder is sorted.
+    let bytes: [&[u8]; 3] = [b"\xff.mp4", b"holidays/\xe4.mp4", b"zz\xfe"];
+    others.extend(bytes.map(|name| folder.join(OsStr::from_bytes(name))));
+    for path in &others {
+        std::fs::write(path, "mine").expect("written");
     }
     let app = &house.running().app;
-    let swept = app.shelf.as_ref().expect("a shelf").sweep(app.world.now_ms() + 31 * 86_400_000).await;
+    let shelf = app.shelf.as_ref().expect("a shelf");
+    // A gateway died while it made this copy.
+    std::fs::write(folder.join(&part), "half").expect("written");
+    let swept = shelf.sweep(app.world.now_ms() + 2 * 86_400_000).await;
+    assert_eq!((swept.gone, swept.failed), (1, 0), "what was not finished is not kept like a copy: {swept:?}");
+    assert!(!folder.join(&part).exists() && copies.iter().all(|name| folder.join(name).exists()));
+    let swept = shelf.sweep(app.world.now_ms() + 31 * 86_400_000).await;
     assert_eq!((swept.gone, swept.failed), (2, 0), "{swept:?}");
     for name in &copies {
         assert!(!folder.join(name).exists(), "{name}");
     }
-    for name in others {
-        assert!(folder.join(name).exists(), "{name}");
+    for path in &others {
+        assert!(path.exists(), "{}", path.display());
     }
+    std::fs::remove_dir_all(&folder).expect("removed");
+    let swept = shelf.sweep(app.world.now_ms()).await;
+    assert_eq!(swept.gone, 0);
 }
 
 /// What cannot be deleted is still there to be deleted again: a task that is out of sight would leave its copy for ever.
