@@ -52,7 +52,7 @@ pub use ids::{AccountId, AdminKeyId, CallId, KeyId, TaskId};
 pub use limits::{Change, LimitKind, LimitReached, Limits, NewLimits, Used, date, next_day, next_month};
 pub use operator::{AdminKey, Done, NewAdminKey, OperatorEvent};
 pub use report::{Breach, Gauges, Recovered, Report, Swept};
-pub use response::{CHAIN_BYTES, CHAIN_LENGTH, Chain, Conversation, Item, ItemPage, NewResponse, StoredResponse};
+pub use response::{CHAIN_BYTES, CHAIN_LENGTH, Chain, Conversation, Item, ItemPage, NewResponse, Said, StoredResponse};
 pub use social::{SocialChange, SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain};
 pub use store::{Opened, Receipted, Store};
 pub use task::{

@@ -18,7 +18,15 @@ pub struct NewResponse {
     /// The ids of its output items, by which they can be found.
     pub items: Vec<String>,
     /// What it adds to its conversation.
-    pub said: Vec<Item>,
+    pub said: Vec<Said>,
+}
+
+/// An item that a call adds to a conversation. Another call may have come to its id in the meantime, as a provider may count anew with
+/// every answer: then it has the other one, which is nobody else's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    pub item: Item,
+    pub spare: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

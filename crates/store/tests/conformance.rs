@@ -56,6 +56,8 @@ suite!(
     responses_form_a_tree,
     responses_are_forgotten_in_time,
     a_conversation_grows_in_order,
+    calls_that_say_items_of_one_id_lose_none,
+    an_item_is_found_in_any_conversation,
     a_restart_keeps_everything,
     trial_credit_expires,
     expiry_never_takes_what_is_held,

@@ -53,10 +53,17 @@ impl<'a> Text<'a> {
         if self.escaped {
             return Cow::Owned(unescape(self.raw));
         }
-        match std::str::from_utf8(self.raw) {
-            Ok(text) => Cow::Borrowed(text),
-            Err(_) => String::from_utf8_lossy(self.raw),
+        lossy(self.raw)
+    }
+
+    /// The same of a string in a text, which need not be checked again.
+    #[inline]
+    fn of(&self, text: &'a str) -> Cow<'a, str> {
+        if self.escaped {
+            return Cow::Owned(unescape(self.raw));
         }
+        let at = (self.raw.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+        text.get(at..at.wrapping_add(self.raw.len())).map_or_else(|| lossy(self.raw), Cow::Borrowed)
     }
 
     /// The meaning as bytes.
@@ -69,6 +76,15 @@ impl<'a> Text<'a> {
     #[inline]
     pub fn is(&self, text: &str) -> bool {
         if self.escaped { unescape(self.raw) == text } else { self.raw == text.as_bytes() }
+    }
+}
+
+/// Bytes as text; what is no UTF-8 becomes U+FFFD. The standard library's way goes byte by byte even where nothing is wrong.
+#[inline]
+pub(crate) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
     }
 }
 
@@ -343,28 +359,45 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Length of the run without quote, backslash or control character; eight bytes at a time.
+/// Length of the run without quote, backslash or control character.
 #[inline]
 fn plain_run(bytes: &[u8]) -> usize {
+    run_without(bytes, [b'"', b'\\'], true)
+}
+
+/// Length of the run without these bytes nor, if so, control characters; eight bytes at a time.
+#[inline]
+fn run_without<const N: usize>(bytes: &[u8], marks: [u8; N], controls: bool) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const TOPS: u64 = 0x8080_8080_8080_8080;
-    // The lowest set top bit marks the first zero byte; bits above it may be false.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & TOPS;
-    let mut words = bytes.chunks_exact(8);
+    // The lowest set top bit marks the first byte that is found; bits above it may be false.
+    let found = |word: &[u8; 8]| {
+        let word = u64::from_le_bytes(*word);
+        let control = if controls { word.wrapping_sub(ONES * 0x20) & !word & TOPS } else { 0 };
+        marks.iter().fold(control, |found, mark| {
+            let word = word ^ (ONES * u64::from(*mark));
+            found | word.wrapping_sub(ONES) & !word & TOPS
+        })
+    };
+    let place = |hit: u64| (hit.trailing_zeros() / 8) as usize;
     let mut at = 0;
-    for word in &mut words {
-        let word = u64::from_le_bytes(word.try_into().expect("eight bytes"));
-        let quote = zeros(word ^ (ONES * 0x22));
-        let slash = zeros(word ^ (ONES * 0x5C));
-        let control = word.wrapping_sub(ONES * 0x20) & !word & TOPS;
-        let hit = quote | slash | control;
-        if hit != 0 {
-            return at + (hit.trailing_zeros() / 8) as usize;
+    while let Some(word) = bytes[at..].first_chunk() {
+        match found(word) {
+            0 => at += 8,
+            hit => return at + place(hit),
         }
-        at += 8;
     }
-    let rest = words.remainder();
-    at + rest.iter().position(|&b| b == b'"' || b == b'\\' || b < 0x20).unwrap_or(rest.len())
+    match bytes.last_chunk() {
+        // What stands in front of the rest is known to be none of them.
+        Some(word) => match found(word) {
+            0 => bytes.len(),
+            hit => bytes.len() - 8 + place(hit),
+        },
+        None => {
+            let is_one = |byte: &u8| marks.contains(byte) || controls && *byte < 0x20;
+            bytes.iter().position(is_one).unwrap_or(bytes.len())
+        }
+    }
 }
 
 /// A number written as plain digits.

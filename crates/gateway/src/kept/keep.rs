@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tollgate_store::{AccountId, CallId, Item, NewResponse, StoreError, StoredResponse};
+use tollgate_store::{AccountId, CallId, Item, NewResponse, Said, StoreError, StoredResponse};
 use tollgate_wire::responses::{self, Answer, Named};
 
 /// A database that does not answer holds back no answer for longer.
@@ -62,13 +62,14 @@ impl Keep {
 
     /// What the call adds to its conversation. An item without an id gets one, and so does one whose id another has: a provider may
     /// count anew with every answer.
-    fn said(&self, answer: &Answer) -> Vec<Item> {
+    fn said(&self, answer: &Answer) -> Vec<Said> {
         let own = self.own.iter().map(|json| (responses::item_id(json).unwrap_or_default(), json.clone()));
         let mut taken = self.taken.clone();
         let all = own.chain(answer.items.iter().cloned()).enumerate();
         all.map(|(at, (id, json))| {
             let free = fits(&id) && taken.insert(id.clone());
-            Item { id: if free { id } else { made_id(&self.call.to_string(), at) }, json }
+            let spare = made_id(&self.call.to_string(), at);
+            Said { item: Item { id: if free { id } else { spare.clone() }, json }, spare }
         })
         .collect()
     }
@@ -90,20 +91,20 @@ struct Late {
     account: AccountId,
     id: String,
     conversation: Option<String>,
-    said: Vec<String>,
+    said: Vec<Said>,
 }
 
 impl Late {
     fn of(new: &NewResponse) -> Late {
         let (id, conversation) = (new.response.id.clone(), new.response.conversation.clone());
-        Late { account: new.account, id, conversation, said: new.said.iter().map(|item| item.id.clone()).collect() }
+        Late { account: new.account, id, conversation, said: new.said.clone() }
     }
 
     async fn erase(self, app: Arc<App>) {
         let work = async {
             app.store.delete_response(self.account, &self.id).await?;
-            for item in &self.said {
-                app.store.delete_item(self.account, self.conversation.as_deref().unwrap_or_default(), item).await?;
+            for said in self.said {
+                app.store.unsay(self.account, self.conversation.as_deref().unwrap_or_default(), said).await?;
             }
             Ok::<(), StoreError>(())
         };

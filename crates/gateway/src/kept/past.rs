@@ -183,7 +183,7 @@ async fn conversation(app: &App, account: AccountId, id: &str) -> Result<Vec<Ite
     Ok(items)
 }
 
-/// The items that the input names: of the conversation it continues, or of any response of the account.
+/// The items that the input names: of the conversation it continues, or of any response or conversation of the account.
 async fn referenced(
     app: &App,
     account: AccountId,
@@ -201,6 +201,11 @@ async fn referenced(
     let far = missing(&found);
     if !far.is_empty() {
         found.extend(app.store.responses_with_items(account, far).await?.iter().flat_map(said_in));
+    }
+    // What was put into a conversation was said in no response.
+    let put = missing(&found);
+    if !put.is_empty() {
+        found.extend(app.store.items_named(account, put).await?);
     }
     // An id that was made for an item says which response it is of.
     let mut makers: Vec<String> = missing(&found).iter().filter_map(|id| maker(id)).collect();

@@ -30,6 +30,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/prompt_marks.sql"),
     include_str!("migrations/task_names.sql"),
     include_str!("migrations/task_words.sql"),
+    include_str!("migrations/item_names.sql"),
 ];
 /// The functions as this version has them. Once released, a change of them needs a migration (an empty one will do), so that
 /// a replica of the version before does not start again and put its own back.
@@ -37,7 +38,8 @@ const FUNCTIONS: &str = concat!(
     include_str!("functions.sql"),
     include_str!("plain.sql"),
     include_str!("chain.sql"),
-    include_str!("tasks.sql")
+    include_str!("tasks.sql"),
+    include_str!("responses.sql")
 );
 /// "tollgate" as a number: nobody else uses this lock.
 pub(super) const MIGRATION_LOCK: i64 = 0x746f_6c6c_6761_7465;

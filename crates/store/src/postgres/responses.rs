@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 use super::Engine;
 use crate::error::StoreError;
 use crate::ids::AccountId;
-use crate::response::{CHAIN_BYTES, CHAIN_LENGTH, Conversation, Item, ItemPage, NewResponse, StoredResponse};
+use crate::response::{CHAIN_BYTES, CHAIN_LENGTH, Conversation, Item, ItemPage, NewResponse, Said, StoredResponse};
 
 const COLUMNS: &str = "r.id, r.previous, r.conversation, r.created_at, r.expires_at, r.input, r.object";
 /// Expired rows erased in one statement.
@@ -27,11 +27,9 @@ WITH RECURSIVE back (id) AS (
   UPDATE conversation SET expires_at = greatest(expires_at, $6)
     WHERE account_id = $1 AND id = $4 AND EXISTS (SELECT FROM made) RETURNING id
 ), said AS (
-  INSERT INTO conversation_item (account_id, conversation, id, item)
-    SELECT $1, talk.id, i.id, i.item FROM talk, unnest($11::text[], $12::text[]) WITH ORDINALITY AS i (id, item, n)
-    ORDER BY i.n ON CONFLICT DO NOTHING
+  SELECT tollgate_say($1, talk.id, $11::text[], $12::text[], $13::text[]) AS n FROM talk
 )
-SELECT count(*) FROM made";
+SELECT (SELECT count(*) FROM made), (SELECT sum(n) FROM said)";
 
 const SAY: &str = "
 WITH talk AS (
@@ -91,7 +89,9 @@ impl Engine {
     pub async fn keep_response(&self, new: NewResponse) -> Result<bool, StoreError> {
         let (r, account) = (&new.response, new.account.0.as_slice());
         let bytes = i64::try_from(r.bytes()).unwrap_or(i64::MAX);
-        let (ids, items) = columns(&new.said);
+        let (ids, items): (Vec<&str>, Vec<&str>) =
+            new.said.iter().map(|said| (said.item.id.as_str(), said.item.json.as_str())).unzip();
+        let spare: Vec<&str> = new.said.iter().map(|said| said.spare.as_str()).collect();
         let made = self
             .rows(
                 KEEP,
@@ -107,6 +107,7 @@ impl Engine {
                     &r.object,
                     &new.items,
                     &ids,
+                    &spare,
                     &items,
                 ],
             )
@@ -147,6 +148,14 @@ impl Engine {
         );
         let rows = self.rows(&sql, &[&account.0.as_slice(), &self.now(), &items]).await?;
         Ok(rows.iter().map(response).collect())
+    }
+
+    pub async fn items_named(&self, account: AccountId, ids: Vec<String>) -> Result<Vec<Item>, StoreError> {
+        let sql = "SELECT DISTINCT ON (i.id) i.id, i.item FROM conversation_item i \
+                   JOIN conversation c ON c.account_id = i.account_id AND c.id = i.conversation \
+                   WHERE i.account_id = $1 AND i.id = ANY ($3) AND c.expires_at > $2 ORDER BY i.id, i.seq DESC";
+        let rows = self.rows(sql, &[&account.0.as_slice(), &self.now(), &ids]).await?;
+        Ok(rows.iter().map(|row| Item { id: row.get(0), json: row.get(1) }).collect())
     }
 
     pub async fn delete_response(&self, account: AccountId, id: &str) -> Result<bool, StoreError> {
@@ -226,6 +235,18 @@ impl Engine {
         let sql = "DELETE FROM conversation_item WHERE account_id = $1 AND conversation = $2 AND id = $3 \
                    RETURNING 1::bigint";
         Ok(count(&self.rows(sql, &[&account.0.as_slice(), &conversation, &id]).await?) > 0)
+    }
+
+    pub async fn unsay(&self, account: AccountId, conversation: &str, said: Said) -> Result<bool, StoreError> {
+        let sql = "WITH spare AS (
+             DELETE FROM conversation_item WHERE account_id = $1 AND conversation = $2 AND id = $3 RETURNING 1
+           ), own AS (
+             DELETE FROM conversation_item WHERE account_id = $1 AND conversation = $2 AND id = $4 AND item = $5
+               AND NOT EXISTS (SELECT FROM spare) RETURNING 1
+           )
+           SELECT (SELECT count(*) FROM spare) + (SELECT count(*) FROM own)";
+        let (account, Said { item, spare }) = (account.0.as_slice(), &said);
+        Ok(count(&self.rows(sql, &[&account, &conversation, spare, &item.id, &item.json]).await?) > 0)
     }
 
     pub async fn conversation_bytes(&self, account: AccountId, conversation: &str) -> Result<u64, StoreError> {

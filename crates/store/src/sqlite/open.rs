@@ -43,6 +43,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/prompt_marks.sql"),
     include_str!("migrations/task_names.sql"),
     include_str!("migrations/task_words.sql"),
+    include_str!("migrations/item_names.sql"),
 ];
 
 impl Engine {

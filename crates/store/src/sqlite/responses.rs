@@ -8,7 +8,7 @@ use super::apply::Apply;
 use super::ops::Op;
 use crate::error::StoreError;
 use crate::ids::AccountId;
-use crate::response::{CHAIN_BYTES, CHAIN_LENGTH, Conversation, Item, ItemPage, NewResponse, StoredResponse};
+use crate::response::{CHAIN_BYTES, CHAIN_LENGTH, Conversation, Item, ItemPage, NewResponse, Said, StoredResponse};
 
 /// What the writer is asked to write; it answers how many rows of the kind there were.
 pub(super) enum ResponseOp {
@@ -19,6 +19,7 @@ pub(super) enum ResponseOp {
     EndConversation(AccountId, String),
     Add(AccountId, String, Vec<Item>, i64),
     DeleteItem(AccountId, String, String),
+    Unsay(AccountId, String, Said),
     Forget(i64),
 }
 
@@ -89,6 +90,10 @@ impl Engine {
         Ok(self.write_response(op).await? > 0)
     }
 
+    pub async fn unsay(&self, account: AccountId, conversation: &str, said: Said) -> Result<bool, StoreError> {
+        Ok(self.write_response(ResponseOp::Unsay(account, conversation.to_owned(), said)).await? > 0)
+    }
+
     pub async fn response(&self, account: AccountId, id: &str) -> Result<Option<StoredResponse>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM response r WHERE account_id = ?1 AND id = ?2 AND expires_at > ?3");
         let (id, now) = (id.to_owned(), self.now());
@@ -133,6 +138,22 @@ impl Engine {
         let find = move |c: &rusqlite::Connection| {
             let mut statement = c.prepare_cached(&sql)?;
             let rows = statement.query_map(params![account.0, now, list], response)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        };
+        self.readers.read(find).await
+    }
+
+    pub async fn items_named(&self, account: AccountId, ids: Vec<String>) -> Result<Vec<Item>, StoreError> {
+        // The row of the highest number is the one that is read (a rule of this engine).
+        let sql = "SELECT i.id, i.item, max(i.seq) FROM conversation_item i \
+                   JOIN conversation c ON c.account_id = i.account_id AND c.id = i.conversation \
+                   WHERE i.account_id = ?1 AND i.id IN (SELECT value FROM json_each(?3)) AND c.expires_at > ?2 \
+                   GROUP BY i.id";
+        let (now, list) = (self.now(), serde_json::to_string(&ids).unwrap_or_default());
+        let find = move |c: &rusqlite::Connection| {
+            let mut statement = c.prepare_cached(sql)?;
+            let item = |r: &Row<'_>| Ok(Item { id: r.get(0)?, json: r.get(1)? });
+            let rows = statement.query_map(params![account.0, now, list], item)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         };
         self.readers.read(find).await
@@ -205,7 +226,7 @@ impl Apply<'_> {
                 let sql = "INSERT OR IGNORE INTO conversation (account_id, id, created_at, expires_at, metadata) \
                            VALUES (?1, ?2, ?3, ?4, ?5)";
                 self.statement(sql)?.execute(params![account.0, c.id, c.created_at, c.expires_at, c.metadata])?;
-                self.say(*account, &c.id, items, c.expires_at)?
+                self.say(*account, &c.id, items.iter().map(|item| (item, None)), c.expires_at)?
             }
             ResponseOp::Change(account, c) => {
                 let sql = "UPDATE conversation SET metadata = ?3, expires_at = max(expires_at, ?4) \
@@ -218,10 +239,22 @@ impl Apply<'_> {
                 let sql = "DELETE FROM conversation WHERE account_id = ?1 AND id = ?2";
                 self.statement(sql)?.execute(params![account.0, id])?
             }
-            ResponseOp::Add(account, id, items, expires_at) => self.say(*account, id, items, *expires_at)?,
+            ResponseOp::Add(account, id, items, expires_at) => {
+                self.say(*account, id, items.iter().map(|item| (item, None)), *expires_at)?
+            }
             ResponseOp::DeleteItem(account, conversation, id) => {
                 let sql = "DELETE FROM conversation_item WHERE account_id = ?1 AND conversation = ?2 AND id = ?3";
                 self.statement(sql)?.execute(params![account.0, conversation, id])?
+            }
+            ResponseOp::Unsay(account, conversation, said) => {
+                let sql = "DELETE FROM conversation_item WHERE account_id = ?1 AND conversation = ?2 AND id = ?3";
+                match self.statement(sql)?.execute(params![account.0, conversation, said.spare])? {
+                    0 => {
+                        let (sql, item) = (format!("{sql} AND item = ?4"), &said.item);
+                        self.statement(&sql)?.execute(params![account.0, conversation, item.id, item.json])?
+                    }
+                    gone => gone,
+                }
             }
             ResponseOp::Forget(now) => self.forget(*now)?,
         };
@@ -252,19 +285,29 @@ impl Apply<'_> {
             self.statement(sql)?.execute(params![account, previous, r.expires_at])?;
         }
         if let Some(conversation) = &r.conversation {
-            self.say(new.account, conversation, &new.said, r.expires_at)?;
+            let said = new.said.iter().map(|said| (&said.item, Some(said.spare.as_str())));
+            self.say(new.account, conversation, said, r.expires_at)?;
         }
         Ok(kept)
     }
 
-    /// Adds items to a conversation that is there.
-    fn say(&mut self, account: AccountId, id: &str, items: &[Item], expires_at: i64) -> rusqlite::Result<usize> {
+    /// Adds items to a conversation that is there. One whose id is taken has its spare one, or is there already.
+    fn say<'i>(
+        &mut self,
+        account: AccountId,
+        id: &str,
+        items: impl Iterator<Item = (&'i Item, Option<&'i str>)>,
+        expires_at: i64,
+    ) -> rusqlite::Result<usize> {
         let sql = "UPDATE conversation SET expires_at = max(expires_at, ?3) WHERE account_id = ?1 AND id = ?2";
         let there = self.statement(sql)?.execute(params![account.0, id, expires_at])?;
         let sql =
             "INSERT OR IGNORE INTO conversation_item (account_id, conversation, id, item) VALUES (?1, ?2, ?3, ?4)";
-        for item in items.iter().filter(|_| there > 0) {
-            self.statement(sql)?.execute(params![account.0, id, item.id, item.json])?;
+        for (item, spare) in items.filter(|_| there > 0) {
+            let added = self.statement(sql)?.execute(params![account.0, id, item.id, item.json])?;
+            if let Some(spare) = spare.filter(|_| added == 0) {
+                self.statement(sql)?.execute(params![account.0, id, spare, item.json])?;
+            }
         }
         Ok(there)
     }

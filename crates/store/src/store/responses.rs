@@ -3,7 +3,7 @@
 use super::{Engine, Store};
 use crate::error::StoreError;
 use crate::ids::AccountId;
-use crate::response::{Chain, Conversation, Item, ItemPage, NewResponse, StoredResponse};
+use crate::response::{Chain, Conversation, Item, ItemPage, NewResponse, Said, StoredResponse};
 
 /// Whether anything can have this id: PostgreSQL has no place for this character, so nothing has it anywhere.
 fn may_be(id: &str) -> bool {
@@ -45,6 +45,12 @@ impl Store {
     ) -> Result<Vec<StoredResponse>, StoreError> {
         items.retain(|id| may_be(id));
         on_engine!(self, e => e.responses_with_items(account, items).await)
+    }
+
+    /// Items of any conversation by their ids, as far as they are known; of several with one id the newest.
+    pub async fn items_named(&self, account: AccountId, mut ids: Vec<String>) -> Result<Vec<Item>, StoreError> {
+        ids.retain(|id| may_be(id));
+        on_engine!(self, e => e.items_named(account, ids).await)
     }
 
     /// Erases a response. `false`: it was not there.
@@ -118,6 +124,11 @@ impl Store {
             return Ok(false);
         }
         on_engine!(self, e => e.delete_item(account, conversation, id).await)
+    }
+
+    /// Takes back what a call said, under whichever of its ids it is there; what another said stays. `false`: it was not there.
+    pub async fn unsay(&self, account: AccountId, conversation: &str, said: Said) -> Result<bool, StoreError> {
+        on_engine!(self, e => e.unsay(account, conversation, said).await)
     }
 
     /// How many bytes of items a conversation has.

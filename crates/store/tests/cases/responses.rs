@@ -1,6 +1,6 @@
 //! Kept responses and conversations: found by their account, continued, erased, forgotten.
 
-use tollgate_store::{Chain, Conversation, Item, ItemPage, NewResponse, StoredResponse};
+use tollgate_store::{Chain, Conversation, Item, ItemPage, NewResponse, Said, StoredResponse};
 
 use crate::common::{Customer, House};
 
@@ -101,6 +101,92 @@ fn items(ids: &[&str]) -> Vec<Item> {
     ids.iter().map(|id| Item { id: (*id).to_owned(), json: format!("{{\"id\":\"{id}\"}}") }).collect()
 }
 
+/// The same as a call says them, with ids to spare.
+fn said(ids: &[&str], call: &str) -> Vec<Said> {
+    let said = |(at, item): (usize, Item)| Said { item, spare: format!("{call}_{at}") };
+    items(ids).into_iter().enumerate().map(said).collect()
+}
+
+async fn listed(h: &House, c: &Customer, conversation: &str) -> Vec<String> {
+    let page = ItemPage { after: None, limit: 100, newest_first: false };
+    let items = h.store.items(c.account, conversation, page).await.expect("read");
+    items.into_iter().map(|item| item.id).collect()
+}
+
+/// Calls in one conversation that began at the same time, of a provider that counts its items anew with every answer: none is lost,
+/// and each can be taken back by itself.
+pub async fn calls_that_say_items_of_one_id_lose_none(h: House) {
+    let c = h.customer(0, 0).await;
+    let now = h.clock.now();
+    let new = Conversation { id: "conv_1".into(), created_at: now, expires_at: now + DAY, metadata: "{}".into() };
+    h.store.create_conversation(c.account, new, items(&["i0"])).await.expect("made");
+    let call = |id: &str| {
+        let response = StoredResponse { conversation: Some("conv_1".into()), ..kept(&h, id, None) };
+        h.store.keep_response(NewResponse {
+            account: c.account,
+            response,
+            items: vec![],
+            said: said(&["i1", "i2"], id),
+        })
+    };
+    let (one, two, three, four) = tokio::join!(call("a"), call("b"), call("c"), call("d"));
+    for kept in [one, two, three, four] {
+        assert!(kept.expect("kept"));
+    }
+    let mut all = listed(&h, &c, "conv_1").await;
+    assert_eq!((all.len(), all[0].as_str()), (9, "i0"), "{all:?}");
+    all.sort();
+    // One of them came first; the others have ids of their own.
+    let first = ["a", "b", "c", "d"].into_iter().find(|call| !all.contains(&format!("{call}_0"))).expect("a first one");
+    let others: Vec<String> = ["a", "b", "c", "d"]
+        .iter()
+        .filter(|call| **call != first)
+        .flat_map(|call| [format!("{call}_0"), format!("{call}_1")])
+        .collect();
+    assert_eq!(all, [&others[..], &["i0".to_owned(), "i1".to_owned(), "i2".to_owned()]].concat());
+    let unsay = async |call: &str| {
+        for said in said(&["i1", "i2"], call) {
+            assert!(h.store.unsay(c.account, "conv_1", said).await.expect("asked"));
+        }
+    };
+    let second = if first == "a" { "b" } else { "a" };
+    unsay(second).await;
+    let left = listed(&h, &c, "conv_1").await;
+    assert_eq!(left.len(), 7);
+    assert!(left.iter().all(|id| !id.starts_with(second)) && left.contains(&"i1".to_owned()), "{left:?}");
+    unsay(first).await;
+    let left = listed(&h, &c, "conv_1").await;
+    assert!(left.len() == 5 && !left.contains(&"i1".to_owned()), "{left:?}");
+    // What another has said under the same id stays.
+    let other = Said { item: Item { id: "i0".into(), json: "{}".into() }, spare: "e_0".into() };
+    assert!(!h.store.unsay(c.account, "conv_1", other).await.expect("asked"));
+    h.close().await;
+}
+
+pub async fn an_item_is_found_in_any_conversation(h: House) {
+    let (c, other) = (h.customer(0, 0).await, h.customer(0, 0).await);
+    let now = h.clock.now();
+    for (id, days, json) in [("conv_1", 2, "1"), ("conv_2", 2, "2"), ("conv_3", 1, "3")] {
+        let new = Conversation { id: id.into(), created_at: now, expires_at: now + days * DAY, metadata: "{}".into() };
+        let items = [("both", json), (id, json)].map(|(id, json)| Item { id: id.into(), json: json.into() });
+        h.store.create_conversation(c.account, new, items.to_vec()).await.expect("made");
+    }
+    let named = async |account, ids: &[&str]| {
+        let ids = ids.iter().map(|id| (*id).to_owned()).collect();
+        let mut found = h.store.items_named(account, ids).await.expect("read");
+        found.sort_by(|a, b| a.id.cmp(&b.id));
+        found.into_iter().map(|item| format!("{}={}", item.id, item.json)).collect::<Vec<_>>()
+    };
+    assert_eq!(named(c.account, &["both", "conv_1", "nobody", "\0"]).await, ["both=3", "conv_1=1"], "the newest");
+    assert_eq!(named(c.account, &["conv_2", "conv_3"]).await, ["conv_2=2", "conv_3=3"]);
+    assert_eq!(named(other.account, &["both"]).await, [""; 0], "another's is as unknown as one that never was");
+    h.clock.advance(DAY + 1);
+    assert_eq!(named(c.account, &["both", "conv_3"]).await, ["both=2"], "what has expired is not found");
+    assert!(h.store.delete_conversation(c.account, "conv_2").await.expect("asked"));
+    assert_eq!(named(c.account, &["both", "conv_2"]).await, ["both=1"]);
+    h.close().await;
+}
+
 pub async fn a_conversation_grows_in_order(h: House) {
     let (c, other) = (h.customer(0, 0).await, h.customer(0, 0).await);
     let now = h.clock.now();
@@ -110,19 +196,14 @@ pub async fn a_conversation_grows_in_order(h: House) {
     assert_eq!(h.store.conversation(other.account, "conv_1").await.expect("read"), None);
     h.clock.advance(DAY);
     let response = StoredResponse { conversation: Some("conv_1".into()), ..kept(&h, "resp_1", None) };
-    let said = items(&["i3", "i4", "i5"]);
+    let said_first = said(&["i3", "i4", "i5"], "a");
     h.store
-        .keep_response(NewResponse {
-            account: c.account,
-            response: response.clone(),
-            items: vec![],
-            said: said.clone(),
-        })
+        .keep_response(NewResponse { account: c.account, response: response.clone(), items: vec![], said: said_first })
         .await
         .expect("kept");
     // A second time adds nothing.
     h.store
-        .keep_response(NewResponse { account: c.account, response, items: vec![], said: items(&["i6"]) })
+        .keep_response(NewResponse { account: c.account, response, items: vec![], said: said(&["i6"], "b") })
         .await
         .expect("kept");
     let read = async |after: Option<&str>, limit, newest_first| {

@@ -10,7 +10,7 @@ use crate::chat::{Broken, End, StreamFault, UpstreamError};
 use crate::dialect::Dialect;
 use crate::error::Code;
 use crate::hub::{Event, Lost, Places, Restore, Stop};
-use crate::json::Node;
+use crate::json::{self, Node};
 use crate::sse::{self, Cutter, Data, Frame};
 use bytes::Bytes;
 
@@ -197,7 +197,7 @@ impl Any {
     }
 
     fn event(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<(), StreamFault> {
-        let text = String::from_utf8_lossy(data);
+        let text = json::lossy(data);
         let node = Node::read(&text).map_err(|_| StreamFault::Garbage)?;
         if !node.is_map() {
             return Err(StreamFault::Garbage);

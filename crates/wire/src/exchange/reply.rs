@@ -28,7 +28,7 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
         let body = facts.with_model(body, &voice.model);
         return Ok(Converted { body, facts, dropped: Dropped::default() });
     }
-    let text = String::from_utf8_lossy(&body);
+    let text = json::lossy(&body);
     let node = Node::read(&text).map_err(|_| NotAReply)?;
     if !is_reply(from, &node) {
         return Err(NotAReply);

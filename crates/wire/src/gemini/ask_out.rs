@@ -4,7 +4,7 @@ use super::{own_out, parts_out, tools_out};
 use crate::anthropic::reminder;
 use crate::dialect::Dialect;
 use crate::hub::{Ask, Carry, Dropped, Effort, Format, Merge, Names, Part, Role, Target, paired, sent_name};
-use crate::json::{Array, Object};
+use crate::json::{Array, Object, lossy};
 use crate::problem::Problem;
 use std::collections::HashMap;
 
@@ -149,7 +149,7 @@ fn generation(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Re
     thinking(ask, &mut config, carry)?;
     config.end();
     if out != b"{}" {
-        body.raw("generationConfig", &String::from_utf8_lossy(&out));
+        body.raw("generationConfig", &lossy(&out));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::dialect::Dialect;
 use crate::hub::{Ask, Carry, FREE_TEXT, Tool, ToolChoice, ToolKind, any_text, free_text_schema, sent_name};
-use crate::json::{Array, Object};
+use crate::json::{Array, Object, lossy};
 use crate::problem::Problem;
 
 pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
@@ -34,7 +34,7 @@ pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>)
     list.end();
     body.array("tools", |list| {
         if declared != b"[]" {
-            list.object(|one| one.raw("functionDeclarations", &String::from_utf8_lossy(&declared)));
+            list.object(|one| one.raw("functionDeclarations", &lossy(&declared)));
         }
         if search {
             list.object(|one| one.raw("googleSearch", "{}"));

@@ -31,6 +31,26 @@ fn any_json() -> impl Strategy<Value = serde_json::Value> {
 }
 
 proptest! {
+    /// Words of eight bytes find what a look at every byte finds, wherever it stands.
+    #[test]
+    fn runs_end_at_the_first_mark(bytes in prop::collection::vec(prop_oneof![Just(b'a'), Just(0xC3), any::<u8>()], 0..40)) {
+        let first = |is: &dyn Fn(u8) -> bool| bytes.iter().position(|&byte| is(byte)).unwrap_or(bytes.len());
+        prop_assert_eq!(plain_run(&bytes), first(&|byte| byte < 0x20 || byte == b'"' || byte == b'\\'));
+        prop_assert_eq!(run_without(&bytes, [b'\n', 0xE2], false), first(&|byte| byte == b'\n' || byte == 0xE2));
+    }
+
+    #[test]
+    fn serde_reads_what_is_written(text in prop_oneof![any::<String>(), "[a-z\"\\\\\n\u{85}\u{2028}\u{2029}\u{c0}\u{2030}]{0,40}"]) {
+        let mut out = Vec::new();
+        write_str(&mut out, &text);
+        prop_assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), text.as_str());
+        prop_assert!(!has_separator(&out));
+        let mut again = Vec::new();
+        write_raw(&mut again, &serde_json::to_vec(&text).unwrap());
+        prop_assert_eq!(serde_json::from_slice::<String>(&again).unwrap(), text);
+        prop_assert!(!has_separator(&again));
+    }
+
     #[test]
     fn takes_what_serde_writes(value in any_json(), pretty in any::<bool>()) {
         let text = if pretty { serde_json::to_vec_pretty(&value) } else { serde_json::to_vec(&value) }.unwrap();

@@ -39,11 +39,11 @@ impl<'a> Node<'a> {
         let first = scan.peek();
         let start = scan.at();
         let kind = match first {
-            Some(b'"') => Kind::Text(scan.string()?.text()),
+            Some(b'"') => Kind::Text(scan.string()?.of(text)),
             Some(b'{') => {
                 let mut members = Vec::new();
                 scan.object(|key, scan| {
-                    members.push((key.text(), Self::scan(text, scan)?));
+                    members.push((key.of(text), Self::scan(text, scan)?));
                     Ok::<(), Broken>(())
                 })?;
                 Kind::Map(members)

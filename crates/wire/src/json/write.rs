@@ -1,5 +1,6 @@
 //! Writing: strings in quotes, and texts with a few places replaced.
 
+use super::run_without;
 use std::ops::Range;
 
 /// A splice: the bytes of a place and what stands there instead.
@@ -31,12 +32,14 @@ pub(crate) fn write_str(out: &mut Vec<u8>, text: &str) {
     out.reserve(text.len() + 2);
     out.push(b'"');
     let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|&byte| SPECIAL[usize::from(byte)]) {
-        out.extend_from_slice(&rest[..at]);
-        rest = &rest[at..];
-        let len = match rest[0] {
+    loop {
+        let (run, left) = rest.split_at(special(rest));
+        out.extend_from_slice(run);
+        rest = left;
+        let Some(first) = rest.first() else { break };
+        let len = match *first {
             b'"' | b'\\' => {
-                out.extend_from_slice(&[b'\\', rest[0]]);
+                out.extend_from_slice(&[b'\\', *first]);
                 1
             }
             b'\n' => put(out, b"\\n"),
@@ -50,8 +53,17 @@ pub(crate) fn write_str(out: &mut Vec<u8>, text: &str) {
         };
         rest = &rest[len..];
     }
-    out.extend_from_slice(rest);
     out.push(b'"');
+}
+
+/// How far it is to a byte that may need an escape: a control character, quote, backslash, the first byte of a separator. Most strings are
+/// short names, for which a table is quicker.
+#[inline]
+fn special(bytes: &[u8]) -> usize {
+    if bytes.len() < 8 {
+        return bytes.iter().position(|&byte| SPECIAL[usize::from(byte)]).unwrap_or(bytes.len());
+    }
+    run_without(bytes, [b'"', b'\\', 0xE2, 0xC2], true)
 }
 
 fn put(out: &mut Vec<u8>, escape: &[u8]) -> usize {
@@ -96,14 +108,15 @@ pub(crate) fn has_separator(bytes: &[u8]) -> bool {
 /// can only stand in strings.
 pub(crate) fn write_raw(out: &mut Vec<u8>, raw: &[u8]) {
     let mut rest = raw;
-    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r' | 0xE2 | 0xC2)) {
-        out.extend_from_slice(&rest[..at]);
-        rest = &rest[at..];
-        let len = match rest[0] {
-            b'\n' | b'\r' => put(out, b" "),
-            _ => separator(rest, out),
+    loop {
+        let (run, left) = rest.split_at(run_without(rest, [b'\n', b'\r', 0xE2, 0xC2], false));
+        out.extend_from_slice(run);
+        rest = left;
+        let len = match rest.first() {
+            None => break,
+            Some(b'\n' | b'\r') => put(out, b" "),
+            Some(_) => separator(rest, out),
         };
         rest = &rest[len..];
     }
-    out.extend_from_slice(rest);
 }

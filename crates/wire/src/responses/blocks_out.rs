@@ -3,7 +3,7 @@
 use super::events_out::{Open, Writer};
 use super::item::{self, Said};
 use crate::hub::{Seal, Thought, owned_seal};
-use crate::json::Object;
+use crate::json::{Object, lossy};
 
 impl Writer {
     pub(super) fn say(&mut self, text: &str, refusal: bool, out: &mut Vec<u8>) {
@@ -85,7 +85,7 @@ impl Writer {
             }
         });
         self.part(out, "response.content_part.done", ("content_index", at), |body| {
-            body.raw("part", &String::from_utf8_lossy(&whole));
+            body.raw("part", &lossy(&whole));
         });
     }
 

@@ -2,7 +2,7 @@
 //! and a client whose answer could not be kept is told so.
 
 use super::history::unnamed;
-use crate::json::{self, Broken, Edit, Node, Scan};
+use crate::json::{self, Broken, Edit, Node, Scan, lossy};
 use bytes::Bytes;
 use std::ops::Range;
 
@@ -77,7 +77,7 @@ fn asked(body: &[u8], include: Option<Range<usize>>, start: usize) -> Option<Mad
 
 /// A response object that was not kept, and says so.
 pub fn unkept(object: &[u8]) -> Bytes {
-    let text = String::from_utf8_lossy(object);
+    let text = lossy(object);
     let edit = Node::read(&text).ok().and_then(|node| told(&text, &node));
     match edit {
         Some(place) => Bytes::from(json::splice(text.as_bytes(), &[(place, b"false")])),

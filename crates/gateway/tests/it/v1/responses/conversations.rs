@@ -96,3 +96,35 @@ async fn a_conversation_belongs_to_one_account_and_has_limits() {
     }
     assert_eq!(refused(&house, Method::POST, &format!("{path}/items"), Some(&json!({}))).await.2, "items");
 }
+
+/// Both begin before either has ended, so neither knows of the other's items.
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_overlap_in_a_conversation_lose_nothing() {
+    let house = house().await;
+    let made = post(&house, "/v1/conversations", json!({})).await;
+    let say = |text: &str| {
+        let input = json!([{ "type": "message", "id": "msg_own", "role": "user", "content": text }]);
+        json!({ "model": MODELS[2], "input": input, "conversation": id(&made) })
+    };
+    let (slow, quick) = (say("apples [[sim:think_ms=700 tokens=2]]"), say("pears [[sim:tokens=2]]"));
+    let second = async {
+        while house.sim.received().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        create(&house, quick).await
+    };
+    tokio::join!(create(&house, slow), second);
+    let listed = get(&house, &format!("/v1/conversations/{}/items?order=asc", id(&made))).await;
+    let items = listed["data"].as_array().expect("a list");
+    let said = listed["data"].to_string();
+    let ids: std::collections::HashSet<&str> = items.iter().map(id).collect();
+    assert_eq!((items.len(), ids.len()), (4, 4), "{said}");
+    assert!(said.contains("apples") && said.contains("pears"), "{said}");
+    // Each is found under the id by which it is listed.
+    for item in items {
+        let path = format!("/v1/conversations/{}/items/{}", id(&made), id(item));
+        assert_eq!(get(&house, &path).await, *item);
+    }
+    create(&house, json!({ "model": MODELS[2], "input": "figs", "conversation": id(&made) })).await;
+    assert_eq!((times(&house, "apples"), times(&house, "pears")), (1, 1));
+}

@@ -24,6 +24,7 @@ async fn nothing_runs_in_the_background() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_item_of_any_list_can_be_named() {
     let house = house().await;
+    let (_, other) = house.stranger("1").await;
     let reference = |id: &Value| json!({ "type": "item_reference", "id": id });
     for model in MODELS {
         let input = json!([{ "role": "user", "content": "apples" },
@@ -53,6 +54,18 @@ async fn an_item_of_any_list_can_be_named() {
         // What was said in a call is found without its conversation too.
         create(&house, json!({ "model": model, "input": [all[1], all[2], { "role": "user", "content": "go" }] })).await;
         assert_eq!((times(&house, "figs"), times(&house, "dates"), times(&house, "the gate")), (0, 1, 1), "{model}");
+        // And so is what was only put into one, from another conversation as well.
+        let body = json!({ "items": [] });
+        let another: Value =
+            super::send(&house, Method::POST, "/v1/conversations", Some(&body)).await.json().await.expect("JSON");
+        let go = json!([all[0], { "role": "user", "content": "go" }]);
+        create(&house, json!({ "model": model, "input": go })).await;
+        assert_eq!((times(&house, "figs"), times(&house, "dates")), (1, 0), "{model}");
+        create(&house, json!({ "model": model, "input": go, "conversation": id(&another) })).await;
+        assert_eq!((times(&house, "figs"), times(&house, "dates")), (1, 0), "{model}");
+        let body = json!({ "model": model, "input": go });
+        let reply = house.http.post(house.url("/v1/responses")).bearer_auth(&other).json(&body).send().await;
+        assert_eq!(reply.expect("a reply").status(), 404, "{model}: another account's is unknown");
     }
     let unknown = json!({ "model": MODELS[0], "input": [reference(&json!("msg_0_in0"))] });
     assert_eq!(refused(&house, Method::POST, "/v1/responses", Some(&unknown)).await.0, 404);
