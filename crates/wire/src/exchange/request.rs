@@ -195,6 +195,10 @@ fn few_tools(ask: &Ask<'_>) -> Result<(), Problem> {
 
 /// An effort that the model does not know becomes the nearest it does. To think not at all is asked for where it can be.
 fn known_effort(ask: &mut Ask<'_>, target: &Target) {
+    if !target.thinks && ask.reasoning.off && matches!(target.dialect, Dialect::Chat | Dialect::Responses) {
+        // It does not anyway, and would refuse to be told so.
+        ask.reasoning.effort = None;
+    }
     let known: Vec<Effort> = target.efforts.iter().filter_map(|word| Effort::of(word)).collect();
     let by_effort = match target.dialect {
         Dialect::Chat | Dialect::Responses => true,
