@@ -22,6 +22,7 @@ pub(crate) struct Writer {
     open: Option<Open>,
     lane: Lane,
     calls: bool,
+    refused: bool,
     searches: u64,
     tier: Option<String>,
     finish: Option<Finish<'static>>,
@@ -45,6 +46,7 @@ impl Writer {
             open: None,
             lane: Lane::default(),
             calls: false,
+            refused: false,
             searches: 0,
             tier: None,
             finish: None,
@@ -98,6 +100,7 @@ impl Writer {
     }
 
     fn block(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        self.refused |= matches!(event, Event::Refusal { .. });
         match event {
             Event::Text { text, .. } | Event::Refusal { text, .. } if self.lane.keep(text, false) => {}
             Event::Thought { text, .. } if self.lane.keep(text, true) => {}
@@ -315,7 +318,7 @@ impl Writer {
         debug_assert!(self.open.is_none(), "every block is stopped before the message");
         debug_assert!(!self.ended, "one message_stop");
         self.ended = true;
-        let (reason, sequence) = stop_reason(self.finish.as_ref(), self.calls);
+        let (reason, sequence) = stop_reason(self.finish.as_ref(), self.calls, self.refused);
         event(out, "message_delta", |body| {
             body.object("delta", |delta| {
                 delta.text("stop_reason", reason);

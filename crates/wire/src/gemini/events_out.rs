@@ -40,6 +40,7 @@ struct Choice {
     cites: Vec<Citation<'static>>,
     searched: Vec<String>,
     text: String,
+    refused: bool,
     finish: Option<Finish<'static>>,
 }
 
@@ -90,7 +91,10 @@ impl Writer {
                     signature(part, seal.as_ref());
                 });
             }
-            Event::Refusal { text, .. } => self.part(choice, out, |part| part.text("text", text)),
+            Event::Refusal { text, .. } => {
+                self.choices[at].refused = true;
+                self.part(choice, out, |part| part.text("text", text));
+            }
             Event::Thought { text, .. } => self.part(choice, out, |part| {
                 part.text("text", text);
                 part.bool("thought", true);
@@ -260,7 +264,7 @@ fn last(one: &mut Object<'_>, choice: &Choice, index: u64) {
         }),
         None => nothing(one),
     }
-    finish(one, choice.finish.as_ref());
+    finish(one, choice.finish.as_ref(), choice.refused);
     one.number("index", index);
     let searched: Vec<&str> = choice.searched.iter().map(String::as_str).collect();
     grounding(one, &choice.cites.iter().collect::<Vec<_>>(), &searched, &choice.text);

@@ -198,6 +198,14 @@ impl Finish<'_> {
         (self.from == dialect && !self.native.is_empty()).then_some(&self.native)
     }
 
+    /// The reason of the stop for dialects in which a refusal is one: OpenAI's have words for what was refused, and end as usual.
+    pub fn stop_of(finish: Option<&Finish<'_>>, calls: bool, refused: bool) -> Stop {
+        match finish.map_or(if calls { Stop::Tools } else { Stop::End }, |finish| finish.stop) {
+            Stop::End | Stop::Sequence if refused => Stop::Filter,
+            stop => stop,
+        }
+    }
+
     /// An answer that contains a call ends with the call, whatever the provider says, unless it was cut.
     pub fn with_calls(self, calls: bool) -> Self {
         if calls && matches!(self.stop, Stop::End | Stop::Sequence) {

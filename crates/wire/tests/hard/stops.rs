@@ -167,3 +167,42 @@ fn the_details_of_a_refusal_are_carried() {
     let last = played.data.iter().find(|chunk| chunk["choices"][0]["finish_reason"].is_string()).unwrap();
     assert_eq!(last["choices"][0]["stop_details"], details);
 }
+
+/// OpenAI's dialects have words for what was refused and end as usual; to others the refusal is the reason.
+#[test]
+fn a_refusal_is_the_reason_of_the_stop() {
+    let message = |refusal: Value| json!({"role": "assistant", "content": null, "refusal": refusal});
+    let chat = json!({"id": "c", "model": "up", "choices": [{"index": 0, "message": message(json!("I cannot.")), "finish_reason": "stop"}]});
+    let item = json!({"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [{"type": "refusal", "refusal": "I cannot."}]});
+    let response = json!({"id": "r", "object": "response", "status": "completed", "model": "up", "output": [item]});
+    for (from, body) in [(C, &chat), (R, &response)] {
+        let claude = reply(from, A, body.clone());
+        assert_eq!((&claude["stop_reason"], &claude["content"][0]["text"]), (&json!("refusal"), &json!("I cannot.")));
+        let gemini = &reply(from, G, body.clone())["candidates"][0];
+        assert_eq!(
+            (&gemini["finishReason"], &gemini["content"]["parts"][0]["text"]),
+            (&json!("SAFETY"), &json!("I cannot."))
+        );
+    }
+    assert_eq!(reply(C, R, chat)["status"], "completed");
+    assert_eq!(reply(R, C, response.clone())["choices"][0]["finish_reason"], "stop");
+    let chunks =
+        [chunk(json!({"refusal": "I can"}), Value::Null), chunk(json!({"refusal": "not."}), json!("stop")), done()];
+    let delta = json!({"type": "response.refusal.delta", "output_index": 0, "item_id": "m", "content_index": 0, "delta": "I cannot."});
+    let events = [
+        json!({"type": "response.created", "response": {"id": "r", "model": "up"}}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "m", "role": "assistant", "content": []}}),
+        delta,
+        json!({"type": "response.output_item.done", "output_index": 0, "item": response["output"][0]}),
+        json!({"type": "response.completed", "response": response}),
+    ];
+    for (from, events) in [(C, &chunks[..]), (R, &events)] {
+        let claude = play(from, A, events);
+        let reasons: Vec<&Value> = claude.data.iter().filter_map(|event| event["delta"].get("stop_reason")).collect();
+        assert_eq!(reasons, ["refusal"], "{from:?}: {}", claude.text);
+        let gemini = play(from, G, events);
+        let reasons: Vec<&Value> =
+            gemini.data.iter().filter_map(|chunk| chunk["candidates"][0].get("finishReason")).collect();
+        assert_eq!(reasons, ["SAFETY"], "{from:?}: {}", gemini.text);
+    }
+}
