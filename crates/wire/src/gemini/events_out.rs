@@ -6,7 +6,7 @@
 
 use super::answer_out::{finish, grounding, signature, write_call, write_image};
 use super::cites;
-use crate::hub::{Call, Citation, Event, Finish, NEXT_TEXT, Origin, Seal, Stop, Voice, owned_seal};
+use crate::hub::{Call, Citation, Event, Finish, NEXT_TEXT, Origin, Seal, Voice, owned_seal};
 use crate::json::{Array, Object};
 use crate::usage::{Shape, Usage};
 use std::borrow::Cow;
@@ -151,7 +151,7 @@ impl Writer {
             Event::Image { mime, base64, .. } => self.part(choice, out, |part| write_image(part, mime, base64)),
             Event::Finish { finish, .. } => {
                 // Half a call is no call: an agent would run it.
-                let cut = matches!(finish.stop, Stop::Length | Stop::Context);
+                let cut = finish.stop.cuts();
                 for call in (0..self.choices[at].calls.len()).filter(|_| !cut) {
                     self.call(choice, call, out);
                 }

@@ -132,6 +132,13 @@ pub(crate) enum Stop {
     Malformed,
 }
 
+impl Stop {
+    /// The answer ended where the model had not: the call it was writing may be half a call.
+    pub fn cuts(self) -> bool {
+        matches!(self, Stop::Length | Stop::Context | Stop::Filter)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Finish<'a> {
     pub stop: Stop,

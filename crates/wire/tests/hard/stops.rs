@@ -206,3 +206,36 @@ fn a_refusal_is_the_reason_of_the_stop() {
         assert_eq!(reasons, ["SAFETY"], "{from:?}: {}", gemini.text);
     }
 }
+
+/// Case 47: a filter cuts a call in the middle as the limit does.
+#[test]
+fn case_47_half_a_call_before_a_filter_is_half_a_call() {
+    let call = |args: &str| json!({"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": {"name": "rm", "arguments": args}}]});
+    let chat = |reason: &str| vec![chunk(call("{\"path\":\"/"), Value::Null), chunk(json!({}), json!(reason)), done()];
+    let block = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"path\":\"/"}});
+    let claude = |reason: &str| {
+        vec![
+            json!({"type": "message_start", "message": {"id": "m", "model": "up", "usage": {"input_tokens": 1, "output_tokens": 1}}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "c1", "name": "rm", "input": {}}}),
+            block.clone(),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 2}}),
+            json!({"type": "message_stop"}),
+        ]
+    };
+    for (from, cut, filtered) in
+        [(C, chat("length"), chat("content_filter")), (A, claude("max_tokens"), claude("refusal"))]
+    {
+        for events in [cut, filtered] {
+            let response = play(from, R, &events);
+            let item = response.data.iter().find(|event| event["type"] == "response.output_item.done").unwrap();
+            assert_eq!(item["item"]["status"], "incomplete", "{from:?}: {}", response.text);
+            assert_eq!(kinds(&response.data).last(), Some(&"response.incomplete"));
+            let gemini = play(from, G, &events);
+            assert!(!gemini.text.contains("functionCall"), "{from:?}: an agent would run it: {}", gemini.text);
+        }
+    }
+    // One that is whole stays one.
+    let whole = [chunk(call("{}"), Value::Null), chunk(json!({}), json!("content_filter")), done()];
+    assert!(play(C, G, &whole).text.contains("functionCall"));
+}
