@@ -1,5 +1,6 @@
 //! A request in any dialect, checked, with its original bytes and what a call needs to know.
 
+use super::called::by_caller;
 use super::facts::Facts;
 use crate::chat;
 use crate::dialect::Dialect;
@@ -145,7 +146,8 @@ impl Request {
             Dialect::Anthropic => anthropic::ask_out::write(ask, target),
             Dialect::Responses => responses::ask_out::write(ask, target),
             Dialect::Gemini => gemini::ask_out::write(ask, target),
-        }?;
+        }
+        .map_err(|problem| by_caller(problem, self.dialect))?;
         Ok(Sent { body: Bytes::from(body), dropped, names })
     }
 
