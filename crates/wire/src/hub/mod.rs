@@ -40,7 +40,7 @@ pub(crate) use ids::{fitting_id, made_id};
 pub(crate) use lane::{Held, Lane, Waiting, Whole};
 pub(crate) use lost::Lost;
 pub use names::Names;
-pub(crate) use names::{FREE_TEXT, sent_name};
+pub(crate) use names::{FREE_TEXT, chosen_name, sent_name};
 pub(crate) use pairs::{Merge, paired};
 pub(crate) use part::{Call, CallKind, Media, Part, Place, Role, Shape, Thought, Turn};
 pub(crate) use rest::{Known, Members, Rest};

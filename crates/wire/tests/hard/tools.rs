@@ -322,3 +322,18 @@ fn an_error_of_gemini_keeps_what_is_beside_it() {
         assert_eq!(chat, &json!(format!("{prefix}{text}")), "{response}");
     }
 }
+
+/// A tool in a namespace is sent with the namespace in front, and so it is chosen.
+#[test]
+fn a_forced_tool_in_a_namespace_is_named_as_it_is_sent() {
+    let function = |name: &str| json!({"type": "function", "name": name, "parameters": {"type": "object"}});
+    let mut body = json!({"model": "m", "input": "q", "tools": [
+        {"type": "namespace", "name": "ns", "tools": [function("f"), function("g")]}, function("g")]});
+    for (name, expected) in [("f", "ns__f"), ("g", "g")] {
+        body["tool_choice"] = json!({"type": "function", "name": name});
+        assert_eq!(sent(R, C, body.clone())["tool_choice"]["function"]["name"], expected);
+        assert_eq!(sent(R, A, body.clone())["tool_choice"]["name"], expected);
+        let allowed = &sent(R, G, body.clone())["toolConfig"]["functionCallingConfig"]["allowedFunctionNames"];
+        assert_eq!(allowed, &json!([expected]));
+    }
+}
