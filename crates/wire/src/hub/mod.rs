@@ -37,7 +37,7 @@ pub(crate) use effort::Effort;
 pub(crate) use event::{Citation, Details, Event, Finish, Sink, Stop};
 pub(crate) use fields::Fields;
 pub(crate) use ids::{fitting_id, made_id};
-pub(crate) use lane::{Held, Lane, Waiting, Whole};
+pub(crate) use lane::{Held, Lane, Saying, Waiting, Whole};
 pub(crate) use lost::Lost;
 pub use names::Names;
 pub(crate) use names::{FREE_TEXT, chosen_name, sent_name};
