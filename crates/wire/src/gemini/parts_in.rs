@@ -56,6 +56,9 @@ fn read<'a>(node: &Node<'a>, turn: &str, at: usize, open: &mut Vec<Open<'a>>, pa
         }
     } else if let Some(node) = fields.map("functionResponse") {
         parts.push(read_result(node, fields.rest(), open));
+    } else if fields.see("thought").and_then(Node::bool) == Some(true) && fields.see("inlineData").is_some() {
+        // A picture that was thought: only its maker can do anything with it.
+        parts.push(Part::foreign(Dialect::Gemini, Cow::Borrowed("inlineData"), node.raw));
     } else if let Some(data) = fields.map("inlineData") {
         let mut inner = Fields::loose(data);
         let mime = inner.filled("mimeType");

@@ -423,3 +423,23 @@ fn nothing_parts_a_call() {
     assert_eq!(items, expected, "{}", response.text);
     assert_eq!(response.data.last().unwrap()["response"]["output"].as_array().unwrap().len(), 4);
 }
+
+/// Gemini shows pictures it thought with: they are no answer.
+#[test]
+fn a_picture_that_was_thought_is_not_told_as_an_answer() {
+    let part = |thought: bool| json!({"inlineData": {"mimeType": "image/png", "data": "AAAA"}, "thought": thought});
+    let chunk = |part: Value, reason: Value| json!({"candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": reason}], "modelVersion": "up"});
+    for to in [C, A, R] {
+        let played = play(G, to, &[chunk(part(true), Value::Null), chunk(json!({"text": "a"}), json!("STOP"))]);
+        assert!(!played.text.contains("AAAA") && !played.text.contains("[image/png"), "{to:?}: {}", played.text);
+        assert_eq!(played.stream.dropped().unwrap().to_string(), "answer.inlineData", "{to:?}");
+        let shown = play(G, to, &[chunk(part(false), Value::Null), chunk(json!({"text": "a"}), json!("STOP"))]);
+        assert!(shown.text.contains("AAAA") || shown.text.contains("[image/png"), "{to:?}: {}", shown.text);
+    }
+    let body = json!({"contents": [{"role": "user", "parts": [{"text": "q"}]},
+        {"role": "model", "parts": [part(true), {"text": "a"}]}, {"role": "user", "parts": [{"text": "b"}]}]});
+    for to in [C, A, R] {
+        assert!(!sent(G, to, body.clone()).to_string().contains("AAAA"), "{to:?}");
+        assert_eq!(dropped(G, to, body.clone()), "inlineData", "{to:?}");
+    }
+}
