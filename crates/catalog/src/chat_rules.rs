@@ -16,6 +16,11 @@ pub struct ChatRules {
     pub current_chat: bool,
     /// Wants its reasoning back as text on turns with tool calls.
     pub wants_reasoning_back: bool,
+    /// The least and the most budget of thoughts, for a model of Gemini's that thinks by one.
+    pub least_budget: u64,
+    pub most_budget: Option<u64>,
+    /// Cannot be told not to think.
+    pub thinks_always: bool,
     /// Thinks in levels, takes pictures in tool results, wants signatures on tool calls.
     pub gemini3: bool,
     /// Sent where the provider demands a limit of the output and the caller gives none.
@@ -55,6 +60,9 @@ impl Default for ChatRules {
             native_schema: true,
             current_chat: true,
             wants_reasoning_back: false,
+            least_budget: 0,
+            most_budget: None,
+            thinks_always: false,
             gemini3: true,
             default_max_output: None,
             tools_need_effort: None,

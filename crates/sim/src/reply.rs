@@ -119,6 +119,9 @@ fn read(world: &World, received: &mut Received) -> Result<(Ask, Choice), Refusal
         ask.check_fields()?;
         dialect::chat::check(&received.json())?;
     }
+    if choice.is(S::Unthinking) || ask.model.starts_with("sim-unthinking") {
+        dialect::chat::check_unthinking(&received.json())?;
+    }
     Ok((ask, choice))
 }
 

@@ -45,6 +45,8 @@ pub(crate) enum Scenario {
     IgnoreMaxTokens,
     SameId,
     Strict,
+    Unthinking,
+    Budget,
     Fast,
     Faststream,
 }
@@ -121,6 +123,18 @@ const TABLE: &[(Scenario, &str, &str, &str)] = &[
     (S::IgnoreMaxTokens, "ignore_max_tokens", "tokens", "says more than it was allowed to"),
     (S::SameId, "same_id", "tokens", "always the same reply id"),
     (S::Strict, "strict", "tokens", "refuses all that OpenAI itself refuses; as a model it does so in every scenario"),
+    (
+        S::Unthinking,
+        "unthinking",
+        "tokens",
+        "refuses to be told how to think, as OpenAI's models that do not; as a model it does so in every scenario",
+    ),
+    (
+        S::Budget,
+        "budget",
+        "kind",
+        "Gemini before 3, as a model: sim-budget-LEAST-MOST takes thinkingBudget between them, with -off at the end also 0",
+    ),
     (S::Fast, "fast", "tokens", "a prebuilt reply, not recorded: for load"),
     (S::Faststream, "faststream", "chunks", "prebuilt events as fast as they are taken, not recorded: for load"),
 ];

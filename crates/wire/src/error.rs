@@ -3,6 +3,7 @@
 
 use crate::json::{Object, quoted};
 use bytes::Bytes;
+use std::borrow::Cow;
 
 /// The format a caller speaks; decides the shape of an error body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -183,7 +184,7 @@ pub(crate) fn write_body(
             body.text("type", "error");
             body.object("error", |error| {
                 error.text("type", code.anthropic_type());
-                error.text("message", message);
+                error.text("message", &naming(message, param));
                 error.text("code", code.code());
                 if param == Some("thread") {
                     // Anthropic's tool runner goes on without the provider's own threads when it reads this.
@@ -194,7 +195,7 @@ pub(crate) fn write_body(
         }
         Dialect::Gemini => body.object("error", |error| {
             error.number("code", u64::from(code.status()));
-            error.text("message", message);
+            error.text("message", &naming(message, param));
             error.text("status", code.gemini_status());
             error.array("details", |details| {
                 details.object(|info| {
@@ -202,10 +203,29 @@ pub(crate) fn write_body(
                     info.text("reason", code.code());
                     info.object("metadata", |metadata| metadata.text("request_id", request_id));
                 });
+                if let Some(param) = param {
+                    details.object(|request| {
+                        request.text("@type", "type.googleapis.com/google.rpc.BadRequest");
+                        request.array("fieldViolations", |list| {
+                            list.object(|violation| {
+                                violation.text("field", param);
+                                violation.text("description", message);
+                            });
+                        });
+                    });
+                }
             });
         }),
     }
     body.end();
+}
+
+/// The message with the name of the field in front, unless it says it: SDKs of these dialects show nothing but the message.
+fn naming<'m>(message: &'m str, param: Option<&str>) -> Cow<'m, str> {
+    match param.filter(|param| !message.contains(&format!("`{param}`"))) {
+        Some(param) => Cow::Owned(format!("`{param}`: {message}")),
+        None => Cow::Borrowed(message),
+    }
 }
 
 #[cfg(test)]
@@ -237,9 +257,26 @@ mod tests {
                 let bytes = body(dialect, code, nasty, Some("messages[0].role"), "call_1");
                 assert!(!String::from_utf8_lossy(&bytes).contains(['\u{2028}', '\u{2029}', '\u{85}']));
                 let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
-                assert_eq!(value["error"]["message"], nasty);
+                let message = value["error"]["message"].as_str().unwrap();
+                assert!(message.ends_with(nasty), "{message}");
+                assert!(value.to_string().contains("messages[0].role"), "{value}");
             }
         }
+    }
+
+    #[test]
+    fn the_field_is_named_once() {
+        let told = |dialect, message: &str, param| {
+            let bytes = body(dialect, Code::UnsupportedValue, message, param, "call_1");
+            let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+            value["error"]["message"].as_str().unwrap().to_owned()
+        };
+        for dialect in [Dialect::Anthropic, Dialect::Gemini] {
+            assert_eq!(told(dialect, "No stop.", Some("stop")), "`stop`: No stop.");
+            assert_eq!(told(dialect, "`stop` is odd.", Some("stop")), "`stop` is odd.");
+            assert_eq!(told(dialect, "No.", None), "No.");
+        }
+        assert_eq!(told(Dialect::OpenAi, "No stop.", Some("stop")), "No stop.", "it has a place of its own");
     }
 
     #[test]

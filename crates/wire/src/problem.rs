@@ -36,6 +36,15 @@ impl Problem {
         Problem::new(Code::MissingParameter, param, format!("`{param}` is required."))
     }
 
+    /// The same with another name of the field.
+    pub(crate) fn about(self, field: &str) -> Problem {
+        let message = match &self.param {
+            Some(old) => self.message.replace(&format!("`{old}`"), &format!("`{field}`")),
+            None => self.message,
+        };
+        Problem::new(self.code, field, message)
+    }
+
     /// The field exists but the model's provider has nothing like it.
     pub(crate) fn unsupported(param: &str, why: impl Into<String>) -> Problem {
         Problem::new(Code::UnsupportedValue, param, why)

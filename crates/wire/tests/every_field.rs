@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tollgate_wire::{Dialect, Path, Request, Target};
+use tollgate_wire::{Dialect, Path, Request, Target, error};
 
 const C: Dialect = Dialect::Chat;
 const A: Dialect = Dialect::Anthropic;
@@ -370,4 +370,59 @@ fn what_only_several_show_is_told_too() {
     for to in [A, R, G] {
         assert_eq!(told(C, to, &forced), "tool_choice", "{to:?}");
     }
+}
+
+/// Names that stand for more than one field: thoughts of earlier turns and how much is to be thought now, marks of the cache under either name,
+/// and the older name of chat's `safety_identifier`.
+const OTHERWISE: &[&str] = &["reasoning", "reasoning.summary", "cache_control", "user"];
+
+fn keys(value: &Value, names: &mut Vec<String>) {
+    for (name, inner) in value.as_object().into_iter().flatten() {
+        names.push(name.clone());
+        keys(inner, names);
+    }
+}
+
+/// A refusal names the field as the client spelt it, in the body that the client reads: SDKs of Anthropic and Gemini show the message
+/// alone.
+#[test]
+fn a_refusal_names_the_field_as_its_client_spells_it() {
+    let mut refused = [0; 2];
+    let mut wrong = Vec::new();
+    for from in Dialect::ALL {
+        for to in Dialect::ALL.into_iter().filter(|to| *to != from) {
+            for (strict, field) in
+                [false, true].into_iter().flat_map(|strict| fields(from).into_iter().map(move |field| (strict, field)))
+            {
+                let target = Target { strict, ..Target::new(to, "up") };
+                let body = Bytes::from(with(&base(from), &field).to_string());
+                let path = Path { model: "gemini-x", stream: false };
+                let request = Request::read(from, body, (from == G).then_some(path)).unwrap();
+                let Err(problem) = request.upstream_body(&target) else { continue };
+                let param = problem.param.clone().unwrap();
+                if OTHERWISE.contains(&param.as_str()) {
+                    continue;
+                }
+                refused[usize::from(strict)] += 1;
+                // A name on the path, or one within what was put there.
+                let mut names: Vec<String> = Vec::new();
+                keys(&field.1, &mut names);
+                names.extend(field.0.split('/').map(str::to_owned));
+                let last = param.rsplit('.').next().unwrap();
+                let last = last.split('[').next().unwrap();
+                if !names.iter().any(|name| name == last) {
+                    wrong.push(format!("{from:?} to {to:?}: `{param}` for {} {}", field.0, field.1));
+                }
+                let told = error::body(from.errors(), problem.code, &problem.message, Some(&param), "call_1");
+                let told: Value = serde_json::from_slice(&told).unwrap();
+                let message = told["error"]["message"].as_str().unwrap();
+                let own = matches!(from, C | R) && told["error"]["param"] == param.as_str();
+                if !own && !message.contains(&format!("`{param}`")) {
+                    wrong.push(format!("{from:?} to {to:?}: {told}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(refused[0] > 10 && refused[1] > 100, "{refused:?}");
 }

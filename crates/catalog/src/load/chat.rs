@@ -9,6 +9,7 @@ const MAX_TOKENS: u64 = 1_000_000_000;
 pub(super) fn read(form: &mut Form<'_>) -> ChatRules {
     let usual = ChatRules::default();
     let mut table = form.table("chat");
+    let least_budget = table.opt_int("least_budget", 0..=MAX_TOKENS).unwrap_or(usual.least_budget);
     let rules = ChatRules {
         sampling: table.flag_or("sampling", usual.sampling),
         adaptive_thinking: table.flag_or("adaptive_thinking", usual.adaptive_thinking),
@@ -16,6 +17,9 @@ pub(super) fn read(form: &mut Form<'_>) -> ChatRules {
         native_schema: table.flag_or("native_schema", usual.native_schema),
         current_chat: table.flag_or("current_chat", usual.current_chat),
         wants_reasoning_back: table.flag_or("wants_reasoning_back", usual.wants_reasoning_back),
+        least_budget,
+        most_budget: table.opt_int("most_budget", least_budget.max(1)..=MAX_TOKENS),
+        thinks_always: table.flag_or("thinks_always", usual.thinks_always),
         gemini3: table.flag_or("gemini3", usual.gemini3),
         default_max_output: table.opt_int("default_max_output", 1..=MAX_TOKENS),
         tools_need_effort: table.opt_text("tools_need_effort"),

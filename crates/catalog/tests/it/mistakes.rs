@@ -294,3 +294,18 @@ fn a_list_price_says_its_currency_rate_and_day() {
         assert_eq!(mistakes_of(&model(list)), want, "{list}");
     }
 }
+
+#[test]
+fn the_most_budget_of_thoughts_is_no_less_than_the_least() {
+    let text = r#"
+[model.m]
+price = { input = 1, output = 1 }
+route = [{ provider = "sim", upstream_model = "m" }]
+chat = { gemini3 = false, least_budget = 512, most_budget = 128 }
+"#;
+    assert_eq!(
+        mistakes_of(text),
+        "test.toml:5: model.m.chat.most_budget: must be a whole number from 512 to 1000000000, not 128"
+    );
+    assert_eq!(mistakes_of(&text.replace("128", "512")), "no mistake");
+}

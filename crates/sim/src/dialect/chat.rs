@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::Dialect;
-use super::check::{Checked, Place, is_name};
+use super::check::{Checked, Place, is_name, no_thinking};
 use super::responses::{data_url, strict_schema};
 use crate::refusal::Refusal;
 
@@ -31,6 +31,11 @@ const PARTS: &[(&str, &str)] = &[
     ("file", "type! file! prompt_cache_breakpoint"),
 ];
 const TIERS: &str = "auto default flex scale priority fast";
+
+/// What a model that does not think refuses.
+pub(crate) fn check_unthinking(body: &Value) -> Checked {
+    no_thinking(&Place::root(Dialect::Responses, body))
+}
 
 pub(crate) fn check(body: &Value) -> Checked {
     // OpenAI words its complaints alike at both of its endpoints.

@@ -129,6 +129,28 @@ impl<'a> Place<'a> {
     }
 }
 
+/// How to think, told to a model of OpenAI's that does not.
+pub(super) fn no_thinking(root: &Place<'_>) -> Checked {
+    let unsupported = |path: &str| {
+        let text = format!("Unsupported parameter: '{path}' is not supported with this model.");
+        Err(Refusal::bad(path, &text).with_code(Some("unsupported_parameter")))
+    };
+    if root.field("reasoning_effort").is_some() {
+        return unsupported("reasoning_effort");
+    }
+    if let Some(reasoning) = root.field("reasoning") {
+        for name in ["effort", "summary", "generate_summary"] {
+            if let Some(place) = reasoning.field(name) {
+                return unsupported(&place.path);
+            }
+        }
+    }
+    if root.entries("include")?.iter().any(|entry| entry.value == "reasoning.encrypted_content") {
+        return Err(Refusal::bad("include", "Encrypted content is not supported with this model."));
+    }
+    Ok(())
+}
+
 /// Letters, digits, `_` and `-`, and so many of them at most.
 pub(super) fn is_name(text: &str, most: usize) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';

@@ -9,7 +9,8 @@
 //! `error` event or `response.failed` alone; both otherwise) and `kind=bare` at Gemini (an error outside the framing).
 //! `reasoning` takes `kind=redacted` at Anthropic. Responses shows a summary only when it is asked for, Gemini thoughts
 //! only with `includeThoughts`. Nothing is stored: every `previous_response_id` is unknown. `chat` is how strictly OpenAI itself
-//! reads the fourth dialect, for models named `sim-strict`.
+//! reads the fourth dialect, for models named `sim-strict`; models named `sim-unthinking` refuse, in both of OpenAI's dialects, to be told
+//! how to think.
 
 mod anthropic;
 pub(crate) mod chat;
@@ -190,8 +191,15 @@ fn read(world: &World, parts: &Parts, asked: &Asked, received: &mut Received) ->
     received.stream = ask.stream;
     let choice = Choice::of(&ask.model, &ask.last_user)?;
     received.scenario = choice.name().to_string();
-    if asked.dialect == Dialect::Gemini {
-        gemini::check_signatures(&root, &choice, &ask.model)?;
+    match asked.dialect {
+        Dialect::Gemini => {
+            gemini::check_signatures(&root, &choice, &ask.model)?;
+            gemini::check_budget(&root, &ask.model)?;
+        }
+        Dialect::Responses if choice.is(S::Unthinking) || ask.model.starts_with("sim-unthinking") => {
+            check::no_thinking(&root)?;
+        }
+        _ => {}
     }
     Ok((ask, choice))
 }

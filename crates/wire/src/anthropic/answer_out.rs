@@ -23,7 +23,7 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
             list.raw(r#"{"type":"text","text":""}"#);
         }
     });
-    let (reason, sequence) = stop_reason(choice.finish.as_ref(), choice.has_calls());
+    let (reason, sequence) = stop_reason(choice.finish.as_ref(), choice.has_calls(), choice.is_refused());
     body.text("stop_reason", reason);
     body.or_null("stop_sequence", sequence);
     stop_details(&mut body, choice.finish.as_ref());
@@ -32,8 +32,12 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
     out
 }
 
-pub(super) fn stop_reason<'f>(finish: Option<&'f Finish<'_>>, calls: bool) -> (&'f str, Option<&'f str>) {
-    let stop = finish.map_or(if calls { Stop::Tools } else { Stop::End }, |finish| finish.stop);
+pub(super) fn stop_reason<'f>(
+    finish: Option<&'f Finish<'_>>,
+    calls: bool,
+    refused: bool,
+) -> (&'f str, Option<&'f str>) {
+    let stop = Finish::stop_of(finish, calls, refused);
     let sequence = finish.and_then(|finish| finish.sequence.as_deref());
     let (word, sequence) = match stop {
         Stop::End | Stop::Malformed => ("end_turn", None),

@@ -7,7 +7,7 @@
 use super::answer_out::{self, citation, is_redacted, stop_details, stop_reason};
 use crate::dialect::Dialect;
 use crate::hub::{
-    CallKind, Citation, Event, FREE_TEXT, Finish, Held, Lane, Seal, Voice, Waiting, fitting_id, quoted_text,
+    CallKind, Citation, Event, FREE_TEXT, Finish, Held, Lane, Saying, Seal, Voice, Waiting, fitting_id, quoted_text,
 };
 use crate::json::{Array, Object};
 use crate::usage::Usage;
@@ -22,6 +22,7 @@ pub(crate) struct Writer {
     open: Option<Open>,
     lane: Lane,
     calls: bool,
+    refused: bool,
     searches: u64,
     tier: Option<String>,
     finish: Option<Finish<'static>>,
@@ -45,6 +46,7 @@ impl Writer {
             open: None,
             lane: Lane::default(),
             calls: false,
+            refused: false,
             searches: 0,
             tier: None,
             finish: None,
@@ -98,19 +100,12 @@ impl Writer {
     }
 
     fn block(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        self.refused |= matches!(event, Event::Refusal { .. });
         match event {
-            Event::Text { text, .. } | Event::Refusal { text, .. } if self.lane.keep(text, false) => {}
-            Event::Thought { text, .. } if self.lane.keep(text, true) => {}
             Event::TextEnd { .. } | Event::ThoughtEnd { .. } if self.lane.is_busy() => {}
-            Event::Text { text, .. } | Event::Refusal { text, .. } => {
-                self.turn_to(Open::Text, out);
-                self.delta(out, "text_delta", |delta| delta.text("text", text));
-            }
+            Event::Text { text, .. } | Event::Refusal { text, .. } => self.say(text, Saying::Text, out),
             Event::TextEnd { .. } => self.close_if(Open::Text, out),
-            Event::Thought { text, .. } => {
-                self.turn_to(Open::Thinking, out);
-                self.delta(out, "thinking_delta", |delta| delta.text("thinking", text));
-            }
+            Event::Thought { text, .. } => self.say(text, Saying::Thought, out),
             Event::ThoughtEnd { seal, redacted, .. } => self.seal(seal.as_ref(), *redacted, out),
             Event::CallOpen { call, id, name, kind, .. } => {
                 self.calls = true;
@@ -137,24 +132,43 @@ impl Writer {
             }
             Event::Cite { citation: Citation::Foreign { origin, .. }, .. } if *origin != Dialect::Anthropic => {}
             Event::Cite { citation: cite, .. } => {
-                self.turn_to(Open::Text, out);
                 let mut one = Vec::new();
                 let mut list = Array::begin(&mut one);
                 citation(&mut list, cite);
                 list.end();
-                let one = String::from_utf8_lossy(&one[1..one.len() - 1]);
-                self.delta(out, "citations_delta", |delta| delta.raw("citation", &one));
+                self.say(&String::from_utf8_lossy(&one[1..one.len() - 1]), Saying::Note, out);
             }
-            Event::Image { mime, .. } => {
-                self.turn_to(Open::Text, out);
-                self.delta(out, "text_delta", |delta| delta.text("text", &format!("[{mime} image]")));
-            }
+            Event::Image { mime, .. } => self.say(&format!("[{mime} image]"), Saying::Text, out),
             Event::Finish { finish, .. } => {
                 self.close(out);
                 self.drain(true, out);
                 self.finish = Some(finish.owned());
             }
             _ => {}
+        }
+    }
+
+    /// Writes what belongs to a block of its own, now or after the call that is being written.
+    fn say(&mut self, text: &str, what: Saying, out: &mut Vec<u8>) {
+        if !self.lane.keep(text, what) {
+            self.piece(text, what, out);
+        }
+    }
+
+    fn piece(&mut self, text: &str, what: Saying, out: &mut Vec<u8>) {
+        match what {
+            Saying::Thought => {
+                self.turn_to(Open::Thinking, out);
+                self.delta(out, "thinking_delta", |delta| delta.text("thinking", text));
+            }
+            Saying::Note => {
+                self.turn_to(Open::Text, out);
+                self.delta(out, "citations_delta", |delta| delta.raw("citation", text));
+            }
+            Saying::Text | Saying::Refusal | Saying::Picture | Saying::Search => {
+                self.turn_to(Open::Text, out);
+                self.delta(out, "text_delta", |delta| delta.text("text", text));
+            }
         }
     }
 
@@ -290,16 +304,11 @@ impl Writer {
                 return;
             }
         }
-        for Held { text, thought } in self.lane.said() {
-            let (kind, delta, name) = match thought {
-                true => (Open::Thinking, "thinking_delta", "thinking"),
-                false => (Open::Text, "text_delta", "text"),
-            };
-            self.turn_to(kind, out);
-            self.delta(out, delta, |inner| inner.text(name, &text));
-            if all {
-                self.close(out);
-            }
+        for Held { text, what } in self.lane.said() {
+            self.piece(&text, what, out);
+        }
+        if all {
+            self.close(out);
         }
     }
 
@@ -315,7 +324,7 @@ impl Writer {
         debug_assert!(self.open.is_none(), "every block is stopped before the message");
         debug_assert!(!self.ended, "one message_stop");
         self.ended = true;
-        let (reason, sequence) = stop_reason(self.finish.as_ref(), self.calls);
+        let (reason, sequence) = stop_reason(self.finish.as_ref(), self.calls, self.refused);
         event(out, "message_delta", |body| {
             body.object("delta", |delta| {
                 delta.text("stop_reason", reason);

@@ -4,7 +4,7 @@ use super::blocks_out::Marks;
 use super::thinking::choice_beside;
 use crate::dialect::Dialect;
 use crate::hub::{
-    Ask, Carry, FREE_TEXT, NO_ARGUMENTS, Tool, ToolChoice, ToolKind, any_text, free_text_schema, sent_name,
+    Ask, Carry, FREE_TEXT, NO_ARGUMENTS, Tool, ToolChoice, ToolKind, any_text, chosen_name, free_text_schema, sent_name,
 };
 use crate::json::{Array, Object};
 use crate::problem::Problem;
@@ -42,7 +42,7 @@ pub(super) fn write(
         Some(ToolChoice::None) => ("none", None),
         Some(ToolChoice::Auto | ToolChoice::Allowed { required: false, .. }) => ("auto", None),
         Some(ToolChoice::Required | ToolChoice::Allowed { required: true, .. }) => ("any", None),
-        Some(ToolChoice::Named(name)) => ("tool", Some(sent_name(Dialect::Anthropic, None, name))),
+        Some(ToolChoice::Named(name)) => ("tool", Some(chosen_name(Dialect::Anthropic, &ask.tools, name))),
         Some(ToolChoice::Foreign(_)) => {
             return Err(Problem::unsupported("tool_choice", "The model's provider has no such tool choice."));
         }

@@ -325,12 +325,12 @@ impl Choice {
         if std::mem::take(&mut self.thinking) {
             sink(Event::ThoughtEnd { choice, seal: None, redacted: false });
         }
-        let cut = matches!(finish.stop, Stop::Length);
+        let cut = finish.stop.cuts();
         for (at, call) in self.calls.iter().enumerate().filter(|(_, call)| call.opened) {
             if !call.args && !cut {
                 sink(Event::CallArgs { choice, call: at as u32, text: Cow::Borrowed("{}") });
             }
-            // At the limit, half a call has no end.
+            // Half a call has no end.
             if !cut || call.whole.is_whole() {
                 sink(Event::CallClose { choice, call: at as u32 });
             }

@@ -1,7 +1,7 @@
 //! Tools and the choice among them, written for a provider that speaks chat completions.
 
 use crate::dialect::Dialect;
-use crate::hub::{Ask, Carry, Tool, ToolChoice, ToolKind, sent_name};
+use crate::hub::{Ask, Carry, Tool, ToolChoice, ToolKind, chosen_name, sent_name};
 use crate::json::{Array, Object};
 use crate::problem::Problem;
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>)
     if let Some(parallel) = ask.parallel {
         body.bool("parallel_tool_calls", parallel);
     }
-    let sent = |name: &str| sent_name(Dialect::Chat, None, name).into_owned();
+    let sent = |name: &str| chosen_name(Dialect::Chat, &ask.tools, name).into_owned();
     match &ask.choice {
         None => {}
         Some(ToolChoice::None) => body.text("tool_choice", "none"),

@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod again;
 mod any;
+mod called;
 mod facts;
 mod follow;
 mod links;

@@ -1,5 +1,6 @@
 //! A request in any dialect, checked, with its original bytes and what a call needs to know.
 
+use super::called::by_caller;
 use super::facts::Facts;
 use crate::chat;
 use crate::dialect::Dialect;
@@ -148,7 +149,8 @@ impl Request {
             Dialect::Anthropic => anthropic::ask_out::write(ask, target),
             Dialect::Responses => responses::ask_out::write(ask, target),
             Dialect::Gemini => gemini::ask_out::write(ask, target),
-        }?;
+        }
+        .map_err(|problem| by_caller(problem, self.dialect))?;
         Ok(Sent { body: Bytes::from(body), dropped, names })
     }
 
@@ -198,6 +200,10 @@ fn few_tools(ask: &Ask<'_>) -> Result<(), Problem> {
 
 /// An effort that the model does not know becomes the nearest it does. To think not at all is asked for where it can be.
 fn known_effort(ask: &mut Ask<'_>, target: &Target) {
+    if !target.thinks && ask.reasoning.off && matches!(target.dialect, Dialect::Chat | Dialect::Responses) {
+        // It does not anyway, and would refuse to be told so.
+        ask.reasoning.effort = None;
+    }
     let known: Vec<Effort> = target.efforts.iter().filter_map(|word| Effort::of(word)).collect();
     let by_effort = match target.dialect {
         Dialect::Chat | Dialect::Responses => true,

@@ -29,7 +29,7 @@ fn candidate(one: &mut Object<'_>, choice: &Choice, index: u64) {
         content.array("parts", |list| parts(list, choice));
         content.text("role", "model");
     });
-    finish(one, choice.finish.as_ref());
+    finish(one, choice.finish.as_ref(), choice.is_refused());
     one.number("index", index);
     let all: Vec<&Citation<'_>> = choice
         .outputs
@@ -122,13 +122,13 @@ pub(super) fn write_image(one: &mut Object<'_>, mime: &str, base64: &str) {
 }
 
 /// `finishReason`, and what is said about a refusal.
-pub(super) fn finish(one: &mut Object<'_>, finish: Option<&Finish<'_>>) {
-    let reason = match finish.map(|finish| finish.stop) {
-        Some(Stop::Length | Stop::Context) => "MAX_TOKENS",
-        Some(Stop::Filter) => "SAFETY",
-        Some(Stop::Malformed) => "MALFORMED_FUNCTION_CALL",
-        Some(Stop::Pause) => "CONTINUATION",
-        Some(Stop::End | Stop::Sequence | Stop::Tools) | None => "STOP",
+pub(super) fn finish(one: &mut Object<'_>, finish: Option<&Finish<'_>>, refused: bool) {
+    let reason = match Finish::stop_of(finish, false, refused) {
+        Stop::Length | Stop::Context => "MAX_TOKENS",
+        Stop::Filter => "SAFETY",
+        Stop::Malformed => "MALFORMED_FUNCTION_CALL",
+        Stop::Pause => "CONTINUATION",
+        Stop::End | Stop::Sequence | Stop::Tools => "STOP",
     };
     one.text("finishReason", finish.and_then(|finish| finish.own(Dialect::Gemini)).unwrap_or(reason));
     if let Some(details) = finish.and_then(|finish| finish.details.as_ref()) {

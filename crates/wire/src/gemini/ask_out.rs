@@ -163,20 +163,33 @@ fn thinking(ask: &Ask<'_>, config: &mut Object<'_>, carry: &mut Carry<'_>) -> Re
     if !on && asked.effort.is_none() && shown.is_none() {
         return Ok(());
     }
+    let budget = if carry.target.gemini3 { None } else { budget(ask, carry)? };
     config.object("thinkingConfig", |inner| {
         if let Some(shown) = shown {
             inner.bool("includeThoughts", shown);
         }
         let effort = asked.effort.or(asked.budget.map(|budget| Effort::of_budget(budget, ask.max_output)));
-        match (carry.target.gemini3, effort, asked.budget) {
+        match (carry.target.gemini3, effort, budget) {
             (true, Some(effort), _) => inner.text("thinkingLevel", effort.gemini_level()),
-            (true, None, _) => {}
             (false, _, Some(budget)) => inner.number("thinkingBudget", budget),
-            (false, Some(Effort::None), None) => inner.number("thinkingBudget", 0),
-            (false, Some(effort), None) => inner.number("thinkingBudget", effort.budget(ask.max_output)),
             (false, None, None) if asked.adaptive => inner.raw("thinkingBudget", "-1"),
-            (false, None, None) => {}
+            _ => {}
         }
     });
     Ok(())
+}
+
+/// The budget of a model that takes one, within what it takes. What the client said itself and does not get is told.
+fn budget(ask: &Ask<'_>, carry: &mut Carry<'_>) -> Result<Option<u64>, Problem> {
+    let asked = &ask.reasoning;
+    let (least, most) = carry.target.budgets.clone().into_inner();
+    let off = asked.budget == Some(0) || (asked.budget.is_none() && asked.effort == Some(Effort::None));
+    if off {
+        carry.drop_if("reasoning", carry.target.thinks_always)?;
+        return Ok(Some(if carry.target.thinks_always { least } else { 0 }));
+    }
+    let wanted = asked.budget.or(asked.effort.map(|effort| effort.budget(ask.max_output)));
+    let given = wanted.map(|budget| budget.min(most).max(least));
+    carry.drop_if("reasoning", asked.budget.is_some() && asked.budget != given)?;
+    Ok(given)
 }

@@ -176,7 +176,9 @@ impl Choice {
             return;
         }
         self.end_thought(choice, signature.map(|data| Seal::read(Dialect::Gemini, data, NEXT_TEXT.into())), sink);
-        if let Some(data) = node.either("inlineData", "inline_data") {
+        let thought = node.get("thought").and_then(Node::bool) == Some(true);
+        // A picture that was thought is no answer, and others have no form for it.
+        if let Some(data) = node.either("inlineData", "inline_data").filter(|_| !thought) {
             let mime = data.either("mimeType", "mime_type").and_then(Node::text).cloned().unwrap_or_default();
             if mime.starts_with("image/") {
                 let base64 = crate::hub::base64_standard(data.text_of("data").cloned().unwrap_or_default());
@@ -184,7 +186,7 @@ impl Choice {
                 return;
             }
         }
-        if let Some((what, _)) = node.members().first() {
+        if let Some((what, _)) = node.members().iter().find(|(name, _)| name != "thought") {
             let raw = Cow::Borrowed(node.raw);
             sink(Event::Foreign { choice, origin: Dialect::Gemini, what: what.clone(), raw });
         }

@@ -6,7 +6,7 @@
 
 use super::answer_out::{finish, grounding, signature, write_call, write_image};
 use super::cites;
-use crate::hub::{Call, Citation, Event, Finish, NEXT_TEXT, Origin, Seal, Stop, Voice, owned_seal};
+use crate::hub::{Call, Citation, Event, Finish, NEXT_TEXT, Origin, Seal, Voice, owned_seal};
 use crate::json::{Array, Object};
 use crate::usage::{Shape, Usage};
 use std::borrow::Cow;
@@ -40,6 +40,7 @@ struct Choice {
     cites: Vec<Citation<'static>>,
     searched: Vec<String>,
     text: String,
+    refused: bool,
     finish: Option<Finish<'static>>,
 }
 
@@ -90,7 +91,10 @@ impl Writer {
                     signature(part, seal.as_ref());
                 });
             }
-            Event::Refusal { text, .. } => self.part(choice, out, |part| part.text("text", text)),
+            Event::Refusal { text, .. } => {
+                self.choices[at].refused = true;
+                self.part(choice, out, |part| part.text("text", text));
+            }
             Event::Thought { text, .. } => self.part(choice, out, |part| {
                 part.text("text", text);
                 part.bool("thought", true);
@@ -147,7 +151,7 @@ impl Writer {
             Event::Image { mime, base64, .. } => self.part(choice, out, |part| write_image(part, mime, base64)),
             Event::Finish { finish, .. } => {
                 // Half a call is no call: an agent would run it.
-                let cut = matches!(finish.stop, Stop::Length | Stop::Context);
+                let cut = finish.stop.cuts();
                 for call in (0..self.choices[at].calls.len()).filter(|_| !cut) {
                     self.call(choice, call, out);
                 }
@@ -260,7 +264,7 @@ fn last(one: &mut Object<'_>, choice: &Choice, index: u64) {
         }),
         None => nothing(one),
     }
-    finish(one, choice.finish.as_ref());
+    finish(one, choice.finish.as_ref(), choice.refused);
     one.number("index", index);
     let searched: Vec<&str> = choice.searched.iter().map(String::as_str).collect();
     grounding(one, &choice.cites.iter().collect::<Vec<_>>(), &searched, &choice.text);

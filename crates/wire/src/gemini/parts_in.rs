@@ -56,6 +56,9 @@ fn read<'a>(node: &Node<'a>, turn: &str, at: usize, open: &mut Vec<Open<'a>>, pa
         }
     } else if let Some(node) = fields.map("functionResponse") {
         parts.push(read_result(node, fields.rest(), open));
+    } else if fields.see("thought").and_then(Node::bool) == Some(true) && fields.see("inlineData").is_some() {
+        // A picture that was thought: only its maker can do anything with it.
+        parts.push(Part::foreign(Dialect::Gemini, Cow::Borrowed("inlineData"), node.raw));
     } else if let Some(data) = fields.map("inlineData") {
         let mut inner = Fields::loose(data);
         let mime = inner.filled("mimeType");
@@ -162,6 +165,11 @@ pub(super) fn read_call<'a>(call: &Node<'a>, turn: &str, at: usize) -> Call<'a> 
     }
 }
 
+/// What says that there is no error.
+fn is_nothing(error: &Node<'_>) -> bool {
+    matches!(error.raw, "false" | "\"\"" | "0") || error.is_null()
+}
+
 /// A result finds its call by id, by name, or by order. What it says stays as it was written.
 fn read_result<'a>(node: &Node<'a>, mut rest: Vec<Member<'a>>, open: &mut Vec<Open<'a>>) -> Part<'a> {
     let mut fields = Fields::loose(node);
@@ -177,11 +185,12 @@ fn read_result<'a>(node: &Node<'a>, mut rest: Vec<Member<'a>>, open: &mut Vec<Op
         (None, None) => name.clone(),
     };
     let response = fields.see("response");
-    let error = response.and_then(|response| response.get("error"));
-    let told = error.or_else(|| match response.map(Node::members) {
-        Some([(key, value)]) if key == "output" || key == "result" => Some(value),
+    // What is said beside an error belongs to it.
+    let error = response.and_then(|response| response.get("error")).is_some_and(|error| !is_nothing(error));
+    let told = match response.map(Node::members) {
+        Some([(key, value)]) if key == "output" || key == "result" || (key == "error" && error) => Some(value),
         _ => None,
-    });
+    };
     let text = match told.or(response) {
         Some(value) => value.text().cloned().unwrap_or(Cow::Borrowed(value.raw)),
         None => Cow::Borrowed(""),
@@ -190,10 +199,6 @@ fn read_result<'a>(node: &Node<'a>, mut rest: Vec<Member<'a>>, open: &mut Vec<Op
     for node in fields.see("parts").map_or(&[][..], Node::items) {
         read(node, "", 0, &mut Vec::new(), &mut parts);
     }
-    if let Some(response) = response.filter(|_| error.is_some()) {
-        let unsaid = others(response, &["error"]).into_iter();
-        rest.extend(unsaid.map(|member| Member { place: "functionResponse.response", ..member }));
-    }
     fields.rest_at("functionResponse", &mut rest);
     Part::Result {
         id,
@@ -201,7 +206,7 @@ fn read_result<'a>(node: &Node<'a>, mut rest: Vec<Member<'a>>, open: &mut Vec<Op
         parts,
         shape: None,
         made: given.is_none(),
-        error: error.is_some(),
+        error,
         kind: CallKind::Function,
         cached: false,
         rest,

@@ -1,7 +1,9 @@
 //! Tools and the choice among them, written for a provider that speaks Gemini's generateContent.
 
 use crate::dialect::Dialect;
-use crate::hub::{Ask, Carry, FREE_TEXT, Tool, ToolChoice, ToolKind, any_text, free_text_schema, sent_name};
+use crate::hub::{
+    Ask, Carry, FREE_TEXT, Tool, ToolChoice, ToolKind, any_text, chosen_name, free_text_schema, sent_name,
+};
 use crate::json::{Array, Object, lossy};
 use crate::problem::Problem;
 
@@ -44,7 +46,7 @@ pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>)
 }
 
 fn choice(ask: &Ask<'_>, body: &mut Object<'_>) -> Result<(), Problem> {
-    let sent = |name: &str| sent_name(Dialect::Gemini, None, name).into_owned();
+    let sent = |name: &str| chosen_name(Dialect::Gemini, &ask.tools, name).into_owned();
     let (mode, names) = match &ask.choice {
         None => return Ok(()),
         Some(ToolChoice::None) => ("NONE", Vec::new()),

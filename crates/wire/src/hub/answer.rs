@@ -43,6 +43,11 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
+    /// The model itself refused.
+    pub fn is_refused(&self) -> bool {
+        self.outputs.iter().any(|output| matches!(output, Output::Refusal(_)))
+    }
+
     pub fn has_calls(&self) -> bool {
         self.outputs.iter().any(|output| matches!(output, Output::Call(_)))
     }

@@ -132,6 +132,13 @@ pub(crate) enum Stop {
     Malformed,
 }
 
+impl Stop {
+    /// The answer ended where the model had not: the call it was writing may be half a call.
+    pub fn cuts(self) -> bool {
+        matches!(self, Stop::Length | Stop::Context | Stop::Filter)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Finish<'a> {
     pub stop: Stop,
@@ -196,6 +203,14 @@ impl Finish<'_> {
     /// The provider's word, for a client of its own dialect.
     pub fn own(&self, dialect: Dialect) -> Option<&str> {
         (self.from == dialect && !self.native.is_empty()).then_some(&self.native)
+    }
+
+    /// The reason of the stop for dialects in which a refusal is one: OpenAI's have words for what was refused, and end as usual.
+    pub fn stop_of(finish: Option<&Finish<'_>>, calls: bool, refused: bool) -> Stop {
+        match finish.map_or(if calls { Stop::Tools } else { Stop::End }, |finish| finish.stop) {
+            Stop::End | Stop::Sequence if refused => Stop::Filter,
+            stop => stop,
+        }
     }
 
     /// An answer that contains a call ends with the call, whatever the provider says, unless it was cut.

@@ -57,11 +57,32 @@ pub(crate) struct Waiting {
     pub closed: bool,
 }
 
-/// Text or a thought that came in the middle of a call.
+/// What came in the middle of a call.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub text: String,
-    pub thought: bool,
+    pub what: Saying,
+}
+
+/// What a text that waits for its turn is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Saying {
+    Text,
+    Refusal,
+    Thought,
+    /// A citation, as it is written.
+    Note,
+    /// A picture's data.
+    Picture,
+    /// What was searched for.
+    Search,
+}
+
+impl Saying {
+    /// Comes in pieces.
+    fn flows(self) -> bool {
+        matches!(self, Saying::Text | Saying::Refusal | Saying::Thought)
+    }
 }
 
 /// The call that is being written and those that wait.
@@ -119,8 +140,8 @@ impl Lane {
         false
     }
 
-    /// Keeps text that came in the middle of a call. False when nothing is in its way.
-    pub fn keep(&mut self, text: &str, thought: bool) -> bool {
+    /// Keeps what came in the middle of a call. False when nothing is in its way.
+    pub fn keep(&mut self, text: &str, what: Saying) -> bool {
         if !self.is_busy() {
             return false;
         }
@@ -128,8 +149,8 @@ impl Lane {
         self.full |= self.held > MOST_HELD;
         if !self.full {
             match self.said.last_mut() {
-                Some(last) if last.thought == thought => last.text.push_str(text),
-                _ => self.said.push(Held { text: text.to_owned(), thought }),
+                Some(last) if last.what == what && what.flows() => last.text.push_str(text),
+                _ => self.said.push(Held { text: text.to_owned(), what }),
             }
         }
         true

@@ -88,6 +88,13 @@ pub(crate) fn sent_name<'a>(target: Dialect, namespace: Option<&str>, name: &'a 
     Cow::Owned(out)
 }
 
+/// The name of a tool that is chosen by its own name alone, namespace in front where it has one.
+pub(crate) fn chosen_name<'a>(target: Dialect, tools: &[Tool<'_>], name: &'a str) -> Cow<'a, str> {
+    let spaces = tools.iter().filter(|tool| tool.name == name).map(|tool| tool.namespace.as_deref());
+    // One outside every namespace is meant before others.
+    sent_name(target, spaces.min_by_key(Option::is_some).flatten(), name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

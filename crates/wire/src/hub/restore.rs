@@ -1,7 +1,7 @@
 //! What every answer goes through between its reader and its writer: the caller's own tool names are put back, free text stands
 //! again where a function stood for it, and a call that was cut in the middle is not passed off as a whole one.
 
-use super::event::{Event, Stop};
+use super::event::Event;
 use super::lane::Whole;
 use super::names::{FREE_TEXT, Names};
 use super::part::CallKind;
@@ -18,7 +18,7 @@ pub(crate) struct Restore {
     custom: Vec<(u32, u32, String)>,
     /// The call that is being written, and whether its arguments are whole.
     current: Option<(u32, u32, Whole)>,
-    /// A call its provider ended in the middle of its arguments: at the limit that is no end at all.
+    /// A call its provider ended in the middle of its arguments: at the limit, or where a filter stepped in, that is no end at all.
     cut: Option<(u32, u32)>,
     full: bool,
 }
@@ -39,7 +39,7 @@ impl Restore {
                 // None of these is output, which alone says that the call is over.
                 Event::Usage(_) | Event::Searches { .. } | Event::Tier(_) => {}
                 Event::Ping | Event::Lost { .. } | Event::Rest(_) => {}
-                Event::Finish { finish, .. } if matches!(finish.stop, Stop::Length | Stop::Context) => self.cut = None,
+                Event::Finish { finish, .. } if finish.stop.cuts() => self.cut = None,
                 _ => {
                     self.cut = None;
                     self.close(choice, call, next);

@@ -14,6 +14,8 @@ pub struct Target {
     pub default_max_output: u64,
     /// The efforts of reasoning the model knows; another one becomes the nearest of them. Empty: all.
     pub efforts: Vec<String>,
+    /// Thinks at all. OpenAI refuses to be told how, or asked for sealed thoughts, where a model does not.
+    pub thinks: bool,
     /// Takes `temperature`, `top_p` and `top_k`.
     pub sampling: bool,
     /// Anthropic: takes adaptive thinking with an effort; else a budget of tokens.
@@ -26,6 +28,10 @@ pub struct Target {
     pub current_chat: bool,
     /// Chat: wants `reasoning_content` back on turns with tool calls (DeepSeek).
     pub wants_reasoning_back: bool,
+    /// Gemini before 3: the least and the most budget of thoughts it takes.
+    pub budgets: std::ops::RangeInclusive<u64>,
+    /// Gemini before 3: cannot be told not to think.
+    pub thinks_always: bool,
     /// Gemini 3: thinks in levels, takes media in function responses, wants signatures on calls.
     pub gemini3: bool,
 }
@@ -39,12 +45,15 @@ impl Target {
             strict: false,
             default_max_output: 8_192,
             efforts: Vec::new(),
+            thinks: true,
             sampling: true,
             adaptive_thinking: true,
             system_turns: false,
             native_schema: true,
             current_chat: true,
             wants_reasoning_back: false,
+            budgets: 0..=u64::MAX,
+            thinks_always: false,
             gemini3: true,
         }
     }

@@ -1,7 +1,7 @@
 //! A request of the hub written for a provider that speaks Responses.
 //!
 //! The gateway keeps conversations itself, so nothing is stored there, and sealed reasoning is asked for so that
-//! the next turn can bring it back.
+//! the next turn can bring it back, of models that think.
 
 use super::{items_out, tools_out};
 use crate::dialect::Dialect;
@@ -22,12 +22,17 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
         instructions(&mut ask, &mut body, &mut carry)?;
         items(&ask.turns, &mut body, &mut carry)?;
         body.bool("store", false);
-        body.array("include", |list| {
-            list.text("reasoning.encrypted_content");
-            if ask.logprobs {
-                list.text("message.output_text.logprobs");
-            }
-        });
+        let seals = thinks(&ask, target);
+        if seals || ask.logprobs {
+            body.array("include", |list| {
+                if seals {
+                    list.text("reasoning.encrypted_content");
+                }
+                if ask.logprobs {
+                    list.text("message.output_text.logprobs");
+                }
+            });
+        }
     }
     if ask.stream {
         body.bool("stream", true);
@@ -36,7 +41,7 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
         body.number("max_output_tokens", most);
     }
     sampling(&ask, &mut body, &mut carry)?;
-    reasoning(&ask, &mut body, &carry);
+    reasoning(&ask, &mut body, &mut carry)?;
     output(&ask, &mut body, &carry);
     tools_out::write(&ask, &mut body, &mut carry)?;
     body.maybe("prompt_cache_key", ask.cache_key.as_deref());
@@ -122,15 +127,28 @@ fn sampling(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Resu
     Ok(())
 }
 
-fn reasoning(ask: &Ask<'_>, body: &mut Object<'_>, carry: &Carry<'_>) {
+fn effort(ask: &Ask<'_>) -> Option<Effort> {
+    let asked = &ask.reasoning;
+    asked.effort.or(asked.budget.map(|budget| Effort::of_budget(budget, ask.max_output)))
+}
+
+/// The model thinks, or the client says how hard it shall.
+fn thinks(ask: &Ask<'_>, target: &Target) -> bool {
+    target.thinks || effort(ask).is_some_and(|effort| effort != Effort::None)
+}
+
+fn reasoning(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     let asked = &ask.reasoning;
     let (effort, summary, name) = if carry.home {
         (asked.word.as_deref(), asked.summary.as_deref(), ask.name("summary", "generate_summary"))
     } else {
-        let effort = asked.effort.or(asked.budget.map(|budget| Effort::of_budget(budget, ask.max_output)));
         // Anthropic shows thoughts unless told otherwise; Gemini when told so.
-        let shown = asked.shown.unwrap_or(ask.origin == Dialect::Anthropic && asked.is_on());
-        (effort.map(Effort::word), asked.summary.as_deref().or(shown.then_some("auto")), "summary")
+        let mut shown = asked.shown.unwrap_or(ask.origin == Dialect::Anthropic && asked.is_on());
+        if !thinks(ask, carry.target) {
+            carry.unshown(asked.shown == Some(true))?;
+            shown = false;
+        }
+        (effort(ask).map(Effort::word), asked.summary.as_deref().or(shown.then_some("auto")), "summary")
     };
     if effort.is_some() || summary.is_some() || (carry.home && ask.has_rest("reasoning")) {
         body.object("reasoning", |reasoning| {
@@ -139,6 +157,7 @@ fn reasoning(ask: &Ask<'_>, body: &mut Object<'_>, carry: &Carry<'_>) {
             carry.own(reasoning, "reasoning", &ask.rest);
         });
     }
+    Ok(())
 }
 
 fn output(ask: &Ask<'_>, body: &mut Object<'_>, carry: &Carry<'_>) {

@@ -53,8 +53,17 @@ impl Writer {
         });
     }
 
+    /// A picture is an item that opens and ends at once.
+    pub(super) fn picture(&mut self, base64: &str, out: &mut Vec<u8>) {
+        self.close("completed", out);
+        let item = item::image(&self.next_id("ig"), base64);
+        self.added(&item, out);
+        self.done(item, out);
+    }
+
     /// A search that is over: its item, and the steps that clients follow.
     pub(super) fn search(&mut self, query: &str, out: &mut Vec<u8>) {
+        self.close("completed", out);
         let id = self.next_id("ws");
         self.added(&item::search(&id, "in_progress", query), out);
         for step in ["in_progress", "searching", "completed"] {

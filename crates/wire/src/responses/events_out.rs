@@ -6,7 +6,7 @@
 use super::answer_out::{call_prefix, item_id, status};
 use super::item::{self, Said};
 use crate::dialect::Dialect;
-use crate::hub::{Call, CallKind, Event, Finish, Held, Lane, Thought, Voice, Waiting, fitting_id, tier_in};
+use crate::hub::{Call, CallKind, Event, Finish, Held, Lane, Saying, Thought, Voice, Waiting, fitting_id, tier_in};
 use crate::json::Object;
 use std::borrow::Cow;
 
@@ -75,8 +75,11 @@ impl Writer {
 
     fn block(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
         match event {
-            Event::Text { text, .. } | Event::Refusal { text, .. } if self.lane.keep(text, false) => {}
-            Event::Thought { text, .. } if self.lane.keep(text, true) => {}
+            Event::Text { text, .. } if self.lane.keep(text, Saying::Text) => {}
+            Event::Refusal { text, .. } if self.lane.keep(text, Saying::Refusal) => {}
+            Event::Thought { text, .. } if self.lane.keep(text, Saying::Thought) => {}
+            Event::Image { base64, .. } if self.lane.keep(base64, Saying::Picture) => {}
+            Event::Search { query, .. } if self.lane.keep(query, Saying::Search) => {}
             Event::TextEnd { .. } | Event::ThoughtEnd { .. } if self.lane.is_busy() => {}
             Event::Text { text, .. } => self.say(text, false, out),
             Event::Refusal { text, .. } => self.say(text, true, out),
@@ -110,7 +113,7 @@ impl Writer {
                 self.drain(false, "completed", out);
             }
             Event::Cite { citation, .. } => {
-                if let Some(note) = item::note(citation) {
+                if let Some(note) = item::note(citation).filter(|note| !self.lane.keep(note, Saying::Note)) {
                     self.cite(note, out);
                 }
             }
@@ -121,17 +124,8 @@ impl Writer {
                     part.logprobs.push(raw.to_string());
                 }
             }
-            Event::Image { base64, .. } => {
-                self.close("completed", out);
-                let id = self.next_id("ig");
-                let item = item::image(&id, base64);
-                self.added(&item, out);
-                self.done(item, out);
-            }
-            Event::Search { query, .. } => {
-                self.close("completed", out);
-                self.search(query, out);
-            }
+            Event::Image { base64, .. } => self.picture(base64, out),
+            Event::Search { query, .. } => self.search(query, out),
             Event::Finish { finish, .. } => {
                 let (ending, _) = status(Some(finish));
                 let cut = if ending == "incomplete" { "incomplete" } else { "completed" };
@@ -298,15 +292,18 @@ impl Writer {
                 return;
             }
         }
-        for Held { text, thought } in self.lane.said() {
-            if thought {
-                self.think(&text, false, out)
-            } else {
-                self.say(&text, false, out)
+        for Held { text, what } in self.lane.said() {
+            match what {
+                Saying::Text => self.say(&text, false, out),
+                Saying::Refusal => self.say(&text, true, out),
+                Saying::Thought => self.think(&text, false, out),
+                Saying::Note => self.cite(text, out),
+                Saying::Picture => self.picture(&text, out),
+                Saying::Search => self.search(&text, out),
             }
-            if all {
-                self.close(status, out);
-            }
+        }
+        if all {
+            self.close(status, out);
         }
     }
 }

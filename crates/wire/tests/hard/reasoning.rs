@@ -239,7 +239,8 @@ fn case_73_and_74_and_76_off_and_older_models() {
     let body = sent(C, A, off);
     assert!(body.get("thinking").is_none() && body.get("output_config").is_none());
     let disabled = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}], "thinking": {"type": "disabled"}});
-    assert_eq!(sent(A, C, disabled)["reasoning_effort"], "none");
+    assert_eq!(sent(A, C, disabled.clone())["reasoning_effort"], "none");
+    assert_eq!(sent(A, R, disabled)["reasoning"]["effort"], "none");
     let mut old = Target::new(A, "up");
     old.adaptive_thinking = false;
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "q"}], "reasoning_effort": "high", "temperature": 0.5, "max_tokens": 2000});
@@ -247,4 +248,90 @@ fn case_73_and_74_and_76_off_and_older_models() {
     assert_eq!(body["thinking"], json!({"type": "enabled", "budget_tokens": 1600}));
     assert!(body["max_tokens"].as_u64().unwrap() > 1600 && body.get("temperature").is_none());
     assert_eq!(all.dropped.to_string(), "temperature");
+}
+
+/// OpenAI refuses to be told how to think, and to be asked for sealed thoughts, where a model does not think.
+#[test]
+fn case_74_nothing_is_said_about_thinking_to_a_model_that_does_not() {
+    let claude = |thinking: Value| {
+        (
+            A,
+            json!({"model": "m", "max_tokens": 9000, "messages": [{"role": "user", "content": "q"}], "thinking": thinking}),
+        )
+    };
+    let gemini = |thinking: Value| {
+        (
+            G,
+            json!({"contents": [{"role": "user", "parts": [{"text": "q"}]}], "generationConfig": {"thinkingConfig": thinking}}),
+        )
+    };
+    let shown = "generationConfig.thinkingConfig.includeThoughts";
+    for ((from, body), told) in [
+        (claude(json!({"type": "disabled"})), ""),
+        (claude(json!({"type": "adaptive"})), ""),
+        (gemini(json!({"thinkingBudget": 0})), ""),
+        (gemini(json!({"includeThoughts": true})), shown),
+        ((C, json!({"model": "m", "messages": [{"role": "user", "content": "q"}]})), ""),
+    ] {
+        for to in [C, R].into_iter().filter(|to| *to != from) {
+            let target = Target { thinks: false, ..Target::new(to, "up") };
+            let (sent, all) = try_sent(from, &target, &body).unwrap();
+            let silent = ["reasoning", "reasoning_effort", "include"].iter().all(|name| sent.get(name).is_none());
+            assert!(silent, "{body} to {to:?}: {sent}");
+            assert_eq!(all.dropped.to_string(), told, "{body} to {to:?}");
+        }
+    }
+    let unthinking = Target { thinks: false, ..Target::new(R, "up") };
+    // What the client itself asks for is asked for.
+    let (sent, _) = try_sent(A, &unthinking, &claude(json!({"type": "enabled", "budget_tokens": 8000})).1).unwrap();
+    assert_eq!(
+        (&sent["include"], &sent["reasoning"]["effort"]),
+        (&json!(["reasoning.encrypted_content"]), &json!("high"))
+    );
+    let none = json!({"model": "m", "messages": [{"role": "user", "content": "q"}], "reasoning_effort": "none", "logprobs": true});
+    let (sent, _) = try_sent(C, &unthinking, &none).unwrap();
+    assert_eq!(
+        (&sent["include"], &sent["reasoning"]["effort"]),
+        (&json!(["message.output_text.logprobs"]), &json!("none"))
+    );
+}
+
+/// Gemini 2.5 takes budgets of thoughts within the range of the model only.
+#[test]
+fn budgets_are_cut_to_what_the_model_takes() {
+    let model = |least: u64, most: u64, always: bool| Target {
+        gemini3: false,
+        budgets: least..=most,
+        thinks_always: always,
+        ..Target::new(G, "up")
+    };
+    let (pro, flash, lite) = (model(128, 32_768, true), model(0, 24_576, false), model(512, 24_576, false));
+    let claude = |budget: u64| (A, json!({"thinking": {"type": "enabled", "budget_tokens": budget}}));
+    let effort = |word: &str| (C, json!({"reasoning_effort": word}));
+    let off = || (A, json!({"thinking": {"type": "disabled"}}));
+    for ((from, asked), target, budget, told) in [
+        (claude(31_999), &pro, 31_999, ""),
+        (claude(31_999), &flash, 24_576, "reasoning"),
+        (claude(60_000), &pro, 32_768, "reasoning"),
+        (claude(64), &pro, 128, "reasoning"),
+        (claude(64), &flash, 64, ""),
+        (claude(64), &lite, 512, "reasoning"),
+        (effort("max"), &flash, 24_576, ""),
+        (effort("max"), &pro, 32_768, ""),
+        (effort("medium"), &flash, 20_000, ""),
+        (effort("none"), &flash, 0, ""),
+        (effort("none"), &lite, 0, ""),
+        (effort("none"), &pro, 128, "reasoning"),
+        (off(), &pro, 128, "reasoning"),
+        (off(), &lite, 0, ""),
+    ] {
+        let mut body = json!({"model": "m", "max_tokens": 40_000, "messages": [{"role": "user", "content": "q"}]});
+        asked.as_object().unwrap().iter().for_each(|(name, value)| body[name] = value.clone());
+        let (sent, all) = try_sent(from, target, &body).unwrap();
+        assert_eq!(sent["generationConfig"]["thinkingConfig"]["thinkingBudget"], budget, "{asked}: {sent}");
+        assert_eq!(all.dropped.to_string(), told, "{asked}");
+    }
+    let strict = Target { strict: true, ..flash };
+    let body = json!({"model": "m", "max_tokens": 40_000, "messages": [{"role": "user", "content": "q"}], "thinking": {"type": "enabled", "budget_tokens": 31_999}});
+    assert_eq!(try_sent(A, &strict, &body).unwrap_err().param.unwrap(), "reasoning");
 }

@@ -167,3 +167,75 @@ fn the_details_of_a_refusal_are_carried() {
     let last = played.data.iter().find(|chunk| chunk["choices"][0]["finish_reason"].is_string()).unwrap();
     assert_eq!(last["choices"][0]["stop_details"], details);
 }
+
+/// OpenAI's dialects have words for what was refused and end as usual; to others the refusal is the reason.
+#[test]
+fn a_refusal_is_the_reason_of_the_stop() {
+    let message = |refusal: Value| json!({"role": "assistant", "content": null, "refusal": refusal});
+    let chat = json!({"id": "c", "model": "up", "choices": [{"index": 0, "message": message(json!("I cannot.")), "finish_reason": "stop"}]});
+    let item = json!({"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [{"type": "refusal", "refusal": "I cannot."}]});
+    let response = json!({"id": "r", "object": "response", "status": "completed", "model": "up", "output": [item]});
+    for (from, body) in [(C, &chat), (R, &response)] {
+        let claude = reply(from, A, body.clone());
+        assert_eq!((&claude["stop_reason"], &claude["content"][0]["text"]), (&json!("refusal"), &json!("I cannot.")));
+        let gemini = &reply(from, G, body.clone())["candidates"][0];
+        assert_eq!(
+            (&gemini["finishReason"], &gemini["content"]["parts"][0]["text"]),
+            (&json!("SAFETY"), &json!("I cannot."))
+        );
+    }
+    assert_eq!(reply(C, R, chat)["status"], "completed");
+    assert_eq!(reply(R, C, response.clone())["choices"][0]["finish_reason"], "stop");
+    let chunks =
+        [chunk(json!({"refusal": "I can"}), Value::Null), chunk(json!({"refusal": "not."}), json!("stop")), done()];
+    let delta = json!({"type": "response.refusal.delta", "output_index": 0, "item_id": "m", "content_index": 0, "delta": "I cannot."});
+    let events = [
+        json!({"type": "response.created", "response": {"id": "r", "model": "up"}}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "m", "role": "assistant", "content": []}}),
+        delta,
+        json!({"type": "response.output_item.done", "output_index": 0, "item": response["output"][0]}),
+        json!({"type": "response.completed", "response": response}),
+    ];
+    for (from, events) in [(C, &chunks[..]), (R, &events)] {
+        let claude = play(from, A, events);
+        let reasons: Vec<&Value> = claude.data.iter().filter_map(|event| event["delta"].get("stop_reason")).collect();
+        assert_eq!(reasons, ["refusal"], "{from:?}: {}", claude.text);
+        let gemini = play(from, G, events);
+        let reasons: Vec<&Value> =
+            gemini.data.iter().filter_map(|chunk| chunk["candidates"][0].get("finishReason")).collect();
+        assert_eq!(reasons, ["SAFETY"], "{from:?}: {}", gemini.text);
+    }
+}
+
+/// Case 47: a filter cuts a call in the middle as the limit does.
+#[test]
+fn case_47_half_a_call_before_a_filter_is_half_a_call() {
+    let call = |args: &str| json!({"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": {"name": "rm", "arguments": args}}]});
+    let chat = |reason: &str| vec![chunk(call("{\"path\":\"/"), Value::Null), chunk(json!({}), json!(reason)), done()];
+    let block = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"path\":\"/"}});
+    let claude = |reason: &str| {
+        vec![
+            json!({"type": "message_start", "message": {"id": "m", "model": "up", "usage": {"input_tokens": 1, "output_tokens": 1}}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "c1", "name": "rm", "input": {}}}),
+            block.clone(),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 2}}),
+            json!({"type": "message_stop"}),
+        ]
+    };
+    for (from, cut, filtered) in
+        [(C, chat("length"), chat("content_filter")), (A, claude("max_tokens"), claude("refusal"))]
+    {
+        for events in [cut, filtered] {
+            let response = play(from, R, &events);
+            let item = response.data.iter().find(|event| event["type"] == "response.output_item.done").unwrap();
+            assert_eq!(item["item"]["status"], "incomplete", "{from:?}: {}", response.text);
+            assert_eq!(kinds(&response.data).last(), Some(&"response.incomplete"));
+            let gemini = play(from, G, &events);
+            assert!(!gemini.text.contains("functionCall"), "{from:?}: an agent would run it: {}", gemini.text);
+        }
+    }
+    // One that is whole stays one.
+    let whole = [chunk(call("{}"), Value::Null), chunk(json!({}), json!("content_filter")), done()];
+    assert!(play(C, G, &whole).text.contains("functionCall"));
+}

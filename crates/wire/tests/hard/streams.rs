@@ -361,3 +361,85 @@ fn a_stream_that_must_be_kept_has_a_limit() {
     assert_eq!(play_raw(C, R, &pieces).end, "TooLong");
     assert_eq!(play_raw(C, R, &pieces[..2]).end, "truncated");
 }
+
+/// Citations, pictures and searches that come in the middle of a call wait until it is whole.
+#[test]
+fn nothing_parts_a_call() {
+    let call = |args: &str| json!({"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": args}}]});
+    let note = json!({"annotations": [{"type": "url_citation", "url_citation": {"url": "https://x.example", "title": "X", "start_index": 0, "end_index": 1}}]});
+    let picture = json!({"images": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]});
+    let events = [
+        chunk(json!({"content": "a"}), Value::Null),
+        chunk(call("{\"k\":"), Value::Null),
+        chunk(note, Value::Null),
+        chunk(json!({"refusal": "No"}), Value::Null),
+        chunk(picture, Value::Null),
+        chunk(call("1}"), Value::Null),
+        chunk(json!({}), json!("tool_calls")),
+        done(),
+    ];
+    let claude = play(C, A, &events);
+    let mut blocks: Vec<String> = Vec::new();
+    for event in &claude.data {
+        match event["type"].as_str().unwrap() {
+            "content_block_start" => blocks.push(event["content_block"]["type"].as_str().unwrap().to_owned()),
+            "content_block_delta" => {
+                let delta = &event["delta"];
+                let said = ["text", "partial_json"].iter().find_map(|name| delta[name].as_str());
+                blocks.last_mut().unwrap().push_str(&format!(" {}", said.unwrap_or("note")));
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(blocks, ["text a", "tool_use {\"k\": 1}", "text note No[image/png image]"], "{}", claude.text);
+    let response = play(C, R, &events);
+    let items: Vec<String> = response
+        .data
+        .iter()
+        .filter(|event| event["type"] == "response.output_item.done")
+        .map(|event| {
+            let item = &event["item"];
+            let parts = item["content"].as_array().cloned().unwrap_or_default();
+            let kinds: Vec<String> = parts
+                .iter()
+                .map(|part| {
+                    format!("{} {}", part["type"].as_str().unwrap(), part["annotations"].as_array().map_or(0, Vec::len))
+                })
+                .collect();
+            format!(
+                "{} {}{}",
+                item["type"].as_str().unwrap(),
+                item["arguments"].as_str().unwrap_or(""),
+                kinds.join(", ")
+            )
+        })
+        .collect();
+    let expected = [
+        "message output_text 0",
+        "function_call {\"k\":1}",
+        "message output_text 1, refusal 0",
+        "image_generation_call ",
+    ];
+    assert_eq!(items, expected, "{}", response.text);
+    assert_eq!(response.data.last().unwrap()["response"]["output"].as_array().unwrap().len(), 4);
+}
+
+/// Gemini shows pictures it thought with: they are no answer.
+#[test]
+fn a_picture_that_was_thought_is_not_told_as_an_answer() {
+    let part = |thought: bool| json!({"inlineData": {"mimeType": "image/png", "data": "AAAA"}, "thought": thought});
+    let chunk = |part: Value, reason: Value| json!({"candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": reason}], "modelVersion": "up"});
+    for to in [C, A, R] {
+        let played = play(G, to, &[chunk(part(true), Value::Null), chunk(json!({"text": "a"}), json!("STOP"))]);
+        assert!(!played.text.contains("AAAA") && !played.text.contains("[image/png"), "{to:?}: {}", played.text);
+        assert_eq!(played.stream.dropped().unwrap().to_string(), "answer.inlineData", "{to:?}");
+        let shown = play(G, to, &[chunk(part(false), Value::Null), chunk(json!({"text": "a"}), json!("STOP"))]);
+        assert!(shown.text.contains("AAAA") || shown.text.contains("[image/png"), "{to:?}: {}", shown.text);
+    }
+    let body = json!({"contents": [{"role": "user", "parts": [{"text": "q"}]},
+        {"role": "model", "parts": [part(true), {"text": "a"}]}, {"role": "user", "parts": [{"text": "b"}]}]});
+    for to in [C, A, R] {
+        assert!(!sent(G, to, body.clone()).to_string().contains("AAAA"), "{to:?}");
+        assert_eq!(dropped(G, to, body.clone()), "inlineData", "{to:?}");
+    }
+}

@@ -297,3 +297,43 @@ fn case_47_a_call_cut_by_the_limit_is_not_passed_off_as_whole() {
     let played = play(C, A, &[fragment(json!(0), json!("a"), json!("f"), json!("{\"x\":"))]);
     assert_eq!(played.end, "truncated");
 }
+
+/// What a function says beside its error is not lost.
+#[test]
+fn an_error_of_gemini_keeps_what_is_beside_it() {
+    for (response, text, error) in [
+        (json!({"error": "no such file"}), "no such file", true),
+        (json!({"error": {"code": 5}}), r#"{"code":5}"#, true),
+        (json!({"error": "partial", "output": [1, 2]}), r#"{"error":"partial","output":[1,2]}"#, true),
+        (json!({"error": null, "rows": 3}), r#"{"error":null,"rows":3}"#, false),
+        (json!({"error": "", "rows": 3}), r#"{"error":"","rows":3}"#, false),
+        (json!({"error": false}), r#"{"error":false}"#, false),
+        (json!({"output": "fine"}), "fine", false),
+    ] {
+        let body = json!({"contents": [{"role": "user", "parts": [{"text": "q"}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": response}}]}]});
+        let block = sent(G, A, body.clone())["messages"][2]["content"][0].clone();
+        let told = (block["content"].as_str().unwrap(), block["is_error"] == true);
+        assert_eq!(told, (text, error), "{response}: {block}");
+        assert_eq!(dropped(G, A, body.clone()), "", "{response}");
+        let chat = &sent(G, C, body)["messages"][2]["content"];
+        let prefix = if error { "Error: " } else { "" };
+        assert_eq!(chat, &json!(format!("{prefix}{text}")), "{response}");
+    }
+}
+
+/// A tool in a namespace is sent with the namespace in front, and so it is chosen.
+#[test]
+fn a_forced_tool_in_a_namespace_is_named_as_it_is_sent() {
+    let function = |name: &str| json!({"type": "function", "name": name, "parameters": {"type": "object"}});
+    let mut body = json!({"model": "m", "input": "q", "tools": [
+        {"type": "namespace", "name": "ns", "tools": [function("f"), function("g")]}, function("g")]});
+    for (name, expected) in [("f", "ns__f"), ("g", "g")] {
+        body["tool_choice"] = json!({"type": "function", "name": name});
+        assert_eq!(sent(R, C, body.clone())["tool_choice"]["function"]["name"], expected);
+        assert_eq!(sent(R, A, body.clone())["tool_choice"]["name"], expected);
+        let allowed = &sent(R, G, body.clone())["toolConfig"]["functionCallingConfig"]["allowedFunctionNames"];
+        assert_eq!(allowed, &json!([expected]));
+    }
+}

@@ -66,7 +66,7 @@ impl Conversation {
             return body;
         }
         // A model that does not think refuses to be asked for its sealed reasoning.
-        unstored(body, !model.reasoning_efforts.is_empty() || request.mentions("reasoning"))
+        unstored(body, thinks(model) || request.mentions("reasoning"))
     }
 
     /// `request` is the client's, or the same with data in the place of its links.
@@ -121,18 +121,25 @@ fn priced_is_sent(model: &Model, dropped: &Dropped) -> Result<(), Problem> {
     .unwrap_or(Ok(()))
 }
 
+fn thinks(model: &Model) -> bool {
+    !model.reasoning_efforts.is_empty()
+}
+
 fn target(model: &Model, route: &Route, dialect: Dialect, strict: bool) -> Target {
     let rules = &model.chat;
     Target {
         strict,
         default_max_output: rules.default_max_output.or(model.max_output_tokens).unwrap_or(USUAL_OUTPUT),
         efforts: model.reasoning_efforts.clone(),
+        thinks: thinks(model),
         sampling: rules.sampling,
         adaptive_thinking: rules.adaptive_thinking,
         system_turns: rules.system_turns,
         native_schema: rules.native_schema,
         current_chat: rules.current_chat,
         wants_reasoning_back: rules.wants_reasoning_back,
+        budgets: rules.least_budget..=rules.most_budget.unwrap_or(u64::MAX),
+        thinks_always: rules.thinks_always,
         gemini3: rules.gemini3,
         ..Target::new(dialect, route.upstream_model.as_str())
     }

@@ -137,13 +137,13 @@ fn habits(begun: &Begun, provider: &Provider) -> Option<&'static Habits> {
     provider.kind.video().map(|video| video.habits(api))
 }
 
-/// The hold stays; whoever looks at the task next finds out what became of it.
 /// A creation that may have begun is not to be sent again by the caller's SDK either.
 fn refusal(fault: &Fault) -> Refusal {
     let refusal = Refusal::from(fault.clone());
     if fault.may_have_begun() { refusal.once() } else { refusal }
 }
 
+/// The hold stays; whoever looks at the task next finds out what became of it.
 async fn unknown(begun: &Begun, provider: &Provider, fault: &Fault) -> Result<Made, Refusal> {
     let (app, id) = (&begun.app, begun.task.id);
     dispatch::note(app, begun.ask.id, provider, fault);

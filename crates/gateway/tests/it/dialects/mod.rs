@@ -10,6 +10,7 @@ pub mod packed;
 mod pairs;
 pub mod scripted;
 mod seals;
+mod thinking;
 
 use crate::house::{House, Plan};
 

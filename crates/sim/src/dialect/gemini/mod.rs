@@ -57,6 +57,30 @@ pub(super) fn read(root: &Place<'_>, asked: &Asked) -> Checked<Ask> {
     Ok(ask)
 }
 
+/// A model that thinks by a budget takes one within its range, -1 for as much as it likes, and no level.
+pub(super) fn check_budget(root: &Place<'_>, model: &str) -> Checked {
+    let Some(range) = model.strip_prefix("sim-budget-") else { return Ok(()) };
+    let mut words = range.split('-');
+    let mut bound = || words.next().and_then(|word| word.parse::<i64>().ok()).ok_or(Refusal::unknown_model(model));
+    let (least, most) = (bound()?, bound()?);
+    let off = words.next() == Some("off");
+    let thinking = root.field("generationConfig").and_then(|config| config.field("thinkingConfig"));
+    let Some(thinking) = thinking else { return Ok(()) };
+    if thinking.field("thinkingLevel").is_some() {
+        return Err(Refusal::bad("thinkingLevel", "Thinking level is not supported for this model."));
+    }
+    let budget = thinking.field("thinkingBudget").and_then(|budget| budget.value.as_i64());
+    match budget.filter(|budget| *budget != -1 && !(least..=most).contains(budget) && !(off && *budget == 0)) {
+        Some(0) => Err(Refusal::bad("thinkingBudget", "Budget 0 is invalid. This model only works in thinking mode.")),
+        Some(budget) => {
+            let text =
+                format!("The thinking budget {budget} is invalid. Please choose a value between {least} and {most}.");
+            Err(Refusal::bad("thinkingBudget", &text))
+        }
+        None => Ok(()),
+    }
+}
+
 fn configure(config: &Place<'_>, ask: &mut Ask) -> Checked {
     config.fields(CONFIG)?;
     config.number("temperature", 0.0, 2.0)?;

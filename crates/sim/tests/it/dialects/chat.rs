@@ -144,3 +144,16 @@ async fn stays_strict_in_every_scenario() {
         assert_eq!(post(&sim, &body).await.status(), status, "{model}");
     }
 }
+
+#[tokio::test]
+async fn a_model_that_does_not_think_is_not_told_how() {
+    let sim = sim().await;
+    for (model, prompt, status) in
+        [("sim-unthinking", "[[sim:tools]]", 400), ("sim-plain", "[[sim:unthinking]]", 400), ("sim-plain", "hi", 200)]
+    {
+        let mut body = ask(model, prompt);
+        assert_eq!(post(&sim, &body).await.status(), 200, "{model} {prompt}");
+        body["reasoning_effort"] = json!("none");
+        assert_eq!(post(&sim, &body).await.status(), status, "{model} {prompt}");
+    }
+}

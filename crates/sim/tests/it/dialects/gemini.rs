@@ -135,3 +135,22 @@ async fn a_tool_turn_needs_its_signature_back() {
     let call = &plain["candidates"][0]["content"]["parts"][0]["functionCall"];
     assert!(call.get("id").is_none(), "calls of models that do not think have no id");
 }
+
+/// 2.5 Pro, Flash and Flash-Lite.
+#[tokio::test]
+async fn budgets_are_taken_within_the_range_of_the_model() {
+    let sim = sim().await;
+    let thinking = |thinking: Value| json!({"generationConfig": {"thinkingConfig": thinking}});
+    for (model, table) in [
+        (
+            "sim-budget-128-32768",
+            [(-1, ""), (0, "only works in thinking mode"), (127, "between 128 and"), (32_768, ""), (32_769, "32768")],
+        ),
+        ("sim-budget-0-24576", [(-1, ""), (0, ""), (1, ""), (24_576, ""), (24_577, "between 0 and 24576")]),
+        ("sim-budget-512-24576-off", [(-1, ""), (0, ""), (511, "between 512"), (512, ""), (24_577, "24576")]),
+    ] {
+        let rows = table.map(|(budget, told)| (thinking(json!({"thinkingBudget": budget})), told));
+        refusals(Gemini, &sim, model, &rows).await;
+        refusals(Gemini, &sim, model, &[(thinking(json!({"thinkingLevel": "LOW"})), "level is not supported")]).await;
+    }
+}
