@@ -39,6 +39,8 @@ pub struct Options {
     pub journal_limit: u64,
     /// Size of one journal segment, allocated in advance so that a full disk does not stop settlements.
     pub journal_segment: u64,
+    /// After so many entries an open hold is listed by itself, and a start does not read what came between (SQLite).
+    pub old_after: u64,
     /// How long an idempotency key is remembered.
     pub idem_retention: Duration,
     /// A replica silent for this long is taken for dead and its open holds are resolved (PostgreSQL).
@@ -67,6 +69,7 @@ impl Default for Options {
             hold_deadline: Duration::from_secs(2),
             journal_limit: 64 << 20,
             journal_segment: 4 << 20,
+            old_after: 250_000,
             idem_retention: Duration::from_secs(24 * 3600),
             replica_silence: Duration::from_secs(300),
             #[cfg(feature = "testing")]

@@ -22,6 +22,7 @@ async fn two_replicas_and_an_outage() {
     two_sweepers_share_what_a_dead_replica_left(&server.database("sweepers").await.expect("a database")).await;
     a_replica_cut_off_loses_no_charge(&server.database("cut").await.expect("a database")).await;
     a_replica_that_comes_back_late_charges_its_marks(&server.database("late").await.expect("a database")).await;
+    a_replica_that_was_given_up_goes_on_marking(&server.database("marking").await.expect("a database")).await;
     limits_hold_for_all_replicas_together(&server.database("limits").await.expect("a database")).await;
     replicas_with_many_accounts_never_deadlock(&server.database("deadlock").await.expect("a database")).await;
     expired_credit_is_taken_once_by_whoever_comes_first(&server.database("expiry").await.expect("a database")).await;
@@ -246,6 +247,26 @@ async fn a_replica_that_comes_back_late_charges_its_marks(url: &str) {
     let row = of(repeated).await;
     assert_eq!((row.charge.nano(), row.write_off.nano()), (0, 9), "its key has paid already");
     assert_eq!(two.pots(&c).await, (0, 0, 0, 0));
+    one.close().await;
+    two.close().await;
+}
+
+/// It was only silent, is back, and its stream goes on: when it dies then, what it delivered after its return is charged as well.
+async fn a_replica_that_was_given_up_goes_on_marking(url: &str) {
+    let (one, two) = (House::open(url).await, House::open(url).await);
+    let c = two.customer(0, 100).await;
+    let call = one.hold(long(&one, &c, 60)).await.expect("a hold").call;
+    one.store.mark(one.mark(&c, call, 20));
+    assert_eq!(a_minute_passes(&two).await, 1);
+    assert_eq!(one.store.gauges().open_holds, 1);
+    one.store.beat().await.expect("a beat");
+    assert_eq!(one.store.gauges().open_holds, 0, "not its own to count any more");
+    one.store.mark(one.mark(&c, call, 45));
+    one.store.shut().await;
+    let one = one.reopen().await;
+    let row = two.store.usage_of(c.account, call).await.expect("reading").expect("a row");
+    assert_eq!((row.hold.nano(), row.charge.nano()), (60, 45));
+    assert_eq!(two.pots(&c).await, (0, 55, 0, 0));
     one.close().await;
     two.close().await;
 }

@@ -1,9 +1,11 @@
-//! What a start of the embedded engine finds of holds and tasks that have been open for long.
+//! What a start of the embedded engine finds of holds and tasks that have been open for long, and how much it reads for them.
 
 mod common;
 
-use common::House;
-use tollgate_store::{Leased, NewTask, SentTo, TaskEnd, TaskState, TaskStep, Word};
+use std::time::Duration;
+
+use common::{Customer, House, options};
+use tollgate_store::{Close, Ending, Leased, NewTask, Options, SentTo, TaskEnd, TaskState, TaskStep, Word};
 
 /// The clock was two hours ahead when the task was begun and when the next process starts, and right in between, when its fate became
 /// unknown: the task is seconds old, so nothing about it is two hours old.
@@ -40,6 +42,73 @@ async fn nothing_about_a_task_is_older_than_the_task() {
     };
     h.store.finish_task(end).await.expect("ended").expect("by us");
     h.close().await;
+}
+
+/// A video and a call that go on while many others come and go: a start finds both, and reads of the ledger only the end.
+#[tokio::test]
+async fn a_start_reads_no_more_of_the_ledger_for_a_hold_that_stays_open() {
+    const RECENT: u64 = 20;
+    let h = House::open_with("sqlite", Options { old_after: RECENT, ..options() }).await;
+    let c = h.customer(0, 1_000).await;
+    let new = NewTask { plan: "{}".into(), webhook_url: None, lease_ms: 60_000 };
+    let video = h.store.begin_task(h.wish(&c, 300), new).await.expect("a task").id;
+    let [long, ended] = [h.held(&c, 100).await, h.held(&c, 7).await];
+    h.extend(h.more(&c, long, 1, 50)).await.expect("more");
+    others_until(&h, &c, "the three are before the mark", |file| listed(file) == 3 && mark(file) > 10).await;
+    // What follows after they were listed counts as well, and once.
+    h.extend(h.more(&c, long, 2, 30)).await.expect("more");
+    h.store.close(h.ending(&c, ended, 5)).await.expect("closed");
+    assert_eq!(h.pots(&c).await, (0, 1_000 - 5 - 480, 0, 480));
+
+    let copy = h.crashed_copy().await;
+    let row = copy.store.usage_of(c.account, long).await.expect("reading").expect("it was resolved");
+    assert_eq!((row.hold.nano(), row.charge.nano()), (180, 0));
+    assert_eq!(copy.pots(&c).await, (0, 1_000 - 5 - 300, 0, 300), "the video goes on");
+    let leased = take(&copy).await;
+    assert_eq!(leased.task.id, video);
+    let end = TaskEnd {
+        fence: leased.fence,
+        state: TaskState::Completed,
+        result: Some("{}".into()),
+        failure: None,
+        forgiven: false,
+        webhook_url: None,
+        close: Close { ending: Ending::Answered, ..copy.ending(&c, video.call(), 200) },
+    };
+    copy.store.finish_task(end).await.expect("ended").expect("by us");
+    others_until(&copy, &c, "nobody is listed", |file| listed(file) == 0).await;
+    let copy = copy.reopen().await;
+    assert_eq!(copy.pots(&c).await, (0, 1_000 - 5 - 200, 0, 0));
+    copy.close().await;
+}
+
+/// Lets other calls come and go, free of charge, until the file says so.
+async fn others_until(h: &House, c: &Customer, what: &str, is: impl Fn(&rusqlite::Connection) -> bool) {
+    let file = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
+    file.busy_timeout(Duration::from_secs(20)).expect("patience");
+    for _ in 0..2_000 {
+        for _ in 0..20 {
+            let call = h.held(c, 1).await;
+            h.store.close(h.ending(c, call, 0)).await.expect("closed");
+        }
+        if is(&file) {
+            return;
+        }
+    }
+    panic!("it does not happen that {what}");
+}
+
+fn number(file: &rusqlite::Connection, sql: &str) -> i64 {
+    file.query_row(sql, [], |r| r.get(0)).expect("a number")
+}
+
+fn listed(file: &rusqlite::Connection) -> i64 {
+    number(file, "SELECT count(*) FROM old_hold")
+}
+
+/// The entry from which a start reads on.
+fn mark(file: &rusqlite::Connection) -> i64 {
+    number(file, "SELECT coalesce(max(value), 0) FROM meta WHERE name = 'oldest_open_seq'")
 }
 
 async fn take(h: &House) -> Leased {

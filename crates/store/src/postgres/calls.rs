@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tollgate_catalog::{Money, Price};
 
 use super::queue::{Answer, Pending};
-use super::{Engine, lock};
+use super::{Engine, Running, lock};
 use crate::call::{Close, Closed, Ending, Extend, Hold, HoldRefused, Mark, UsageFacts, tidy_raw_usage};
 use crate::group::{Closing, ClosingWait, Held, HeldWait};
 use crate::ids::{AccountId, CallId, KeyId};
@@ -84,7 +84,7 @@ impl Engine {
             body["task"] = task;
         }
         let (send, receive) = oneshot::channel();
-        lock(&shared.open).insert(hold.call, self.now());
+        lock(&shared.open).insert(hold.call, Running { at: self.now(), given_up: false });
         shared.queue.push(Pending { body: body.to_string(), answer: Answer::Hold(hold.call, price_id, send) });
         Ok(receive)
     }

@@ -58,8 +58,8 @@ struct Shared {
     queue: Queue,
     journal: Journal,
     known_prices: KnownPrices,
-    /// Open holds of this replica and when they were taken.
-    open: Mutex<HashMap<CallId, i64>>,
+    /// Calls of this replica that have a hold and no end yet.
+    open: Mutex<HashMap<CallId, Running>>,
     replica: [u8; 16],
     /// What we have seen of the other replicas.
     watch: Mutex<Watch>,
@@ -78,6 +78,14 @@ struct Shared {
     estimated: Mutex<BTreeMap<String, u64>>,
     /// What the last audit learnt, and the last entry it saw.
     audited: tokio::sync::Mutex<Option<Audited>>,
+}
+
+/// A call that goes on here.
+struct Running {
+    /// When its hold was taken.
+    at: i64,
+    /// Another replica has ended its hold, because it took us for dead. The call goes on, leaves marks, and is charged after all.
+    given_up: bool,
 }
 
 /// One JSON line for each operation that the database refuses for good.
@@ -201,7 +209,9 @@ impl Engine {
             estimated: lock(&s.estimated).clone(),
             ..Gauges::default()
         };
-        g.count_open(lock(&s.open).values().map(|at| now.saturating_sub(*at)));
+        let open = lock(&s.open);
+        g.count_open(open.values().filter(|call| !call.given_up).map(|call| now.saturating_sub(call.at)));
+        drop(open);
         g
     }
 

@@ -10,7 +10,7 @@ use tokio_postgres::types::ToSql;
 
 use super::rows::id;
 use super::watch::Watch;
-use super::{Engine, lock};
+use super::{Engine, Running, lock};
 use crate::call::{Close, Closed, Ending, Mark, UsageFacts};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
@@ -140,14 +140,17 @@ impl Engine {
             *lock(&self.shared.watch) = Watch::default();
             return Err(error);
         }
-        // Holds another replica resolved for us are not ours to count any more.
-        let open: Vec<Vec<u8>> = lock(&self.shared.open).keys().map(|c| c.0.to_vec()).collect();
+        // Holds another replica resolved for us are not ours to count any more; their calls may go on.
+        let ours = |(call, running): (&CallId, &Running)| (!running.given_up).then(|| call.0.to_vec());
+        let open: Vec<Vec<u8>> = lock(&self.shared.open).iter().filter_map(ours).collect();
         if open.is_empty() {
             return Ok(());
         }
         let sql = "SELECT c FROM unnest($1::bytea[]) c WHERE EXISTS (SELECT 1 FROM usage u WHERE u.call_id = c)";
         for row in &self.rows(sql, &[&open]).await? {
-            lock(&self.shared.open).remove(&CallId(id(row, 0)?));
+            if let Some(running) = lock(&self.shared.open).get_mut(&CallId(id(row, 0)?)) {
+                running.given_up = true;
+            }
         }
         Ok(())
     }

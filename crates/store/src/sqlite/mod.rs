@@ -13,6 +13,7 @@ mod extend;
 pub(crate) mod fill;
 mod leases;
 mod limiting;
+mod old_holds;
 mod open;
 mod operator;
 mod ops;

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::time::Instant;
 
 use super::books::{AccountBook, Books, IdemBook, IdemState, KeyBook};
 use super::leases::Since;
+use super::old_holds::{self, OldHolds};
 use super::ops::Open;
 use super::read::{self, Readers};
 use super::writer::Writer;
@@ -16,7 +17,7 @@ use super::{Engine, Shared, receipts};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, IdMap, KeyId, Maker};
 use crate::journal::Journal;
-use crate::ledger::{Kind, Pots};
+use crate::ledger::{Kind, Pots, op_id};
 use crate::limits::Used;
 use crate::lots;
 use crate::report::Recovered;
@@ -44,6 +45,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/task_names.sql"),
     include_str!("migrations/task_words.sql"),
     include_str!("migrations/item_names.sql"),
+    include_str!("migrations/old_holds.sql"),
 ];
 
 impl Engine {
@@ -69,7 +71,7 @@ impl Engine {
         migrate(&mut conn)?;
         receipts::make_first(&conn, &world)?;
         let (journal, records) = Journal::open(dir, &options)?;
-        let (books, open, next_seq) = load(&conn, (world.steady_ms)())?;
+        let Loaded { books, open, old, next_seq } = load(&conn, (world.steady_ms)())?;
         let shared = Arc::new(Shared::new(owner, books, journal));
         let mut prices = conn.prepare("SELECT id FROM price")?;
         let known = prices.query_map([], |r| r.get(0))?.collect::<Result<Vec<[u8; 16]>, _>>()?;
@@ -81,6 +83,7 @@ impl Engine {
             pace: options.commit_pace,
             next_seq,
             open,
+            old: OldHolds::new(options.old_after, old),
             ends: IdMap::default(),
             refused: IdMap::default(),
             watermark_at: Instant::now(),
@@ -139,75 +142,99 @@ fn migrate(conn: &mut Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The books as the database has them: open holds with their accounts and keys; others come when they are used.
-fn load(conn: &Connection, now: i64) -> Result<(Books, IdMap<CallId, i64>, i64), StoreError> {
+/// What the writer and the callers begin with.
+struct Loaded {
+    books: Books,
+    /// The entry of each open hold.
+    open: IdMap<CallId, i64>,
+    old: Vec<CallId>,
+    next_seq: i64,
+}
+
+const ENTRY: &str = "SELECT seq, kind, call_id, account_id, key_id, trial, paid, at, price_id, model, endpoint, expires_at, \
+     paid_only, lots FROM entry";
+
+/// The books as the database has them: open holds with their accounts and keys; others come when they are used. Of the ledger are read the
+/// old holds, each with what followed it up to the mark, and all that comes after the mark.
+fn load(conn: &Connection, now: i64) -> Result<Loaded, StoreError> {
     let (last_seq, last_at): (i64, i64) = conn
         .query_row("SELECT seq, at FROM entry ORDER BY seq DESC LIMIT 1", [], |r| Ok((r.get(0)?, r.get(1)?)))
         .optional()?
         .unwrap_or((0, 0));
-    let watermark: i64 = conn
-        .query_row("SELECT value FROM meta WHERE name = 'oldest_open_seq'", [], |r| r.get(0))
-        .optional()?
-        .unwrap_or(0);
+    let (mark, old) = old_holds::read(conn)?;
     let limits_from: i64 =
         conn.query_row("SELECT value FROM meta WHERE name = 'limits_from'", [], |r| r.get(0)).optional()?.unwrap_or(0);
     let mut books = Books::new(last_at);
     let mut seqs = IdMap::default();
-    let mut entries = conn.prepare(
-        "SELECT seq, kind, call_id, account_id, key_id, trial, paid, at, price_id, model, endpoint, expires_at, \
-         paid_only, lots FROM entry WHERE seq >= ?1 ORDER BY seq",
-    )?;
-    let mut rows = entries.query(params![watermark])?;
-    while let Some(r) = rows.next()? {
-        let call = r.get::<_, Option<[u8; 16]>>(2)?.map(CallId);
-        let (Some(kind), Some(call)) = (Kind::from_code(r.get(1)?), call) else { continue };
-        let pots = Pots { trial: r.get(5)?, paid: r.get(6)? };
-        let lots = lots::from_text(r.get::<_, Option<String>>(13)?.as_deref());
-        let at: i64 = r.get(7)?;
-        let counts = r.get::<_, i64>(0)? >= limits_from;
-        match kind {
-            Kind::Hold => {
-                let mut open = Open {
-                    account: AccountId(r.get(3)?),
-                    key: KeyId(r.get(4)?),
-                    held: pots,
-                    lots,
-                    counted: Used::default(),
-                    extended: None,
-                    paid_only: r.get(12)?,
-                    at,
-                    expires_at: r.get(11)?,
-                    price_id: r.get(8)?,
-                    model: r.get(9)?,
-                    endpoint: r.get::<_, String>(10)?.into(),
-                    idem: None,
-                };
-                if counts {
-                    open.counted.add(at, pots.total());
-                }
-                books.open.insert(call, open);
-                seqs.insert(call, r.get(0)?);
+    // By the index of the identities, all of which begin with the call.
+    let mut of_call = conn.prepare(&format!("{ENTRY} WHERE op_id BETWEEN ?1 AND ?2 ORDER BY op_id"))?;
+    for call in &old {
+        let mut rows = of_call.query(params![op_id(&call.0, 0), op_id(&call.0, u8::MAX)])?;
+        while let Some(r) = rows.next()? {
+            if r.get::<_, i64>(0)? < mark {
+                take_in(&mut books, &mut seqs, r, limits_from)?;
             }
-            Kind::Settle | Kind::Void | Kind::Expire => {
-                books.open.remove(&call);
-                seqs.remove(&call);
-            }
-            Kind::Extend => {
-                if let Some(open) = books.open.get_mut(&call) {
-                    open.held = open.held.plus(pots);
-                    open.lots.extend(lots);
-                    if counts {
-                        open.counted.add(at, pots.total());
-                    }
-                }
-            }
-            Kind::WriteOff | Kind::TopUp | Kind::Adjust | Kind::Refund | Kind::Lapse | Kind::Reopen => {}
         }
+    }
+    let mut after = conn.prepare(&format!("{ENTRY} WHERE seq >= ?1 ORDER BY seq"))?;
+    let mut rows = after.query(params![mark])?;
+    while let Some(r) = rows.next()? {
+        take_in(&mut books, &mut seqs, r, limits_from)?;
     }
     load_owners(conn, &mut books)?;
     load_tasks(conn, &mut books, now)?;
     load_running_idem(conn, &mut books)?;
-    Ok((books, seqs, last_seq + 1))
+    Ok(Loaded { books, open: seqs, old, next_seq: last_seq + 1 })
+}
+
+/// One entry: a hold opens, its end closes it.
+fn take_in(books: &mut Books, seqs: &mut IdMap<CallId, i64>, r: &Row<'_>, limits_from: i64) -> Result<(), StoreError> {
+    let call = r.get::<_, Option<[u8; 16]>>(2)?.map(CallId);
+    let (Some(kind), Some(call)) = (Kind::from_code(r.get(1)?), call) else { return Ok(()) };
+    let pots = Pots { trial: r.get(5)?, paid: r.get(6)? };
+    let lots = lots::from_text(r.get::<_, Option<String>>(13)?.as_deref());
+    let at: i64 = r.get(7)?;
+    let seq: i64 = r.get(0)?;
+    let counts = seq >= limits_from;
+    match kind {
+        Kind::Hold => {
+            let mut open = Open {
+                account: AccountId(r.get(3)?),
+                key: KeyId(r.get(4)?),
+                held: pots,
+                lots,
+                counted: Used::default(),
+                extended: None,
+                paid_only: r.get(12)?,
+                at,
+                expires_at: r.get(11)?,
+                price_id: r.get(8)?,
+                model: r.get(9)?,
+                endpoint: r.get::<_, String>(10)?.into(),
+                idem: None,
+            };
+            if counts {
+                open.counted.add(at, pots.total());
+            }
+            books.open.insert(call, open);
+            seqs.insert(call, seq);
+        }
+        Kind::Settle | Kind::Void | Kind::Expire => {
+            books.open.remove(&call);
+            seqs.remove(&call);
+        }
+        Kind::Extend => {
+            if let Some(open) = books.open.get_mut(&call) {
+                open.held = open.held.plus(pots);
+                open.lots.extend(lots);
+                if counts {
+                    open.counted.add(at, pots.total());
+                }
+            }
+        }
+        Kind::WriteOff | Kind::TopUp | Kind::Adjust | Kind::Refund | Kind::Lapse | Kind::Reopen => {}
+    }
+    Ok(())
 }
 
 fn load_owners(conn: &Connection, books: &mut Books) -> Result<(), StoreError> {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, params};
+use rusqlite::{Connection, ErrorCode};
 use tokio::time::Instant;
 
 use super::apply::{Apply, Outcome};
 use super::books::{Books, Nap};
+use super::old_holds::OldHolds;
 use super::ops::{Op, Reply};
 use super::pace::{Next, Seen, Tries, is_late};
 use super::refused::{self, Refused};
@@ -20,7 +21,7 @@ use crate::error::StoreError;
 use crate::group::Group;
 use crate::ids::{AccountId, CallId, IdMap};
 
-/// How often the watermark of open holds is moved.
+/// How often the mark is moved from which a start reads the ledger.
 const WATERMARK: Duration = Duration::from_secs(1);
 
 pub(super) struct Writer {
@@ -30,6 +31,7 @@ pub(super) struct Writer {
     pub next_seq: i64,
     /// Entry of each open hold.
     pub open: IdMap<CallId, i64>,
+    pub old: OldHolds,
     /// The ends of the hash chains written so far.
     pub ends: IdMap<AccountId, Link>,
     /// Calls that are in the books and not in the database, because it refused their hold or a part of it.
@@ -179,7 +181,7 @@ impl Writer {
     }
 
     fn commit(&mut self, batch: &Batch, isolate: bool) -> rusqlite::Result<Committed> {
-        let watermark = (self.watermark_at.elapsed() >= WATERMARK).then(|| self.watermark());
+        let moved = (self.watermark_at.elapsed() >= WATERMARK).then(|| self.old.look(&self.open, self.next_seq));
         let tx = self.conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let mut apply = Apply::new(&tx, &self.shared.known_prices, &self.ends, self.next_seq)?;
         let mut outcomes = Vec::with_capacity(batch.ops.len());
@@ -201,9 +203,8 @@ impl Writer {
             outcomes.push(written.unwrap_or(Outcome::Plain));
         }
         apply.flush()?;
-        if let Some(seq) = watermark {
-            let sql = "INSERT OR REPLACE INTO meta (name, value) VALUES ('oldest_open_seq', ?1)";
-            tx.prepare_cached(sql)?.execute(params![seq])?;
+        if let Some(moved) = &moved {
+            moved.write(&tx)?;
         }
         let Apply { new_prices, holds, ends, .. } = &mut apply;
         let (new_prices, holds, ends) = (std::mem::take(new_prices), std::mem::take(holds), std::mem::take(ends));
@@ -212,15 +213,11 @@ impl Writer {
         #[cfg(feature = "testing")]
         crate::testing::disk_is_full(&self.wal)?;
         tx.commit()?;
-        if watermark.is_some() {
+        if let Some(moved) = moved {
             self.watermark_at = Instant::now();
+            self.old.moved(moved);
         }
         Ok(Committed { outcomes, failed, refused, new_prices, holds, ends, next_seq })
-    }
-
-    /// Every entry before this one belongs to a closed hold. Entries of the running group come after it.
-    fn watermark(&self) -> i64 {
-        self.open.values().copied().min().unwrap_or(self.next_seq)
     }
 
     pub fn finish(&mut self, batch: Batch, committed: Committed) {

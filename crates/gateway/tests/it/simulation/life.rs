@@ -132,6 +132,7 @@ impl Life<'_> {
             source: Source { file: self.house.config.clone(), environment: Arc::new(BTreeMap::from(environment)) },
             options: Options {
                 journal_segment: 8 << 10,
+                old_after: 8,
                 simulated: Some(self.simulated.clone()),
                 ..Options::default()
             },
