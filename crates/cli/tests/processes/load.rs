@@ -122,7 +122,7 @@ impl Client {
             } else {
                 // It may be met by one kill after the other as long as there are any.
                 assert!(began.elapsed() < HANG * 2, "{tag} asks and asks and gets no answer: {seen:?}");
-                tokio::time::sleep(Duration::from_millis(30)).await;
+                tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
     }
