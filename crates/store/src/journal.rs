@@ -15,6 +15,7 @@ use std::sync::{Mutex, MutexGuard};
 use crate::ids::{CallId, IdMap};
 use crate::world::Options;
 
+mod kept;
 mod pack;
 pub(crate) mod record;
 mod tape;
@@ -38,6 +39,8 @@ struct Inner {
     /// Operations up to this one could not be journalled; until they are committed the store takes no holds.
     unwritten_upto: u64,
     marks: IdMap<CallId, LiveMark>,
+    /// Calls whose close the database refuses; the record is among the marks.
+    refused: IdMap<CallId, ()>,
 }
 
 struct Segment {
@@ -83,16 +86,19 @@ impl Journal {
         let records = found.into_iter().flat_map(|(_, records)| records).collect();
         let active = usize::from(segments[1].epoch > segments[0].epoch);
         let epoch = segments[active].epoch;
-        let inner = Inner { segments, active, epoch, unwritten_upto: 0, marks: IdMap::default() };
+        let inner =
+            Inner { segments, active, epoch, unwritten_upto: 0, marks: IdMap::default(), refused: IdMap::default() };
         let (segment_size, limit) = (options.journal_segment, options.journal_limit);
         Ok((Self { inner: Mutex::new(inner), segment_size, limit }, records))
     }
 
-    /// After recovery: everything in the journal is in the database.
+    /// After recovery: everything in the journal is in the database, but for what it has refused.
     pub fn reset(&self) -> io::Result<()> {
-        let mut inner = self.lock();
-        inner.marks.clear();
+        let mut guard = self.lock();
+        let inner = &mut *guard;
+        inner.marks.retain(|call, _| inner.refused.contains_key(call));
         for i in 0..2 {
+            inner.carry(i, 1 - i)?;
             inner.recycle(i, self.segment_size)?;
             inner.segments[i].tape.sync()?;
         }
@@ -103,6 +109,13 @@ impl Journal {
     /// Appends the close that is operation `op`. `durable` is the last committed operation.
     pub fn append_close(&self, call: CallId, op: u64, buffer: &mut [u8], durable: u64) {
         let mut inner = self.lock();
+        if !inner.refused.is_empty() && inner.refused.contains_key(&call) {
+            // The database was quicker to refuse it.
+            inner.append(op, buffer, self.segment_size, durable);
+            let mark = LiveMark { segment: inner.active, payload: buffer.to_vec() };
+            inner.marks.entry(call).or_insert(mark);
+            return;
+        }
         inner.marks.remove(&call);
         inner.append(op, buffer, self.segment_size, durable);
     }
@@ -185,12 +198,8 @@ impl Inner {
             return;
         }
         // Marks of running calls in the segment to be reused are written again first.
-        let active = self.active;
-        for mark in self.marks.values_mut().filter(|m| m.segment == other) {
-            if self.segments[active].append(&mut mark.payload).is_err() {
-                return;
-            }
-            mark.segment = active;
+        if self.carry(other, self.active).is_err() {
+            return;
         }
         match self.recycle(other, segment_size) {
             Ok(()) => self.active = other,

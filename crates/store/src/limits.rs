@@ -110,6 +110,17 @@ impl Used {
             self.month = plus(self.month, change.max(-call.month.nano()));
         }
     }
+
+    /// It did not end after all: the same backwards.
+    pub(crate) fn reopen(&mut self, call: &Self, held: i64, captured: i64) {
+        let change = held - captured;
+        if call.day_number == self.day_number && call.day_number > 0 {
+            self.day = plus(self.day, change.min(call.day.nano()));
+        }
+        if call.month_number == self.month_number && call.month_number > 0 {
+            self.month = plus(self.month, change.min(call.month.nano()));
+        }
+    }
 }
 
 fn plus(money: Money, amount: i64) -> Money {

@@ -8,7 +8,9 @@ use std::time::Duration;
 use common::{Customer, House, options, reply};
 use tollgate_catalog::Money;
 use tollgate_store::testing::{PostgresServer, price};
-use tollgate_store::{Change, Credit, CreditKind, Hold, HoldRefused, NewLimits, Options, Pot, StoreError};
+use tollgate_store::{
+    CallId, Change, Credit, CreditKind, Ending, Hold, HoldRefused, NewLimits, Options, Pot, StoreError,
+};
 
 /// One of a group is refused. It is also the first with a new price: the price must be written with the next call that has it.
 #[tokio::test]
@@ -185,11 +187,56 @@ async fn memory_forgets_what_was_refused() {
     h.store.shut().await;
 }
 
+/// The database refuses what a delivered call cost. It is not lost when the journal has been written anew many times, nor when the next
+/// start meets the same refusal; the first that does not charges it.
+#[tokio::test]
+async fn sqlite_charges_what_was_refused_at_a_later_start() {
+    let h = House::open("sqlite").await;
+    let c = h.customer(0, 1_000).await;
+    let file = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
+    file.busy_timeout(Duration::from_secs(20)).expect("patience");
+    let trigger = "CREATE TRIGGER poison BEFORE INSERT ON entry WHEN new.kind = 1 AND new.take_paid = 7 \
+                   BEGIN SELECT raise(ABORT, 'refused'); END";
+    file.execute_batch(trigger).expect("a trigger");
+    let call = h.held(&c, 30).await;
+    let _ = h.store.close(h.ending(&c, call, 7)).await;
+    write_the_journal_anew(&h, &c).await;
+    let h = h.reopen().await;
+    assert!(h.store.usage_of(c.account, call).await.expect("reading").is_none(), "refused again, and not given away");
+    write_the_journal_anew(&h, &c).await;
+    file.execute_batch("DROP TRIGGER poison").expect("mended");
+    drop(file);
+    let h = h.reopen().await;
+    charged_once(&h, &c, call).await;
+    h.close().await;
+}
+
+/// So many calls that both halves of the journal are used several times.
+async fn write_the_journal_anew(h: &House, c: &Customer) {
+    for _ in 0..10 {
+        let mut closings = Vec::new();
+        for _ in 0..100 {
+            let held = h.store.hold(h.wish(c, 1)).await.expect("a hold");
+            closings.push(h.store.close(h.ending(c, held.call, 0)));
+        }
+        for closing in closings {
+            closing.await.expect("closed");
+        }
+    }
+}
+
+async fn charged_once(h: &House, c: &Customer, call: CallId) {
+    let row = h.store.usage_of(c.account, call).await.expect("reading").expect("a row");
+    assert_eq!((row.hold.nano(), row.charge.nano(), row.ending), (30, 7, Ending::Answered));
+    assert_eq!(h.pots(c).await, (0, 993, 0, 0));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_goes_on() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let server = PostgresServer::start(dir.path()).expect("a PostgreSQL server");
     postgres_leaves_out_what_is_refused(&server.database("poison").await.expect("a database")).await;
+    postgres_charges_what_was_refused_at_a_later_start(&server.database("later").await.expect("a database")).await;
     large_replies_make_small_groups(&server.database("large").await.expect("a database")).await;
     a_reader_waits_for_what_is_on_its_way(&server.database("flush").await.expect("a database")).await;
     new_prices_come_in_one_order(&server.database("prices").await.expect("a database")).await;
@@ -224,6 +271,30 @@ async fn postgres_leaves_out_what_is_refused(url: &str) {
     assert_eq!(h.pots(&c).await, (0, 992, 0, 0));
     let kept = std::fs::read_to_string(h.place.data_dir.join("refused.jsonl")).expect("what was refused");
     assert!(kept.lines().count() == 1 && kept.contains("\"poison\""), "{kept}");
+    h.close().await;
+}
+
+/// As on the other engine; and neither its own sweep nor its own start gives the call away.
+async fn postgres_charges_what_was_refused_at_a_later_start(url: &str) {
+    let h = House::open(url).await;
+    let c = h.customer(0, 1_000).await;
+    let link = Link::to(url).await;
+    link.run(
+        "CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+           IF NEW.kind = 1 AND NEW.take_paid = 7 THEN RAISE EXCEPTION 'refused'; END IF; RETURN NEW; END $$;
+         CREATE TRIGGER poison BEFORE INSERT ON entry FOR EACH ROW EXECUTE FUNCTION poison()",
+    )
+    .await;
+    let call = h.held(&c, 30).await;
+    let _ = h.store.close(h.ending(&c, call, 7)).await;
+    write_the_journal_anew(&h, &c).await;
+    h.clock.advance(120_000);
+    assert_eq!(h.store.sweep(h.clock.now()).await.expect("a sweep").expired, 0);
+    let h = h.reopen().await;
+    assert!(h.store.usage_of(c.account, call).await.expect("reading").is_none(), "refused again, and not given away");
+    link.run("DROP TRIGGER poison ON entry").await;
+    let h = h.reopen().await;
+    charged_once(&h, &c, call).await;
     h.close().await;
 }
 

@@ -14,7 +14,7 @@ use crate::price::KnownPrices;
 /// The first byte of a record. Another format gets other bytes.
 const HOLD: u8 = 1;
 pub(super) const MARK: u8 = 2;
-const CLOSE: u8 = 3;
+pub(super) const CLOSE: u8 = 3;
 
 /// A record read back.
 pub(crate) enum Record {

@@ -279,3 +279,36 @@ fn what_was_synced_survives_a_power_cut() {
     journal.sync();
     assert_eq!(left(), [b"a".to_vec()]);
 }
+
+/// Said before or after the record is written, it outlives every turn of the segments, until a start meets no refusal.
+#[test]
+fn a_refused_close_stays_until_a_start_has_brought_it_in() {
+    let house = House::new(1 << 20);
+    let of = |number: u64, what: &[u8]| [&[record::CLOSE][..], &call(number).0[..], what].concat();
+    house.journal.append_mark(call(1), record(b"mark"), 0);
+    house.close(1, &of(1, b"cost"), 0);
+    house.journal.keep_close(call(1));
+    house.journal.keep_close(call(2));
+    assert!(house.journal.keeps_close(call(1)) && !house.journal.keeps_close(call(2)), "not written yet");
+    house.close(2, &of(2, b"cost"), 0);
+    house.close(2, &of(2, b"a second end"), 0);
+    assert!(house.journal.keeps_close(call(2)));
+    let kept = || {
+        let mut left = house.left();
+        left.retain(|payload| payload[0] == record::CLOSE);
+        left.sort();
+        left.dedup();
+        left
+    };
+    for op in 3..60 {
+        house.close(op, &filled(b'x', 60), op);
+        assert_eq!(kept()[..1], [of(1, b"cost")], "after {op}");
+    }
+    assert_eq!(kept(), [of(1, b"cost"), of(2, b"cost")]);
+    house.journal.reset().expect("a journal");
+    let mut left = house.left();
+    left.sort();
+    assert_eq!(left, [of(1, b"cost"), of(2, b"cost")]);
+    open(&house.dir, 1 << 20).0.reset().expect("a journal");
+    assert!(house.left().is_empty());
+}

@@ -91,7 +91,7 @@ impl Sender {
                 }
                 Err(error) => {
                     tracing::error!(%error, "left out an operation the database refuses");
-                    part.iter().for_each(|pending| self.shared.keep_refused(&pending.body));
+                    part.iter().for_each(|pending| self.shared.keep_refused(pending));
                     outcomes.push(None);
                 }
             }

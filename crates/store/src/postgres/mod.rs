@@ -39,7 +39,7 @@ use crate::report::{Gauges, Recovered};
 use crate::verify::Audited;
 use crate::world::{Options, Place, World};
 use connect::Connector;
-use queue::Queue;
+use queue::{Answer, Pending, Queue};
 use watch::Watch;
 
 pub(crate) struct Engine {
@@ -120,9 +120,13 @@ impl Shared {
         }
     }
 
-    /// An operation left out of the ledger is kept beside it, without the answer it may carry, for people to look at.
-    fn keep_refused(&self, body: &str) {
-        let mut op: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+    /// An operation left out of the ledger is kept beside it, without the answer it may carry, for people to look at; a close also in the
+    /// journal, for the next start.
+    fn keep_refused(&self, pending: &Pending) {
+        if let Answer::Close(call, ..) = &pending.answer {
+            self.journal.keep_close(*call);
+        }
+        let mut op: serde_json::Value = serde_json::from_str(&pending.body).unwrap_or_default();
         if let Some(op) = op.as_object_mut() {
             op.remove("reply");
         }

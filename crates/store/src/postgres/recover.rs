@@ -49,7 +49,11 @@ impl Engine {
         let left = self.rows(&format!("{OPEN} WHERE replica = $1 AND NOT task"), &[&mine]).await?;
         let mut resolved = Vec::with_capacity(left.len() + marks.len());
         for row in &left {
-            let (close, price_id) = match marks.remove(&CallId(id(row, 0)?)) {
+            let call = CallId(id(row, 0)?);
+            if self.shared.journal.keeps_close(call) {
+                continue;
+            }
+            let (close, price_id) = match marks.remove(&call) {
                 Some((mark, price_id)) => (Close::at_mark(*mark, "crashed"), price_id),
                 None => (self.without_mark(row, "crashed")?, None),
             };
@@ -107,6 +111,10 @@ impl Engine {
         let mut waiting = Vec::new();
         for row in &self.rows(sql, params).await? {
             let call = CallId(id(row, 0)?);
+            // Its end is known, and the database has refused it.
+            if self.shared.journal.keeps_close(call) {
+                continue;
+            }
             let marked = self.shared.journal.mark_of(call).and_then(|payload| record::read(&payload));
             let (close, price_id) = match marked {
                 Some(Record::Mark { mark, price_id }) => (Close::at_mark(*mark, reason), price_id),

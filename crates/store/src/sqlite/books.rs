@@ -271,6 +271,7 @@ impl Books {
             ending: close.ending,
             reason: close.reason,
             held: open.held,
+            counted: open.counted,
             settlement,
             extend_lots,
             lot_moves,

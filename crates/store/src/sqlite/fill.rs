@@ -95,6 +95,7 @@ fn one_call(calls: &Calls<'_>, n: u64, place: usize, used: &mut Used) -> [Op; 2]
         ending: Ending::Answered,
         reason: String::new(),
         held,
+        counted,
         settlement: ledger::settle(held, Pots::default(), charge, false),
         extend_lots: Vec::new(),
         lot_moves: Vec::new(),

@@ -127,6 +127,8 @@ pub(super) struct CloseOp {
     pub ending: Ending,
     pub reason: String,
     pub held: Pots,
+    /// What of that counted in which day and month.
+    pub counted: Used,
     pub settlement: Settlement,
     /// Of the settlement's own extension.
     pub extend_lots: Parts,

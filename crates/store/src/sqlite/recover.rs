@@ -19,6 +19,8 @@ impl Engine {
         let mut recovered = Recovered::default();
         let mut marks: IdMap<CallId, (Box<Mark>, Option<[u8; 16]>)> = IdMap::default();
         let mut lost: IdMap<CallId, Close> = IdMap::default();
+        // A close that was kept is there twice.
+        let mut replayed: IdMap<CallId, ()> = IdMap::default();
         for payload in journal {
             match record::read(&payload) {
                 Some(Record::Mark { mark, price_id }) => {
@@ -27,11 +29,12 @@ impl Engine {
                 Some(Record::Close { close, price_id }) => {
                     marks.remove(&close.call);
                     if lock(&self.shared.books).open.contains_key(&close.call) {
+                        replayed.insert(close.call, ());
                         count(
                             &mut recovered,
                             self.close_in_books(*close, price_id).map(|(closed, ..)| closed.captured),
                         );
-                    } else {
+                    } else if !replayed.contains_key(&close.call) {
                         lost.insert(close.call, *close);
                     }
                 }

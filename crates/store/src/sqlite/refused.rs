@@ -26,7 +26,7 @@ pub(super) fn remember(refused: &mut IdMap<CallId, Refused>, op: &Op) {
 }
 
 /// The close of a call whose hold is not in the database: a row in the usage log and nothing else. Where only an extension
-/// is missing, the close is left out: the hold stays open and the next start resolves it.
+/// is missing, the close is left out: the hold stays open, and the next start finds the close in the journal.
 pub(super) fn close_without_hold(
     refused: &mut IdMap<CallId, Refused>,
     apply: &mut Apply<'_>,
@@ -69,9 +69,15 @@ impl Books {
                 self.recount(op.account, op.key);
             }
             Op::Extend(op) => {
-                let Some(open) = self.open.get_mut(&op.call) else { return };
-                refused.remove(&op.call);
                 let (counted, total) = (counted(op.at, op.pots), op.pots.total());
+                let Some(open) = self.open.get_mut(&op.call) else {
+                    // Its close is refused with it.
+                    if refused.get(&op.call) == Some(&Refused::Extension) {
+                        self.recount_with(op.account, op.key, |used| used.close(&counted, total, 0));
+                    }
+                    return;
+                };
+                refused.remove(&op.call);
                 open.held = open.held.minus(op.pots);
                 open.lots.retain(|part| !op.lots.contains(part));
                 open.counted.close(&counted, total, 0);
@@ -103,8 +109,24 @@ impl Books {
                 }
                 self.recount(op.account, op.key);
             }
+            // The hold stays in the ledger, and counts, until a later start brings in what the journal keeps.
+            Op::Close(op) => {
+                let (held, taken) = (op.held.total(), op.settlement.take.total());
+                self.recount_with(op.account, op.key, |used| used.reopen(&op.counted, held, taken));
+            }
             _ => {}
         }
+    }
+
+    /// Changes what counts of an account and a key, in memory and in the database.
+    fn recount_with(&mut self, account: AccountId, key: KeyId, change: impl Fn(&mut Used)) {
+        if let Some(account) = self.accounts.get_mut(&account) {
+            change(&mut account.used);
+        }
+        if let Some(key) = self.keys.get_mut(&key) {
+            change(&mut key.used);
+        }
+        self.recount(account, key);
     }
 
     /// Brings what the database says is used in line with the books.

@@ -60,6 +60,10 @@ impl Batch {
         Self { ops, first, group, since }
     }
 
+    fn op(&self, number: u64) -> Option<&Op> {
+        self.ops.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
+    }
+
     fn last(&self) -> u64 {
         self.first + self.ops.len() as u64 - 1
     }
@@ -234,12 +238,14 @@ impl Writer {
         let (last, len) = (batch.last(), batch.ops.len() as u64);
         shared.credit_books(&batch.ops, &committed.outcomes);
         self.refused = committed.refused;
+        for number in &committed.failed {
+            self.keep_close(batch.op(*number));
+        }
         {
             let mut books = lock(&shared.books);
             books.writing_since = None;
             for number in &committed.failed {
-                let op = usize::try_from(number - batch.first).ok().and_then(|i| batch.ops.get(i));
-                op.into_iter().for_each(|op| books.take_back(op, &mut self.refused));
+                batch.op(*number).into_iter().for_each(|op| books.take_back(op, &mut self.refused));
             }
         }
         shared.durable.store(last, Ordering::Release);
@@ -249,6 +255,14 @@ impl Writer {
         batch.group.finish(committed.failed);
         for (op, outcome) in batch.ops.into_iter().zip(committed.outcomes) {
             answer(op, outcome);
+        }
+    }
+
+    /// A close that was left out while its hold is in the ledger: the next start tries it again. A task's is found out again instead.
+    fn keep_close(&self, op: Option<&Op>) {
+        let Some(Op::Close(close)) = op else { return };
+        if close.task.is_none() && self.refused.get(&close.call) != Some(&Refused::Hold) {
+            self.shared.journal.keep_close(close.call);
         }
     }
 
