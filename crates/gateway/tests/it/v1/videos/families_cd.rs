@@ -70,7 +70,18 @@ async fn c_standard() {
     let says = "set `metadata.aspect_ratio` directly when framing matters";
     let ask = json!({ "prompt": "p", "size": "1280*720", "metadata": { "aspect_ratio": "9:16" } });
     let sent = Sent::new(TEXT, standard(json!({ "aspect_ratio": "9:16" })), 5 * 83_400).effective(framed("9:16"));
-    table.sends(says, C, ask, sent).await;
+    table.sends(says, C, ask, sent.warned(&["size"])).await;
+    let says = "masks, or a voice, go with a picture";
+    let path = json!([{ "x": 1, "y": 1 }, { "x": 20, "y": 30 }]);
+    for metadata in [
+        json!({ "static_mask": OTHER, "dynamic_masks": [{ "mask": OTHER, "trajectories": path }] }),
+        json!({ "voice_list": [{ "voice_id": "v" }], "sound": "on" }),
+    ] {
+        let body = with(standard(json!({ "image": PICTURE })), metadata.clone());
+        let told = if metadata["sound"] == "on" { "audio=true mode=std seconds=5 sound=on" } else { STD };
+        let ask = json!({ "prompt": "p", "image": PICTURE, "metadata": metadata });
+        table.sends(says, C, ask, Sent::new(IMAGE, body, 5 * 83_400).effective(told)).await;
+    }
     let says = "the quality tier is read from `metadata.mode`, and priced";
     let ask = json!({ "prompt": "p", "metadata": { "mode": "pro" } });
     let sent = Sent::new(TEXT, standard(json!({ "mode": "pro" })), 554_610);
