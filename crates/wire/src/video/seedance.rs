@@ -160,12 +160,7 @@ fn length(case: &mut Case<'_>, line: &Line, tally: Tally) -> Result<Option<u32>,
     let edits = case.meta.get("omni_reference_task_type").is_some_and(|kind| kind == "edit");
     let candidates = [("seconds", case.ask.seconds), ("metadata.duration", inner), ("duration", case.ask.duration)];
     let asked = said(&candidates);
-    if let (Some((name, seconds)), Some(duration)) = (asked, case.ask.duration)
-        && name != "duration"
-        && seconds != duration
-    {
-        case.warn("duration", format!("`{name}` was sent and counts instead."));
-    }
+    case.overruled(&candidates);
     let edits = edits && tally.clips > 0;
     let most = case.longest(i64::from(line.seconds));
     let bounded = most < i64::from(line.seconds);
@@ -187,7 +182,7 @@ fn length(case: &mut Case<'_>, line: &Line, tally: Tally) -> Result<Option<u32>,
             Err(Refusal::new(Code::TaskTypeConstraint, name, message))
         }
         None if edits => Ok(None),
-        _ => case.length(&candidates, 4..=i64::from(line.seconds), 5).map(Some),
+        _ => case.within(&candidates, 4..=i64::from(line.seconds), 5).map(Some),
     }
 }
 

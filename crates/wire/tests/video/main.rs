@@ -9,6 +9,7 @@ mod family_e;
 mod forms;
 mod names;
 mod others;
+mod overruled;
 mod prices;
 mod requests;
 mod table;

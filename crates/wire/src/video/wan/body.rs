@@ -37,7 +37,12 @@ impl Body {
             None => {}
         }
         let size = match parameters.remove("size") {
-            Some(Value::String(size)) => Some(("metadata.parameters.size", size)),
+            Some(Value::String(size)) => {
+                if case.ask.size.as_ref().is_some_and(|other| *other != size) {
+                    case.warn("size", "`metadata.parameters.size` was sent and counts instead.");
+                }
+                Some(("metadata.parameters.size", size))
+            }
             _ => case.ask.size.clone().map(|size| ("size", size)),
         };
         // Their absence would mean the provider's own choice, which differs by model.
@@ -77,7 +82,7 @@ impl Body {
     }
 
     /// Sets the tier that is sent and priced; `1080P` is the provider's own default.
-    pub fn fold(&mut self, case: &Case<'_>, send_ratio: bool) -> Result<Vec<(&'static str, String)>, Refusal> {
+    pub fn fold(&mut self, case: &mut Case<'_>, send_ratio: bool) -> Result<Vec<(&'static str, String)>, Refusal> {
         let mut effective = Vec::new();
         let asked = self.parameters.get("resolution").and_then(Value::as_str).map(str::to_owned);
         let folded = match &self.size {
@@ -86,6 +91,9 @@ impl Body {
                 let (tier, ratio) = Size::starred(text, param)?.fold().ok_or_else(|| Size::invalid(text, param))?;
                 case.sold("resolution", tier, param)?;
                 effective.push(("size", text.clone()));
+                if self.parameters.get("ratio").is_some_and(|named| *named != json!(ratio)) {
+                    case.warn(param, "`metadata.parameters.ratio` was sent and counts instead of its aspect ratio.");
+                }
                 // 16:9 is what the provider makes unasked.
                 if send_ratio && ratio != "16:9" {
                     self.parameters.entry("ratio").or_insert_with(|| json!(ratio));
@@ -146,14 +154,14 @@ impl Body {
         [("metadata.parameters.duration", inner), duration, seconds]
     }
 
-    pub fn seconds(&mut self, case: &Case<'_>, least: i64, most: i64, default: i64) -> Result<u32, Refusal> {
+    pub fn seconds(&mut self, case: &mut Case<'_>, least: i64, most: i64, default: i64) -> Result<u32, Refusal> {
         let length = case.length(&self.lengths(case), least..=most, default)?;
         self.parameters.insert("duration".to_owned(), json!(length));
         Ok(length)
     }
 
     /// For an edit, where zero keeps the length of the source. Where not every length of a source is sold, a length is sent.
-    pub fn edit_seconds(&mut self, case: &Case<'_>, source: i64) -> Result<u32, Refusal> {
+    pub fn edit_seconds(&mut self, case: &mut Case<'_>, source: i64) -> Result<u32, Refusal> {
         let most = case.longest(source);
         match said(&self.lengths(case)) {
             Some((param, 1)) => {
@@ -188,3 +196,5 @@ fn contradiction(size: &str) -> Refusal {
     let message = format!("`{size}` and `metadata.parameters.resolution` name different tiers; send one of them.");
     Refusal::invalid("metadata.parameters.resolution", message)
 }
+        // Both families make sound with every video.
+        effective.push(("audio", "true".to_owned()));

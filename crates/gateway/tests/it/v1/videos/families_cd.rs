@@ -238,6 +238,14 @@ async fn d_native_audio() {
     table.sends(says, D, ask, sent.effective(told("", 0, "2K", 15, false))).await;
     let ask = json!({ "prompt": "p", "image": PICTURE, "size": "1080P" });
     table.refuses(says, D, ask, "invalid_parameter", "size", "768P or 2K").await;
+    let says = "general rule 1: the letter x is rejected with this message";
+    let ask = json!({ "prompt": "p", "image": PICTURE, "size": "1280x720" });
+    let message = "invalid size: 1280x720, example: 768P";
+    table.refuses(says, D, ask, "invalid_parameter", "size", message).await;
+    let says = "`metadata.resolution` wins over `size`, which is told";
+    let ask = json!({ "prompt": "p", "image": PICTURE, "size": "2K", "metadata": { "resolution": "768P" } });
+    let sent = Sent::new(PATH, body(vec![picture(PICTURE, "first_frame")], json!({})), 5 * 69_500);
+    table.sends(says, D, ask, sent.effective(told("", 0, "768P", 5, false)).warned(&["size"])).await;
     for duration in [3, 16] {
         let ask = json!({ "prompt": "p", "image": PICTURE, "duration": duration });
         table.refuses(says, D, ask, "invalid_parameter", "duration", "4 to 15").await;
@@ -272,6 +280,10 @@ async fn d_legacy() {
         let sent = Sent::new(PATH, body(model, json!({ "resolution": "1080P" })), 486_500);
         let sent = sent.effective("resolution=1080P seconds=6");
         table.sends(says, model, json!({ "prompt": "p", "size": "1080P" }), sent).await;
+        let says = "general rule 1: the letter x is rejected with this message";
+        let ask = json!({ "prompt": "p", "size": "1280x768" });
+        let message = "invalid size: 1280x768, example: 768P";
+        table.refuses(says, model, ask, "invalid_parameter", "size", message).await;
         let says = "images at the top level are dropped: it runs as text-to-video and is billed so";
         let ask = json!({
             "prompt": "p", "image": PICTURE, "input_reference": PICTURE, "images": [PICTURE], "video_url": CLIP,

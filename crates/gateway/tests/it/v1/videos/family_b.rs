@@ -57,6 +57,10 @@ async fn pictures_and_length() {
     let says = "or `duration`";
     let ask = json!({ "prompt": "p", "input_reference": PICTURE, "duration": 8 });
     table.sends(says, NEW.0, ask, sent(NEW, first(), json!({ "duration": 8 }), eight).effective(long)).await;
+    let says = "`seconds` counts before `metadata.duration` and `duration`, which are told";
+    let ask = json!({ "prompt": "p", "input_reference": PICTURE, "seconds": "8", "duration": 9, "metadata": { "duration": 10 } });
+    let sent_eight = sent(NEW, first(), json!({ "duration": 8 }), eight).effective(long);
+    table.sends(says, NEW.0, ask, sent_eight.warned(&["metadata.duration", "duration"])).await;
     let says = "`seconds` of 2 is refused (5 works)";
     let ask = json!({ "prompt": "p", "input_reference": PICTURE, "seconds": "2" });
     table.refuses(says, NEW.0, ask, "invalid_parameter", "seconds", "4 to 30").await;
