@@ -54,6 +54,7 @@ impl VideoAsk {
             effective: kept.effective.iter().filter_map(fact).collect(),
             seconds: kept.seconds,
             bound: kept.bound(),
+            least: kept.least(),
             warnings: Vec::new(),
         };
         let source = Some(Box::new(task.clone()));

@@ -75,7 +75,11 @@ impl Reader<'_> {
         self.check_lists(variant);
         self.check_tiers(variant);
         let max_seconds = self.model.max_duration_seconds.and_then(|most| u32::try_from(most).ok());
-        Some(Offer { variant, sold: self.video.sold.clone(), max_seconds })
+        let tier_beside_size = self.video.tier_beside_size;
+        if tier_beside_size && !variant.writes_size() {
+            self.mistake("video.tier_beside_size", format!("{:?} sends no size as it was written", variant.name()));
+        }
+        Some(Offer { variant, sold: self.video.sold.clone(), max_seconds, tier_beside_size })
     }
 
     /// Every route leads to a provider that speaks the variant's API.

@@ -74,6 +74,16 @@ impl Variant {
         self.0.sells.iter().map(|(name, _)| *name)
     }
 
+    /// The resolution that a size on sale belongs to, where prices may go by either.
+    pub fn resolution_of(self, size: &str) -> Option<&'static str> {
+        (self.api() == Api::Sora).then(|| sora::resolution(size))
+    }
+
+    /// Whether it sends a size as it was written.
+    pub fn writes_size(self) -> bool {
+        matches!(self.name(), "a-text-to-video" | "e-text-to-video")
+    }
+
     /// The values of an effective parameter it sells by itself; empty when it has no such parameter.
     pub fn sells(self, parameter: &str) -> &'static [&'static str] {
         let row = self.0.sells.iter().find(|(name, _)| *name == parameter);
@@ -104,12 +114,14 @@ pub struct Offer {
     pub sold: BTreeMap<String, Vec<String>>,
     /// The longest video sold, where shorter than the provider's.
     pub max_seconds: Option<u32>,
+    /// Where a size is sent as it was written, its tier and ratio are sent beside it: for a server that does not read sizes.
+    pub tier_beside_size: bool,
 }
 
 impl Offer {
     /// The variant as it is.
     pub fn of(variant: Variant) -> Offer {
-        Offer { variant, sold: BTreeMap::new(), max_seconds: None }
+        Offer { variant, sold: BTreeMap::new(), max_seconds: None, tier_beside_size: false }
     }
 
     /// The value of a parameter that nobody named: the provider's own default, or the first on sale where that one is not.

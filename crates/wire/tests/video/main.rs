@@ -8,6 +8,7 @@ mod family_d;
 mod family_e;
 mod forms;
 mod names;
+mod on_sale;
 mod others;
 mod overruled;
 mod prices;

@@ -123,9 +123,26 @@ impl Body {
         if asked.as_ref().is_some_and(|asked| asked != tier) {
             return Err(contradiction(param));
         }
+        if case.offer.tier_beside_size {
+            self.beside(&size, param)?;
+        }
         effective.extend([("size", size.clone()), ("resolution", tier.to_owned())]);
         self.parameters.insert("size".to_owned(), json!(size));
         Ok(effective)
+    }
+
+    /// Says the same a second time, as tier and ratio, for a server that does not read sizes and would make its largest tier.
+    fn beside(&mut self, size: &str, param: &str) -> Result<(), Refusal> {
+        let row = Size::starred(size, param)?.fold();
+        let (tier, ratio) = row.ok_or_else(|| {
+            Refusal::unsupported(
+                param,
+                format!("{size} is no size of this model; it has a tier and a ratio for others."),
+            )
+        })?;
+        self.parameters.insert("resolution".to_owned(), json!(tier));
+        self.parameters.entry("ratio").or_insert_with(|| json!(ratio));
+        Ok(())
     }
 
     fn settle_tier(
@@ -181,6 +198,8 @@ impl Body {
         if let Some(ratio) = self.parameters.get("ratio").and_then(Value::as_str) {
             effective.push(("ratio", ratio.to_owned()));
         }
+        // Both families make sound with every video.
+        effective.push(("audio", "true".to_owned()));
         Draft {
             call: "video-synthesis",
             body: object([("input", Value::Object(self.input)), ("parameters", Value::Object(self.parameters))]),
@@ -196,5 +215,3 @@ fn contradiction(size: &str) -> Refusal {
     let message = format!("`{size}` and `metadata.parameters.resolution` name different tiers; send one of them.");
     Refusal::invalid("metadata.parameters.resolution", message)
 }
-        // Both families make sound with every video.
-        effective.push(("audio", "true".to_owned()));
