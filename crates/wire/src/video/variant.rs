@@ -131,6 +131,25 @@ impl Offer {
         first.map_or_else(|| usual.to_owned(), String::clone)
     }
 
+    /// Whether a video with these parameters is still on sale, for one that is made again as it was; `param` names the earlier one.
+    pub fn sells_again(
+        &self,
+        effective: &[(&'static str, String)],
+        seconds: Option<u32>,
+        param: &str,
+    ) -> Result<(), Refusal> {
+        for (name, value) in effective.iter().filter(|(name, _)| !self.variant.sells(name).is_empty()) {
+            self.check(name, value, param)?;
+        }
+        match (seconds, self.max_seconds) {
+            (Some(seconds), Some(most)) if seconds > most => {
+                let message = format!("It is {seconds} seconds long; this model is sold with up to {most}.");
+                Err(Refusal::unsupported(param, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn check(&self, parameter: &str, value: &str, param: &str) -> Result<(), Refusal> {
         let own = self.variant.sells(parameter);
         let listed = self.sold.get(parameter);

@@ -48,3 +48,18 @@ fn tier_and_ratio_beside_the_size() {
     let refusal = sent("a-text-to-video", json!({"size": "1000*900"})).expect_err("it has no ratio");
     assert_eq!(refusal.param.as_deref(), Some("size"));
 }
+
+#[test]
+fn what_is_made_again_must_still_be_on_sale() {
+    let variant = Variant::named("sora-pro").expect("a variant");
+    let earlier = [("size", "1792x1024".to_owned()), ("resolution", "1024p".to_owned())];
+    let offer = Offer::of(variant);
+    assert!(offer.sells_again(&earlier, Some(12), "id").is_ok());
+    let mut small = offer.clone();
+    small.sold.insert("size".to_owned(), vec!["720x1280".to_owned()]);
+    let refusal = small.sells_again(&earlier, Some(12), "id").expect_err("no longer sold");
+    assert_eq!(refusal.param.as_deref(), Some("id"));
+    let short = Offer { max_seconds: Some(8), ..offer };
+    assert!(short.sells_again(&earlier, Some(8), "id").is_ok());
+    assert!(short.sells_again(&earlier, Some(12), "id").expect_err("too long").message.contains("up to 8"));
+}
