@@ -209,7 +209,7 @@ pub async fn a_task_costs_its_hold_at_most(h: House) {
 /// Only what a customer was charged by our own count counts as such: not what was forgiven, and no end that came too late.
 pub async fn an_estimate_is_counted_where_it_is_paid(h: House) {
     let c = h.customer(0, 1_000).await;
-    let counted = || h.store.gauges().estimated.iter().map(|(_, rows)| *rows).sum::<u64>();
+    let counted = || h.store.gauges().estimated.values().sum::<u64>();
     for (forgiven, stale, rows) in [(true, false, 0), (false, true, 0), (false, false, 1)] {
         let id = accepted(&h, &c, 100, &format!("up-{forgiven}-{stale}")).await;
         let leased = one(&h, LEASE).await;
