@@ -14,6 +14,8 @@ pub struct Video {
     pub sold: BTreeMap<String, Vec<String>>,
     /// Parameters whose values cost the same on purpose.
     pub one_price: Vec<String>,
+    /// Tier and ratio go to the provider beside a size that is sent as it was written.
+    pub tier_beside_size: bool,
     /// Where it is written, for messages.
     pub place: Place,
 }

@@ -65,6 +65,7 @@ pub struct Metrics {
     late_tasks: Counter,
     stale_tasks: Counter,
     late_success: Counter,
+    other_tier: Family<PairLabels, Counter>,
     paused: Family<PairLabels, Gauge>,
     pauses: Family<PairLabels, Counter>,
     webhooks: Family<WebhookLabels, Counter>,
@@ -88,6 +89,7 @@ impl Default for Metrics {
             late_tasks: Counter::default(),
             stale_tasks: Counter::default(),
             late_success: Counter::default(),
+            other_tier: Family::default(),
             paused: Family::default(),
             pauses: Family::default(),
             webhooks: Family::default(),
@@ -109,6 +111,11 @@ impl Default for Metrics {
             "late_success",
             "Videos a provider finished after their tasks had ended without a charge",
             metrics.late_success.clone(),
+        );
+        registry.register(
+            "tasks_other_tier",
+            "Videos a provider made in another resolution than was asked for and charged",
+            metrics.other_tier.clone(),
         );
         registry.register(
             "route_paused",
@@ -180,6 +187,10 @@ impl Metrics {
 
     pub fn stale_task(&self) {
         self.stale_tasks.inc();
+    }
+
+    pub fn other_tier(&self, provider: &str, model: &str) {
+        self.other_tier.get_or_create(&PairLabels { provider: provider.to_owned(), model: model.to_owned() }).inc();
     }
 
     pub fn late_success(&self) {

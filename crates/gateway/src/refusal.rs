@@ -19,11 +19,21 @@ pub struct Refusal {
     pub reason: Option<&'static str>,
     /// Sent again it could be made, and paid, twice: no SDK shall do that by itself.
     pub once: bool,
+    /// The provider's own word for it.
+    pub upstream_code: Option<String>,
 }
 
 impl Refusal {
     pub fn new(code: Code, message: impl Into<String>) -> Refusal {
-        Refusal { code, message: message.into(), param: None, retry_after: None, reason: None, once: false }
+        Refusal {
+            code,
+            message: message.into(),
+            param: None,
+            retry_after: None,
+            reason: None,
+            once: false,
+            upstream_code: None,
+        }
     }
 
     pub fn about(code: Code, param: &str, message: impl Into<String>) -> Refusal {
@@ -45,11 +55,17 @@ impl Refusal {
         self
     }
 
+    /// What stands beside the code, for programs.
+    fn more(&self) -> Vec<(&'static str, &str)> {
+        let words = [("reason", self.reason), ("upstream_code", self.upstream_code.as_deref())];
+        words.into_iter().filter_map(|(name, word)| Some((name, word?))).collect()
+    }
+
     /// The reply in the caller's dialect. `request_id` is the call id where there is one.
     pub fn into_reply(self, dialect: Dialect, request_id: &str) -> Response {
-        let body = match self.reason.filter(|_| dialect == Dialect::OpenAi) {
-            Some(reason) => error::body_with_reason(self.code, &self.message, self.param.as_deref(), reason),
-            None => error::body(dialect, self.code, &self.message, self.param.as_deref(), request_id),
+        let body = match dialect {
+            Dialect::OpenAi => error::body_with(self.code, &self.message, self.param.as_deref(), &self.more()),
+            _ => error::body(dialect, self.code, &self.message, self.param.as_deref(), request_id),
         };
         let mut reply = Response::new(Body::from(body));
         *reply.status_mut() =
@@ -104,6 +120,7 @@ impl From<tollgate_upstream::Fault> for Refusal {
             param: fault.param,
             retry_after: fault.retry_after,
             reason: busy.then_some("busy"),
+            upstream_code: fault.upstream_code,
             ..Refusal::new(fault.code, fault.message)
         }
     }

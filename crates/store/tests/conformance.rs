@@ -89,6 +89,7 @@ suite!(
     a_creation_without_an_answer_is_found_by_others,
     a_task_given_up_costs_the_operator,
     a_task_costs_its_hold_at_most,
+    an_estimate_is_counted_where_it_is_paid,
     a_key_leads_to_the_same_task,
     neither_a_restart_nor_a_sweep_ends_a_task,
     tasks_are_paged_and_hidden,

@@ -35,6 +35,8 @@ pub struct Fault {
     /// The provider may bill us for it although there was no answer.
     pub maybe_charged: bool,
     pub upstream_status: Option<u16>,
+    /// The provider's own word for it, where that is the caller's affair.
+    pub upstream_code: Option<String>,
     /// Seconds, at most 60.
     pub retry_after: Option<u32>,
     /// The provider did not accept sealed reasoning; it may accept the same request without.
@@ -53,6 +55,7 @@ impl Fault {
             maybe_charged: false,
             upstream_status: None,
             retry_after: None,
+            upstream_code: None,
             seals: false,
         }
     }

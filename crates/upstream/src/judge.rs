@@ -72,6 +72,7 @@ fn caller(error: Option<&UpstreamError>) -> Fault {
         maybe_charged: false,
         upstream_status: None,
         retry_after: None,
+        upstream_code: None,
         seals: error.is_some_and(about_seals),
     }
 }
@@ -130,6 +131,7 @@ fn provider(status: u16, error: Option<&UpstreamError>) -> Fault {
         maybe_charged: false,
         upstream_status: None,
         retry_after: None,
+        upstream_code: None,
         seals: false,
     }
 }

@@ -146,13 +146,17 @@ impl Code {
     }
 }
 
-/// The JSON body of an error in OpenAI's shape with a word that tells cases of one code apart.
-pub fn body_with_reason(code: Code, message: &str, param: Option<&str>, reason: &str) -> Bytes {
+/// The JSON body of an error in OpenAI's shape with more words beside its code, such as a `reason` that tells cases of it apart.
+pub fn body_with(code: Code, message: &str, param: Option<&str>, more: &[(&str, &str)]) -> Bytes {
     let mut out = Vec::with_capacity(message.len() + 160);
     write_body(&mut out, Dialect::OpenAi, code, message, param, "");
     out.truncate(out.len() - 2);
-    out.extend_from_slice(br#","reason":"#);
-    out.extend_from_slice(&quoted(reason));
+    for (name, word) in more {
+        out.push(b',');
+        out.extend_from_slice(&quoted(name));
+        out.push(b':');
+        out.extend_from_slice(&quoted(word));
+    }
     out.extend_from_slice(b"}}");
     Bytes::from(out)
 }
@@ -281,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_reason_stands_beside_the_code() {
-        let bytes = body_with_reason(Code::InvalidParameter, "No.", Some("page"), "too_long");
+        let bytes = body_with(Code::InvalidParameter, "No.", Some("page"), &[("reason", "too_long")]);
         let text = r#"{"error":{"message":"No.","type":"invalid_request_error","param":"page","code":"invalid_parameter","reason":"too_long"}}"#;
         assert_eq!(std::str::from_utf8(&bytes).unwrap(), text);
     }

@@ -22,6 +22,7 @@ pub(super) fn read(form: &mut Form<'_>) -> Option<Video> {
         lists.finish();
     }
     let one_price = table.texts("one_price");
+    let tier_beside_size = table.flag_or("tier_beside_size", false);
     table.finish();
-    Some(Video { variant, sold, one_price, place })
+    Some(Video { variant, sold, one_price, tier_beside_size, place })
 }

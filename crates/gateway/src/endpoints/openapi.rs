@@ -368,6 +368,7 @@ fn schemas() -> Value {
             "properties": {
                 "message": text, "type": text, "param": { "type": ["string", "null"] }, "code": { "enum": codes },
                 "reason": { "type": "string", "description": "Social data only: tells cases of one code apart" },
+                "upstream_code": { "type": "string", "description": "Creations of videos only: the provider's own code" },
             },
         } } },
         "SocialResult": { "type": "object", "required": ["object", "platform", "capability", "data"], "properties": {

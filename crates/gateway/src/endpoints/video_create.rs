@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tollgate_store::CallId;
 use tollgate_wire::error::{Code, Dialect};
 use tollgate_wire::multipart::{Bad, Limits, Reader};
-use tollgate_wire::video::Request as Asked;
+use tollgate_wire::video::{Request as Asked, Warning};
 
 pub async fn videos(State(app): State<Arc<App>>, request: Request) -> Response {
     create(&app, "/v1/videos", request).await
@@ -54,10 +54,17 @@ async fn handle_remix(app: &Arc<App>, id: CallId, source: &str, request: Request
     let task = own(app, &caller, source).await?;
     file::result(&task)?;
     let kept = KeptPlan::read(&task.plan).ok_or_else(|| unknown(source))?;
-    let ask = VideoAsk::remix(&app.serving.load(), &task, &kept, &prompt)?;
+    let ask = VideoAsk::remix(&app.serving.load(), &task, &kept, &prompt, unread(&fields))?;
     let webhook_url = named.or_else(|| webhooks::of_account(app, &caller.account));
     let made = call::create_task(app, caller, TaskAsk { id, endpoint: ENDPOINT, ask, webhook_url, idem }).await?;
     Ok(reply(app, &base(app, &parts), &made))
+}
+
+/// What a remix takes from its source, or nobody knows.
+fn unread(fields: &serde_json::Map<String, Value>) -> Vec<Warning> {
+    let others = fields.keys().filter(|field| !["prompt", "webhook_url"].contains(&field.as_str()));
+    let dropped = "A remix is in all else as its source; this field was dropped.";
+    others.map(|field| Warning { field: field.clone(), message: dropped.to_owned() }).collect()
 }
 
 fn remix_prompt(fields: &serde_json::Map<String, Value>) -> Result<String, Refusal> {

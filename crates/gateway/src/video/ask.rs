@@ -12,7 +12,7 @@ use tollgate_catalog::{BillingUnit, Face, Model};
 use tollgate_store::{Counters, Task};
 use tollgate_upstream::Provider;
 use tollgate_wire::error::Code;
-use tollgate_wire::video::{self, Api, Bound, FACTS, Plan, REMIX, Request, Variant};
+use tollgate_wire::video::{self, Api, Bound, FACTS, Plan, REMIX, Request, Variant, Warning};
 
 /// What a caller asks for, with the rules of the model's family applied.
 #[derive(Clone, Debug)]
@@ -33,7 +33,13 @@ impl VideoAsk {
     }
 
     /// Another video like a finished one, of the same length and size and so at the same price, from a new prompt.
-    pub fn remix(serving: &Serving, task: &Task, kept: &KeptPlan, prompt: &str) -> Result<VideoAsk, Refusal> {
+    pub fn remix(
+        serving: &Serving,
+        task: &Task,
+        kept: &KeptPlan,
+        prompt: &str,
+        warnings: Vec<Warning>,
+    ) -> Result<VideoAsk, Refusal> {
         let variant = Variant::named(&kept.variant).filter(|variant| variant.api() == Api::Sora);
         let (Some(variant), Some(upstream_id)) = (variant, &task.upstream_id) else {
             let text = format!("The provider of `{}` makes no remixes.", task.model);
@@ -46,18 +52,23 @@ impl VideoAsk {
         for (name, value) in [("prompt", prompt), ("remix_of", upstream_id), ("remixed_from", &task.id.to_string())] {
             body.insert(name.to_owned(), Value::from(value));
         }
+        let effective: Vec<_> = kept.effective.iter().filter_map(fact).collect();
+        let offer = serving.offers.get(&task.model);
+        let unsold = offer.and_then(|offer| offer.sells_again(&effective, kept.seconds, "id").err());
         let plan = Plan {
             variant,
             call: REMIX,
             body,
             upload: None,
-            effective: kept.effective.iter().filter_map(fact).collect(),
+            effective,
             seconds: kept.seconds,
             bound: kept.bound(),
-            warnings: Vec::new(),
+            least: kept.least(),
+            warnings,
         };
         let source = Some(Box::new(task.clone()));
-        let mut ask = VideoAsk { model: task.model.clone(), plan: Some(Ok(plan)), source };
+        let plan = unsold.map_or(Ok(plan), |refusal| Err(Refusal::from(refusal)));
+        let mut ask = VideoAsk { model: task.model.clone(), plan: Some(plan), source };
         let routes = serving.catalog.model(&task.model).map(|model| &model.routes[..]).unwrap_or_default();
         let mut providers = routes.iter().filter_map(|route| serving.providers.get(&route.provider));
         if !providers.any(|provider| ask.goes_to(serving, provider)) {

@@ -19,6 +19,11 @@ pub struct KeptPlan {
     /// The most the provider can count.
     pub most_seconds: u32,
     pub most_tokens: Option<u64>,
+    /// What is charged where the provider never tells what it made; tasks from before have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_seconds: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
     /// What of the body providers' lists show, to know the task by; neither the prompt nor pictures.
@@ -50,6 +55,8 @@ impl KeptPlan {
             seconds: plan.seconds,
             most_seconds: plan.bound.seconds,
             most_tokens: plan.bound.tokens,
+            least_seconds: Some(plan.least.seconds),
+            least_tokens: plan.least.tokens,
             warnings: plan.warnings.clone(),
             body: plan.body.iter().filter(|(name, _)| SOUGHT.contains(&name.as_str())).map(owned).collect(),
             prompt_mark: prompt.map(|prompt| secrets.mark(PROMPT, &marked(&id.to_string(), prompt.trim()))),
@@ -72,6 +79,17 @@ impl KeptPlan {
 
     pub fn bound(&self) -> Bound {
         Bound { seconds: self.most_seconds, tokens: self.most_tokens }
+    }
+
+    /// What is charged where the provider never tells what it made.
+    pub fn least(&self) -> Bound {
+        let asked = self.seconds.unwrap_or(self.most_seconds);
+        Bound { seconds: self.least_seconds.unwrap_or(asked), tokens: self.least_tokens.or(self.most_tokens) }
+    }
+
+    /// A parameter as it was priced.
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.effective.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// The task at its provider.

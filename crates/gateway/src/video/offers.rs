@@ -1,7 +1,7 @@
 //! The `video` tables of the catalog, held to the rules of the families when a configuration is loaded: what could be sold below
 //! its price by a slip of the pen is a mistake with file and line, not a loss.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tollgate_catalog::form::{Mistakes, did_you_mean};
 use tollgate_catalog::{BillingUnit, Mistake, Model, Snapshot, Video};
@@ -76,7 +76,11 @@ impl Reader<'_> {
         self.check_tiers(variant);
         self.check_length(variant);
         let max_seconds = self.model.max_duration_seconds.and_then(|most| u32::try_from(most).ok());
-        Some(Offer { variant, sold: self.video.sold.clone(), max_seconds })
+        let tier_beside_size = self.video.tier_beside_size;
+        if tier_beside_size && !variant.writes_size() {
+            self.mistake("video.tier_beside_size", format!("{:?} sends no size as it was written", variant.name()));
+        }
+        Some(Offer { variant, sold: self.video.sold.clone(), max_seconds, tier_beside_size })
     }
 
     /// Every route leads to a provider that speaks the variant's API.
@@ -141,11 +145,10 @@ impl Reader<'_> {
             // What is larger or longer has more tokens.
             return;
         }
-        for parameter in ["resolution", "mode", "sound"] {
-            let tiers: Vec<&str> = self.model.tiers_by(parameter).collect();
-            let at_base: Vec<&str> =
-                self.sold(variant, parameter).into_iter().filter(|value| !tiers.contains(value)).collect();
-            if at_base.len() > 1 && !self.video.one_price.iter().any(|one| one == parameter) {
+        for parameter in variant.parameters() {
+            let at_base = self.at_base(variant, parameter);
+            let kinds: HashSet<String> = at_base.iter().map(|value| alike(variant, parameter, value)).collect();
+            if kinds.len() > 1 && !self.video.one_price.iter().any(|one| one == parameter) {
                 let reason = format!(
                     "{} of `{parameter}` would all be sold at the base price: give all but one a tier, take them out of `video.sold`, or put {parameter:?} into `video.one_price` if that is meant",
                     at_base.join(", ")
@@ -155,11 +158,34 @@ impl Reader<'_> {
         }
     }
 
+    /// The values on sale that have no tier of their own. A size has one also where its resolution has.
+    fn at_base(&self, variant: Variant, parameter: &str) -> Vec<&str> {
+        let tiers: Vec<&str> = self.model.tiers_by(parameter).collect();
+        let larger: Vec<&str> = self.model.tiers_by("resolution").collect();
+        let by_size = |value: &str| {
+            parameter == "size" && variant.resolution_of(value).is_some_and(|resolution| larger.contains(&resolution))
+        };
+        self.sold(variant, parameter).into_iter().filter(|value| !tiers.contains(value) && !by_size(value)).collect()
+    }
+
     /// The values of a parameter that are on sale; empty where the variant has no such parameter.
     fn sold(&self, variant: Variant, parameter: &str) -> Vec<&str> {
         match self.video.sold.get(parameter) {
             Some(list) => list.iter().map(String::as_str).collect(),
             None => variant.sells(parameter).to_vec(),
         }
+    }
+}
+
+/// What costs a maker the same has one name: a size and the same turned on its side, and as many pictures as it does not charge for.
+fn alike(variant: Variant, parameter: &str, value: &str) -> String {
+    match parameter {
+        "size" => {
+            let mut sides: Vec<&str> = value.split(['x', '*']).collect();
+            sides.sort_unstable();
+            sides.join("x")
+        }
+        "reference_images" if variant.sells(parameter).contains(&value) => "free".to_owned(),
+        _ => value.to_owned(),
     }
 }

@@ -249,12 +249,29 @@ fn poll(call: &Call<'_>, id: &str) -> Answer {
 /// An edit counts source and output; the sample of the documents is 6.62 seconds long.
 fn usage(task: &Task) -> Value {
     let edit = task.model.ends_with("videoedit");
-    let made = if edit && task.seconds == 0 { 6.62 } else { f64::from(task.told_seconds()) };
+    let over = f64::from(task.choice.number("over_ms", 0)) / 1_000.0;
+    let made = if edit && task.seconds == 0 { 6.62 } else { f64::from(task.told_seconds()) + over };
     let source = if edit { 6.62 } else { 0.0 };
     json!({
         "duration": task.spelt(made + source), "input_video_duration": task.spelt(source),
-        "output_video_duration": task.spelt(made), "video_count": 1, "SR": 720, "ratio": "16:9",
+        "output_video_duration": task.spelt(made), "video_count": 1, "SR": tier(task), "ratio": "16:9",
     })
+}
+
+/// The tier that is made: the named one, else that of the size where sizes are read, else the highest.
+fn tier(task: &Task) -> u32 {
+    let parameters = &task.body["parameters"];
+    if let Some(named) = parameters["resolution"].as_str() {
+        return named.trim_end_matches('P').parse().unwrap_or(0);
+    }
+    let size = parameters["size"].as_str().filter(|_| !task.choice.is("sizeless"));
+    let sides = size.and_then(|size| size.split_once('*'));
+    let pixels = sides.and_then(|(width, height)| Some(width.parse::<u32>().ok()? * height.parse::<u32>().ok()?));
+    match pixels {
+        Some(0..=400_000) => 480,
+        Some(400_001..=930_000) => 720,
+        _ => 1080,
+    }
 }
 
 fn cancel(call: &Call<'_>, id: &str) -> Answer {

@@ -62,6 +62,9 @@ const SHOT: Is = Is::Obj(&[
     ("duration", Is::IntText(1, 15), Must),
 ]);
 const ELEMENT: Is = Is::Obj(&[("element_id", Is::Text, Must)]);
+const VOICE: Is = Is::Obj(&[("voice_id", Is::Text, Must)]);
+const POINT: Is = Is::Obj(&[("x", Is::Num(0.0, 100_000.0), Must), ("y", Is::Num(0.0, 100_000.0), Must)]);
+const MASK: Is = Is::Obj(&[("mask", Is::Link, Must), ("trajectories", Is::List(2, 77, &POINT), Must)]);
 
 /// What all operations of v1 take.
 macro_rules! v1 {
@@ -90,6 +93,8 @@ const TEXT: Is = v1! {
 const IMAGE: Is = v1! {
     ("prompt", Is::Short(2500), May), ("cfg_scale", Is::Num(0.0, 1.0), May), ("camera_control", CAMERA, May),
     ("image", Is::Link, May), ("image_tail", Is::Link, May), ("element_list", Is::List(1, 3, &ELEMENT), May),
+    ("voice_list", Is::List(1, 2, &VOICE), May), ("static_mask", Is::Link, May),
+    ("dynamic_masks", Is::List(1, 6, &MASK), May),
 };
 const OMNI: Is = v1! {
     ("prompt", Is::Short(2500), May), ("aspect_ratio", RATIO, May), ("element_list", Is::List(1, 7, &ELEMENT), May),
@@ -241,6 +246,7 @@ fn rules(body: &Value, operation: &str) -> Result<(), &'static str> {
         "image2video" | "text2video" if ["image", "image_tail"].iter().any(|name| is_data(&body[*name])) => {
             Err("image must be a link or bare base64")
         }
+        "image2video" if !exclude_each_other(body) => Err("these parameters exclude each other"),
         "omni-video" if !video.is_null() && body["sound"] == "on" => Err("sound must be off with video"),
         "omni-video" if !video.is_null() && images.len() > 4 => Err("at most 4 images with a video"),
         "omni-video" if of("end_frame") > of("first_frame") => Err("end_frame needs first_frame"),
@@ -251,6 +257,14 @@ fn rules(body: &Value, operation: &str) -> Result<(), &'static str> {
         }
         _ => Ok(()),
     }
+}
+
+/// A closing frame, masks and camera moves; elements and voices.
+fn exclude_each_other(body: &Value) -> bool {
+    let has = |name: &str| !body[name].is_null();
+    let masks = has("static_mask") || has("dynamic_masks");
+    let ways = [has("image_tail"), masks, has("camera_control")].into_iter().filter(|one| *one).count();
+    ways < 2 && !(has("element_list") && has("voice_list"))
 }
 
 fn shots_fit(body: &Value) -> bool {

@@ -1,6 +1,7 @@
 //! How a video task shall go, chosen by a marker in the prompt: `[[sim:fail code=InvalidParameter]]`, `[[sim:queue=3 run=2]]`.
 //! Without a marker it waits one poll, runs one poll and succeeds. Everything is counted in polls, so tests need no clock. With `kb` the
-//! file is longer by so many kilobytes; with `told` the maker tells a length of so many seconds, or counts by it; with `away` and `blind` so
+//! file is longer by so many kilobytes; with `told` the maker tells a length of so many seconds, or counts by it, with `over_ms`
+//! DashScope tells so much more; with `away` and `blind` so
 //! many searches for the caller's own id fail at Kling, and then so many do not find it yet.
 
 use std::collections::BTreeMap;
@@ -34,10 +35,11 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("file_error", "the file step fails `n` times"),
     ("usage", "numbers of the usage as `kind=string|float|none`"),
     ("flap", "succeeds for one poll and runs again after that"),
+    ("sizeless", "DashScope: `size` is not read, as by a strict server; where no `resolution` is named, 1080P is made"),
     ("dead_link", "the link has already ended"),
 ];
 
-const KEYS: &str = "queue run code text n ms kind id kb told away blind";
+const KEYS: &str = "queue run code text n ms kind id kb told over_ms away blind";
 
 /// A scenario with its options.
 #[derive(Clone, Debug)]

@@ -140,13 +140,13 @@ impl Engine {
     ) -> (u64, oneshot::Receiver<Closed>) {
         let (send, receive) = oneshot::channel();
         let body = self.close_body(&close, price_id);
+        self.shared.count_estimated(close.estimated_for());
         let op =
             self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::Close(close.call, send, known) });
         (op, receive)
     }
 
     pub(super) fn close_body(&self, close: &Close, price_id: Option<[u8; 16]>) -> Value {
-        self.shared.count_estimated(close.estimated_for());
         let price_id = close.row.price.as_ref().map(|p| p.id()).or(price_id);
         let mut body = json!({
             "kind": "close",

@@ -95,6 +95,7 @@ impl Engine {
     /// No journal: what is not committed when the process dies is found out again at the provider.
     pub async fn finish_task(&self, mut end: TaskEnd) -> Result<Option<Closed>, StoreError> {
         end.close.row.raw_usage = tidy_raw_usage(end.close.row.raw_usage.take());
+        let estimated = end.close.estimated_for().filter(|_| !end.forgiven);
         let mut body = self.close_body(&end.close, None);
         let failure = end.failure.as_ref();
         body["task"] = json!({
@@ -107,7 +108,11 @@ impl Engine {
         }
         let (send, receive) = oneshot::channel();
         self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::TaskEnd(send) });
-        self.in_time(receive).await
+        let ended = self.in_time(receive).await?;
+        if ended.is_some() {
+            self.shared.count_estimated(estimated);
+        }
+        Ok(ended)
     }
 
     pub async fn take_tasks(&self, limit: u32, lease_ms: i64, except: &[String]) -> Result<Vec<Leased>, StoreError> {

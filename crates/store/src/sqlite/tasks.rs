@@ -124,7 +124,7 @@ impl Engine {
     pub async fn finish_task(&self, mut end: TaskEnd) -> Result<Option<Closed>, StoreError> {
         end.close.row.raw_usage = tidy_raw_usage(end.close.row.raw_usage.take());
         let (call, fence, now) = (end.close.call, end.fence, self.now());
-        let estimated = end.close.estimated_for();
+        let estimated = end.close.estimated_for().filter(|_| !end.forgiven);
         let done = TaskDone::of(&mut end, self.steady());
         let price_id = end.close.row.price.as_ref().map(|p| p.id());
         let (closed, op, group) = {

@@ -206,6 +206,30 @@ pub async fn a_task_costs_its_hold_at_most(h: House) {
     h.close().await;
 }
 
+/// Only what a customer was charged by our own count counts as such: not what was forgiven, and no end that came too late.
+pub async fn an_estimate_is_counted_where_it_is_paid(h: House) {
+    let c = h.customer(0, 1_000).await;
+    let counted = || h.store.gauges().estimated.values().sum::<u64>();
+    for (forgiven, stale, rows) in [(true, false, 0), (false, true, 0), (false, false, 1)] {
+        let id = accepted(&h, &c, 100, &format!("up-{forgiven}-{stale}")).await;
+        let leased = one(&h, LEASE).await;
+        let fence = leased.fence - i64::from(stale);
+        let mut done = end(&h, &c, id, fence, 50);
+        (done.forgiven, done.close.row.estimated) = (forgiven, true);
+        done.close.row.provider = Some("maker".to_owned());
+        if forgiven {
+            (done.state, done.close.ending, done.result) = (TaskState::Failed, Ending::Expired, None);
+        }
+        let ended = h.store.finish_task(done).await.expect("answered");
+        assert_eq!((ended.is_none(), counted()), (stale, rows), "forgiven {forgiven}, stale {stale}");
+        if stale {
+            let done = end(&h, &c, id, leased.fence, 50);
+            assert!(h.store.finish_task(done).await.expect("answered").is_some());
+        }
+    }
+    h.close().await;
+}
+
 pub async fn a_key_leads_to_the_same_task(h: House) {
     let c = h.customer(0, 1_000).await;
     let wish = |amount| {

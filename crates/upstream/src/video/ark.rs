@@ -128,5 +128,6 @@ fn used(task: &Value) -> Used {
     let (usage, duration) = (&task["usage"], &task["duration"]);
     let tokens = counted(&usage["total_tokens"]).or_else(|| counted(&usage["completion_tokens"]));
     let told = json!({"duration": duration, "usage": usage});
-    Used { millis: billed(duration), tokens, raw: Used::raw(&told) }
+    let resolution = task["resolution"].as_str().map(str::to_owned);
+    Used { millis: billed(duration), tokens, resolution, raw: Used::raw(&told) }
 }

@@ -80,6 +80,7 @@ impl Video for DashScope {
         report.link = output["video_url"].as_str().and_then(Link::read);
         let usage = &json["usage"];
         report.used.millis = billed(&usage["duration"]).or_else(|| billed(&usage["video_duration"]));
+        report.used.resolution = id(&usage["SR"]);
         report.used.raw = Used::raw(usage);
         Ok(report)
     }

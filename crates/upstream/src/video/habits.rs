@@ -15,6 +15,8 @@ pub struct Habits {
     pub link_lasts: Option<Duration>,
     /// A lost task can be found again.
     pub finds: bool,
+    /// A finished task tells what was counted: one that does not is a fault.
+    pub reports: bool,
 }
 
 const MINUTE: u64 = 60;
@@ -27,6 +29,7 @@ pub(super) const DASHSCOPE: Habits = Habits {
     remembers: Duration::from_secs(DAY),
     link_lasts: Some(Duration::from_secs(DAY)),
     finds: false,
+    reports: true,
 };
 pub(super) const ARK: Habits = Habits {
     poll_every: Duration::from_secs(10),
@@ -34,6 +37,7 @@ pub(super) const ARK: Habits = Habits {
     remembers: Duration::from_secs(7 * DAY),
     link_lasts: Some(Duration::from_secs(DAY)),
     finds: true,
+    reports: true,
 };
 pub(super) const KLING: Habits = Habits {
     poll_every: Duration::from_secs(5),
@@ -41,6 +45,7 @@ pub(super) const KLING: Habits = Habits {
     remembers: Duration::from_secs(30 * DAY),
     link_lasts: Some(Duration::from_secs(30 * DAY)),
     finds: true,
+    reports: true,
 };
 /// The vendor only says that links are limited in time; a day is assumed, and the file step gives a new one.
 pub(super) const MINIMAX_V1: Habits = Habits {
@@ -49,14 +54,17 @@ pub(super) const MINIMAX_V1: Habits = Habits {
     remembers: Duration::from_secs(DAY),
     link_lasts: Some(Duration::from_secs(DAY)),
     finds: false,
+    reports: false,
 };
-pub(super) const MINIMAX_V2: Habits = Habits { remembers: Duration::from_secs(7 * DAY), finds: true, ..MINIMAX_V1 };
+pub(super) const MINIMAX_V2: Habits =
+    Habits { remembers: Duration::from_secs(7 * DAY), finds: true, reports: true, ..MINIMAX_V1 };
 pub(super) const SORA: Habits = Habits {
     poll_every: Duration::from_secs(10),
     polls_per_second: None,
     remembers: Duration::from_secs(DAY),
     link_lasts: None,
     finds: true,
+    reports: true,
 };
 pub(super) const VEO: Habits = Habits {
     poll_every: Duration::from_secs(10),
@@ -64,6 +72,7 @@ pub(super) const VEO: Habits = Habits {
     remembers: Duration::from_secs(2 * DAY),
     link_lasts: None,
     finds: false,
+    reports: false,
 };
 
 impl Habits {

@@ -60,7 +60,10 @@ pub(super) fn judge(reply: &Reply, said: Option<Said<'_>>, table: Table) -> Faul
             Fault { maybe_charged: true, try_other: false, ..fault }
         }
     };
-    Fault { upstream_status: Some(reply.status), retry_after: retry_after(reply), ..fault }
+    // How we stand with the provider is nobody else's business.
+    let told = said.filter(|_| verdict != Verdict::Operator).map(|said| safe_text(said.code, CODE));
+    let upstream_code = told.filter(|code| !code.is_empty());
+    Fault { upstream_status: Some(reply.status), upstream_code, retry_after: retry_after(reply), ..fault }
 }
 
 /// A server's failure in somebody else's words (a proxy's page) says nothing about what the provider did.
@@ -105,6 +108,7 @@ fn base(blame: Blame, code: Code, message: String) -> Fault {
         maybe_charged: false,
         upstream_status: None,
         retry_after: None,
+        upstream_code: None,
         seals: false,
     }
 }

@@ -181,7 +181,7 @@ fn older(data: &Value) -> Option<Report> {
     report.link = video["url"].as_str().and_then(Link::read);
     let told = json!({"duration": video["duration"], "final_unit_deduction": data["final_unit_deduction"]});
     if report.standing == Standing::Succeeded {
-        report.used = Used { millis: sold_seconds(&video["duration"]), tokens: None, raw: Used::raw(&told) };
+        report.used = Used { millis: sold_seconds(&video["duration"]), raw: Used::raw(&told), ..Used::default() };
     }
     Some(report)
 }
@@ -193,7 +193,7 @@ fn newer(task: &Value) -> Option<Report> {
     if report.standing == Standing::Succeeded {
         let told = json!({"duration": video.map(|video| &video["duration"]), "billing": task["billing"]});
         let millis = video.and_then(|video| sold_seconds(&video["duration"]));
-        report.used = Used { millis, tokens: None, raw: Used::raw(&told) };
+        report.used = Used { millis, raw: Used::raw(&told), ..Used::default() };
     }
     Some(report)
 }

@@ -162,6 +162,7 @@ fn second(task: &Value) -> Option<Report> {
     let mut report = Report::told(task, WORDS)?;
     report.link = task["content"]["url"].as_str().and_then(Link::read);
     report.used.millis = billed(&task["usage"]["total_seconds"]);
+    report.used.resolution = task["resolution"].as_str().map(str::to_owned);
     report.used.raw = Used::raw(&task["usage"]);
     Some(report)
 }

@@ -32,6 +32,8 @@ pub struct Used {
     /// Milliseconds of video it bills.
     pub millis: Option<u64>,
     pub tokens: Option<u64>,
+    /// The resolution it says it made, as it spells it.
+    pub resolution: Option<String>,
     /// The provider's own words, for the usage row.
     pub raw: Option<String>,
 }
@@ -131,8 +133,34 @@ impl Report {
 }
 
 impl Used {
+    /// Whether another resolution was made than this one. What is not told is no other.
+    pub fn is_other_than(&self, resolution: &str) -> bool {
+        let plain = |text: &str| text.trim().to_ascii_lowercase().trim_end_matches('p').to_owned();
+        self.resolution.as_deref().is_some_and(|told| plain(told) != plain(resolution))
+    }
+
     pub(super) fn raw(value: &Value) -> Option<String> {
         let text = (!value.is_null()).then(|| value.to_string())?;
         Some(text[..text.floor_char_boundary(RAW)].to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resolutions_in_any_spelling() {
+        for (told, asked, other) in [
+            (Some("720"), "720P", false),
+            (Some("720p"), "720P", false),
+            (Some("1080"), "720P", true),
+            (Some("2K"), "2K", false),
+            (Some("2K"), "768P", true),
+            (None, "720P", false),
+        ] {
+            let used = Used { resolution: told.map(str::to_owned), ..Used::default() };
+            assert_eq!(used.is_other_than(asked), other, "{told:?} {asked}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 use super::fields::{Kind, Shape};
 use super::length::said;
 use super::plan::{Case, Draft};
+use super::size::Size;
 use super::variant::{Api, CALLBACK, OTHER_MODEL, Rules};
 use super::{Bound, Refusal};
 use serde_json::{Map, Value, json};
@@ -48,7 +49,7 @@ fn plain(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     if case.ask.prompt.is_none() && !picture {
         return Err(Refusal::missing("prompt", "`prompt` is required."));
     }
-    let (param, resolution) = resolution(case);
+    let (param, resolution) = resolution(case)?;
     case.sold("resolution", &resolution, param)?;
     let inner = case.take("duration").and_then(|value| value.as_i64());
     let asked = [("metadata.duration", inner), ("duration", case.ask.duration)];
@@ -77,13 +78,26 @@ fn plain(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     })
 }
 
-/// The tier whose number stands in the size; otherwise the model's own.
-fn resolution(case: &mut Case<'_>) -> (&'static str, String) {
+/// The tier whose number stands in the size; otherwise the model's own. What stands in `metadata` counts before it.
+fn resolution(case: &mut Case<'_>) -> Result<(&'static str, String), Refusal> {
+    const TIERS: [(&str, &str); 4] = [("1080", "1080P"), ("768", "768P"), ("720", "720P"), ("512", "512P")];
+    let size = case.ask.size.clone();
+    let number =
+        |size: &String| TIERS.iter().find(|(number, _)| size.contains(number)).map(|(_, tier)| (*tier).to_owned());
+    let named = size.as_ref().and_then(number);
     if let Some(inner) = case.take_text("resolution") {
-        return ("metadata.resolution", inner);
+        if size.is_some() && named.as_ref() != Some(&inner) {
+            case.warn("size", "`metadata.resolution` was sent and counts instead.");
+        }
+        return Ok(("metadata.resolution", inner));
     }
-    let size = case.ask.size.as_deref().unwrap_or_default();
-    let named = [("1080", "1080P"), ("768", "768P"), ("720", "720P"), ("512", "512P")];
-    let found = named.iter().find(|(number, _)| size.contains(number));
-    ("size", case.or_unasked(found.map(|(_, tier)| (*tier).to_owned()), "resolution", "768P"))
+    if let Some(refusal) = size.as_ref().and_then(|size| Size::crossed(size, "size", "768P")) {
+        return Err(refusal);
+    }
+    let unread = size.is_some() && named.is_none();
+    let tier = case.or_unasked(named, "resolution", "768P");
+    if unread {
+        case.warn("size", format!("It names no tier of this model, so the video will be {tier}."));
+    }
+    Ok(("size", tier))
 }

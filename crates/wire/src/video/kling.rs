@@ -133,11 +133,15 @@ fn ratio(case: &mut Case<'_>, pictures: bool) -> Option<String> {
         }
         return None;
     }
-    let Some(size) = &case.ask.size else { return named };
-    if named.is_some() {
-        return named;
+    let Some(size) = case.ask.size.clone() else { return named };
+    let known = SIZES.iter().find(|(text, _)| *text == size);
+    let read = known.map_or("1:1", |(_, ratio)| ratio);
+    if let Some(named) = named {
+        if named != read {
+            case.warn("size", "`metadata.aspect_ratio` was sent and counts instead.");
+        }
+        return Some(named);
     }
-    let known = SIZES.iter().find(|(text, _)| text == size);
     if known.is_none() {
         let list: Vec<_> = SIZES.iter().map(|(text, _)| *text).collect();
         let message = format!(
@@ -146,7 +150,7 @@ fn ratio(case: &mut Case<'_>, pictures: bool) -> Option<String> {
         );
         case.warn("size", message);
     }
-    Some(known.map_or("1:1", |(_, ratio)| ratio).to_owned())
+    Some(read.to_owned())
 }
 
 /// A closing frame, masks and camera moves exclude each other, and so do elements and voices.

@@ -9,7 +9,7 @@ use super::plan::{Case, Draft};
 use super::request::check_link;
 use super::shapes::THREE_RATIOS;
 use super::variant::{Api, CALLBACK, OTHER_MODEL, OWN_ID, Rules};
-use super::{Bound, Refusal};
+use super::{Bound, Refusal, Warning};
 use serde_json::{Map, Value, json};
 
 const READS: &[&str] = &["prompt"];
@@ -85,7 +85,10 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let mut body: Map<String, Value> = Map::new();
     let inner = case.take("prompt");
     match (&case.ask.prompt, inner) {
-        (Some(prompt), _) => {
+        (Some(prompt), inner) => {
+            if inner.is_some_and(|inner| inner != json!(prompt)) {
+                case.warnings.push(Warning::new("metadata.prompt", "`prompt` was sent and counts instead."));
+            }
             body.insert("prompt".to_owned(), json!(prompt));
         }
         (None, Some(prompt)) => {

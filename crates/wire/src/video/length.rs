@@ -21,8 +21,27 @@ impl Case<'_> {
         i64::from(self.offer.variant.shortest())
     }
 
-    /// Any length of a range.
+    /// Tells of every other length that was sent and does not count.
+    pub fn overruled(&mut self, candidates: &[(&str, Option<i64>)]) {
+        let Some((winner, value)) = said(candidates) else { return };
+        for (field, _) in candidates.iter().filter(|(_, other)| other.is_some_and(|other| other != value)) {
+            self.warn(field, format!("`{winner}` was sent and counts instead."));
+        }
+    }
+
+    /// Any length of a range; what else was said of it is told.
     pub fn length(
+        &mut self,
+        candidates: &[(&str, Option<i64>)],
+        range: RangeInclusive<i64>,
+        default: i64,
+    ) -> Result<u32, Refusal> {
+        self.overruled(candidates);
+        self.within(candidates, range, default)
+    }
+
+    /// Any length of a range.
+    pub fn within(
         &self,
         candidates: &[(&str, Option<i64>)],
         range: RangeInclusive<i64>,
@@ -37,8 +56,14 @@ impl Case<'_> {
         whole(param, value)
     }
 
-    /// One of a few lengths, shortest first.
-    pub fn one_length(&self, candidates: &[(&str, Option<i64>)], makes: &[i64], default: i64) -> Result<u32, Refusal> {
+    /// One of a few lengths, shortest first; what else was said of it is told.
+    pub fn one_length(
+        &mut self,
+        candidates: &[(&str, Option<i64>)],
+        makes: &[i64],
+        default: i64,
+    ) -> Result<u32, Refusal> {
+        self.overruled(candidates);
         let sold: Vec<i64> = makes.iter().copied().filter(|one| *one <= self.longest(i64::MAX)).collect();
         let unasked = sold.iter().rfind(|one| **one <= default).copied().unwrap_or(default);
         let (param, value) = said(candidates).unwrap_or(("duration", unasked));

@@ -4,6 +4,7 @@ use super::fields::{Kind, Shape};
 use super::parts::{self, PART, Tally};
 use super::plan::{Case, Draft};
 use super::shapes::ADAPTIVE_RATIOS;
+use super::size::Size;
 use super::variant::{Api, CALLBACK, OTHER_MODEL, Rules};
 use super::{Bound, Refusal};
 use serde_json::{Map, Value, json};
@@ -70,13 +71,19 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
 
 fn resolution(case: &mut Case<'_>) -> Result<String, Refusal> {
     let inner = case.take_text("resolution");
-    let (param, named) = match (inner, &case.ask.size) {
-        (Some(inner), _) => ("metadata.resolution", Some(inner)),
-        (None, size) => ("size", size.clone()),
+    let (param, named) = match (inner, case.ask.size.clone()) {
+        (Some(inner), size) => {
+            if size.is_some_and(|size| size != inner) {
+                case.warn("size", "`metadata.resolution` was sent and counts instead.");
+            }
+            ("metadata.resolution", Some(inner))
+        }
+        (None, size) => ("size", size),
     };
     let value = case.or_unasked(named, "resolution", "768P");
     if !["768P", "2K"].contains(&value.as_str()) {
-        return Err(Refusal::invalid(param, format!("`{param}` must be 768P or 2K, not {value}.")));
+        let otherwise = || Refusal::invalid(param, format!("`{param}` must be 768P or 2K, not {value}."));
+        return Err(Size::crossed(&value, param, "768P").unwrap_or_else(otherwise));
     }
     case.sold("resolution", &value, param)?;
     Ok(value)

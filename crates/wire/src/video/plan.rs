@@ -21,6 +21,8 @@ pub struct Plan {
     pub seconds: Option<u32>,
     /// The most the provider can count.
     pub bound: Bound,
+    /// What is charged where the provider never tells what it made: what was asked for, and the least there can be of what was left to it.
+    pub least: Bound,
     pub warnings: Vec<Warning>,
 }
 
@@ -77,6 +79,7 @@ pub fn plan(request: &Request, offer: &Offer) -> Result<Plan, Refusal> {
     if let Some(seconds) = draft.seconds {
         effective.push(("seconds", seconds.to_string()));
     }
+    let asked = Bound { seconds: draft.seconds.unwrap_or(draft.bound.seconds), ..draft.bound };
     debug_assert!(effective.iter().all(|(name, _)| FACTS.contains(name)), "a fact is missing in the list");
     Ok(Plan {
         variant: offer.variant,
@@ -86,6 +89,7 @@ pub fn plan(request: &Request, offer: &Offer) -> Result<Plan, Refusal> {
         effective,
         seconds: draft.seconds,
         bound: draft.bound,
+        least: draft.least.unwrap_or(asked),
         warnings: case.warnings,
     })
 }
@@ -99,6 +103,8 @@ pub(crate) struct Draft {
     pub effective: Vec<(&'static str, String)>,
     pub seconds: Option<u32>,
     pub bound: Bound,
+    /// Where that is not the seconds asked for.
+    pub least: Option<Bound>,
 }
 
 /// What a family's function works on: the request, its `metadata` fitted to the family's list, and the offer.

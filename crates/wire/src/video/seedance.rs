@@ -88,10 +88,12 @@ fn build(case: &mut Case<'_>, line: &Line) -> Result<Draft, Refusal> {
     ];
     effective.extend(ratio.map(|ratio| ("ratio", ratio)));
     let bound = Bound { seconds: most, tokens: Some(tokens(&resolution, most)) };
+    let made = seconds.unwrap_or(SHORTEST);
+    let least = Some(Bound { seconds: made, tokens: Some(usual_tokens(&resolution, made)) });
     body.insert("resolution".to_owned(), json!(resolution));
     body.insert("generate_audio".to_owned(), audio);
     body.insert("content".to_owned(), Value::Array(content));
-    Ok(Draft { call: "tasks", body, effective, seconds, bound, ..Draft::default() })
+    Ok(Draft { call: "tasks", body, effective, seconds, bound, least, ..Draft::default() })
 }
 
 /// All media, then the text: the entries of `metadata.content`, those of `images`, and `input_reference`.
@@ -160,12 +162,7 @@ fn length(case: &mut Case<'_>, line: &Line, tally: Tally) -> Result<Option<u32>,
     let edits = case.meta.get("omni_reference_task_type").is_some_and(|kind| kind == "edit");
     let candidates = [("seconds", case.ask.seconds), ("metadata.duration", inner), ("duration", case.ask.duration)];
     let asked = said(&candidates);
-    if let (Some((name, seconds)), Some(duration)) = (asked, case.ask.duration)
-        && name != "duration"
-        && seconds != duration
-    {
-        case.warn("duration", format!("`{name}` was sent and counts instead."));
-    }
+    case.overruled(&candidates);
     let edits = edits && tally.clips > 0;
     let most = case.longest(i64::from(line.seconds));
     let bounded = most < i64::from(line.seconds);
@@ -187,8 +184,22 @@ fn length(case: &mut Case<'_>, line: &Line, tally: Tally) -> Result<Option<u32>,
             Err(Refusal::new(Code::TaskTypeConstraint, name, message))
         }
         None if edits => Ok(None),
-        _ => case.length(&candidates, case.shortest()..=i64::from(line.seconds), 5).map(Some),
+        _ => case.within(&candidates, case.shortest()..=i64::from(line.seconds), 5).map(Some),
     }
+}
+
+/// The shortest video of this family, and the shortest source of an edit.
+const SHORTEST: u32 = 4;
+
+/// The tokens the provider counts for a video of 16:9, to which those of other ratios come within a hundredth.
+fn usual_tokens(resolution: &str, seconds: u32) -> u64 {
+    let pixels: u64 = match resolution {
+        "480p" => 864 * 480,
+        "720p" => 1280 * 720,
+        "1080p" => 1920 * 1080,
+        _ => 3840 * 2160,
+    };
+    pixels * 24 * u64::from(seconds) / 1024
 }
 
 /// The most tokens the provider counts: pixels × 24 frames a second ÷ 1024, for the largest picture of a resolution.

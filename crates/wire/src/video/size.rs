@@ -43,6 +43,12 @@ impl Size {
         Refusal::invalid(param, format!("invalid size: {text}, example: {EXAMPLE}"))
     }
 
+    /// The refusal of a size written with an x, for a model whose sizes look like the example.
+    pub fn crossed(text: &str, param: &str, example: &str) -> Option<Refusal> {
+        Size::split(text, 'x')?;
+        Some(Refusal::invalid(param, format!("invalid size: {text}, example: {example}")))
+    }
+
     /// A tier at 16:9, as it is written; the example where there is no such tier.
     pub fn wide(tier: &str) -> String {
         let row = TIERS.iter().find(|row| (row.0, row.1) == (tier, "16:9"));

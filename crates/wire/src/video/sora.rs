@@ -33,15 +33,20 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let length = case.one_length(&[seconds, duration], &[4, 8, 12], 4)?;
     let upload = picture(case)?;
     let body = object([("prompt", json!(prompt)), ("size", json!(size)), ("seconds", json!(length.to_string()))]);
-    let tall = size.contains("1792");
+    let resolution = resolution(&size).to_owned();
     Ok(Draft {
         call: "videos",
         body,
         upload,
-        effective: vec![("size", size), ("resolution", if tall { "1024p" } else { "720p" }.to_owned())],
+        effective: vec![("size", size), ("resolution", resolution), ("audio", "true".to_owned())],
         seconds: Some(length),
         bound: Bound { seconds: length, tokens: None },
+        ..Draft::default()
     })
+}
+
+pub(super) fn resolution(size: &str) -> &'static str {
+    if size.contains("1792") { "1024p" } else { "720p" }
 }
 
 /// The provider does not fetch links, and neither do we.

@@ -81,6 +81,16 @@ impl Variant {
         self.0.sells.iter().map(|(name, _)| *name)
     }
 
+    /// The resolution that a size on sale belongs to, where prices may go by either.
+    pub fn resolution_of(self, size: &str) -> Option<&'static str> {
+        (self.api() == Api::Sora).then(|| sora::resolution(size))
+    }
+
+    /// Whether it sends a size as it was written.
+    pub fn writes_size(self) -> bool {
+        matches!(self.name(), "a-text-to-video" | "e-text-to-video")
+    }
+
     /// The values of an effective parameter it sells by itself; empty when it has no such parameter.
     pub fn sells(self, parameter: &str) -> &'static [&'static str] {
         let row = self.0.sells.iter().find(|(name, _)| *name == parameter);
@@ -111,12 +121,14 @@ pub struct Offer {
     pub sold: BTreeMap<String, Vec<String>>,
     /// The longest video sold, where shorter than the provider's.
     pub max_seconds: Option<u32>,
+    /// Where a size is sent as it was written, its tier and ratio are sent beside it: for a server that does not read sizes.
+    pub tier_beside_size: bool,
 }
 
 impl Offer {
     /// The variant as it is.
     pub fn of(variant: Variant) -> Offer {
-        Offer { variant, sold: BTreeMap::new(), max_seconds: None }
+        Offer { variant, sold: BTreeMap::new(), max_seconds: None, tier_beside_size: false }
     }
 
     /// The value of a parameter that nobody named: the provider's own default, or the first on sale where that one is not.
@@ -124,6 +136,25 @@ impl Offer {
         let first =
             self.sold.get(parameter).filter(|list| !list.iter().any(|one| one == usual)).and_then(|list| list.first());
         first.map_or_else(|| usual.to_owned(), String::clone)
+    }
+
+    /// Whether a video with these parameters is still on sale, for one that is made again as it was; `param` names the earlier one.
+    pub fn sells_again(
+        &self,
+        effective: &[(&'static str, String)],
+        seconds: Option<u32>,
+        param: &str,
+    ) -> Result<(), Refusal> {
+        for (name, value) in effective.iter().filter(|(name, _)| !self.variant.sells(name).is_empty()) {
+            self.check(name, value, param)?;
+        }
+        match (seconds, self.max_seconds) {
+            (Some(seconds), Some(most)) if seconds > most => {
+                let message = format!("It is {seconds} seconds long; this model is sold with up to {most}.");
+                Err(Refusal::unsupported(param, message))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn check(&self, parameter: &str, value: &str, param: &str) -> Result<(), Refusal> {

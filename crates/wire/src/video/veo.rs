@@ -54,7 +54,7 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     Ok(Draft {
         call: "predictLongRunning",
         body: object([("instances", json!([instance])), ("parameters", Value::Object(parameters))]),
-        effective: vec![("ratio", ratio), ("resolution", resolution)],
+        effective: vec![("ratio", ratio), ("resolution", resolution), ("audio", "true".to_owned())],
         seconds: Some(length),
         bound: Bound { seconds: length, tokens: None },
         ..Draft::default()
@@ -72,6 +72,10 @@ fn framing(case: &mut Case<'_>) -> Result<(String, String), Refusal> {
             Some(row.ok_or_else(|| Refusal::unsupported("size", format!("{text} is not a size of this model.")))?)
         }
     };
+    let loses = |named: &Option<String>, read: &str| named.as_ref().is_some_and(|named| named != read);
+    if row.is_some_and(|row| loses(&ratio, row.2) || loses(&named, row.3)) {
+        case.warn("size", "`metadata.aspectRatio` and `metadata.resolution` count instead of what it says of them.");
+    }
     let param = if named.is_none() && row.is_some() { "size" } else { "metadata.resolution" };
     let named = named.or_else(|| row.map(|row| row.3.to_owned()));
     let resolution = case.or_unasked(named, "resolution", "720p");

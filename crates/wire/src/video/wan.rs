@@ -5,11 +5,11 @@
 
 mod body;
 
-use super::Refusal;
 use super::fields::{Kind, Shape};
 use super::plan::{Case, Draft};
 use super::shapes::{RATIOS, WIDE_RATIOS};
 use super::variant::{Api, OTHER_MODEL, Rules};
+use super::{Bound, Refusal};
 use body::{Body, is_a};
 use serde_json::{Value, json};
 
@@ -96,6 +96,7 @@ const MEDIA: &str = "metadata.input.media";
 
 /// Longest clip a provider takes as source or reference; its seconds may be billed.
 const CLIP: u32 = 10;
+const SHORTEST_CLIP: u32 = 2;
 
 fn part(kind: &str, url: &str) -> Value {
     json!({"type": kind, "url": url})
@@ -236,7 +237,10 @@ fn edit(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let effective = body.fold(case, false)?;
     let kept = body.edit_seconds(case, i64::from(CLIP))?;
     let made = if kept == 0 { CLIP } else { kept };
-    Ok(body.finish(effective, (kept > 0).then_some(kept), made + CLIP))
+    let draft = body.finish(effective, (kept > 0).then_some(kept), made + CLIP);
+    // Where nobody says how long it is, it is at least as long as the shortest source.
+    let least = Bound { seconds: kept.max(SHORTEST_CLIP), tokens: None };
+    Ok(Draft { least: Some(least), ..draft })
 }
 
 /// MP4 or MOV. A link without a telling ending is left to the provider.

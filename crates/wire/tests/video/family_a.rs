@@ -55,17 +55,17 @@ fn text_to_video_at_480p_is_a_matter_of_price() {
 #[test]
 fn text_to_video() {
     const T2V: &str = "a-text-to-video";
-    let defaults = "size=1280*720 resolution=720P seconds=5 bound=5";
+    let defaults = "size=1280*720 resolution=720P audio=true seconds=5 bound=5";
     let says = "only model and prompt are required; 1280*720 and five seconds are submitted";
     accepts(says, T2V, json!({"prompt": "p"}), CALL, text("1280*720", 5), defaults, &[]);
     let says = "size is taken as written";
     for (size, tier) in [("1920*1080", "1080P"), ("1088*832", "720P"), ("1200*700", "720P"), ("1400*1400", "1080P")] {
-        let facts = format!("size={size} resolution={tier} seconds=7 bound=7");
+        let facts = format!("size={size} resolution={tier} audio=true seconds=7 bound=7");
         let fields = json!({"prompt": "p", "size": size, "duration": 7});
         accepts(says, T2V, fields, CALL, text(size, 7), &facts, &[]);
     }
     let fields = json!({"prompt": "p", "seconds": "8"});
-    let facts = "size=1280*720 resolution=720P seconds=8 bound=8";
+    let facts = "size=1280*720 resolution=720P audio=true seconds=8 bound=8";
     accepts("seconds is read where duration is missing", T2V, fields, CALL, text("1280*720", 8), facts, &[]);
     refuses("prompt is required", T2V, json!({}), MissingParameter, "prompt", "required");
     let says =
@@ -92,14 +92,14 @@ fn text_metadata_is_sent_and_priced() {
     let fields = json!({"prompt": "p", "size": "1280*720", "duration": 3, "metadata": {"input": input, "parameters": parameters}});
     let mut body = json!({"input": input, "parameters": parameters});
     body["input"]["prompt"] = json!("p");
-    let facts = "size=1920*1080 resolution=1080P seconds=10 bound=10";
-    accepts("metadata is merged over the body and priced", T2V, fields, CALL, body, facts, &[]);
+    let facts = "size=1920*1080 resolution=1080P audio=true seconds=10 bound=10";
+    accepts("metadata is merged over the body and priced", T2V, fields, CALL, body, facts, &["size", "duration"]);
 
     let fields = json!({"prompt": "p", "metadata": {"parameters": {"resolution": "1080P", "ratio": "9:16"}}});
     let parameters =
         json!({"resolution": "1080P", "ratio": "9:16", "duration": 5, "prompt_extend": true, "watermark": false});
     let body = json!({"input": {"prompt": "p"}, "parameters": parameters});
-    let facts = "resolution=1080P ratio=9:16 seconds=5 bound=5";
+    let facts = "resolution=1080P ratio=9:16 audio=true seconds=5 bound=5";
     accepts("a tier named alone is sent instead of the default size", T2V, fields, CALL, body, facts, &[]);
 
     let field = "metadata.parameters.resolution";
@@ -113,7 +113,7 @@ fn text_metadata_is_sent_and_priced() {
     refuses("kinds are checked", T2V, fields, InvalidParameter, "metadata.parameters.seed", "whole number");
     let fields = json!({"prompt": "p", "metadata": {"order": "77", "parameters": {"fps": 60}}});
     let warned = ["metadata.order", "metadata.parameters.fps"];
-    let facts = "size=1280*720 resolution=720P seconds=5 bound=5";
+    let facts = "size=1280*720 resolution=720P audio=true seconds=5 bound=5";
     accepts("what nobody knows is not sent", T2V, fields, CALL, text("1280*720", 5), facts, &warned);
 }
 
@@ -122,16 +122,16 @@ fn image_to_video() {
     const I2V: &str = "a-image-to-video";
     let frame = json!([{"type": "first_frame", "url": PICTURE}]);
     let fields = json!({"prompt": "p", "input_reference": PICTURE, "size": "1280*720", "duration": 8});
-    let facts = "size=1280*720 resolution=720P seconds=8 bound=8";
+    let facts = "size=1280*720 resolution=720P audio=true seconds=8 bound=8";
     let says = "input_reference becomes the first frame; size (folded) and duration are sent with it";
     accepts(says, I2V, fields, CALL, folded(frame.clone(), "720P", 8), facts, &[]);
     let says = "1920*1080 means 1080P";
     let fields = json!({"prompt": "p", "input_reference": PICTURE, "size": "1920*1080"});
-    let facts = "size=1920*1080 resolution=1080P seconds=5 bound=5";
+    let facts = "size=1920*1080 resolution=1080P audio=true seconds=5 bound=5";
     accepts(says, I2V, fields, CALL, folded(frame.clone(), "1080P", 5), facts, &[]);
     let says = "without size the provider's default is sent and priced";
     let fields = json!({"prompt": "p", "input_reference": PICTURE});
-    let facts = "resolution=1080P seconds=5 bound=5";
+    let facts = "resolution=1080P audio=true seconds=5 bound=5";
     accepts(says, I2V, fields, CALL, folded(frame.clone(), "1080P", 5), facts, &[]);
     let fields = json!({"prompt": "p", "image": PICTURE});
     accepts("image stands in for it", I2V, fields, CALL, folded(frame.clone(), "1080P", 5), facts, &[]);
@@ -161,7 +161,7 @@ fn image_to_video() {
 #[test]
 fn reference_to_video() {
     const R2V: &str = "a-reference-to-video";
-    let facts = "resolution=1080P seconds=5 bound=5";
+    let facts = "resolution=1080P audio=true seconds=5 bound=5";
     let fields = json!({"prompt": "p", "input_reference": PICTURE});
     accepts("input_reference takes one", R2V, fields, CALL, folded(json!([picture(PICTURE)]), "1080P", 5), facts, &[]);
     let fields = json!({"prompt": "p", "images": [PICTURE, OTHER]});
@@ -169,7 +169,7 @@ fn reference_to_video() {
     accepts("several go in images", R2V, fields, CALL, folded(media, "1080P", 5), facts, &[]);
     let fields = json!({"prompt": "p", "images": [PICTURE], "video_url": CLIP});
     let media = json!([picture(PICTURE), {"type": "reference_video", "url": CLIP}]);
-    let with_clip = "resolution=1080P seconds=5 bound=15";
+    let with_clip = "resolution=1080P audio=true seconds=5 bound=15";
     accepts("video_url adds a reference video", R2V, fields, CALL, folded(media, "1080P", 5), with_clip, &[]);
     let says = "with input_reference and images only input_reference is kept";
     let fields = json!({"prompt": "p", "input_reference": PICTURE, "images": [OTHER, OTHER]});
@@ -187,7 +187,7 @@ fn reference_to_video() {
     let mut upright = folded(json!([picture(PICTURE)]), "720P", 5);
     upright["parameters"]["ratio"] = json!("9:16");
     let fields = json!({"prompt": "p", "input_reference": PICTURE, "size": "720*1280"});
-    let facts = "size=720*1280 resolution=720P ratio=9:16 seconds=5 bound=5";
+    let facts = "size=720*1280 resolution=720P ratio=9:16 audio=true seconds=5 bound=5";
     accepts("an upright size keeps its ratio", R2V, fields, CALL, upright, facts, &[]);
     let fields = json!({"prompt": "p", "input_reference": PICTURE, "size": "832*480"});
     refuses("832*480 is refused", R2V, fields, UnsupportedValue, "size", "480P has no price");
@@ -200,11 +200,11 @@ fn video_edit() {
     const EDIT: &str = "a-video-edit";
     let source = json!([{"type": "video", "url": CLIP}]);
     let fields = json!({"prompt": "p", "video_url": CLIP, "size": "1280*720"});
-    let facts = "size=1280*720 resolution=720P bound=20";
+    let facts = "size=1280*720 resolution=720P audio=true bound=20";
     let says = "video_url is the source clip, size sets the output; source and output seconds may both be billed";
     accepts(says, EDIT, fields, CALL, folded(source.clone(), "720P", 0), facts, &[]);
     let fields = json!({"prompt": "p", "video_url": CLIP, "duration": 4});
-    let facts = "resolution=1080P seconds=4 bound=14";
+    let facts = "resolution=1080P audio=true seconds=4 bound=14";
     accepts("a length of its own", EDIT, fields, CALL, folded(source, "1080P", 4), facts, &[]);
     for (duration, text) in [(1, "2 to 10"), (11, "0 to 10")] {
         let fields = json!({"prompt": "p", "video_url": CLIP, "duration": duration});

@@ -50,7 +50,7 @@ fn standard_frames_and_defaults() {
     accepts("duration is sent as text", C, fields, "text2video", standard(json!({"duration": "10"})), facts, &[]);
     let fields = json!({"prompt": "p", "duration": 10, "metadata": {"duration": "3"}});
     let facts = "mode=std audio=false sound=off seconds=3 bound=3";
-    accepts("metadata wins", C, fields, "text2video", standard(json!({"duration": "3"})), facts, &[]);
+    accepts("metadata wins", C, fields, "text2video", standard(json!({"duration": "3"})), facts, &["duration"]);
     refuses("3 to 15", C, json!({"prompt": "p", "duration": 16}), InvalidParameter, "duration", "3 to 15");
 }
 
@@ -99,7 +99,7 @@ fn standard_sizes() {
     let fields = json!({"prompt": "p", "size": "1280*720", "metadata": {"aspect_ratio": "9:16"}});
     let facts = "mode=std audio=false sound=off ratio=9:16 seconds=5 bound=5";
     let body = standard(json!({"aspect_ratio": "9:16"}));
-    accepts("set metadata.aspect_ratio when framing matters", C, fields, "text2video", body, facts, &[]);
+    accepts("set metadata.aspect_ratio when framing matters", C, fields, "text2video", body, facts, &["size"]);
     let fields = json!({"prompt": "p", "image": PICTURE, "size": "1280x720"});
     let body = standard(json!({"image": PICTURE}));
     accepts("a picture brings its ratio", C, fields, "image2video", body, FACTS, &["size"]);

@@ -106,7 +106,7 @@ fn legacy_top_level() {
         let warned = ["input_reference", "images", "image", "video_url"];
         accepts(says, variant, fields, CALL, legacy(json!({})), FACTS, &warned);
         let says = "only prompt, duration and size are read";
-        let fields = json!({"prompt": "p", "duration": 10, "size": "1366x768", "seconds": "6"});
+        let fields = json!({"prompt": "p", "duration": 10, "size": "1366*768", "seconds": "6"});
         let facts = "resolution=768P seconds=10 bound=10";
         accepts(says, variant, fields, CALL, legacy(json!({"duration": 10})), facts, &["seconds"]);
         let fields = json!({"prompt": "p", "size": "1920*1080"});

@@ -15,16 +15,16 @@ fn folded(media: Value, tier: &str, seconds: u32) -> Value {
 fn four_eighty_is_priced() {
     let parameters = json!({"size": "832*480", "duration": 5, "watermark": false});
     let body = json!({"input": {"prompt": "p"}, "parameters": parameters});
-    let facts = "size=832*480 resolution=480P seconds=5 bound=5";
+    let facts = "size=832*480 resolution=480P audio=true seconds=5 bound=5";
     let fields = json!({"prompt": "p", "size": "832*480"});
     accepts("832*480 is accepted", "e-text-to-video", fields, CALL, body, facts, &[]);
     let frame = json!([{"type": "first_frame", "url": PICTURE}]);
     let fields = json!({"prompt": "p", "input_reference": PICTURE, "size": "832*480", "duration": 3});
-    let facts = "size=832*480 resolution=480P seconds=3 bound=3";
+    let facts = "size=832*480 resolution=480P audio=true seconds=3 bound=3";
     accepts("as a first frame", "e-image-to-video", fields, CALL, folded(frame, "480P", 3), facts, &[]);
     let one = json!([{"type": "reference_image", "url": PICTURE}]);
     let fields = json!({"prompt": "p", "input_reference": PICTURE, "size": "832*480"});
-    let facts = "size=832*480 resolution=480P seconds=5 bound=5";
+    let facts = "size=832*480 resolution=480P audio=true seconds=5 bound=5";
     accepts("as a reference", "e-reference-to-video", fields, CALL, folded(one, "480P", 5), facts, &[]);
 }
 
@@ -32,11 +32,11 @@ fn four_eighty_is_priced() {
 fn defaults_as_family_a() {
     let parameters = json!({"size": "1280*720", "duration": 5, "watermark": false});
     let body = json!({"input": {"prompt": "p"}, "parameters": parameters});
-    let facts = "size=1280*720 resolution=720P seconds=5 bound=5";
+    let facts = "size=1280*720 resolution=720P audio=true seconds=5 bound=5";
     accepts("text", "e-text-to-video", json!({"prompt": "p"}), CALL, body, facts, &[]);
     let frame = json!([{"type": "first_frame", "url": PICTURE}]);
     let fields = json!({"prompt": "p", "input_reference": PICTURE});
-    let facts = "resolution=1080P seconds=5 bound=5";
+    let facts = "resolution=1080P audio=true seconds=5 bound=5";
     accepts("image", "e-image-to-video", fields, CALL, folded(frame, "1080P", 5), facts, &[]);
     refuses(
         "3 to 15 seconds",
@@ -52,7 +52,7 @@ fn defaults_as_family_a() {
 fn several_references_go_in_metadata() {
     const R2V: &str = "e-reference-to-video";
     let media = json!([{"type": "reference_image", "url": PICTURE}, {"type": "reference_image", "url": OTHER}]);
-    let facts = "resolution=1080P seconds=5 bound=5";
+    let facts = "resolution=1080P audio=true seconds=5 bound=5";
     let fields = json!({"prompt": "p", "metadata": {"input": {"media": media}}});
     accepts("metadata.input.media", R2V, fields, CALL, folded(media.clone(), "1080P", 5), facts, &[]);
     let fields = json!({"prompt": "p", "input_reference": OTHER, "metadata": {"input": {"media": media}}});

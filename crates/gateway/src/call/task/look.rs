@@ -222,14 +222,14 @@ impl Watched<'_> {
             None => Err(None),
         };
         match file {
-            Ok(file) => end::completed(self.app, self.leased, &self.kept, &file, &report.used).await,
+            Ok(file) => end::completed(self, &file, &report.used).await,
             Err(_) if waits => {
                 let step = self.step(TaskState::Running, Word::Made, self.soon());
                 put_back(self.app, TaskStep { progress: report.progress, ..step }).await
             }
             Err(Some(file)) => {
                 tracing::error!(task = %self.leased.task.id, "a video is completed without a copy of our own");
-                end::completed(self.app, self.leased, &self.kept, &file, &report.used).await
+                end::completed(self, &file, &report.used).await
             }
             Err(None) => {
                 let message = "The provider finished the task and never gave a link to the video.".into();

@@ -44,7 +44,8 @@ async fn offer(begun: &Begun) -> Result<Made, Refusal> {
     for at in dispatch::ordered(app, model) {
         let route = &model.routes[at];
         let Some(provider) = begun.serving.providers.get(&route.provider) else { continue };
-        if !begun.ask.ask.goes_to(&begun.serving, provider) {
+        let paused = || !app.pauses.lets(provider, &route.upstream_model, app.world.steady_ms());
+        if !begun.ask.ask.goes_to(&begun.serving, provider) || paused() {
             continue;
         }
         tries += 1;

@@ -37,7 +37,12 @@ impl Body {
             None => {}
         }
         let size = match parameters.remove("size") {
-            Some(Value::String(size)) => Some(("metadata.parameters.size", size)),
+            Some(Value::String(size)) => {
+                if case.ask.size.as_ref().is_some_and(|other| *other != size) {
+                    case.warn("size", "`metadata.parameters.size` was sent and counts instead.");
+                }
+                Some(("metadata.parameters.size", size))
+            }
             _ => case.ask.size.clone().map(|size| ("size", size)),
         };
         // Their absence would mean the provider's own choice, which differs by model.
@@ -77,7 +82,7 @@ impl Body {
     }
 
     /// Sets the tier that is sent and priced; `1080P` is the provider's own default.
-    pub fn fold(&mut self, case: &Case<'_>, send_ratio: bool) -> Result<Vec<(&'static str, String)>, Refusal> {
+    pub fn fold(&mut self, case: &mut Case<'_>, send_ratio: bool) -> Result<Vec<(&'static str, String)>, Refusal> {
         let mut effective = Vec::new();
         let asked = self.parameters.get("resolution").and_then(Value::as_str).map(str::to_owned);
         let folded = match &self.size {
@@ -86,6 +91,9 @@ impl Body {
                 let (tier, ratio) = Size::starred(text, param)?.fold().ok_or_else(|| Size::invalid(text, param))?;
                 case.sold("resolution", tier, param)?;
                 effective.push(("size", text.clone()));
+                if self.parameters.get("ratio").is_some_and(|named| *named != json!(ratio)) {
+                    case.warn(param, "`metadata.parameters.ratio` was sent and counts instead of its aspect ratio.");
+                }
                 // 16:9 is what the provider makes unasked.
                 if send_ratio && ratio != "16:9" {
                     self.parameters.entry("ratio").or_insert_with(|| json!(ratio));
@@ -115,9 +123,26 @@ impl Body {
         if asked.as_ref().is_some_and(|asked| asked != tier) {
             return Err(contradiction(param));
         }
+        if case.offer.tier_beside_size {
+            self.beside(&size, param)?;
+        }
         effective.extend([("size", size.clone()), ("resolution", tier.to_owned())]);
         self.parameters.insert("size".to_owned(), json!(size));
         Ok(effective)
+    }
+
+    /// Says the same a second time, as tier and ratio, for a server that does not read sizes and would make its largest tier.
+    fn beside(&mut self, size: &str, param: &str) -> Result<(), Refusal> {
+        let row = Size::starred(size, param)?.fold();
+        let (tier, ratio) = row.ok_or_else(|| {
+            Refusal::unsupported(
+                param,
+                format!("{size} is no size of this model; it has a tier and a ratio for others."),
+            )
+        })?;
+        self.parameters.insert("resolution".to_owned(), json!(tier));
+        self.parameters.entry("ratio").or_insert_with(|| json!(ratio));
+        Ok(())
     }
 
     fn settle_tier(
@@ -146,14 +171,14 @@ impl Body {
         [("metadata.parameters.duration", inner), duration, seconds]
     }
 
-    pub fn seconds(&mut self, case: &Case<'_>, least: i64, most: i64, default: i64) -> Result<u32, Refusal> {
+    pub fn seconds(&mut self, case: &mut Case<'_>, least: i64, most: i64, default: i64) -> Result<u32, Refusal> {
         let length = case.length(&self.lengths(case), least..=most, default)?;
         self.parameters.insert("duration".to_owned(), json!(length));
         Ok(length)
     }
 
     /// For an edit, where zero keeps the length of the source. Where not every length of a source is sold, a length is sent.
-    pub fn edit_seconds(&mut self, case: &Case<'_>, source: i64) -> Result<u32, Refusal> {
+    pub fn edit_seconds(&mut self, case: &mut Case<'_>, source: i64) -> Result<u32, Refusal> {
         let most = case.longest(source);
         match said(&self.lengths(case)) {
             Some((param, 1)) => {
@@ -174,6 +199,8 @@ impl Body {
         if let Some(ratio) = self.parameters.get("ratio").and_then(Value::as_str) {
             effective.push(("ratio", ratio.to_owned()));
         }
+        // Both families make sound with every video.
+        effective.push(("audio", "true".to_owned()));
         Draft {
             call: "video-synthesis",
             body: object([("input", Value::Object(self.input)), ("parameters", Value::Object(self.parameters))]),

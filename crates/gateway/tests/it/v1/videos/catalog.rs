@@ -8,6 +8,12 @@ const CONFIG: &str = r#"
 [provider.dashscope]
 kind = "dashscope"
 base_url = "http://127.0.0.1:9/"
+[provider.minimax]
+kind = "minimax"
+base_url = "http://127.0.0.1:9/"
+[provider.openai]
+kind = "openai"
+base_url = "http://127.0.0.1:9/v1"
 [provider.kling]
 kind = "kling"
 base_url = "http://127.0.0.1:9/"
@@ -47,6 +53,15 @@ fn a_right_one_has_none() {
     assert_eq!(mistakes(CONFIG, &model("dashscope", &format!("{OFFERED}{same}"))), Vec::<String>::new());
     let short = format!("{OFFERED}max_duration_seconds = 2\n{same}");
     assert_eq!(mistakes(CONFIG, &model("dashscope", &short)), Vec::<String>::new(), "the shortest there is");
+    // Turned on its side a size costs the same, and its resolution may have the tier; a few pictures cost the maker nothing.
+    let large = TIER.replace("1080P", "1024p");
+    for (provider, right) in [
+        ("openai", format!("{OFFERED}video = {{ variant = \"sora\" }}\n")),
+        ("openai", format!("{OFFERED}{large}video = {{ variant = \"sora-pro\" }}\n")),
+        ("minimax", format!("{OFFERED}video = {{ variant = \"d-native-audio\", one_price = [\"resolution\"] }}\n")),
+    ] {
+        assert_eq!(mistakes(CONFIG, &model(provider, &right)), Vec::<String>::new(), "{right}");
+    }
 }
 
 #[test]
@@ -87,6 +102,26 @@ fn each_mistake_names_file_line_and_field() {
             "kling",
             format!("{OFFERED}video = {{ variant = \"c-multi-image\" }}\n"),
             "catalog/video.toml:6: model.\"m\".video: std, pro, 4k of `mode` would all be sold",
+        ),
+        (
+            "a larger size without a tier",
+            "openai",
+            format!("{OFFERED}video = {{ variant = \"sora-pro\" }}\n"),
+            "catalog/video.toml:6: model.\"m\".video: 720x1280, 1280x720, 1024x1792, 1792x1024 of `size` would all be sold",
+        ),
+        (
+            "pictures the maker charges for",
+            "minimax",
+            format!(
+                "{OFFERED}video = {{ variant = \"d-native-audio\", one_price = [\"resolution\"], sold = {{ reference_images = [\"5\", \"6\"] }} }}\n"
+            ),
+            "catalog/video.toml:6: model.\"m\".video: 5, 6 of `reference_images` would all be sold",
+        ),
+        (
+            "a tier beside no size",
+            "dashscope",
+            format!("{OFFERED}{TIER}video = {{ variant = \"a-image-to-video\", tier_beside_size = true }}\n"),
+            "catalog/video.toml:7: model.\"m\".video.tier_beside_size: \"a-image-to-video\" sends no size as it was written",
         ),
         (
             "a tier that never applies",
@@ -138,6 +173,6 @@ fn a_pair_of_keys_is_for_those_who_take_one() {
     let found = mistakes(&half, "");
     assert_eq!(
         found,
-        ["tollgate.toml:8: provider.kling.access_env: needs the secret beside it, in secret_env or secret_file"]
+        ["tollgate.toml:14: provider.kling.access_env: needs the secret beside it, in secret_env or secret_file"]
     );
 }

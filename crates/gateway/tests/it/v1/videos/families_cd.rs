@@ -70,7 +70,18 @@ async fn c_standard() {
     let says = "set `metadata.aspect_ratio` directly when framing matters";
     let ask = json!({ "prompt": "p", "size": "1280*720", "metadata": { "aspect_ratio": "9:16" } });
     let sent = Sent::new(TEXT, standard(json!({ "aspect_ratio": "9:16" })), 5 * 83_400).effective(framed("9:16"));
-    table.sends(says, C, ask, sent).await;
+    table.sends(says, C, ask, sent.warned(&["size"])).await;
+    let says = "masks, or a voice, go with a picture";
+    let path = json!([{ "x": 1, "y": 1 }, { "x": 20, "y": 30 }]);
+    for metadata in [
+        json!({ "static_mask": OTHER, "dynamic_masks": [{ "mask": OTHER, "trajectories": path }] }),
+        json!({ "voice_list": [{ "voice_id": "v" }], "sound": "on" }),
+    ] {
+        let body = with(standard(json!({ "image": PICTURE })), metadata.clone());
+        let told = if metadata["sound"] == "on" { "audio=true mode=std seconds=5 sound=on" } else { STD };
+        let ask = json!({ "prompt": "p", "image": PICTURE, "metadata": metadata });
+        table.sends(says, C, ask, Sent::new(IMAGE, body, 5 * 83_400).effective(told)).await;
+    }
     let says = "the quality tier is read from `metadata.mode`, and priced";
     let ask = json!({ "prompt": "p", "metadata": { "mode": "pro" } });
     let sent = Sent::new(TEXT, standard(json!({ "mode": "pro" })), 554_610);
@@ -227,6 +238,14 @@ async fn d_native_audio() {
     table.sends(says, D, ask, sent.effective(told("", 0, "2K", 15, false))).await;
     let ask = json!({ "prompt": "p", "image": PICTURE, "size": "1080P" });
     table.refuses(says, D, ask, "invalid_parameter", "size", "768P or 2K").await;
+    let says = "general rule 1: the letter x is rejected with this message";
+    let ask = json!({ "prompt": "p", "image": PICTURE, "size": "1280x720" });
+    let message = "invalid size: 1280x720, example: 768P";
+    table.refuses(says, D, ask, "invalid_parameter", "size", message).await;
+    let says = "`metadata.resolution` wins over `size`, which is told";
+    let ask = json!({ "prompt": "p", "image": PICTURE, "size": "2K", "metadata": { "resolution": "768P" } });
+    let sent = Sent::new(PATH, body(vec![picture(PICTURE, "first_frame")], json!({})), 5 * 69_500);
+    table.sends(says, D, ask, sent.effective(told("", 0, "768P", 5, false)).warned(&["size"])).await;
     for duration in [3, 16] {
         let ask = json!({ "prompt": "p", "image": PICTURE, "duration": duration });
         table.refuses(says, D, ask, "invalid_parameter", "duration", "4 to 15").await;
@@ -261,6 +280,10 @@ async fn d_legacy() {
         let sent = Sent::new(PATH, body(model, json!({ "resolution": "1080P" })), 486_500);
         let sent = sent.effective("resolution=1080P seconds=6");
         table.sends(says, model, json!({ "prompt": "p", "size": "1080P" }), sent).await;
+        let says = "general rule 1: the letter x is rejected with this message";
+        let ask = json!({ "prompt": "p", "size": "1280x768" });
+        let message = "invalid size: 1280x768, example: 768P";
+        table.refuses(says, model, ask, "invalid_parameter", "size", message).await;
         let says = "images at the top level are dropped: it runs as text-to-video and is billed so";
         let ask = json!({
             "prompt": "p", "image": PICTURE, "input_reference": PICTURE, "images": [PICTURE], "video_url": CLIP,

@@ -1,5 +1,5 @@
 //! Family B of the specification, 4.2, sentence by sentence. It is billed by the maker's tokens: held for the largest picture of the
-//! resolution, charged as counted. 2.5 costs 9,730 nano-USD a token, 2.0 6,394 and with a reference video 3,892.
+//! resolution, charged as counted, the two seconds of each reference clip included. 2.5 costs 9,730 nano-USD a token, 2.0 6,394 and with a reference video 3,892.
 
 use super::table::{CLIP, OTHER, PICTURE, Sent, Table};
 use serde_json::{Value, json};
@@ -57,6 +57,10 @@ async fn pictures_and_length() {
     let says = "or `duration`";
     let ask = json!({ "prompt": "p", "input_reference": PICTURE, "duration": 8 });
     table.sends(says, NEW.0, ask, sent(NEW, first(), json!({ "duration": 8 }), eight).effective(long)).await;
+    let says = "`seconds` counts before `metadata.duration` and `duration`, which are told";
+    let ask = json!({ "prompt": "p", "input_reference": PICTURE, "seconds": "8", "duration": 9, "metadata": { "duration": 10 } });
+    let sent_eight = sent(NEW, first(), json!({ "duration": 8 }), eight).effective(long);
+    table.sends(says, NEW.0, ask, sent_eight.warned(&["metadata.duration", "duration"])).await;
     let says = "`seconds` of 2 is refused (5 works)";
     let ask = json!({ "prompt": "p", "input_reference": PICTURE, "seconds": "2" });
     table.refuses(says, NEW.0, ask, "invalid_parameter", "seconds", "4 to 30").await;
@@ -98,7 +102,7 @@ async fn parameters_and_modes() {
     let full = [vec![picture(PICTURE, REFERENCE); 30], vec![clip.clone(); 10], vec![sound.clone(); 10]].concat();
     let ask = json!({ "prompt": "p", "metadata": { "content": full } });
     let clips = "audio=true resolution=720p seconds=5 video_input=true";
-    table.sends(says, NEW.0, ask, sent(NEW, full, json!({}), (762_891, 108_000)).effective(clips)).await;
+    table.sends(says, NEW.0, ask, sent(NEW, full, json!({}), (762_891, 540_000)).effective(clips)).await;
     for (count, part, what) in
         [(31, picture(PICTURE, REFERENCE), "30"), (11, clip.clone(), "10"), (11, sound.clone(), "10")]
     {
@@ -117,6 +121,6 @@ async fn parameters_and_modes() {
     let says = "a video is enough, and its tokens cost less";
     let ask = json!({ "prompt": "p", "metadata": { "content": [clip] } });
     let cheaper = (OLD.0, OLD.1, 3_892);
-    let sent = sent(cheaper, vec![clip.clone()], json!({}), (435_938, 108_000)).effective(clips);
+    let sent = sent(cheaper, vec![clip.clone()], json!({}), (435_938, 151_200)).effective(clips);
     table.sends(says, OLD.0, ask, sent).await;
 }

@@ -130,6 +130,7 @@ async fn what_a_provider_refuses_leaves_nothing_behind() {
             let (status, error) = error_of(reply).await;
             let told = (status, error["code"].as_str().unwrap_or_default(), advice.as_deref());
             assert_eq!(told, expected, "{model} {prompt}: {error}");
+            assert!(error["upstream_code"].as_str().is_some_and(|code| !code.is_empty()), "{model} {prompt}: {error}");
         }
     }
     house.quiet().await;

@@ -96,9 +96,7 @@ async fn good_endings() {
         completes(&house, model, "[[sim:no_url n=2 queue=0 run=0]]").await;
         for kind in ["string", "float", "none"] {
             let (_, row) = run(&house, model, &format!("[[sim:usage kind={kind} queue=0 run=0]]")).await;
-            let bound = row.hold.nano();
-            let charged = if kind == "none" && *model == "seedance-2.5" { bound } else { price(model) };
-            assert_eq!(row.charge.nano(), charged, "{model} {kind}: {row:?}");
+            assert_eq!(row.charge.nano(), price(model), "{model} {kind}: {row:?}");
             if model.starts_with("kling") {
                 assert_eq!(row.estimated, kind == "none", "{model} {kind}: settled on what the maker tells");
             }

@@ -326,8 +326,11 @@ async fn remixes_cost_what_their_source_did() {
         let (status, error) = error_of(remix(id(&source), json!({ "prompt": "p", "webhook_url": hook })).await).await;
         assert_eq!((status, &error["code"], &error["param"]), (400, &json!(code), &json!("webhook_url")), "{error}");
     }
-    let body = json!({ "prompt": "p", "webhook_url": "https://hooks.example/done" });
+    let body = json!({ "prompt": "p", "webhook_url": "https://hooks.example/done", "seconds": "4", "nonsense": 1 });
     let told: Value = remix(id(&source), body).await.json().await.expect("JSON");
+    let warned: Vec<_> =
+        told["warnings"].as_array().into_iter().flatten().filter_map(|one| one["field"].as_str()).collect();
+    assert_eq!((warned, &told["seconds"]), (vec!["nonsense", "seconds"], &json!("8")), "{told}");
     let store = &house.running().app.store;
     let task = store.task(house.account, id(&told).parse().expect("an id")).await.expect("read").expect("the task");
     assert_eq!(task.webhook_url.as_deref(), Some("https://hooks.example/done"));
@@ -335,4 +338,32 @@ async fn remixes_cost_what_their_source_did() {
     let other = self::made(&house, "wan2.7-t2v").await;
     let (status, error) = error_of(remix(id(&other), json!({ "prompt": "p" })).await).await;
     assert_eq!((status, error["code"].as_str()), (400, Some("unsupported_value")), "its provider has no remixes");
+}
+
+/// A remix is as long and as large as its source, which may have been made when more was sold.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_remix_is_of_what_is_still_sold() {
+    let house = quick(Plan::default()).await;
+    let body = json!({ "model": "sora-2", "prompt": "p", "seconds": "8", "size": "1280x720" });
+    let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
+    let source: Value = reply.expect("a reply").json().await.expect("JSON");
+    finished(&house, id(&source)).await;
+    let file = house.dir.join("catalog/video.toml");
+    let catalog = std::fs::read_to_string(&file).expect("a catalog");
+    let made = house.sim.videos();
+    for (from, to, message) in [
+        ("max_duration_seconds = 12", "max_duration_seconds = 4", "up to 4"),
+        ("{ variant = \"sora\" }", "{ variant = \"sora\", sold = { size = [\"720x1280\"] } }", "1280x720 has no price"),
+    ] {
+        assert!(catalog.contains(from), "{from}");
+        std::fs::write(&file, catalog.replace(from, to)).expect("written");
+        tollgate_gateway::workers::reload::reload(&house.running().app, &house.source).await.expect("reloaded");
+        let url = house.url(&format!("/v1/videos/{}/remix", id(&source)));
+        let reply = house.http.post(url).bearer_auth(&house.key).json(&json!({ "prompt": "again" })).send().await;
+        let (status, error) = error_of(reply.expect("a reply")).await;
+        let told = (status, error["code"].as_str(), error["param"].as_str());
+        assert_eq!(told, (400, Some("unsupported_value"), Some("id")), "{error}");
+        assert!(error["message"].as_str().is_some_and(|text| text.contains(message)), "{error}");
+    }
+    assert_eq!(house.sim.videos(), made);
 }
