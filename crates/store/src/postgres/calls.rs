@@ -155,7 +155,7 @@ impl Engine {
             "charge": close.charge.nano(),
             "at": self.now(),
             "replica": bytes(&self.shared.replica),
-            "keep": close.reply.is_some() || close.ending == Ending::Answered,
+            "keep": close.keeps_key(),
             "row": usage_row(close.call, close.account, close.ending, &close.reason, &close.row),
         });
         if let Some(id) = price_id {

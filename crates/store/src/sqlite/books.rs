@@ -11,7 +11,7 @@ use super::leases::Leases;
 use super::ops::{BegunOp, CloseOp, HoldOp, IdemEnd, LotMove, Op, Open, Spent};
 use super::task_rows::TaskDone;
 use crate::account::{Account, Key};
-use crate::call::{Close, Closed, Ending, Hold, HoldRefused, Idem};
+use crate::call::{Close, Closed, Hold, HoldRefused, Idem};
 use crate::group::Group;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::{self, Pots, Settlement};
@@ -261,7 +261,7 @@ impl Books {
             spent.key = key.used;
         }
         let shown = task.as_ref().is_some_and(TaskDone::is_shown);
-        let keep = captured > 0 || close.reply.is_some() || close.ending == Ending::Answered || shown;
+        let keep = captured > 0 || close.keeps_key() || shown;
         let at = self.tick(now);
         let op = self.push(Op::Close(Box::new(CloseOp {
             call: close.call,

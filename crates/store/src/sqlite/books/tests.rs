@@ -1,7 +1,7 @@
 //! The books by themselves: what is refused before the database is asked, and what memory forgets.
 
 use super::*;
-use crate::call::Extend;
+use crate::call::{Ending, Extend};
 use crate::lots::Lot;
 use crate::sqlite::ops::RefusalOp;
 use crate::testing::price;
