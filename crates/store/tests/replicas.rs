@@ -341,10 +341,16 @@ async fn expired_credit_is_taken_once_by_whoever_comes_first(url: &str) {
 }
 
 async fn an_outage_passes_by_itself(server: &PostgresServer, url: &str) {
-    let h = House::open_with(url, Options { hold_deadline: Duration::from_millis(500), ..options() }).await;
+    let h = House::open_with(url, Options { hold_deadline: Duration::from_secs(2), ..options() }).await;
     let c = h.customer(0, 1_000).await;
+    for _ in 0..20 {
+        let call = h.held(&c, 1).await;
+        h.store.close(h.ending(&c, call, 0)).await.expect("closed");
+    }
     let running = h.held(&c, 100).await;
+    let all = h.store.verify().await.expect("audited").entries;
     server.stop().expect("stopped");
+    assert!(h.store.verify_changed().await.is_err());
     assert!(matches!(h.hold(h.wish(&c, 10)).await, Err(HoldRefused::Unavailable)));
     let closing = h.store.close(h.ending(&c, running, 60));
     let mut refused_at_once = false;
@@ -361,6 +367,8 @@ async fn an_outage_passes_by_itself(server: &PostgresServer, url: &str) {
     let closed = closing.await.expect("applied in the end");
     assert_eq!(closed.captured.nano(), 60);
     assert!(h.store.ready());
+    let report = h.store.verify_changed().await.expect("audited");
+    assert!(report.breaches.is_empty() && report.entries < all, "only what has changed: {report:?}, {all} before");
     let call = h.held(&c, 940).await;
     h.store.close(h.ending(&c, call, 0)).await.expect("closed");
     assert_eq!(h.pots(&c).await, (0, 940, 0, 0));

@@ -36,10 +36,10 @@ impl Engine {
     }
 
     async fn verify_all(&self, audited: &mut Option<Audited>, strict: bool) -> Result<Report, StoreError> {
-        // What the audit before has learnt is not needed any more, and is not to be gone on from if this one fails.
-        *audited = None;
         let mut link = self.connector.connect().await?;
         let snapshot = snapshot(&mut link.client).await?;
+        // What the audit before has learnt is not needed any more, and is not to be gone on from if this one fails.
+        *audited = None;
         let mut auditor = Auditor::default();
         let from = snapshot.query_opt("SELECT value FROM meta WHERE name = 'limits_from'", &[]).await?;
         auditor.terms.limits_from = from.map_or(Ok(0), |r| r.try_get(0))?;
@@ -74,10 +74,14 @@ impl Engine {
 
     pub async fn verify_changed(&self) -> Result<Report, StoreError> {
         let mut audited = self.shared.audited.lock().await;
-        // A round that fails leaves nothing behind, and the next one looks at everything.
-        let Some((mut auditor, after)) = audited.take() else { return self.verify_all(&mut audited, false).await };
+        if audited.is_none() {
+            return self.verify_all(&mut audited, false).await;
+        }
+        // While the database cannot be reached nothing is looked at, and what the audit knows stays for the next round.
         let mut link = self.connector.connect().await?;
         let snapshot = snapshot(&mut link.client).await?;
+        // A round that fails on the way leaves nothing behind, and the next one looks at everything.
+        let (mut auditor, after) = audited.take().unwrap_or_default();
         auditor.begin_online();
         let changed = "SELECT DISTINCT account_id FROM entry WHERE seq > $1";
         let entries = format!("SELECT {ENTRY}, replica FROM entry WHERE account_id = $1 AND link > $2 ORDER BY link");

@@ -276,9 +276,9 @@ impl Engine {
     }
 
     async fn verify_all(&self, audited: &mut Option<Audited>, strict: bool) -> Result<Report, StoreError> {
+        self.flush().await?;
         // What the audit before has learnt is not needed any more, and is not to be gone on from if this one fails.
         *audited = None;
-        self.flush().await?;
         let now = self.steady();
         let (report, auditor) = self.readers.read(move |c| super::audit::audit(c, now, strict)).await?;
         self.shared.breaches.store(report.breaches.len() as u64, Ordering::Relaxed);
@@ -288,9 +288,10 @@ impl Engine {
 
     pub async fn verify_changed(&self) -> Result<Report, StoreError> {
         let mut audited = self.shared.audited.lock().await;
-        // A round that fails leaves nothing behind, and the next one looks at everything.
-        let Some((auditor, after)) = audited.take() else { return self.verify_all(&mut audited, false).await };
+        // While the ledger takes nothing there is nothing to look at, and what the audit knows stays for the next round.
         self.flush().await?;
+        // A round that fails on the way leaves nothing behind, and the next one looks at everything.
+        let Some((auditor, after)) = audited.take() else { return self.verify_all(&mut audited, false).await };
         let now = self.steady();
         let changed = move |c: &rusqlite::Connection| super::audit::audit_changed(c, auditor, after, now);
         let (report, auditor) = self.readers.read(changed).await?;
