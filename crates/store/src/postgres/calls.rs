@@ -225,7 +225,7 @@ fn usage_row(call: CallId, account: AccountId, ending: Ending, reason: &str, row
     let n = row.counters.columns();
     json!({
         "account_id": bytes(&account.0), "call_id": bytes(&call.0), "key_id": bytes(&row.key.0),
-        "at": row.at, "ended_at": row.ended_at, "endpoint": row.endpoint, "model": row.model,
+        "at": row.at, "ended_at": row.ended_at.max(row.at), "endpoint": row.endpoint, "model": row.model,
         "provider": row.provider, "upstream_model": row.upstream_model, "ending": ending.code(),
         "reason": reason, "status": row.status, "input": n[0], "cache_read": n[1], "cache_write_5m": n[2],
         "cache_write_1h": n[3], "image_input": n[4], "audio_input": n[5], "output": n[6], "reasoning": n[7],

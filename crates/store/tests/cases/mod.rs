@@ -39,10 +39,14 @@ pub async fn settle_below_the_hold(h: House) {
     let c = h.customer(100, 1_000).await;
     let call = h.held(&c, 300).await;
     assert_eq!(h.pots(&c).await, (0, 800, 100, 200), "trial is held first");
-    let closed = h.store.close(h.ending(&c, call, 250)).await.expect("closed");
+    let mut close = h.ending(&c, call, 250);
+    // The clock was set back while it ran.
+    close.row.ended_at -= 7_200_000;
+    let closed = h.store.close(close).await.expect("closed");
     assert_eq!((closed.captured.nano(), closed.write_off.nano(), closed.applied), (250, 0, true));
     assert_eq!(h.pots(&c).await, (0, 850, 0, 0));
     let row = h.store.usage_of(c.account, call).await.expect("reading").expect("a row");
+    assert_eq!(row.ended_at, row.at, "it did not end before it began");
     assert_eq!((row.hold.nano(), row.charge.nano(), row.ending), (300, 250, Ending::Answered));
     assert_eq!(row.raw_usage.as_deref(), Some("{\"prompt_tokens\":1}"), "no NUL survives");
     assert_eq!(row.dropped.as_deref(), Some("seed,top_k"));
