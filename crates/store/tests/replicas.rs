@@ -1,6 +1,7 @@
 //! Several replicas on one PostgreSQL database: a dead one is cleaned up after, one that was only cut
 //! off loses nothing, an outage passes by itself.
 
+mod apart;
 mod cable;
 mod common;
 
@@ -26,6 +27,7 @@ async fn two_replicas_and_an_outage() {
     replicas_with_many_accounts_never_deadlock(&server.database("deadlock").await.expect("a database")).await;
     expired_credit_is_taken_once_by_whoever_comes_first(&server.database("expiry").await.expect("a database")).await;
     a_response_kept_by_one_is_found_by_the_other(&server.database("kept").await.expect("a database")).await;
+    apart::all(&server).await;
     two_replicas_give_one_name_once(&server.database("names").await.expect("a database")).await;
     an_outage_passes_by_itself(&server, &server.database("outage").await.expect("a database")).await;
 }
