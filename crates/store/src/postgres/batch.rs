@@ -189,21 +189,23 @@ fn passes(code: &str) -> bool {
 
 fn outcome(row: &Row) -> Result<Outcome, tokio_postgres::Error> {
     let call: Option<Vec<u8>> = row.try_get(3)?;
-    let reply = match row.try_get::<_, Option<Vec<u8>>>(6)? {
-        Some(body) => Some(StoredReply {
-            status: row.try_get::<_, Option<i32>>(4)?.and_then(|s| s.try_into().ok()).unwrap_or(200),
-            content_type: row.try_get::<_, Option<String>>(5)?.unwrap_or_default(),
-            body: body.into(),
-        }),
-        None => None,
-    };
     Ok(Outcome {
         name: row.try_get(0)?,
         x: row.try_get(1)?,
         y: row.try_get(2)?,
         call: call.and_then(|c| CallId::from_slice(&c)),
-        reply,
+        reply: stored_reply(row, 4)?,
     })
+}
+
+/// Status, content type and body of a kept answer, in this place and the next two.
+pub(super) fn stored_reply(row: &Row, at: usize) -> Result<Option<StoredReply>, tokio_postgres::Error> {
+    let Some(body) = row.try_get::<_, Option<Vec<u8>>>(at + 2)? else { return Ok(None) };
+    Ok(Some(StoredReply {
+        status: row.try_get::<_, Option<i32>>(at)?.and_then(|s| s.try_into().ok()).unwrap_or(200),
+        content_type: row.try_get::<_, Option<String>>(at + 1)?.unwrap_or_default(),
+        body: body.into(),
+    }))
 }
 
 /// Tells who asked. They may have gone; the operation is done all the same.

@@ -89,7 +89,11 @@ CREATE OR REPLACE FUNCTION tollgate_lapse_account(v_account bytea, v_at bigint) 
 DECLARE
   v_last bigint;
 BEGIN
-  SELECT last_at INTO v_last FROM account WHERE id = v_account FOR NO KEY UPDATE;
+  -- Readers come by here too, and wait for nobody: whoever has the row does the same with the next hold, or the sweep does.
+  SELECT last_at INTO v_last FROM account WHERE id = v_account FOR NO KEY UPDATE SKIP LOCKED;
+  IF NOT FOUND THEN
+    RETURN 0;
+  END IF;
   RETURN tollgate_lapse(v_account, greatest(v_at, v_last));
 END $$;
 

@@ -42,6 +42,16 @@ impl Engine {
         tokio::time::timeout(time, asked).await.map_err(|_| StoreError::away("the database does not answer"))?
     }
 
+    /// A statement that may have to wait for a row in other hands.
+    pub(super) async fn change(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, StoreError> {
+        self.shared.queries.fetch_add(1, Ordering::Relaxed);
+        let asked = async {
+            let link = self.connector.changer().await?;
+            Ok(link.client.query(sql, params).await?)
+        };
+        tokio::time::timeout(READ_TIME, asked).await.map_err(|_| StoreError::away("the database does not answer"))?
+    }
+
     /// Waits until everything queued so far is applied: a caller reads what it wrote.
     pub(super) async fn flush(&self) -> Result<(), StoreError> {
         let until = tokio::time::Instant::now() + self.options.hold_deadline;
@@ -53,6 +63,15 @@ impl Engine {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
         Ok(())
+    }
+
+    /// The same, for whoever only reads; not while the database takes nothing, for what it has stays readable.
+    pub(super) async fn catch_up(&self) {
+        if !self.shared.down.load(Ordering::Acquire)
+            && let Err(error) = self.flush().await
+        {
+            tracing::warn!(%error, "reading without what is still to be written");
+        }
     }
 
     pub async fn create_account(&self, new: NewAccount) -> Result<Account, StoreError> {
@@ -101,7 +120,7 @@ impl Engine {
             &credit.reason,
             &credit.expires_at,
         ];
-        let rows = self.rows(sql, &params).await?;
+        let rows = self.change(sql, &params).await?;
         let verdict: &str = rows.first().map_or(Ok(""), |r| r.try_get(0))?;
         let applied = match verdict {
             "applied" => true,
@@ -195,7 +214,7 @@ impl Engine {
     }
 
     pub async fn usage(&self, account: Option<AccountId>, page: Page) -> Result<Vec<UsageRow>, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         let before = page.before.map_or([0xff; 16], |c| c.0);
         let limit = i64::from(page.limit);
         let select = format!("SELECT {USAGE}, NULL::text FROM usage u WHERE u.call_id < $1");
@@ -213,7 +232,7 @@ impl Engine {
     }
 
     pub async fn entries_of(&self, account: AccountId, call: CallId) -> Result<Vec<CallEntry>, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         let sql = "SELECT kind, at, trial, paid, take_trial, take_paid FROM entry \
                    WHERE op_id >= $1 AND op_id < $2 AND account_id = $3 ORDER BY seq";
         let (from, to) = (call.0.as_slice(), end_of_entries(&call.0));
@@ -226,7 +245,7 @@ impl Engine {
     }
 
     pub async fn usage_of(&self, account: AccountId, call: CallId) -> Result<Option<UsageRow>, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         let sql = format!(
             "SELECT {USAGE}, p.json FROM usage u LEFT JOIN price p ON p.id = u.price_id \
              WHERE u.account_id = $1 AND u.call_id = $2"

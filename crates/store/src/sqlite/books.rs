@@ -160,11 +160,9 @@ impl Books {
         if key.account != hold.account || account.closed {
             return Decision::Refused(HoldRefused::NoAccount);
         }
-        if let Some(idem) = &hold.idem
-            && let Some(known) = self.idem.get(&(hold.account, idem.key_hash))
-            && known.state != IdemState::Free
-        {
-            return repeated(known, idem);
+        let known = hold.idem.as_ref().and_then(|idem| self.idem.get(&(hold.account, idem.key_hash))?.answer(idem));
+        if let Some(repeated) = known {
+            return repeated;
         }
         if account.topped_up && !hold.topped_up {
             return Decision::Refused(HoldRefused::ToppedUp);
@@ -351,14 +349,16 @@ fn close_lots(lots: &mut Lots, held: &[([u8; 16], i64)], more: i64, spent: i64) 
     (extension, moves)
 }
 
-fn repeated(known: &IdemBook, idem: &Idem) -> Decision {
-    if known.fingerprint != idem.fingerprint {
-        return Decision::Refused(HoldRefused::IdemConflict);
+impl IdemBook {
+    /// What whoever repeats a key is told; `None`: it may be used again.
+    pub fn answer(&self, idem: &Idem) -> Option<Decision> {
+        Some(match self.state {
+            IdemState::Free => return None,
+            _ if self.fingerprint != idem.fingerprint => Decision::Refused(HoldRefused::IdemConflict),
+            IdemState::Running => Decision::Refused(HoldRefused::IdemRunning(self.call)),
+            IdemState::Done => Decision::Done { call: self.call, op: self.op },
+        })
     }
-    if known.state == IdemState::Running {
-        return Decision::Refused(HoldRefused::IdemRunning(known.call));
-    }
-    Decision::Done { call: known.call, op: known.op }
 }
 
 impl AccountBook {

@@ -205,7 +205,7 @@ impl Engine {
     }
 
     pub async fn entries_of(&self, account: AccountId, call: CallId) -> Result<Vec<CallEntry>, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         self.readers.entries_of(account, call).await
     }
 
@@ -260,12 +260,12 @@ impl Engine {
     }
 
     pub async fn entries(&self, page: EntryPage) -> Result<Vec<Entry>, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         self.readers.read(move |c| super::audit::entries(c, page)).await
     }
 
     pub async fn last_entry(&self) -> Result<i64, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         let last = "SELECT coalesce(max(seq), 0) FROM entry";
         self.readers.read(move |c| Ok(c.query_row(last, [], |r| r.get(0))?)).await
     }

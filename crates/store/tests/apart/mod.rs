@@ -1,13 +1,66 @@
 //! Replicas and a server that do not agree: clocks hours apart, a row that somebody keeps, settings that are not ours, a journal with
 //! more in it than the database needs.
 
-use tollgate_store::testing::{PostgresServer, run_sql};
+use std::time::Duration;
 
-use crate::common::House;
+use tokio::task::JoinSet;
+use tollgate_store::testing::{PostgresServer, run_sql};
+use tollgate_store::{EntryPage, Hold, HoldRefused, Options, Page, Receipted};
+
+use crate::common::{House, idem, options, reply};
 
 pub async fn all(server: &PostgresServer) {
     let database = async |name: &str| server.database(name).await.expect("a database");
+    reading_goes_on_while_a_row_is_locked(&database("locked").await).await;
     the_chain_holds_however_bytes_are_shown(&database("shown").await).await;
+}
+
+/// Somebody has an account's row and does not give it back: groups wait, and all that can be read is read.
+async fn reading_goes_on_while_a_row_is_locked(url: &str) {
+    let patient = House::open(url).await;
+    let c = patient.customer(0, 1_000).await;
+    let again = |h: &House, body: u8| Hold { idem: Some(idem(1, body)), ..h.wish(&c, 100) };
+    let call = patient.hold(again(&patient, 1)).await.expect("a hold").call;
+    let mut close = patient.ending(&c, call, 60);
+    close.reply = Some(reply("kept"));
+    patient.store.close(close).await.expect("closed");
+
+    let h = House::open_with(url, Options { hold_deadline: Duration::from_secs(1), ..options() }).await;
+    let (hand, line) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("connected");
+    let _driver = JoinSet::from_iter([async move { drop(line.await) }]);
+    hand.batch_execute("BEGIN; SELECT 1 FROM account FOR UPDATE").await.expect("locked");
+    while h.store.ready() {
+        assert!(matches!(h.hold(h.wish(&c, 10)).await, Err(HoldRefused::Unavailable)));
+    }
+    assert_eq!(h.store.usage(Some(c.account), Page::default()).await.expect("the log").len(), 1);
+    assert!(h.store.usage_of(c.account, call).await.expect("a row").is_some());
+    assert_eq!(h.store.entries_of(c.account, call).await.expect("entries").len(), 2);
+    assert_eq!(h.store.charged(call).await.expect("a charge").map(|charged| charged.captured.nano()), Some(60));
+    assert!(matches!(h.store.receipt(c.account, call).await.expect("a receipt"), Receipted::Signed(_)));
+    assert!(h.store.expiring(c.account).await.expect("credit").is_empty());
+    assert_eq!(h.pots(&c).await, (0, 940, 0, 0));
+    let last = h.store.last_entry().await.expect("nobody is waited for");
+    let page = EntryPage { account: None, from: None, to: None, after: 0, until: Some(last), limit: 100 };
+    assert_eq!(h.store.entries(page).await.expect("the ledger").len(), 3);
+    // A request that was answered is answered again; another body and a new key are what they always are.
+    loop {
+        match h.store.hold(again(&h, 1)).await {
+            Err(HoldRefused::IdemDone { call: first, reply: kept }) => {
+                assert_eq!((first, kept), (call, Some(reply("kept"))));
+                break;
+            }
+            // This machine took longer than a second to read a row.
+            Err(HoldRefused::Unavailable) => {}
+            other => panic!("not the kept answer: {:?}", other.err()),
+        }
+    }
+    assert!(matches!(h.store.hold(again(&h, 2)).await, Err(HoldRefused::IdemConflict | HoldRefused::Unavailable)));
+    hand.batch_execute("ROLLBACK").await.expect("given back");
+    while !h.store.ready() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    patient.close().await;
+    h.close().await;
 }
 
 /// `bytea_output = escape`, as some servers are set for old clients.
