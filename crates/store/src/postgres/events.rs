@@ -17,26 +17,26 @@ impl Engine {
         let (set_month, month) = change.month.parts();
         let sql = format!(
             "UPDATE key k SET cap = CASE WHEN $2 THEN $3 ELSE cap END, day_limit = CASE WHEN $4 THEN $5 ELSE day_limit END, \
-             month_limit = CASE WHEN $6 THEN $7 ELSE month_limit END, changed_at = $8 WHERE id = $1 RETURNING {KEY}"
+             month_limit = CASE WHEN $6 THEN $7 ELSE month_limit END, changed_at = tollgate_now() WHERE id = $1 \
+             RETURNING {KEY}"
         );
-        let now = self.now();
         let rows =
-            self.rows(&sql, &[&key.0.as_slice(), &set_total, &total, &set_day, &day, &set_month, &month, &now]).await?;
-        rows.first().map(|r| rows::key(r, now)).transpose()
+            self.change(&sql, &[&key.0.as_slice(), &set_total, &total, &set_day, &day, &set_month, &month]).await?;
+        rows.first().map(|r| rows::key(r, self.now())).transpose()
     }
 
     pub async fn limit_account(&self, account: AccountId, change: NewLimits) -> Result<Option<Account>, StoreError> {
         let (set_day, day) = change.day.parts();
         let (set_month, month) = change.month.parts();
         let sql = "UPDATE account SET day_limit = CASE WHEN $2 THEN $3 ELSE day_limit END, \
-                   month_limit = CASE WHEN $4 THEN $5 ELSE month_limit END, changed_at = $6 WHERE id = $1";
-        self.rows(sql, &[&account.0.as_slice(), &set_day, &day, &set_month, &month, &self.now()]).await?;
+                   month_limit = CASE WHEN $4 THEN $5 ELSE month_limit END, changed_at = tollgate_now() WHERE id = $1";
+        self.change(sql, &[&account.0.as_slice(), &set_day, &day, &set_month, &month]).await?;
         self.account(account).await
     }
 
     pub async fn set_webhook(&self, account: AccountId, url: Option<String>) -> Result<Option<Account>, StoreError> {
-        let sql = "UPDATE account SET webhook_url = $2, changed_at = $3 WHERE id = $1";
-        self.rows(sql, &[&account.0.as_slice(), &url, &self.now()]).await?;
+        let sql = "UPDATE account SET webhook_url = $2, changed_at = tollgate_now() WHERE id = $1";
+        self.change(sql, &[&account.0.as_slice(), &url]).await?;
         self.account(account).await
     }
 

@@ -9,7 +9,9 @@ use tollgate_catalog::Money;
 
 use super::Engine;
 use super::rows::{self, ACCOUNT, KEY, USAGE};
-use crate::account::{Account, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret};
+use crate::account::{
+    Account, ChangedKeys, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret,
+};
 use crate::call::{Page, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
@@ -78,7 +80,7 @@ impl Engine {
         let id = new.id.unwrap_or_else(|| self.ids.account());
         let groups = serde_json::to_string(&new.groups).map_err(StoreError::broken)?;
         let sql = "INSERT INTO account (id, name, created_at, changed_at, groups, day_limit, month_limit) \
-                   VALUES ($1, $2, $3, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
+                   VALUES ($1, $2, $3, tollgate_now(), $4, $5, $6) ON CONFLICT DO NOTHING";
         let (day, month) = (new.limits.day.map(Money::nano), new.limits.month.map(Money::nano));
         self.rows(sql, &[&id.0.as_slice(), &new.name, &self.now(), &groups, &day, &month]).await?;
         self.account(id).await?.ok_or_else(|| StoreError::broken("a new account is gone"))
@@ -142,7 +144,7 @@ impl Engine {
 
     pub async fn create_key(&self, new: NewKey, secret: &str) -> Result<Key, StoreError> {
         let now = self.now();
-        let key = Key {
+        let mut key = Key {
             id: self.ids.key(),
             account: new.account,
             hash: hash_secret(secret),
@@ -164,8 +166,8 @@ impl Engine {
         }
         let list = |l: &Option<Vec<String>>| l.as_ref().and_then(|l| serde_json::to_string(l).ok());
         let sql = "INSERT INTO key (id, account_id, hash, prefix, name, created_at, changed_at, expires_at, models, \
-                   cidrs, cap, day_limit, month_limit) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9, $10, $11, $12) \
-                   ON CONFLICT DO NOTHING RETURNING 1";
+                   cidrs, cap, day_limit, month_limit) VALUES ($1, $2, $3, $4, $5, $6, tollgate_now(), $7, $8, $9, $10, $11, \
+                   $12) ON CONFLICT DO NOTHING RETURNING changed_at";
         let params: [Param<'_>; 12] = [
             &key.id.0.as_slice(),
             &key.account.0.as_slice(),
@@ -180,9 +182,11 @@ impl Engine {
             &key.limits.day.map(Money::nano),
             &key.limits.month.map(Money::nano),
         ];
-        if self.rows(sql, &params).await?.is_empty() {
+        let made = self.rows(sql, &params).await?;
+        let Some(row) = made.first() else {
             return Err(StoreError::Conflict("this secret is in use already".into()));
-        }
+        };
+        key.changed_at = row.try_get(0)?;
         Ok(key)
     }
 
@@ -199,18 +203,24 @@ impl Engine {
     }
 
     pub async fn revoke_key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
-        let sql = "UPDATE key SET revoked_at = $2, changed_at = $2 WHERE id = $1 AND revoked_at IS NULL";
-        self.rows(sql, &[&id.0.as_slice(), &self.now()]).await?;
+        let sql = "UPDATE key SET revoked_at = $2, changed_at = tollgate_now() WHERE id = $1 AND revoked_at IS NULL";
+        self.change(sql, &[&id.0.as_slice(), &self.now()]).await?;
         let sql = format!("SELECT {KEY} FROM key k WHERE k.id = $1");
         self.rows(&sql, &[&id.0.as_slice()]).await?.first().map(|r| rows::key(r, self.now())).transpose()
     }
 
-    pub async fn keys_changed_since(&self, since: i64) -> Result<Vec<KeyAndAccount>, StoreError> {
+    /// By the clock of the database, which writes the changes down too: the replicas' own differ.
+    pub async fn keys_changed_since(&self, since: i64, overlap: i64) -> Result<ChangedKeys, StoreError> {
+        let rows = self.rows("SELECT tollgate_now()", &[]).await?;
+        let read_at = rows.first().ok_or_else(|| StoreError::broken("no answer"))?.try_get(0)?;
+        let since = since.min(read_at).saturating_sub(overlap);
         let sql = format!(
             "SELECT {KEY}, {ACCOUNT} FROM key k JOIN account a ON a.id = k.account_id \
              WHERE k.changed_at >= $1 OR a.changed_at >= $1 ORDER BY k.id"
         );
-        self.rows(&sql, &[&since]).await?.iter().map(|r| rows::key_and_account(r, self.now())).collect()
+        let rows = self.rows(&sql, &[&since]).await?;
+        let keys = rows.iter().map(|r| rows::key_and_account(r, self.now())).collect::<Result<_, _>>()?;
+        Ok(ChangedKeys { keys, read_at })
     }
 
     pub async fn usage(&self, account: Option<AccountId>, page: Page) -> Result<Vec<UsageRow>, StoreError> {

@@ -37,6 +37,8 @@ pub(super) struct AccountBook {
 
 pub(super) struct KeyBook {
     pub account: AccountId,
+    /// Revoked for good: what it began goes on, nothing new begins.
+    pub revoked: bool,
     pub limits: Limits,
     pub spent: i64,
     pub held: i64,
@@ -158,6 +160,9 @@ impl Books {
             return Decision::Unknown;
         };
         if key.account != hold.account || account.closed {
+            return Decision::Refused(HoldRefused::NoAccount);
+        }
+        if key.revoked {
             return Decision::Refused(HoldRefused::NoAccount);
         }
         let known = hold.idem.as_ref().and_then(|idem| self.idem.get(&(hold.account, idem.key_hash))?.answer(idem));
@@ -379,6 +384,7 @@ impl KeyBook {
     pub fn of(key: &Key) -> Self {
         Self {
             account: key.account,
+            revoked: key.revoked_at.is_some(),
             limits: key.limits,
             spent: key.spent.nano(),
             held: key.held.nano(),

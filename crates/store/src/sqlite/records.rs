@@ -9,7 +9,9 @@ use tollgate_catalog::Money;
 use super::books::{AccountBook, KeyBook};
 use super::ops::{CreditOp, Op, Reply};
 use super::{Audited, Engine, lock};
-use crate::account::{Account, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret};
+use crate::account::{
+    Account, ChangedKeys, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret,
+};
 use crate::call::{Page, UsageRow};
 use crate::entries::{Entry, EntryPage};
 use crate::error::StoreError;
@@ -185,13 +187,19 @@ impl Engine {
 
     pub async fn revoke_key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
         let now = self.now();
+        // The books must know the key before the database changes: one that is read meanwhile is not revoked yet.
+        self.load_key(id).await?;
         self.ask(|reply| Op::Revoke(id, now, reply)).await?;
+        if let Some(key) = lock(&self.shared.books).keys.get_mut(&id) {
+            key.revoked = true;
+        }
         Ok(self.readers.key(id).await?.map(|k| self.with_live_spending(k)))
     }
 
-    pub async fn keys_changed_since(&self, since: i64) -> Result<Vec<KeyAndAccount>, StoreError> {
-        let found = self.readers.keys_changed_since(since).await?;
-        Ok(found.into_iter().map(|found| self.live(found)).collect())
+    pub async fn keys_changed_since(&self, since: i64, overlap: i64) -> Result<ChangedKeys, StoreError> {
+        let read_at = self.now();
+        let found = self.readers.keys_changed_since(since.min(read_at).saturating_sub(overlap)).await?;
+        Ok(ChangedKeys { keys: found.into_iter().map(|found| self.live(found)).collect(), read_at })
     }
 
     pub async fn usage(&self, account: Option<AccountId>, page: Page) -> Result<Vec<UsageRow>, StoreError> {

@@ -11,8 +11,34 @@ use crate::common::{House, idem, options, reply};
 
 pub async fn all(server: &PostgresServer) {
     let database = async |name: &str| server.database(name).await.expect("a database");
+    a_revoked_key_holds_nothing_whatever_the_clocks_say(&database("revoked").await).await;
     reading_goes_on_while_a_row_is_locked(&database("locked").await).await;
     the_chain_holds_however_bytes_are_shown(&database("shown").await).await;
+}
+
+/// The clocks of two replicas are hours apart. What one revokes the other refuses at once, and hears of.
+async fn a_revoked_key_holds_nothing_whatever_the_clocks_say(url: &str) {
+    let (one, two) = (House::open(url).await, House::open(url).await);
+    for (back, forth) in [(&one, &two), (&two, &one)] {
+        let c = one.customer(0, 1_000).await;
+        back.clock.advance(-7_200_000);
+        let call = forth.held(&c, 10).await;
+        let seen = forth.store.keys_changed_since(i64::MAX, 0).await.expect("reading");
+        back.store.revoke_key(c.key).await.expect("revoked");
+        assert!(matches!(forth.hold(forth.wish(&c, 10)).await, Err(HoldRefused::NoAccount)));
+        // Many at once are decided in another way.
+        let many = (0..20).map(|_| forth.hold(forth.wish(&c, 10)));
+        let refused = futures_util::future::join_all(many).await;
+        assert!(refused.iter().all(|one| matches!(one, Err(HoldRefused::NoAccount))), "all of them");
+        let changed = forth.store.keys_changed_since(seen.read_at, 0).await.expect("reading").keys;
+        assert!(changed.iter().any(|one| one.key.id == c.key && one.key.revoked_at.is_some()), "{changed:?}");
+        // What was under way comes to its end.
+        forth.extend(forth.more(&c, call, 1, 5)).await.expect("more");
+        forth.store.close(forth.ending(&c, call, 12)).await.expect("closed");
+        assert_eq!(one.pots(&c).await, (0, 988, 0, 0));
+    }
+    two.close().await;
+    one.close().await;
 }
 
 /// Somebody has an account's row and does not give it back: groups wait, and all that can be read is read.

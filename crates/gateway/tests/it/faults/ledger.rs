@@ -388,7 +388,22 @@ pub async fn the_clock_jumps_back() {
     assert_ne!(call_id(&reply), first.call, "no id twice");
     house.quiet().await;
     assert_eq!(store.verify().await.expect("audited").breaches, [], "ledger time did not go back");
+    a_key_revoked_in_the_future_is_revoked(&house).await;
     a_video_is_made_while_the_clock_is_set(-2 * HOUR).await;
+}
+
+/// The clock is set back after a key was revoked: no second life until it has caught up.
+async fn a_key_revoked_in_the_future_is_revoked(house: &House) {
+    let store = &house.running().app.store;
+    let key = store.keys(house.account).await.expect("keys").remove(0);
+    house.clock.set(2 * HOUR);
+    assert_eq!(house.get("/v1/balance").send().await.expect("a reply").status(), 200);
+    store.revoke_key(key.id).await.expect("revoked");
+    house.clock.set(-2 * HOUR);
+    // For a paid call at once, for the others as soon as the key is read again.
+    let (status, error) = error_of(house.ask("at once").await).await;
+    assert_eq!((status, error["code"].as_str()), (401, Some("invalid_api_key")));
+    until("the end of the key", async || house.get("/v1/balance").send().await.expect("a reply").status() == 401).await;
 }
 
 pub async fn an_adjustment_during_calls() {

@@ -22,7 +22,14 @@ fn books() -> Books {
         lots: Lots::default(),
     };
     books.accounts.insert(ACCOUNT, account);
-    let key = KeyBook { account: ACCOUNT, limits: Limits::default(), spent: 0, held: 0, used: Used::default() };
+    let key = KeyBook {
+        account: ACCOUNT,
+        revoked: false,
+        limits: Limits::default(),
+        spent: 0,
+        held: 0,
+        used: Used::default(),
+    };
     books.keys.insert(KEY, key);
     books
 }
