@@ -9,7 +9,7 @@ use tokio_postgres::{Row, Statement};
 use tollgate_catalog::Money;
 
 use super::connect::{Connector, Link};
-use super::queue::{Answer, Pending};
+use super::queue::{Answer, Closer, Pending};
 use super::{Shared, lock};
 use crate::call::{Closed, HoldRefused, StoredReply};
 use crate::error::StoreError;
@@ -225,14 +225,15 @@ fn answer(shared: &Shared, answer: Answer, outcome: Option<Outcome>) {
         Answer::Extend(send) => {
             let _ = send.send(outcome.map_or(Err(HoldRefused::Unavailable), hold_verdict));
         }
-        Answer::Close(call, send, known) => {
+        Answer::Close(closer) => {
+            let Closer { call, send, known, estimated } = *closer;
             lock(&shared.open).remove(&call);
             let applied = outcome.as_ref().is_some_and(|o| o.name == "closed");
             if let Some(known) = known {
                 let _ = known.send(outcome.as_ref().is_some_and(|o| o.name != "unknown"));
             }
             let done = match outcome {
-                Some(o) if applied => closed(shared, &o),
+                Some(o) if applied => closed(shared, &o, estimated),
                 _ => {
                     shared.late_closes.fetch_add(1, Ordering::Relaxed);
                     Closed::default()
@@ -248,8 +249,9 @@ fn answer(shared: &Shared, answer: Answer, outcome: Option<Outcome>) {
             };
             let _ = send.send(outcome.map(changed).ok_or_else(refused));
         }
-        Answer::TaskEnd(send) => {
-            let closed = outcome.ok_or_else(refused).map(|o| (o.name == "closed").then(|| closed(shared, &o)));
+        Answer::TaskEnd(send, estimated) => {
+            let closed =
+                outcome.ok_or_else(refused).map(|o| (o.name == "closed").then(|| closed(shared, &o, estimated)));
             let _ = send.send(closed);
         }
         Answer::Nobody => {}
@@ -260,7 +262,8 @@ fn refused() -> StoreError {
     StoreError::broken("the database refused the operation")
 }
 
-fn closed(shared: &Shared, o: &Outcome) -> Closed {
+fn closed(shared: &Shared, o: &Outcome, estimated: Option<String>) -> Closed {
+    shared.count_estimated(estimated);
     shared.write_offs.fetch_add(o.y, Ordering::Relaxed);
     Closed { captured: Money::from_nano(o.x), write_off: Money::from_nano(o.y), applied: true }
 }

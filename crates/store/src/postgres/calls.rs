@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 use tollgate_catalog::{Money, Price};
 
 use super::batch::stored_reply;
-use super::queue::{Answer, Pending};
+use super::queue::{Answer, Closer, Pending};
 use super::records::Param;
 use super::rows::id;
 use super::{Engine, lock};
@@ -105,7 +105,7 @@ impl Engine {
             body["task"] = task;
         }
         let (send, receive) = oneshot::channel();
-        lock(&shared.open).insert(hold.call, self.now());
+        lock(&shared.open).insert(hold.call, self.steady());
         shared.queue.push(Pending { body: body.to_string(), answer: Answer::Hold(hold.call, price_id, send) });
         Ok(receive)
     }
@@ -161,13 +161,12 @@ impl Engine {
     ) -> (u64, oneshot::Receiver<Closed>) {
         let (send, receive) = oneshot::channel();
         let body = self.close_body(&close, price_id);
-        let op =
-            self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::Close(close.call, send, known) });
+        let closer = Closer { call: close.call, send, known, estimated: close.estimated_for() };
+        let op = self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::Close(Box::new(closer)) });
         (op, receive)
     }
 
     pub(super) fn close_body(&self, close: &Close, price_id: Option<[u8; 16]>) -> Value {
-        self.shared.count_estimated(close.estimated_for());
         let price_id = close.row.price.as_ref().map(|p| p.id()).or(price_id);
         let mut body = json!({
             "kind": "close",

@@ -58,7 +58,7 @@ struct Shared {
     queue: Queue,
     journal: Journal,
     known_prices: KnownPrices,
-    /// Open holds of this replica and when they were taken.
+    /// Open holds of this replica and when they were taken, by the clock that does not jump.
     open: Mutex<HashMap<CallId, i64>>,
     replica: [u8; 16],
     /// What we have seen of the other replicas.
@@ -182,7 +182,7 @@ impl Engine {
 
     pub fn gauges(&self) -> Gauges {
         let s = &self.shared;
-        let now = self.now();
+        let now = self.steady();
         let (queue_len, settle_lag_ms) = s.queue.waiting();
         let mut g = Gauges {
             queue_len,

@@ -109,7 +109,9 @@ impl Engine {
             body["keep"] = true.into();
         }
         let (send, receive) = oneshot::channel();
-        self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::TaskEnd(send) });
+        self.shared
+            .queue
+            .push(Pending { body: body.to_string(), answer: Answer::TaskEnd(send, end.close.estimated_for()) });
         self.in_time(receive).await
     }
 

@@ -14,6 +14,7 @@ pub async fn all(server: &PostgresServer) {
     a_revoked_key_holds_nothing_whatever_the_clocks_say(&database("revoked").await).await;
     reading_goes_on_while_a_row_is_locked(&database("locked").await).await;
     the_chain_holds_however_bytes_are_shown(&database("shown").await).await;
+    what_was_applied_before_a_crash_counts_once(&database("once").await).await;
 }
 
 /// The clocks of two replicas are hours apart. What one revokes the other refuses at once, and hears of.
@@ -104,5 +105,28 @@ async fn the_chain_holds_however_bytes_are_shown(url: &str) {
         assert_eq!(closed.await.expect("closed").captured.nano(), 3);
     }
     assert_eq!(h.pots(&c).await, (0, 780, 0, 0));
+    h.close().await;
+}
+
+/// A journal whose calls are all in the database already: nothing is closed again, and nothing is counted again.
+async fn what_was_applied_before_a_crash_counts_once(url: &str) {
+    let h = House::open(url).await;
+    let c = h.customer(0, 1_000).await;
+    for _ in 0..3 {
+        let call = h.held(&c, 100).await;
+        let mut mark = h.mark(&c, call, 10);
+        mark.row.estimated = true;
+        h.store.mark(mark);
+        let mut close = h.ending(&c, call, 60);
+        close.row.estimated = true;
+        h.store.close(close).await.expect("closed");
+    }
+    let counted = |h: &House| h.store.gauges().estimated.get("sim").copied().unwrap_or_default();
+    assert_eq!(counted(&h), 3);
+    // The journal is not emptied by a stop.
+    let h = h.reopen().await;
+    assert_eq!((h.recovered.settled, h.recovered.voided, counted(&h)), (0, 0, 0));
+    assert_eq!(h.store.gauges().late_closes, 3, "the closes, and no mark beside them");
+    assert_eq!(h.pots(&c).await, (0, 820, 0, 0));
     h.close().await;
 }
