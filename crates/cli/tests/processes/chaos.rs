@@ -241,7 +241,7 @@ async fn sigterm_with_500_open_streams() {
     experiment.end();
 }
 
-/// A small disk, filled while calls run and emptied again, several times.
+/// A small disk, filled while calls run and emptied again, several times, once with a kill while it is full.
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::disallowed_methods, reason = "whoever runs the tests says what cannot be tested here")]
 async fn disk_full() {
@@ -260,7 +260,7 @@ async fn disk_full() {
     let mut house = House::new(Plan { usd: "100", top: &top, ..Plan::default() }).await;
     let load = Load::start(&house, 8);
     while experiment.more() {
-        for _ in 0..3 {
+        for killed in [false, true, false] {
             tokio::time::sleep(Duration::from_millis(500)).await;
             let filler = disk.path().join("filler");
             let mut file = std::fs::File::create(&filler).expect("a file");
@@ -270,7 +270,15 @@ async fn disk_full() {
             // An open file keeps its space, also without a name.
             drop(file);
             tokio::time::sleep(Duration::from_millis(1_500)).await;
+            if killed {
+                // What was delivered meanwhile is in the journal only, in the space that was taken in advance.
+                house.gates[0].kill();
+            }
             std::fs::remove_file(&filler).expect("space");
+            if killed {
+                house.gates[0].start().await;
+                experiment.count("killed while full", 1u64);
+            }
             house.gates[0].ready(Duration::from_secs(20)).await;
             experiment.count("times full", 1u64);
         }
