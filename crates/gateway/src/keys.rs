@@ -14,7 +14,7 @@ use tollgate_store::{Store, StoreError};
 
 /// How long known keys are trusted while the store cannot be read.
 const TRUSTED_WITHOUT_STORE: Millis = 60_000;
-/// Each refresh looks back further than the last one reached: clocks of replicas differ a little.
+/// Each refresh looks back further than the last one reached: a change is written down a little before it can be seen.
 const OVERLAP: Millis = 15_000;
 /// Unknown keys are remembered too, so that guessing does not become database load.
 const MISS_KEPT: Millis = 5_000;
@@ -30,8 +30,8 @@ pub fn hash(key: &str) -> KeyHash {
 pub struct KeyBook {
     known: RwLock<HashMap<KeyHash, Arc<Caller>>>,
     missing: RwLock<HashMap<KeyHash, Millis>>,
-    /// When the store was last read in full up to date: by the wall clock, as the store writes it down, and by the clock that
-    /// does not jump, for a wall clock that was set makes no key older.
+    /// When the store was last read in full up to date: by the store's clock, as it writes changes down, and by the clock that does
+    /// not jump, for a wall clock that was set makes no key older.
     fresh_at: AtomicI64,
     read_at: AtomicI64,
 }
@@ -46,7 +46,7 @@ pub enum Found {
 
 impl KeyBook {
     pub fn new(world: &World) -> KeyBook {
-        let (fresh_at, read_at) = (AtomicI64::new(world.now_ms()), AtomicI64::new(world.steady_ms()));
+        let (fresh_at, read_at) = (AtomicI64::new(i64::MAX), AtomicI64::new(world.steady_ms()));
         KeyBook { fresh_at, read_at, ..KeyBook::default() }
     }
 
@@ -93,13 +93,12 @@ impl KeyBook {
 
     /// Takes over what changed in the store since the last time: revocations, new limits, top-ups.
     pub async fn refresh(&self, store: &Store, world: &World) -> Result<(), StoreError> {
-        let (now, read_at) = (world.now_ms(), world.steady_ms());
-        let since = self.fresh_at.load(Ordering::Relaxed) - OVERLAP;
-        let changed = store.keys_changed_since(since).await?;
-        if !changed.is_empty() {
+        let read_at = world.steady_ms();
+        let changed = store.keys_changed_since(self.fresh_at.load(Ordering::Relaxed), OVERLAP).await?;
+        if !changed.keys.is_empty() {
             let mut known = write(&self.known);
             let mut missing = write(&self.missing);
-            for one in changed {
+            for one in changed.keys {
                 missing.remove(&one.key.hash);
                 // Only keys in use are kept; the others are read when they are first seen.
                 if let Some(slot) = known.get_mut(&one.key.hash) {
@@ -107,7 +106,7 @@ impl KeyBook {
                 }
             }
         }
-        self.fresh_at.store(now, Ordering::Relaxed);
+        self.fresh_at.store(changed.read_at, Ordering::Relaxed);
         self.read_at.store(read_at, Ordering::Relaxed);
         Ok(())
     }

@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use std::fmt::Write as _;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI64, Ordering};
 use tollgate_store::{Ending, Gauges, TaskState};
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -73,6 +73,9 @@ pub struct Metrics {
     first_byte: Histogram,
     pub catalog_stale: Gauge,
     pub catalog_loads: Counter,
+    audit_failures: Counter,
+    /// When an audit last came to its end, by the clock that does not jump.
+    audited_at: AtomicI64,
 }
 
 impl Default for Metrics {
@@ -97,6 +100,8 @@ impl Default for Metrics {
             first_byte: Histogram::new(buckets()),
             catalog_stale: Gauge::default(),
             catalog_loads: Counter::default(),
+            audit_failures: Counter::default(),
+            audited_at: AtomicI64::new(0),
             registry: Registry::default(),
         };
         registry.register("calls_ended", "Calls by ending and reason", metrics.ended.clone());
@@ -124,6 +129,11 @@ impl Default for Metrics {
         );
         registry.register("route_pauses", "Pauses because usage was not reported", metrics.pauses.clone());
         registry.register("webhooks", "Tries to tell customers of ended tasks, by outcome", metrics.webhooks.clone());
+        registry.register(
+            "audit_failures",
+            "Audits of the ledger that could not be made",
+            metrics.audit_failures.clone(),
+        );
         registry.register("call_seconds", "Time from admission to the end of a call", metrics.seconds.clone());
         registry.register(
             "first_byte_seconds",
@@ -167,6 +177,15 @@ impl Metrics {
         if paused {
             self.pauses.get_or_create(&labels).inc();
         }
+    }
+
+    /// An audit came to its end, or everything has just begun.
+    pub fn audited(&self, now: Millis) {
+        self.audited_at.store(now, Ordering::Relaxed);
+    }
+
+    pub fn audit_failed(&self) {
+        self.audit_failures.inc();
     }
 
     pub fn webhook(&self, outcome: &'static str) {
@@ -213,6 +232,8 @@ pub fn page(app: &App) -> String {
     let running = app.running.load(Ordering::Relaxed);
     ledger(&mut page, &app.store.gauges());
     plain(&mut page, "calls_running", "gauge", "Calls between hold and close", running);
+    let age = app.world.steady_ms().saturating_sub(app.metrics.audited_at.load(Ordering::Relaxed)) / 1_000;
+    plain(&mut page, "audit_age_seconds", "gauge", "Time since the ledger was last audited", age);
     tasks(&mut page, app);
     if text::encode(&mut page, &app.metrics.registry).is_err() {
         tracing::error!("metrics could not be written");

@@ -80,7 +80,11 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, router: Router) {
 }
 
 async fn stop(app: &App, graceful: GracefulShutdown) {
-    let finished = graceful.shutdown();
+    // A WebSocket is no connection of this server any more: its session goes on with the response that runs, and then ends.
+    let sockets = u32::try_from(app.settings.limits.connections).unwrap_or(u32::MAX);
+    let finished = async {
+        let _ = tokio::join!(graceful.shutdown(), app.sockets.acquire_many(sockets));
+    };
     tokio::pin!(finished);
     if tokio::time::timeout(app.settings.limits.drain_time, &mut finished).await.is_err() {
         tracing::warn!("calls are still open after the drain time: they are ended now");

@@ -136,6 +136,8 @@ pub(crate) fn build(
     let passing = ClientSettings { pool_max_idle_per_host: 0, ..connecting.clone() };
     let private = Reachable::Outside(settings.fetch.private.as_slice().into());
     let maker = ids::Maker::new(world.for_store());
+    let metrics = Metrics::default();
+    metrics.audited(world.steady_ms());
     Arc::new(App {
         keys: KeyBook::new(&world),
         published: Published::default(),
@@ -146,7 +148,7 @@ pub(crate) fn build(
         secrets,
         shelf,
         serving: ArcSwap::from_pointee(serving),
-        metrics: Metrics::default(),
+        metrics,
         pauses: Pauses::default(),
         social: Desk::default(),
         tasks: Board::default(),

@@ -46,6 +46,13 @@ pub struct NewAccount {
     pub limits: Limits,
 }
 
+/// Keys that a cache of keys must forget, and when that was asked, by the clock their changes are written down with.
+#[derive(Clone, Debug)]
+pub struct ChangedKeys {
+    pub keys: Vec<KeyAndAccount>,
+    pub read_at: i64,
+}
+
 /// An API key. The secret itself is never stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {

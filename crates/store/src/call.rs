@@ -291,6 +291,12 @@ impl Close {
         self.row.provider.clone().filter(|_| self.row.estimated && !self.charge.is_zero())
     }
 
+    /// Whether whoever repeats the call's idempotency key gets this end again, although it cost nothing. An answer that only says that
+    /// there is nothing, and is not kept, is asked for again.
+    pub(crate) fn keeps_key(&self) -> bool {
+        self.reply.is_some() || (self.ending == Ending::Answered && self.row.status < 400)
+    }
+
     /// The end of a call that left no evidence: nothing is charged.
     pub(crate) fn unanswered(call: CallId, account: AccountId, ending: Ending, reason: &str, row: UsageFacts) -> Self {
         Self { call, account, ending, reason: reason.into(), charge: Money::ZERO, row, reply: None }

@@ -128,7 +128,7 @@ impl Journal {
     /// Appends (replaces) the mark of a running call.
     pub fn append_mark(&self, call: CallId, mut payload: Vec<u8>, durable: u64) {
         let mut inner = self.lock();
-        inner.make_room(self.segment_size, durable);
+        inner.make_room(payload.len(), self.segment_size, durable);
         let active = inner.active;
         if let Err(error) = inner.segments[active].append(&mut payload) {
             tracing::error!(%error, "cannot write a progress mark");
@@ -176,7 +176,7 @@ impl Journal {
 
 impl Inner {
     fn append(&mut self, op: u64, buffer: &mut [u8], segment_size: u64, durable: u64) {
-        self.make_room(segment_size, durable);
+        self.make_room(buffer.len(), segment_size, durable);
         let segment = &mut self.segments[self.active];
         match segment.append(buffer) {
             Ok(()) => segment.last_op = segment.last_op.max(op),
@@ -191,19 +191,31 @@ impl Inner {
         self.segments.iter().filter(|s| s.last_op > durable).map(|s| s.end - HEADER).sum()
     }
 
-    /// Turns to the other segment when this one is full and the other is free; otherwise this one grows.
-    fn make_room(&mut self, segment_size: u64, durable: u64) {
-        let other = 1 - self.active;
-        if self.segments[self.active].end < segment_size || self.segments[other].last_op > durable {
+    /// Turns to the other segment when a record of this length does not fit into the space taken in advance and the other is free;
+    /// otherwise this one grows, for which the disk must have space.
+    fn make_room(&mut self, len: usize, segment_size: u64, durable: u64) {
+        let (active, other) = (self.active, 1 - self.active);
+        let end = self.segments[active].end;
+        // A record larger than a segment finds no more room in the other one.
+        let stays = end + len as u64 <= segment_size || end == HEADER;
+        if stays || self.segments[other].last_op > durable {
             return;
         }
-        // Marks of running calls in the segment to be reused are written again first.
-        if self.carry(other, self.active).is_err() {
+        // Marks of running calls in the segment to be reused are written again first; a full disk may not take them. Nothing is reused
+        // in which a close has to be kept.
+        if self.carry(other, active).is_err() && !self.refused.is_empty() {
             return;
         }
-        match self.recycle(other, segment_size) {
-            Ok(()) => self.active = other,
-            Err(error) => tracing::error!(%error, "cannot reuse a journal segment"),
+        if let Err(error) = self.recycle(other, segment_size) {
+            tracing::error!(%error, "cannot reuse a journal segment");
+            return;
+        }
+        self.active = other;
+        // Those it did not take go where there is space now: a close must not wait for a mark.
+        for mark in self.marks.values_mut().filter(|m| m.segment == other) {
+            if let Err(error) = self.segments[other].append(&mut mark.payload) {
+                tracing::error!(%error, "cannot carry a progress mark over");
+            }
         }
     }
 

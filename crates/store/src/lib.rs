@@ -38,8 +38,8 @@ mod wish;
 mod world;
 
 pub use account::{
-    Account, Charged, Credit, CreditKind, Credited, Event, EventPage, Expiring, Key, KeyAndAccount, NewAccount, NewKey,
-    Pot, hash_secret,
+    Account, ChangedKeys, Charged, Credit, CreditKind, Credited, Event, EventPage, Expiring, Key, KeyAndAccount,
+    NewAccount, NewKey, Pot, hash_secret,
 };
 pub use call::{
     Close, Closed, Counters, Ending, Extend, Hold, HoldRefused, Idem, Mark, Page, REPLY_KEPT, StoredReply, UsageFacts,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::account::{
-    Account, Charged, Credit, Credited, Event, EventPage, Expiring, Key, KeyAndAccount, NewAccount, NewKey,
+    Account, ChangedKeys, Charged, Credit, Credited, Event, EventPage, Expiring, Key, KeyAndAccount, NewAccount, NewKey,
 };
 use crate::call::{Close, Closed, Extend, Hold, HoldRefused, Mark, Page, UsageFacts, UsageRow};
 use crate::entries::{Entry, EntryPage};
@@ -146,9 +146,10 @@ impl Store {
         on_engine!(self, e => e.set_webhook(id, url).await)
     }
 
-    /// Keys whose own record, or whose account's, changed at `since` or later: what a cache of keys must forget.
-    pub async fn keys_changed_since(&self, since: i64) -> Result<Vec<KeyAndAccount>, StoreError> {
-        on_engine!(self, e => e.keys_changed_since(since).await)
+    /// Keys whose own record, or whose account's, changed at `since` or later, or up to `overlap` milliseconds before. `since` is the
+    /// `read_at` of the answer before: the clock is the store's own, which is nobody else's. One to come is now.
+    pub async fn keys_changed_since(&self, since: i64, overlap: i64) -> Result<ChangedKeys, StoreError> {
+        on_engine!(self, e => e.keys_changed_since(since, overlap).await)
     }
 
     // Operators.

@@ -132,20 +132,28 @@ async fn the_outcome_of_a_commit_is_unknown() {
 }
 
 async fn a_commit_that_finds_the_disk_full() {
-    let h = House::open_with("sqlite", Options { hold_deadline: Duration::from_millis(700), ..options() }).await;
+    let h = House::open_with("sqlite", Options { hold_deadline: Duration::from_secs(2), ..options() }).await;
     let c = h.customer(0, 1_000).await;
+    for _ in 0..10 {
+        let call = h.held(&c, 1).await;
+        h.store.close(h.ending(&c, call, 0)).await.expect("closed");
+    }
     let running = h.held(&c, 100).await;
+    let all = h.store.verify().await.expect("audited").entries;
     fill_disk(Some(&h.place.data_dir));
     assert!(matches!(h.hold(h.wish(&c, 10)).await, Err(HoldRefused::Unavailable)));
     assert!(!h.store.ready(), "the alarm");
     assert!(matches!(h.store.hold(h.wish(&c, 10)).await, Err(HoldRefused::Unavailable)), "at once");
     let closing = h.store.close(h.ending(&c, running, 60));
     assert_eq!(h.pots(&c).await.1, 930, "balances stay readable");
-    assert!(h.store.usage(Some(c.account), Default::default()).await.expect("reading").is_empty(), "so does the log");
+    assert_eq!(h.store.usage(Some(c.account), Default::default()).await.expect("reading").len(), 10, "so does the log");
+    assert!(h.store.verify_changed().await.is_err(), "the audit waits for the ledger");
     // A crash now loses nothing: the close is in space that was set aside.
     fill_disk(None);
     assert_eq!(closing.await.expect("closed in the end").captured.nano(), 60);
     assert!(h.store.ready());
+    let report = h.store.verify_changed().await.expect("audited");
+    assert!(report.entries < all, "and goes on from where it was: {report:?}, {all} before");
     // The hold that was not made durable is given back by its caller, here by the sweep.
     h.clock.advance(61_000);
     h.store.sweep(h.clock.now()).await.expect("a sweep");

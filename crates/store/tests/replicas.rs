@@ -1,6 +1,7 @@
 //! Several replicas on one PostgreSQL database: a dead one is cleaned up after, one that was only cut
 //! off loses nothing, an outage passes by itself.
 
+mod apart;
 mod cable;
 mod common;
 
@@ -27,6 +28,7 @@ async fn two_replicas_and_an_outage() {
     replicas_with_many_accounts_never_deadlock(&server.database("deadlock").await.expect("a database")).await;
     expired_credit_is_taken_once_by_whoever_comes_first(&server.database("expiry").await.expect("a database")).await;
     a_response_kept_by_one_is_found_by_the_other(&server.database("kept").await.expect("a database")).await;
+    apart::all(&server).await;
     two_replicas_give_one_name_once(&server.database("names").await.expect("a database")).await;
     an_outage_passes_by_itself(&server, &server.database("outage").await.expect("a database")).await;
 }
@@ -362,10 +364,16 @@ async fn expired_credit_is_taken_once_by_whoever_comes_first(url: &str) {
 }
 
 async fn an_outage_passes_by_itself(server: &PostgresServer, url: &str) {
-    let h = House::open_with(url, Options { hold_deadline: Duration::from_millis(500), ..options() }).await;
+    let h = House::open_with(url, Options { hold_deadline: Duration::from_secs(2), ..options() }).await;
     let c = h.customer(0, 1_000).await;
+    for _ in 0..20 {
+        let call = h.held(&c, 1).await;
+        h.store.close(h.ending(&c, call, 0)).await.expect("closed");
+    }
     let running = h.held(&c, 100).await;
+    let all = h.store.verify().await.expect("audited").entries;
     server.stop().expect("stopped");
+    assert!(h.store.verify_changed().await.is_err());
     assert!(matches!(h.hold(h.wish(&c, 10)).await, Err(HoldRefused::Unavailable)));
     let closing = h.store.close(h.ending(&c, running, 60));
     let mut refused_at_once = false;
@@ -382,6 +390,8 @@ async fn an_outage_passes_by_itself(server: &PostgresServer, url: &str) {
     let closed = closing.await.expect("applied in the end");
     assert_eq!(closed.captured.nano(), 60);
     assert!(h.store.ready());
+    let report = h.store.verify_changed().await.expect("audited");
+    assert!(report.breaches.is_empty() && report.entries < all, "only what has changed: {report:?}, {all} before");
     let call = h.held(&c, 940).await;
     h.store.close(h.ending(&c, call, 0)).await.expect("closed");
     assert_eq!(h.pots(&c).await, (0, 940, 0, 0));

@@ -15,7 +15,12 @@ pub struct Row {
 impl Row {
     /// The first of these columns that has a value.
     pub fn get(&self, names: &[&str]) -> Option<&str> {
-        names.iter().find_map(|name| self.cells.get(*name)).map(String::as_str).filter(|text| !text.is_empty())
+        self.all(names).next()
+    }
+
+    /// The values of these columns, in this order.
+    pub fn all(&self, names: &[&str]) -> impl Iterator<Item = &str> {
+        names.iter().filter_map(|name| self.cells.get(*name)).map(|text| text.trim()).filter(|text| !text.is_empty())
     }
 }
 

@@ -19,8 +19,10 @@ use reconcile::{Bill, Terms};
 
 /// Entries and calls are read in pages of this size.
 const PAGE: u32 = 5_000;
-/// Calls of a bill may have begun this long before its first line and after its last.
+/// A call may have begun this long after the last line of its bill, by the provider's clock, and this long before the first: a video is
+/// billed when it is finished, or found to be, which may take days.
 const MARGIN_MS: i64 = 3_600_000;
+const BILLED_LATER_MS: i64 = 4 * 24 * 3_600_000;
 const COLUMNS: [&str; 22] = [
     "seq",
     "at",
@@ -141,7 +143,7 @@ async fn compare(config: &Path, wanted: args::Reconcile, out: &Output) -> anyhow
     let (first, last) = bill.span().context("the file has no lines")?;
     let from = moment("--from", wanted.from.as_deref())?;
     let to = moment("--to", wanted.to.as_deref())?;
-    let wide = (from.unwrap_or(first - MARGIN_MS), to.unwrap_or(last + MARGIN_MS));
+    let wide = (from.unwrap_or(first - BILLED_LATER_MS), to.unwrap_or(last + MARGIN_MS));
     // What is ours alone is told of the time of the bill only.
     let span = (from.unwrap_or(first), to.unwrap_or(last.saturating_add(1)));
     let mut before = Some(first_call_at(wide.1));

@@ -118,10 +118,14 @@ impl Bill {
                     }
                 },
                 (None, Some(facts)) => bill.by_facts.entry(facts.clone()).or_default().push(place),
-                (None, None) => bail!("line {}: neither a call id nor model, input, output and time", row.line),
+                // A picture, a search, a fee: nothing of ours is like it.
+                (None, None) => {}
             }
             bill.report.billed = sum(bill.report.billed, line.amount)?;
             bill.lines.push(line);
+        }
+        if bill.by_call.is_empty() && bill.by_facts.is_empty() {
+            bail!("no line has a call id, nor model, input, output and time: there is nothing to compare");
         }
         bill.report.lines = rows.len();
         Ok(bill)
@@ -200,8 +204,8 @@ fn line(row: &Row) -> anyhow::Result<Line> {
         (Some(model), Some(input), Some(output), Some(_)) => Some((model.to_owned(), input, output)),
         _ => None,
     };
-    // An id of the provider's own is not a call of ours.
-    let call = row.get(CALL).and_then(|text| text.parse().ok());
+    // An id of the provider's own is not a call of ours; ours may stand beside it.
+    let call = row.all(CALL).find_map(|text| text.parse().ok());
     Ok(Line { number: row.line, call, facts, at, amount, matched: false })
 }
 

@@ -248,7 +248,7 @@ async fn sigterm_with_500_open_streams() {
     experiment.end();
 }
 
-/// A small disk, filled while calls run and emptied again, several times.
+/// A small disk, filled while calls run and emptied again, several times, once with a kill while it is full.
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::disallowed_methods, reason = "whoever runs the tests says what cannot be tested here")]
 async fn disk_full() {
@@ -268,7 +268,7 @@ async fn disk_full() {
     let load = Load::start(&house, 8);
     let mut seen = 0;
     while experiment.more() {
-        for _ in 0..3 {
+        for killed in [false, true, false] {
             seen = load.until(seen, |records| count(records, "answered") >= 10).await;
             let filler = disk.path().join("filler");
             let mut file = std::fs::File::create(&filler).expect("a file");
@@ -280,7 +280,15 @@ async fn disk_full() {
             // Longer than a hold may take.
             tokio::time::sleep(Duration::from_millis(2_500)).await;
             seen = load.until(seen, |records| count(records, "unavailable") >= 1).await;
+            if killed {
+                // What was delivered meanwhile is in the journal only, in the space that was taken in advance.
+                house.gates[0].kill();
+            }
             std::fs::remove_file(&filler).expect("space");
+            if killed {
+                house.gates[0].start().await;
+                experiment.count("killed while full", 1u64);
+            }
             house.gates[0].ready().await;
             experiment.count("times full", 1u64);
         }

@@ -90,7 +90,7 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             while app.store.forget_responses(app.world.now_ms()).await? > 0 && !app.ended.is_cancelled() {}
             Ok(())
         }
-        Round::Audit => app.store.verify().await.map(|report| tell(&report)),
+        Round::Audit => audited(app, app.store.verify().await),
         Round::Shelf => {
             if let Some(shelf) = &app.shelf {
                 let swept = shelf.sweep(app.world.now_ms()).await;
@@ -103,8 +103,19 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             }
             Ok(())
         }
-        Round::AuditChanged => app.store.verify_changed().await.map(|report| tell(&report)),
+        Round::AuditChanged => audited(app, app.store.verify_changed().await),
     }
+}
+
+fn audited(app: &App, outcome: Result<Report, StoreError>) -> Result<(), StoreError> {
+    match &outcome {
+        Ok(report) => {
+            tell(report);
+            app.metrics.audited(app.world.steady_ms());
+        }
+        Err(_) => app.metrics.audit_failed(),
+    }
+    outcome.map(drop)
 }
 
 fn tell(report: &Report) {

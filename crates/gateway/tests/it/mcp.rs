@@ -71,6 +71,27 @@ async fn a_tool_call_is_a_social_call() {
     assert_eq!(before - house.available().await, 2_000_000, "refusals are free");
 }
 
+/// That there is nothing costs nothing and is not kept: the same key asks again, and finds what is there by then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_found_nothing_asks_again() {
+    let house = house().await;
+    let before = house.available().await;
+    let call = async || {
+        let params = json!({ "name": "social-bilibili-user", "arguments": { "uid": "7" } });
+        let body = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
+        let post = house.http.post(house.url("/mcp")).bearer_auth(&house.key).header("idempotency-key", "k");
+        post.json(&body).send().await.expect("a reply").json::<Value>().await.expect("JSON")
+    };
+    house.sim.social_order("", "empty");
+    for _ in 0..2 {
+        let answer = call().await;
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
+        assert!(text.starts_with("social_data_no_result"), "{answer}");
+        house.quiet().await;
+    }
+    assert_eq!(house.available().await, before);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_a_request_is_handled() {
     let house = house().await;

@@ -11,6 +11,9 @@ pub(super) struct Tape {
     file: File,
     #[cfg(feature = "testing")]
     disk: Option<(crate::testing::Disk, &'static str)>,
+    /// The disk has no space for a longer file than this.
+    #[cfg(test)]
+    pub full_at: Option<u64>,
 }
 
 impl Tape {
@@ -21,6 +24,8 @@ impl Tape {
             file,
             #[cfg(feature = "testing")]
             disk: options.simulated.as_ref().map(|simulated| (simulated.disk.clone(), name)),
+            #[cfg(test)]
+            full_at: None,
         })
     }
 
@@ -28,6 +33,10 @@ impl Tape {
         #[cfg(feature = "testing")]
         if self.disk.as_ref().is_some_and(|(disk, _)| disk.loses(bytes)) {
             return Ok(());
+        }
+        #[cfg(test)]
+        if self.full_at.is_some_and(|full| at + bytes.len() as u64 > full) {
+            return Err(io::ErrorKind::StorageFull.into());
         }
         self.file.write_all_at(bytes, at)
     }
@@ -74,6 +83,7 @@ impl Tape {
             file,
             #[cfg(feature = "testing")]
             disk: None,
+            full_at: None,
         }
     }
 }

@@ -75,23 +75,54 @@ fn what_was_written_is_found_in_its_order() {
 fn segments_take_turns_when_they_are_full_and_free() {
     let house = House::new(1 << 20);
     let first = house.active();
-    // Up to the very end of the segment: it is full, the other is free.
+    // One byte is left: the next record does not fit, and the other segment is free.
     house.close(1, &filled(b'a', SEGMENT - HEADER - 1), 0);
+    assert_eq!(house.active(), first);
     house.close(2, &filled(b'b', 60), 0);
-    assert_eq!(house.active(), first, "one byte is left, so it is not full");
-    house.close(3, &filled(b'c', 60), 0);
-    assert_eq!(house.active(), 1 - first, "full, and nothing is wanted of the other one");
-    assert_eq!(house.left(), [filled(b'a', SEGMENT - HEADER - 1), filled(b'b', 60), filled(b'c', 60)]);
+    assert_eq!(house.active(), 1 - first, "no room, and nothing is wanted of the other one");
+    assert_eq!(house.left(), [filled(b'a', SEGMENT - HEADER - 1), filled(b'b', 60)]);
 
-    // The first is wanted until operation 2 is committed: the second grows.
-    house.close(4, &filled(b'd', SEGMENT), 1);
-    house.close(5, &filled(b'e', 60), 1);
+    // The first is wanted until operation 1 is committed: the second grows.
+    house.close(3, &filled(b'c', SEGMENT), 0);
+    house.close(4, &filled(b'd', 60), 0);
     assert_eq!(house.active(), 1 - first);
-    assert_eq!(house.left().len(), 5);
-    house.close(6, &filled(b'f', 60), 2);
+    assert_eq!(house.left().len(), 4);
+    house.close(5, &filled(b'e', 60), 1);
     assert_eq!(house.active(), first, "free as soon as its last operation is committed");
     let left: Vec<u8> = house.left().iter().map(|payload| payload[0]).collect();
-    assert_eq!(left, b"cdef", "the older segment first, and nothing of the earlier turn");
+    assert_eq!(left, b"bcde", "the older segment first, and nothing of the earlier turn");
+}
+
+/// What was taken in advance is taken to its last byte, in both segments, and only then is something lost.
+#[test]
+fn a_full_disk_takes_records_while_there_is_room_in_either_segment() {
+    let house = House::new(1 << 20);
+    house.journal.lock().segments.iter_mut().for_each(|segment| segment.tape.full_at = Some(SEGMENT));
+    // A mark in the first segment, whose rest takes no second record.
+    house.journal.append_mark(call(9), record(&filled(b'm', 30)), 0);
+    house.close(1, &filled(b'a', SEGMENT - HEADER - 30 - 59), 0);
+    house.close(2, &filled(b'b', 60), 0);
+    assert!(house.journal.accepts(0), "it went to the other segment");
+    house.close(3, &filled(b'c', SEGMENT - HEADER - 60), 0);
+    assert!(house.journal.accepts(0), "to the last byte");
+    house.close(4, &filled(b'd', 60), 0);
+    assert!(!house.journal.accepts(3), "nothing is committed and nothing is left");
+    let firsts = || house.left().iter().map(|payload| payload[0]).collect::<Vec<u8>>();
+    assert_eq!(firsts(), b"mabc");
+    // The first segment is free again. Its mark finds no room in the second, and no record waits for that.
+    house.close(5, &filled(b'e', 60), 1);
+    assert_eq!(firsts(), b"bcme");
+    assert_eq!(house.journal.mark_of(call(9)), Some(filled(b'm', 30)));
+    assert!(!house.journal.accepts(3) && house.journal.accepts(4), "what was lost must be committed first");
+}
+
+#[test]
+fn a_record_larger_than_a_segment_makes_the_one_grow_that_is_empty() {
+    let house = House::new(1 << 20);
+    let first = house.active();
+    house.close(1, &filled(b'a', 2 * SEGMENT), 0);
+    assert_eq!(house.active(), first, "the other one has no more room");
+    assert_eq!(house.left(), [filled(b'a', 2 * SEGMENT)]);
 }
 
 #[test]
@@ -143,9 +174,9 @@ fn what_waits_is_counted_and_bounded() {
     exact.close(1, &filled(b'a', 100), 0);
     assert!(!exact.journal.accepts(0), "the limit itself is too much");
     // Over both segments.
-    exact.close(2, &filled(b'b', SEGMENT), 0);
+    exact.close(2, &filled(b'b', SEGMENT - HEADER - 100), 0);
     exact.close(3, &filled(b'c', 50), 0);
-    assert_eq!(exact.journal.waiting_bytes(0), 100 + SEGMENT + 50);
+    assert_eq!(exact.journal.waiting_bytes(0), SEGMENT - HEADER + 50);
     assert_eq!(exact.journal.waiting_bytes(2), 50);
 }
 
@@ -161,10 +192,11 @@ fn marks_of_running_calls_are_carried_over_and_others_are_not() {
     house.close(3, &filled(b'x', SEGMENT), 0);
     assert_eq!(house.journal.mark_of(call(2)), None);
     assert_eq!(house.journal.mark_of(call(3)), None, "its close says all");
-    // To the other segment and back again: the marks must have left the first before it is reused.
+    // From the other segment back again, and once more: the marks must have left each before it is reused.
     house.close(4, &filled(b'y', SEGMENT), 4);
-    house.close(5, b"z", 5);
     assert_eq!(house.active(), first);
+    house.close(5, b"z", 5);
+    assert_eq!(house.active(), 1 - first);
     let left = house.left();
     let carried: Vec<_> =
         left.iter().filter(|payload| payload.starts_with(b"one") || payload.starts_with(b"t")).collect();

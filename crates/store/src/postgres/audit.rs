@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use tokio_postgres::types::ToSql;
@@ -27,6 +28,11 @@ const LATE: &str =
 const LOTS: &str = "SELECT account_id, credit, free, held FROM trial_lot";
 const SWEEPS_MS: i64 = 120_000;
 
+/// Transactions that may have inserted entries and have not ended.
+const WRITERS: &str = "FROM pg_locks WHERE database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+     AND relation = 'entry'::regclass AND mode = 'RowExclusiveLock' AND granted";
+const LAST_WRITERS: Duration = Duration::from_secs(10);
+
 type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 impl Engine {
@@ -36,10 +42,10 @@ impl Engine {
     }
 
     async fn verify_all(&self, audited: &mut Option<Audited>, strict: bool) -> Result<Report, StoreError> {
-        // What the audit before has learnt is not needed any more, and is not to be gone on from if this one fails.
-        *audited = None;
         let mut link = self.connector.connect().await?;
         let snapshot = snapshot(&mut link.client).await?;
+        // What the audit before has learnt is not needed any more, and is not to be gone on from if this one fails.
+        *audited = None;
         let mut auditor = Auditor::default();
         let from = snapshot.query_opt("SELECT value FROM meta WHERE name = 'limits_from'", &[]).await?;
         auditor.terms.limits_from = from.map_or(Ok(0), |r| r.try_get(0))?;
@@ -74,10 +80,14 @@ impl Engine {
 
     pub async fn verify_changed(&self) -> Result<Report, StoreError> {
         let mut audited = self.shared.audited.lock().await;
-        // A round that fails leaves nothing behind, and the next one looks at everything.
-        let Some((mut auditor, after)) = audited.take() else { return self.verify_all(&mut audited, false).await };
+        if audited.is_none() {
+            return self.verify_all(&mut audited, false).await;
+        }
+        // While the database cannot be reached nothing is looked at, and what the audit knows stays for the next round.
         let mut link = self.connector.connect().await?;
         let snapshot = snapshot(&mut link.client).await?;
+        // A round that fails on the way leaves nothing behind, and the next one looks at everything.
+        let (mut auditor, after) = audited.take().unwrap_or_default();
         auditor.begin_online();
         let changed = "SELECT DISTINCT account_id FROM entry WHERE seq > $1";
         let entries = format!("SELECT {ENTRY}, replica FROM entry WHERE account_id = $1 AND link > $2 ORDER BY link");
@@ -122,7 +132,7 @@ impl Engine {
 
     /// A page of entries.
     pub async fn entries(&self, page: EntryPage) -> Result<Vec<Entry>, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         let sql = format!(
             "SELECT {ENTRY}, replica FROM entry WHERE seq > $1 AND ($2::bytea IS NULL OR account_id = $2) AND at >= $3 AND at < $4 \
              AND seq <= $6 ORDER BY seq LIMIT $5"
@@ -135,16 +145,24 @@ impl Engine {
         rows.iter().map(|r| stored(r).map(|row| Entry::of(&row))).collect()
     }
 
-    /// Numbers are given out before they are committed. Whoever inserts keeps the table from being shared until it has committed, so
-    /// once this has had its share for a moment, no smaller number can come any more.
+    /// Numbers are given out before they are committed. Whoever inserts has a lock on the table from before it has its number until it
+    /// has ended, so once all who had one after the last entry was seen are gone, no smaller number can come any more. Nobody
+    /// waits for this.
     pub async fn last_entry(&self) -> Result<i64, StoreError> {
-        self.flush().await?;
-        let mut link = self.connector.connect().await?;
-        let tx = link.client.transaction().await?;
-        tx.batch_execute("SET LOCAL lock_timeout = '2s'; LOCK TABLE entry IN SHARE MODE").await?;
-        let row = tx.query_one("SELECT coalesce(max(seq), 0) FROM entry", &[]).await?;
-        tx.rollback().await?;
-        Ok(row.try_get(0)?)
+        self.catch_up().await;
+        let rows = self.rows("SELECT coalesce(max(seq), 0) FROM entry", &[]).await?;
+        let last = rows.first().ok_or_else(|| StoreError::broken("no answer"))?.try_get(0)?;
+        let rows = self.rows(&format!("SELECT DISTINCT virtualtransaction {WRITERS}"), &[]).await?;
+        let writers = rows.iter().map(|r| r.try_get(0)).collect::<Result<Vec<String>, _>>()?;
+        let left = format!("SELECT 1 {WRITERS} AND virtualtransaction = ANY ($1) LIMIT 1");
+        let until = tokio::time::Instant::now() + LAST_WRITERS;
+        while !self.rows(&left, &[&writers]).await?.is_empty() {
+            if tokio::time::Instant::now() > until {
+                return Err(StoreError::away("somebody writes to the ledger and does not come to an end"));
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(last)
     }
 
     async fn late_holds(&self, snapshot: &Transaction<'_>, auditor: &mut Auditor) -> Result<(), StoreError> {

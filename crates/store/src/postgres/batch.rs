@@ -9,7 +9,7 @@ use tokio_postgres::{Row, Statement};
 use tollgate_catalog::Money;
 
 use super::connect::{Connector, Link};
-use super::queue::{Answer, Pending};
+use super::queue::{Answer, Closer, Pending};
 use super::{Shared, lock};
 use crate::call::{Closed, HoldRefused, StoredReply};
 use crate::error::StoreError;
@@ -189,21 +189,23 @@ fn passes(code: &str) -> bool {
 
 fn outcome(row: &Row) -> Result<Outcome, tokio_postgres::Error> {
     let call: Option<Vec<u8>> = row.try_get(3)?;
-    let reply = match row.try_get::<_, Option<Vec<u8>>>(6)? {
-        Some(body) => Some(StoredReply {
-            status: row.try_get::<_, Option<i32>>(4)?.and_then(|s| s.try_into().ok()).unwrap_or(200),
-            content_type: row.try_get::<_, Option<String>>(5)?.unwrap_or_default(),
-            body: body.into(),
-        }),
-        None => None,
-    };
     Ok(Outcome {
         name: row.try_get(0)?,
         x: row.try_get(1)?,
         y: row.try_get(2)?,
         call: call.and_then(|c| CallId::from_slice(&c)),
-        reply,
+        reply: stored_reply(row, 4)?,
     })
+}
+
+/// Status, content type and body of a kept answer, in this place and the next two.
+pub(super) fn stored_reply(row: &Row, at: usize) -> Result<Option<StoredReply>, tokio_postgres::Error> {
+    let Some(body) = row.try_get::<_, Option<Vec<u8>>>(at + 2)? else { return Ok(None) };
+    Ok(Some(StoredReply {
+        status: row.try_get::<_, Option<i32>>(at)?.and_then(|s| s.try_into().ok()).unwrap_or(200),
+        content_type: row.try_get::<_, Option<String>>(at + 1)?.unwrap_or_default(),
+        body: body.into(),
+    }))
 }
 
 /// Tells who asked. They may have gone; the operation is done all the same.
@@ -223,14 +225,15 @@ fn answer(shared: &Shared, answer: Answer, outcome: Option<Outcome>) {
         Answer::Extend(send) => {
             let _ = send.send(outcome.map_or(Err(HoldRefused::Unavailable), hold_verdict));
         }
-        Answer::Close(call, send, known) => {
+        Answer::Close(closer) => {
+            let Closer { call, send, known, estimated } = *closer;
             lock(&shared.open).remove(&call);
             let applied = outcome.as_ref().is_some_and(|o| o.name == "closed");
             if let Some(known) = known {
                 let _ = known.send(outcome.as_ref().is_some_and(|o| o.name != "unknown"));
             }
             let done = match outcome {
-                Some(o) if applied => closed(shared, &o),
+                Some(o) if applied => closed(shared, &o, estimated),
                 _ => {
                     shared.late_closes.fetch_add(1, Ordering::Relaxed);
                     Closed::default()
@@ -246,8 +249,9 @@ fn answer(shared: &Shared, answer: Answer, outcome: Option<Outcome>) {
             };
             let _ = send.send(outcome.map(changed).ok_or_else(refused));
         }
-        Answer::TaskEnd(send) => {
-            let closed = outcome.ok_or_else(refused).map(|o| (o.name == "closed").then(|| closed(shared, &o)));
+        Answer::TaskEnd(send, estimated) => {
+            let closed =
+                outcome.ok_or_else(refused).map(|o| (o.name == "closed").then(|| closed(shared, &o, estimated)));
             let _ = send.send(closed);
         }
         Answer::Nobody => {}
@@ -258,7 +262,8 @@ fn refused() -> StoreError {
     StoreError::broken("the database refused the operation")
 }
 
-fn closed(shared: &Shared, o: &Outcome) -> Closed {
+fn closed(shared: &Shared, o: &Outcome, estimated: Option<String>) -> Closed {
+    shared.count_estimated(estimated);
     shared.write_offs.fetch_add(o.y, Ordering::Relaxed);
     Closed { captured: Money::from_nano(o.x), write_off: Money::from_nano(o.y), applied: true }
 }

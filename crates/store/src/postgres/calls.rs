@@ -5,11 +5,16 @@ use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
+use tokio_postgres::Row;
 use tollgate_catalog::{Money, Price};
 
-use super::queue::{Answer, Pending};
+use super::batch::stored_reply;
+use super::queue::{Answer, Closer, Pending};
+use super::records::Param;
+use super::rows::id;
 use super::{Engine, Running, lock};
-use crate::call::{Close, Closed, Ending, Extend, Hold, HoldRefused, Mark, UsageFacts, tidy_raw_usage};
+use crate::call::{Close, Closed, Ending, Extend, Hold, HoldRefused, Idem, Mark, UsageFacts, tidy_raw_usage};
+use crate::error::StoreError;
 use crate::group::{Closing, ClosingWait, Held, HeldWait};
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::journal::record;
@@ -36,17 +41,33 @@ pub(super) fn bytes(bytes: &[u8]) -> String {
 
 impl Engine {
     pub async fn hold(self: &Arc<Self>, hold: Hold) -> Result<Held, HoldRefused> {
-        let receive = self.queue_hold(&hold, None)?;
+        let receive = match self.queue_hold(&hold, None) {
+            Err(HoldRefused::Unavailable) => return Err(self.repeated_without_ledger(&hold).await),
+            queued => queued?,
+        };
         // Dropped before the answer (a client that left, or the deadline): whatever was applied is undone.
         let mut guard =
-            Undo { engine: self, hold: Some((hold.call, hold.account, hold.key, hold.model, hold.endpoint)) };
+            Undo { engine: self, hold: Some((hold.call, hold.account, hold.key, hold.model.clone(), hold.endpoint)) };
         match tokio::time::timeout(self.options.hold_deadline, receive).await {
             Ok(Ok(verdict)) => {
                 guard.hold = None;
                 verdict.map(|pots| held(hold.call, pots))
             }
-            Ok(Err(_)) | Err(_) => Err(HoldRefused::Unavailable),
+            Ok(Err(_)) | Err(_) => Err(self.repeated_without_ledger(&hold).await),
         }
+    }
+
+    /// The ledger takes no hold. Who repeats a request whose answer is kept needs none.
+    pub(super) async fn repeated_without_ledger(&self, hold: &Hold) -> HoldRefused {
+        let Some(idem) = hold.idem else { return HoldRefused::Unavailable };
+        let sql = "SELECT call_id, fingerprint, done, status, content_type, reply FROM idem \
+                   WHERE account_id = $1 AND key_hash = $2 AND call_id <> $3";
+        let slot: [Param<'_>; 3] = [&hold.account.0.as_slice(), &idem.key_hash.as_slice(), &hold.call.0.as_slice()];
+        let known = async {
+            let rows = self.rows_within(self.options.hold_deadline, sql, &slot).await?;
+            rows.first().map(|row| repeated(row, &idem)).transpose()
+        };
+        known.await.ok().flatten().unwrap_or(HoldRefused::Unavailable)
     }
 
     /// Asks for a hold, and for the task it is for.
@@ -84,7 +105,7 @@ impl Engine {
             body["task"] = task;
         }
         let (send, receive) = oneshot::channel();
-        lock(&shared.open).insert(hold.call, Running { at: self.now(), given_up: false });
+        lock(&shared.open).insert(hold.call, Running { at: self.steady(), given_up: false });
         shared.queue.push(Pending { body: body.to_string(), answer: Answer::Hold(hold.call, price_id, send) });
         Ok(receive)
     }
@@ -140,9 +161,8 @@ impl Engine {
     ) -> (u64, oneshot::Receiver<Closed>) {
         let (send, receive) = oneshot::channel();
         let body = self.close_body(&close, price_id);
-        self.shared.count_estimated(close.estimated_for());
-        let op =
-            self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::Close(close.call, send, known) });
+        let closer = Closer { call: close.call, send, known, estimated: close.estimated_for() };
+        let op = self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::Close(Box::new(closer)) });
         (op, receive)
     }
 
@@ -155,7 +175,7 @@ impl Engine {
             "charge": close.charge.nano(),
             "at": self.now(),
             "replica": bytes(&self.shared.replica),
-            "keep": close.reply.is_some() || close.ending == Ending::Answered,
+            "keep": close.keeps_key(),
             "row": usage_row(close.call, close.account, close.ending, &close.reason, &close.row),
         });
         if let Some(id) = price_id {
@@ -197,6 +217,18 @@ impl Engine {
     }
 }
 
+/// What a kept idempotency key says to one who comes with it again.
+fn repeated(row: &Row, idem: &Idem) -> Result<HoldRefused, StoreError> {
+    let call = CallId(id(row, 0)?);
+    if row.try_get::<_, &[u8]>(1)? != idem.fingerprint {
+        return Ok(HoldRefused::IdemConflict);
+    }
+    if row.try_get::<_, i16>(2)? == 0 {
+        return Ok(HoldRefused::IdemRunning(call));
+    }
+    Ok(HoldRefused::IdemDone { call, reply: stored_reply(row, 3)? })
+}
+
 fn held(call: CallId, (trial, paid): (i64, i64)) -> Held {
     Held { call, trial: Money::from_nano(trial), paid: Money::from_nano(paid), wait: HeldWait::Done }
 }
@@ -225,7 +257,7 @@ fn usage_row(call: CallId, account: AccountId, ending: Ending, reason: &str, row
     let n = row.counters.columns();
     json!({
         "account_id": bytes(&account.0), "call_id": bytes(&call.0), "key_id": bytes(&row.key.0),
-        "at": row.at, "ended_at": row.ended_at, "endpoint": row.endpoint, "model": row.model,
+        "at": row.at, "ended_at": row.ended_at.max(row.at), "endpoint": row.endpoint, "model": row.model,
         "provider": row.provider, "upstream_model": row.upstream_model, "ending": ending.code(),
         "reason": reason, "status": row.status, "input": n[0], "cache_read": n[1], "cache_write_5m": n[2],
         "cache_write_1h": n[3], "image_input": n[4], "audio_input": n[5], "output": n[6], "reasoning": n[7],

@@ -10,9 +10,10 @@ DECLARE
   v_last text[] := string_to_array(current_setting('tollgate.link', true), ' ');
   v_none CONSTANT bytea := '\xffffffff';
 BEGIN
-  IF v_last[1] = NEW.account_id::text THEN
+  -- Bytes are written as digits here, whatever the server is set to: its other form has spaces in it.
+  IF v_last[1] = encode(NEW.account_id, 'hex') THEN
     NEW.link := v_last[2];
-    v_hash := v_last[3];
+    v_hash := decode(v_last[3], 'hex');
   ELSE
     SELECT link, hash INTO NEW.link, v_hash FROM entry
       WHERE account_id = NEW.account_id AND link IS NOT NULL ORDER BY link DESC LIMIT 1;
@@ -32,7 +33,7 @@ BEGIN
     || coalesce(int4send(length(convert_to(NEW.actor, 'UTF8'))) || convert_to(NEW.actor, 'UTF8'), v_none)
     || coalesce(int4send(length(convert_to(NEW.reason, 'UTF8'))) || convert_to(NEW.reason, 'UTF8'), v_none)
     || coalesce(int4send(length(convert_to(NEW.lots, 'UTF8'))) || convert_to(NEW.lots, 'UTF8'), v_none));
-  PERFORM set_config('tollgate.link', concat_ws(' ', NEW.account_id, NEW.link, NEW.hash), true);
+  PERFORM set_config('tollgate.link', concat_ws(' ', encode(NEW.account_id, 'hex'), NEW.link, encode(NEW.hash, 'hex')), true);
   RETURN NEW;
 END $$;
 

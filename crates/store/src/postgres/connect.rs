@@ -48,8 +48,12 @@ pub(super) const MIGRATION_LOCK: i64 = 0x746f_6c6c_6761_7465;
 pub(super) struct Connector {
     address: Arc<Address>,
     /// For reading; statements of several callers are pipelined on it.
-    shared: Arc<Mutex<Option<Arc<Link>>>>,
+    shared: Slot,
+    /// For changes of single rows, which may have to wait for whoever has them: nobody reads behind one.
+    changing: Slot,
 }
+
+type Slot = Arc<Mutex<Option<Arc<Link>>>>;
 
 /// A connection and the task that drives it.
 pub(super) struct Link {
@@ -59,7 +63,7 @@ pub(super) struct Link {
 
 impl Connector {
     pub fn new(url: &str) -> Result<Self, StoreError> {
-        Ok(Self { address: Arc::new(url.parse()?), shared: Arc::default() })
+        Ok(Self { address: Arc::new(url.parse()?), shared: Slot::default(), changing: Slot::default() })
     }
 
     /// A connection of one's own.
@@ -76,12 +80,21 @@ impl Connector {
 
     /// The connection for reading.
     pub async fn reader(&self) -> Result<Arc<Link>, StoreError> {
-        let mut shared = self.shared.lock().await;
-        if let Some(link) = shared.as_ref().filter(|l| !l.client.is_closed()) {
+        self.kept(&self.shared).await
+    }
+
+    /// The connection for changes of single rows.
+    pub async fn changer(&self) -> Result<Arc<Link>, StoreError> {
+        self.kept(&self.changing).await
+    }
+
+    async fn kept(&self, slot: &Slot) -> Result<Arc<Link>, StoreError> {
+        let mut slot = slot.lock().await;
+        if let Some(link) = slot.as_ref().filter(|l| !l.client.is_closed()) {
             return Ok(link.clone());
         }
         let link = Arc::new(self.connect().await?);
-        *shared = Some(link.clone());
+        *slot = Some(link.clone());
         Ok(link)
     }
 

@@ -17,26 +17,26 @@ impl Engine {
         let (set_month, month) = change.month.parts();
         let sql = format!(
             "UPDATE key k SET cap = CASE WHEN $2 THEN $3 ELSE cap END, day_limit = CASE WHEN $4 THEN $5 ELSE day_limit END, \
-             month_limit = CASE WHEN $6 THEN $7 ELSE month_limit END, changed_at = $8 WHERE id = $1 RETURNING {KEY}"
+             month_limit = CASE WHEN $6 THEN $7 ELSE month_limit END, changed_at = tollgate_now() WHERE id = $1 \
+             RETURNING {KEY}"
         );
-        let now = self.now();
         let rows =
-            self.rows(&sql, &[&key.0.as_slice(), &set_total, &total, &set_day, &day, &set_month, &month, &now]).await?;
-        rows.first().map(|r| rows::key(r, now)).transpose()
+            self.change(&sql, &[&key.0.as_slice(), &set_total, &total, &set_day, &day, &set_month, &month]).await?;
+        rows.first().map(|r| rows::key(r, self.now())).transpose()
     }
 
     pub async fn limit_account(&self, account: AccountId, change: NewLimits) -> Result<Option<Account>, StoreError> {
         let (set_day, day) = change.day.parts();
         let (set_month, month) = change.month.parts();
         let sql = "UPDATE account SET day_limit = CASE WHEN $2 THEN $3 ELSE day_limit END, \
-                   month_limit = CASE WHEN $4 THEN $5 ELSE month_limit END, changed_at = $6 WHERE id = $1";
-        self.rows(sql, &[&account.0.as_slice(), &set_day, &day, &set_month, &month, &self.now()]).await?;
+                   month_limit = CASE WHEN $4 THEN $5 ELSE month_limit END, changed_at = tollgate_now() WHERE id = $1";
+        self.change(sql, &[&account.0.as_slice(), &set_day, &day, &set_month, &month]).await?;
         self.account(account).await
     }
 
     pub async fn set_webhook(&self, account: AccountId, url: Option<String>) -> Result<Option<Account>, StoreError> {
-        let sql = "UPDATE account SET webhook_url = $2, changed_at = $3 WHERE id = $1";
-        self.rows(sql, &[&account.0.as_slice(), &url, &self.now()]).await?;
+        let sql = "UPDATE account SET webhook_url = $2, changed_at = tollgate_now() WHERE id = $1";
+        self.change(sql, &[&account.0.as_slice(), &url]).await?;
         self.account(account).await
     }
 
@@ -62,18 +62,26 @@ impl Engine {
         let now = self.now();
         let mut found = self.rows(sql, &[&account.0.as_slice()]).await?;
         if found.first().is_some_and(|r| r.try_get::<_, i64>(1).is_ok_and(|expires_at| expires_at <= now)) {
-            self.lapse(account).await?;
-            found = self.rows(sql, &[&account.0.as_slice()]).await?;
+            match self.lapse(account).await {
+                Ok(_) => found = self.rows(sql, &[&account.0.as_slice()]).await?,
+                // A database that cannot be written stays readable.
+                Err(error) => tracing::warn!(%error, "credit past its time is still to be taken away"),
+            }
         }
         let expiring = found.iter().map(|r| {
+            let (expires_at, free) = (r.try_get(1)?, r.try_get(2)?);
             Ok(Expiring {
                 credit: r.try_get(0)?,
-                expires_at: r.try_get(1)?,
-                available: Money::from_nano(r.try_get(2)?),
+                expires_at,
+                // What is past its time is nobody's any more, taken away or not.
+                available: Money::from_nano(if expires_at > now { free } else { 0 }),
                 held: Money::from_nano(r.try_get(3)?),
             })
         });
-        expiring.collect()
+        let left = |one: &Result<Expiring, StoreError>| {
+            one.as_ref().map_or(true, |one| !one.available.is_zero() || !one.held.is_zero())
+        };
+        expiring.filter(left).collect()
     }
 
     pub async fn events(&self, account: AccountId, page: EventPage) -> Result<Vec<Event>, StoreError> {
@@ -101,7 +109,7 @@ impl Engine {
     }
 
     pub async fn charged(&self, call: CallId) -> Result<Option<Charged>, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         // The second is the settlement of a call that was given up and came back.
         let ids = [ledger::CLASS_TERMINAL, ledger::CLASS_TERMINAL_AGAIN].map(|class| op_id(&call.0, class).to_vec());
         let sql = "SELECT account_id, take_trial + take_paid FROM entry WHERE op_id = ANY ($1) AND kind = 1";

@@ -89,7 +89,11 @@ CREATE OR REPLACE FUNCTION tollgate_lapse_account(v_account bytea, v_at bigint) 
 DECLARE
   v_last bigint;
 BEGIN
-  SELECT last_at INTO v_last FROM account WHERE id = v_account FOR NO KEY UPDATE;
+  -- Readers come by here too, and wait for nobody: whoever has the row does the same with the next hold, or the sweep does.
+  SELECT last_at INTO v_last FROM account WHERE id = v_account FOR NO KEY UPDATE SKIP LOCKED;
+  IF NOT FOUND THEN
+    RETURN 0;
+  END IF;
   RETURN tollgate_lapse(v_account, greatest(v_at, v_last));
 END $$;
 
@@ -184,6 +188,10 @@ BEGIN
     IF FOUND THEN
       RETURN ROW('held', v_trial, v_paid, NULL, NULL, NULL, NULL)::tollgate_outcome;
     END IF;
+  END IF;
+  -- Replicas hear of it a little later.
+  IF k.revoked_at IS NOT NULL THEN
+    RETURN ROW('no_account', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
   END IF;
   IF v_hash IS NOT NULL THEN
     SELECT * INTO d FROM idem WHERE account_id = a.id AND key_hash = v_hash;
@@ -518,7 +526,7 @@ BEGIN
   END IF;
   UPDATE account SET trial_available = trial_available + v_trial, paid_available = paid_available + v_paid, last_at = v_at,
     topped_up = topped_up OR (v_kind = 6 AND NOT v_trial_pot),
-    changed_at = CASE WHEN v_kind = 6 AND NOT v_trial_pot AND NOT topped_up THEN v_at ELSE changed_at END
+    changed_at = CASE WHEN v_kind = 6 AND NOT v_trial_pot AND NOT topped_up THEN tollgate_now() ELSE changed_at END
     WHERE id = v_account;
   PERFORM tollgate_seal(ARRAY[v_account]);
   RETURN 'applied';

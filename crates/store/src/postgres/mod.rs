@@ -82,7 +82,7 @@ struct Shared {
 
 /// A call that goes on here.
 struct Running {
-    /// When its hold was taken.
+    /// When its hold was taken, by the clock that does not jump.
     at: i64,
     /// Another replica has ended its hold, because it took us for dead. The call goes on, leaves marks, and is charged after all.
     given_up: bool,
@@ -123,8 +123,8 @@ impl Shared {
     /// An operation left out of the ledger is kept beside it, without the answer it may carry, for people to look at; a close also in the
     /// journal, for the next start.
     fn keep_refused(&self, pending: &Pending) {
-        if let Answer::Close(call, ..) = &pending.answer {
-            self.journal.keep_close(*call);
+        if let Answer::Close(closer) = &pending.answer {
+            self.journal.keep_close(closer.call);
         }
         let mut op: serde_json::Value = serde_json::from_str(&pending.body).unwrap_or_default();
         if let Some(op) = op.as_object_mut() {
@@ -194,7 +194,7 @@ impl Engine {
 
     pub fn gauges(&self) -> Gauges {
         let s = &self.shared;
-        let now = self.now();
+        let now = self.steady();
         let (queue_len, settle_lag_ms) = s.queue.waiting();
         let mut g = Gauges {
             queue_len,

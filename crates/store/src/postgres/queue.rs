@@ -28,13 +28,22 @@ pub(super) enum Answer {
     /// The call and its price.
     Hold(CallId, [u8; 16], oneshot::Sender<Result<(i64, i64), HoldRefused>>),
     Extend(oneshot::Sender<Result<(i64, i64), HoldRefused>>),
-    /// The second is told whether there ever was such a hold.
-    Close(CallId, oneshot::Sender<Closed>, Option<oneshot::Sender<bool>>),
+    Close(Box<Closer>),
     /// Whether a change of a task was made.
     Task(oneshot::Sender<Result<Named, StoreError>>),
-    /// What the end of a task did to the account; nothing when somebody else has it.
-    TaskEnd(oneshot::Sender<Result<Option<Closed>, StoreError>>),
+    /// What the end of a task did to the account; nothing when somebody else has it. And whose report was missing.
+    TaskEnd(oneshot::Sender<Result<Option<Closed>, StoreError>>, Option<String>),
     Nobody,
+}
+
+/// Who closes a call.
+pub(super) struct Closer {
+    pub call: CallId,
+    pub send: oneshot::Sender<Closed>,
+    /// Told whether there ever was such a hold.
+    pub known: Option<oneshot::Sender<bool>>,
+    /// The provider whose report is missing, counted when the close is applied.
+    pub estimated: Option<String>,
 }
 
 #[derive(Default)]

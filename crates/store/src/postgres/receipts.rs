@@ -60,7 +60,7 @@ impl Engine {
 
     /// Whether the call has a hold that nothing has closed yet.
     pub async fn is_open(&self, account: AccountId, call: CallId) -> Result<bool, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         let sql = "SELECT EXISTS (SELECT 1 FROM open_hold WHERE call_id = $1 AND account_id = $2)";
         let rows = self.rows(sql, &[&call.0.as_slice(), &account.0.as_slice()]).await?;
         Ok(rows.first().map_or(Ok(false), |r| r.try_get(0))?)

@@ -9,7 +9,9 @@ use tollgate_catalog::Money;
 
 use super::Engine;
 use super::rows::{self, ACCOUNT, KEY, USAGE};
-use crate::account::{Account, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret};
+use crate::account::{
+    Account, ChangedKeys, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret,
+};
 use crate::call::{Page, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
@@ -42,6 +44,16 @@ impl Engine {
         tokio::time::timeout(time, asked).await.map_err(|_| StoreError::away("the database does not answer"))?
     }
 
+    /// A statement that may have to wait for a row in other hands.
+    pub(super) async fn change(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, StoreError> {
+        self.shared.queries.fetch_add(1, Ordering::Relaxed);
+        let asked = async {
+            let link = self.connector.changer().await?;
+            Ok(link.client.query(sql, params).await?)
+        };
+        tokio::time::timeout(READ_TIME, asked).await.map_err(|_| StoreError::away("the database does not answer"))?
+    }
+
     /// Waits until everything queued so far is applied: a caller reads what it wrote.
     pub(super) async fn flush(&self) -> Result<(), StoreError> {
         let until = tokio::time::Instant::now() + self.options.hold_deadline;
@@ -55,11 +67,20 @@ impl Engine {
         Ok(())
     }
 
+    /// The same, for whoever only reads; not while the database takes nothing, for what it has stays readable.
+    pub(super) async fn catch_up(&self) {
+        if !self.shared.down.load(Ordering::Acquire)
+            && let Err(error) = self.flush().await
+        {
+            tracing::warn!(%error, "reading without what is still to be written");
+        }
+    }
+
     pub async fn create_account(&self, new: NewAccount) -> Result<Account, StoreError> {
         let id = new.id.unwrap_or_else(|| self.ids.account());
         let groups = serde_json::to_string(&new.groups).map_err(StoreError::broken)?;
         let sql = "INSERT INTO account (id, name, created_at, changed_at, groups, day_limit, month_limit) \
-                   VALUES ($1, $2, $3, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
+                   VALUES ($1, $2, $3, tollgate_now(), $4, $5, $6) ON CONFLICT DO NOTHING";
         let (day, month) = (new.limits.day.map(Money::nano), new.limits.month.map(Money::nano));
         self.rows(sql, &[&id.0.as_slice(), &new.name, &self.now(), &groups, &day, &month]).await?;
         self.account(id).await?.ok_or_else(|| StoreError::broken("a new account is gone"))
@@ -101,7 +122,7 @@ impl Engine {
             &credit.reason,
             &credit.expires_at,
         ];
-        let rows = self.rows(sql, &params).await?;
+        let rows = self.change(sql, &params).await?;
         let verdict: &str = rows.first().map_or(Ok(""), |r| r.try_get(0))?;
         let applied = match verdict {
             "applied" => true,
@@ -123,7 +144,7 @@ impl Engine {
 
     pub async fn create_key(&self, new: NewKey, secret: &str) -> Result<Key, StoreError> {
         let now = self.now();
-        let key = Key {
+        let mut key = Key {
             id: self.ids.key(),
             account: new.account,
             hash: hash_secret(secret),
@@ -145,8 +166,8 @@ impl Engine {
         }
         let list = |l: &Option<Vec<String>>| l.as_ref().and_then(|l| serde_json::to_string(l).ok());
         let sql = "INSERT INTO key (id, account_id, hash, prefix, name, created_at, changed_at, expires_at, models, \
-                   cidrs, cap, day_limit, month_limit) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9, $10, $11, $12) \
-                   ON CONFLICT DO NOTHING RETURNING 1";
+                   cidrs, cap, day_limit, month_limit) VALUES ($1, $2, $3, $4, $5, $6, tollgate_now(), $7, $8, $9, $10, $11, \
+                   $12) ON CONFLICT DO NOTHING RETURNING changed_at";
         let params: [Param<'_>; 12] = [
             &key.id.0.as_slice(),
             &key.account.0.as_slice(),
@@ -161,9 +182,11 @@ impl Engine {
             &key.limits.day.map(Money::nano),
             &key.limits.month.map(Money::nano),
         ];
-        if self.rows(sql, &params).await?.is_empty() {
+        let made = self.rows(sql, &params).await?;
+        let Some(row) = made.first() else {
             return Err(StoreError::Conflict("this secret is in use already".into()));
-        }
+        };
+        key.changed_at = row.try_get(0)?;
         Ok(key)
     }
 
@@ -180,22 +203,28 @@ impl Engine {
     }
 
     pub async fn revoke_key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
-        let sql = "UPDATE key SET revoked_at = $2, changed_at = $2 WHERE id = $1 AND revoked_at IS NULL";
-        self.rows(sql, &[&id.0.as_slice(), &self.now()]).await?;
+        let sql = "UPDATE key SET revoked_at = $2, changed_at = tollgate_now() WHERE id = $1 AND revoked_at IS NULL";
+        self.change(sql, &[&id.0.as_slice(), &self.now()]).await?;
         let sql = format!("SELECT {KEY} FROM key k WHERE k.id = $1");
         self.rows(&sql, &[&id.0.as_slice()]).await?.first().map(|r| rows::key(r, self.now())).transpose()
     }
 
-    pub async fn keys_changed_since(&self, since: i64) -> Result<Vec<KeyAndAccount>, StoreError> {
+    /// By the clock of the database, which writes the changes down too: the replicas' own differ.
+    pub async fn keys_changed_since(&self, since: i64, overlap: i64) -> Result<ChangedKeys, StoreError> {
+        let rows = self.rows("SELECT tollgate_now()", &[]).await?;
+        let read_at = rows.first().ok_or_else(|| StoreError::broken("no answer"))?.try_get(0)?;
+        let since = since.min(read_at).saturating_sub(overlap);
         let sql = format!(
             "SELECT {KEY}, {ACCOUNT} FROM key k JOIN account a ON a.id = k.account_id \
              WHERE k.changed_at >= $1 OR a.changed_at >= $1 ORDER BY k.id"
         );
-        self.rows(&sql, &[&since]).await?.iter().map(|r| rows::key_and_account(r, self.now())).collect()
+        let rows = self.rows(&sql, &[&since]).await?;
+        let keys = rows.iter().map(|r| rows::key_and_account(r, self.now())).collect::<Result<_, _>>()?;
+        Ok(ChangedKeys { keys, read_at })
     }
 
     pub async fn usage(&self, account: Option<AccountId>, page: Page) -> Result<Vec<UsageRow>, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         let before = page.before.map_or([0xff; 16], |c| c.0);
         let limit = i64::from(page.limit);
         let select = format!("SELECT {USAGE}, NULL::text FROM usage u WHERE u.call_id < $1");
@@ -213,7 +242,7 @@ impl Engine {
     }
 
     pub async fn entries_of(&self, account: AccountId, call: CallId) -> Result<Vec<CallEntry>, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         let sql = "SELECT kind, at, trial, paid, take_trial, take_paid FROM entry \
                    WHERE op_id >= $1 AND op_id < $2 AND account_id = $3 ORDER BY seq";
         let (from, to) = (call.0.as_slice(), end_of_entries(&call.0));
@@ -226,7 +255,7 @@ impl Engine {
     }
 
     pub async fn usage_of(&self, account: AccountId, call: CallId) -> Result<Option<UsageRow>, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         let sql = format!(
             "SELECT {USAGE}, p.json FROM usage u LEFT JOIN price p ON p.id = u.price_id \
              WHERE u.account_id = $1 AND u.call_id = $2"

@@ -33,6 +33,8 @@ impl Engine {
                     marks.insert(mark.call, (mark, price_id));
                 }
                 Some(Record::Close { close, price_id }) => {
+                    // What it had produced by then says nothing any more.
+                    marks.remove(&close.call);
                     let (tell, known) = oneshot::channel();
                     let (_, closed) = self.queue_close(*close, price_id, Some(tell));
                     replayed.push((closed, known));

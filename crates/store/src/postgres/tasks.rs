@@ -32,7 +32,10 @@ impl Engine {
     pub async fn begin_task(&self, hold: Hold, new: NewTask) -> Result<BegunTask, HoldRefused> {
         let id = TaskId::of(hold.call);
         let task = json!({"plan": new.plan, "webhook_url": new.webhook_url, "lease": new.lease_ms});
-        let receive = self.queue_hold(&hold, Some(task))?;
+        let receive = match self.queue_hold(&hold, Some(task)) {
+            Err(HoldRefused::Unavailable) => return Err(self.repeated_without_ledger(&hold).await),
+            queued => queued?,
+        };
         let verdict = match tokio::time::timeout(self.options.hold_deadline, receive).await {
             Ok(Ok(verdict)) => verdict.map(|_| BegunTask { id, fence: 1 }),
             Ok(Err(_)) | Err(_) => Err(HoldRefused::Unavailable),
@@ -107,12 +110,8 @@ impl Engine {
             body["keep"] = true.into();
         }
         let (send, receive) = oneshot::channel();
-        self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::TaskEnd(send) });
-        let ended = self.in_time(receive).await?;
-        if ended.is_some() {
-            self.shared.count_estimated(estimated);
-        }
-        Ok(ended)
+        self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::TaskEnd(send, estimated) });
+        self.in_time(receive).await
     }
 
     pub async fn take_tasks(&self, limit: u32, lease_ms: i64, except: &[String]) -> Result<Vec<Leased>, StoreError> {

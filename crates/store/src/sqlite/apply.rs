@@ -363,7 +363,8 @@ impl<'a> Apply<'a> {
             u.call.0,
             u.key.0,
             row.at,
-            row.ended_at,
+            // A clock that was set back meanwhile ends nothing before it began.
+            row.ended_at.max(row.at),
             row.endpoint,
             row.model,
             row.provider,

@@ -11,7 +11,7 @@ use super::leases::Leases;
 use super::ops::{BegunOp, CloseOp, HoldOp, IdemEnd, LotMove, Op, Open, Spent};
 use super::task_rows::TaskDone;
 use crate::account::{Account, Key};
-use crate::call::{Close, Closed, Ending, Hold, HoldRefused, Idem};
+use crate::call::{Close, Closed, Hold, HoldRefused, Idem};
 use crate::group::Group;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::{self, Pots, Settlement};
@@ -37,6 +37,8 @@ pub(super) struct AccountBook {
 
 pub(super) struct KeyBook {
     pub account: AccountId,
+    /// Revoked for good: what it began goes on, nothing new begins.
+    pub revoked: bool,
     pub limits: Limits,
     pub spent: i64,
     pub held: i64,
@@ -160,11 +162,12 @@ impl Books {
         if key.account != hold.account || account.closed {
             return Decision::Refused(HoldRefused::NoAccount);
         }
-        if let Some(idem) = &hold.idem
-            && let Some(known) = self.idem.get(&(hold.account, idem.key_hash))
-            && known.state != IdemState::Free
-        {
-            return repeated(known, idem);
+        if key.revoked {
+            return Decision::Refused(HoldRefused::NoAccount);
+        }
+        let known = hold.idem.as_ref().and_then(|idem| self.idem.get(&(hold.account, idem.key_hash))?.answer(idem));
+        if let Some(repeated) = known {
+            return repeated;
         }
         if account.topped_up && !hold.topped_up {
             return Decision::Refused(HoldRefused::ToppedUp);
@@ -261,7 +264,7 @@ impl Books {
             spent.key = key.used;
         }
         let shown = task.as_ref().is_some_and(TaskDone::is_shown);
-        let keep = captured > 0 || close.reply.is_some() || close.ending == Ending::Answered || shown;
+        let keep = captured > 0 || close.keeps_key() || shown;
         let at = self.tick(now);
         let op = self.push(Op::Close(Box::new(CloseOp {
             call: close.call,
@@ -352,14 +355,16 @@ fn close_lots(lots: &mut Lots, held: &[([u8; 16], i64)], more: i64, spent: i64) 
     (extension, moves)
 }
 
-fn repeated(known: &IdemBook, idem: &Idem) -> Decision {
-    if known.fingerprint != idem.fingerprint {
-        return Decision::Refused(HoldRefused::IdemConflict);
+impl IdemBook {
+    /// What whoever repeats a key is told; `None`: it may be used again.
+    pub fn answer(&self, idem: &Idem) -> Option<Decision> {
+        Some(match self.state {
+            IdemState::Free => return None,
+            _ if self.fingerprint != idem.fingerprint => Decision::Refused(HoldRefused::IdemConflict),
+            IdemState::Running => Decision::Refused(HoldRefused::IdemRunning(self.call)),
+            IdemState::Done => Decision::Done { call: self.call, op: self.op },
+        })
     }
-    if known.state == IdemState::Running {
-        return Decision::Refused(HoldRefused::IdemRunning(known.call));
-    }
-    Decision::Done { call: known.call, op: known.op }
 }
 
 impl AccountBook {
@@ -380,6 +385,7 @@ impl KeyBook {
     pub fn of(key: &Key) -> Self {
         Self {
             account: key.account,
+            revoked: key.revoked_at.is_some(),
             limits: key.limits,
             spent: key.spent.nano(),
             held: key.held.nano(),

@@ -24,7 +24,7 @@ impl Engine {
     pub(super) async fn hold_for(&self, mut hold: Hold, task: Option<NewTask>) -> Result<Held, HoldRefused> {
         let shared = &self.shared;
         if shared.down.load(Ordering::Acquire) || !shared.journal.accepts(shared.durable()) {
-            return Err(HoldRefused::Unavailable);
+            return Err(self.repeated_without_ledger(&hold).await);
         }
         if hold.amount.is_negative() {
             return Err(HoldRefused::Insufficient);
@@ -93,6 +93,20 @@ impl Engine {
             Some(stored) if stored.done => Err(HoldRefused::IdemDone { call: stored.call, reply: stored.reply }),
             // Running in the database but unknown to memory: memory has just dropped it, so it has ended since.
             Some(stored) => Err(HoldRefused::IdemRunning(stored.call)),
+        }
+    }
+
+    /// The ledger takes no hold. Who repeats a request whose answer is kept needs none.
+    async fn repeated_without_ledger(&self, hold: &Hold) -> HoldRefused {
+        let Some(idem) = hold.idem else { return HoldRefused::Unavailable };
+        let known = lock(&self.shared.books).idem.get(&(hold.account, idem.key_hash)).map(|known| known.answer(&idem));
+        match known {
+            Some(Some(Decision::Refused(refused))) => refused,
+            Some(Some(Decision::Done { call, op })) if self.shared.durable() >= op => {
+                self.finished(hold, call, op).await
+            }
+            Some(_) => HoldRefused::Unavailable,
+            None => self.look_up_idem(hold).await.err().unwrap_or(HoldRefused::Unavailable),
         }
     }
 

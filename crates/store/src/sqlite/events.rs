@@ -18,7 +18,7 @@ impl Engine {
     }
 
     pub async fn charged(&self, call: CallId) -> Result<Option<Charged>, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         self.readers.charged(call).await
     }
 }

@@ -9,7 +9,9 @@ use tollgate_catalog::Money;
 use super::books::{AccountBook, KeyBook};
 use super::ops::{CreditOp, Op, Reply};
 use super::{Audited, Engine, lock};
-use crate::account::{Account, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret};
+use crate::account::{
+    Account, ChangedKeys, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret,
+};
 use crate::call::{Page, UsageRow};
 use crate::entries::{Entry, EntryPage};
 use crate::error::StoreError;
@@ -185,13 +187,19 @@ impl Engine {
 
     pub async fn revoke_key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
         let now = self.now();
+        // The books must know the key before the database changes: one that is read meanwhile is not revoked yet.
+        self.load_key(id).await?;
         self.ask(|reply| Op::Revoke(id, now, reply)).await?;
+        if let Some(key) = lock(&self.shared.books).keys.get_mut(&id) {
+            key.revoked = true;
+        }
         Ok(self.readers.key(id).await?.map(|k| self.with_live_spending(k)))
     }
 
-    pub async fn keys_changed_since(&self, since: i64) -> Result<Vec<KeyAndAccount>, StoreError> {
-        let found = self.readers.keys_changed_since(since).await?;
-        Ok(found.into_iter().map(|found| self.live(found)).collect())
+    pub async fn keys_changed_since(&self, since: i64, overlap: i64) -> Result<ChangedKeys, StoreError> {
+        let read_at = self.now();
+        let found = self.readers.keys_changed_since(since.min(read_at).saturating_sub(overlap)).await?;
+        Ok(ChangedKeys { keys: found.into_iter().map(|found| self.live(found)).collect(), read_at })
     }
 
     pub async fn usage(&self, account: Option<AccountId>, page: Page) -> Result<Vec<UsageRow>, StoreError> {
@@ -205,7 +213,7 @@ impl Engine {
     }
 
     pub async fn entries_of(&self, account: AccountId, call: CallId) -> Result<Vec<CallEntry>, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         self.readers.entries_of(account, call).await
     }
 
@@ -260,12 +268,12 @@ impl Engine {
     }
 
     pub async fn entries(&self, page: EntryPage) -> Result<Vec<Entry>, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         self.readers.read(move |c| super::audit::entries(c, page)).await
     }
 
     pub async fn last_entry(&self) -> Result<i64, StoreError> {
-        self.flush().await?;
+        self.catch_up().await;
         let last = "SELECT coalesce(max(seq), 0) FROM entry";
         self.readers.read(move |c| Ok(c.query_row(last, [], |r| r.get(0))?)).await
     }
@@ -276,9 +284,9 @@ impl Engine {
     }
 
     async fn verify_all(&self, audited: &mut Option<Audited>, strict: bool) -> Result<Report, StoreError> {
+        self.flush().await?;
         // What the audit before has learnt is not needed any more, and is not to be gone on from if this one fails.
         *audited = None;
-        self.flush().await?;
         let now = self.steady();
         let (report, auditor) = self.readers.read(move |c| super::audit::audit(c, now, strict)).await?;
         self.shared.breaches.store(report.breaches.len() as u64, Ordering::Relaxed);
@@ -288,9 +296,10 @@ impl Engine {
 
     pub async fn verify_changed(&self) -> Result<Report, StoreError> {
         let mut audited = self.shared.audited.lock().await;
-        // A round that fails leaves nothing behind, and the next one looks at everything.
-        let Some((auditor, after)) = audited.take() else { return self.verify_all(&mut audited, false).await };
+        // While the ledger takes nothing there is nothing to look at, and what the audit knows stays for the next round.
         self.flush().await?;
+        // A round that fails on the way leaves nothing behind, and the next one looks at everything.
+        let Some((auditor, after)) = audited.take() else { return self.verify_all(&mut audited, false).await };
         let now = self.steady();
         let changed = move |c: &rusqlite::Connection| super::audit::audit_changed(c, auditor, after, now);
         let (report, auditor) = self.readers.read(changed).await?;

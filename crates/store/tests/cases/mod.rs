@@ -25,7 +25,7 @@ use std::sync::Arc;
 use tollgate_catalog::Money;
 use tollgate_store::{Close, CreditKind, Ending, HoldRefused, Limits, NewAccount, Page, Pot};
 
-use crate::common::{House, idem, reply};
+use crate::common::{Customer, House, idem, reply};
 
 pub use receipts::*;
 pub use responses::*;
@@ -39,10 +39,14 @@ pub async fn settle_below_the_hold(h: House) {
     let c = h.customer(100, 1_000).await;
     let call = h.held(&c, 300).await;
     assert_eq!(h.pots(&c).await, (0, 800, 100, 200), "trial is held first");
-    let closed = h.store.close(h.ending(&c, call, 250)).await.expect("closed");
+    let mut close = h.ending(&c, call, 250);
+    // The clock was set back while it ran.
+    close.row.ended_at -= 7_200_000;
+    let closed = h.store.close(close).await.expect("closed");
     assert_eq!((closed.captured.nano(), closed.write_off.nano(), closed.applied), (250, 0, true));
     assert_eq!(h.pots(&c).await, (0, 850, 0, 0));
     let row = h.store.usage_of(c.account, call).await.expect("reading").expect("a row");
+    assert_eq!(row.ended_at, row.at, "it did not end before it began");
     assert_eq!((row.hold.nano(), row.charge.nano(), row.ending), (300, 250, Ending::Answered));
     assert_eq!(row.raw_usage.as_deref(), Some("{\"prompt_tokens\":1}"), "no NUL survives");
     assert_eq!(row.dropped.as_deref(), Some("seed,top_k"));
@@ -417,14 +421,24 @@ pub async fn accounts_and_keys(h: House) {
 
     h.clock.advance(10);
     let mark = h.clock.now();
-    assert!(h.store.keys_changed_since(mark).await.expect("reading").is_empty());
+    // From now on, by the store's own clock; what was made in this very millisecond is in it too.
+    let seen_at = loop {
+        let seen = h.store.keys_changed_since(i64::MAX, 0).await.expect("reading");
+        if seen.keys.is_empty() {
+            break seen.read_at;
+        }
+    };
+    assert_eq!(h.store.keys_changed_since(seen_at, i64::MAX).await.expect("reading").keys.len(), 2, "all looked back");
     let revoked = h.store.revoke_key(key.id).await.expect("revoked").expect("found");
     assert_eq!(revoked.revoked_at, Some(mark));
     assert!(h.store.revoke_key(h.maker.key()).await.expect("reading").is_none());
-    let changed = h.store.keys_changed_since(mark).await.expect("reading");
+    let changed = h.store.keys_changed_since(seen_at, 0).await.expect("reading").keys;
     assert_eq!(changed.iter().map(|k| k.key.id).collect::<Vec<_>>(), [key.id]);
     h.credit(&other, "first", CreditKind::TopUp, Pot::Paid, 1).await.expect("credit");
-    assert_eq!(h.store.keys_changed_since(mark).await.expect("reading").len(), 2, "the account's change counts");
+    let changed = h.store.keys_changed_since(seen_at, 0).await.expect("reading").keys;
+    assert_eq!(changed.len(), 2, "the account's change counts");
+    let revoked = Customer { account: id, key: key.id };
+    assert!(matches!(h.hold(h.wish(&revoked, 0)).await, Err(HoldRefused::NoAccount)), "a revoked key holds nothing");
     h.close().await;
 }
 

@@ -422,7 +422,7 @@ pub async fn an_account_names_where_it_is_told(h: House) {
         let read = h.store.account(c.account).await.expect("read").expect("the account");
         assert_eq!((read.webhook_url, read.paid_available.nano()), (want.clone(), 1_000));
         // Those who keep keys in memory hear of it.
-        let seen = h.store.keys_changed_since(changed.changed_at).await.expect("read");
+        let seen = h.store.keys_changed_since(changed.changed_at, 0).await.expect("read").keys;
         assert!(seen.iter().any(|one| one.account.id == c.account && one.account.webhook_url == want), "{seen:?}");
     }
     let nobody = AccountId([7; 16]);

@@ -108,6 +108,26 @@ fn by_facts_the_nearest_in_time() {
     assert_eq!(counts(&report), [2, 0, 1, 1], "too far apart in time is not the same: {report:?}");
 }
 
+/// What bills of real providers look like: empty columns before the filled one, ids of their own beside ours, and lines of things
+/// that have no tokens.
+#[test]
+fn columns_that_are_empty_and_lines_without_tokens() {
+    let header = "id,request_id,call_id,cost,total_cost,model,input_tokens,output_tokens,at";
+    let bill = format!(
+        "{header}\ngen-1,req_7, {},,0.000001,theirs,1,1,\ngen-2,,,,0.000002,theirs,10,5,{}\n\
+         gen-3,,,0.5,,their-pictures,,,{}\nfee,,,2,,,,,\n",
+        id(1),
+        NOON + 2 * MINUTE,
+        NOON + 3 * MINUTE,
+    );
+    let report = reconcile(&bill, EXACT, &[call(1, 1, 1, 1_000), call(2, 10, 5, 2_000)]);
+    assert_eq!(counts(&report), [2, 0, 2, 0], "{report:?}");
+    let rows: Vec<_> = report.rows.iter().map(|r| (r.kind, r.line, r.billed.map(Money::nano))).collect();
+    let wanted = [("only_billed", Some(4), Some(500_000_000)), ("only_billed", Some(5), Some(2_000_000_000))];
+    assert_eq!(rows, wanted);
+    assert_eq!((report.lines, report.billed.nano()), (4, 2_500_003_000));
+}
+
 #[test]
 fn tolerance_and_ratio() {
     let bill = format!("call,amount\n{},0.000000850\n{},0.000000701\n", id(1), id(2));
@@ -123,7 +143,7 @@ fn tolerance_and_ratio() {
 fn what_is_no_bill() {
     for (bill, why) in [
         ("call\ncall_x\n", "line 2"),
-        ("call,amount\n,1\n", "line 2: neither"),
+        ("call,amount\n,1\n", "nothing to compare"),
         ("call,amount\nx,abc\n", "line 2"),
         ("model,input,output,at,amount\nm,1,2,soon,1\n", "line 2"),
     ] {

@@ -1,11 +1,13 @@
 //! What happens to the ledger: its database is away, slow, locked or full, a handler panics over it, the clock jumps.
 
 use super::{FUNDED, answered, free, paid, rows, videos};
+use crate::engine::Engine;
 use crate::house::{House, Plan, call_id, chat, error_of, streamed};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tollgate_catalog::Money;
-use tollgate_store::{Credit, CreditKind, Ending, EventPage, Pot, TaskState};
+use tollgate_store::testing::run_sql;
+use tollgate_store::{CallId, Credit, CreditKind, Ending, EventPage, Pot, TaskState};
 
 const HOUR: i64 = 3_600_000;
 
@@ -28,6 +30,7 @@ async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
 
 pub async fn the_ledger_is_down() {
     let house = House::new().await;
+    let known = answered(&house, kept_call(&house).await).await;
     let blocker = locked(&house);
     // The first call finds it out; from then on nothing is sent.
     assert_eq!(house.ask("first").await.status(), 503);
@@ -40,15 +43,61 @@ pub async fn the_ledger_is_down() {
         assert_eq!((status, error["code"].as_str()), (503, Some("ledger_unavailable")));
     }
     assert_eq!(house.sim.received().len(), sent, "nothing is sent without a ledger");
-    for path in ["/v1/models", "/v1/balance", "/v1/usage"] {
-        assert_eq!(house.get(path).send().await.expect("a reply").status(), 200, "{path} stays readable");
-    }
+    all_is_readable(&house, known.call).await;
     drop(blocker);
     until("the recovery", async || house.running().app.store.ready()).await;
     house.quiet().await;
-    assert_eq!(house.available().await, FUNDED);
-    answered(&house, house.ask("again").await).await;
+    assert_eq!(house.available().await, FUNDED - known.charge.nano());
+    assert_eq!(house.ask("again").await.status(), 200);
     a_video_that_cannot_be_said_to_be_sent_is_not_sent().await;
+    a_server_that_cannot_be_written().await;
+}
+
+/// A call whose answer is kept for whoever asks again.
+async fn kept_call(house: &House) -> reqwest::Response {
+    house.post(&chat("[[sim:tokens=3]]")).header("idempotency-key", "kept").send().await.expect("a reply")
+}
+
+/// What can be read while nothing can be written, the answer of a request that is repeated included.
+async fn all_is_readable(house: &House, known: CallId) {
+    for path in ["/v1/models", "/v1/balance", "/v1/usage"] {
+        assert_eq!(house.get(path).send().await.expect("a reply").status(), 200, "{path} stays readable");
+    }
+    for (path, field) in
+        [(format!("/v1/usage/{known}"), "entries"), (format!("/v1/usage/{known}/receipt"), "signature")]
+    {
+        let reply = house.get(&path).send().await.expect("a reply");
+        assert_eq!(reply.status(), 200, "{path} stays readable");
+        let body: serde_json::Value = reply.json().await.expect("JSON");
+        assert!(!body[field].is_null(), "{path}: {body}");
+    }
+    let again = kept_call(house).await;
+    assert_eq!((again.status().as_u16(), call_id(&again)), (200, known));
+    assert!(again.headers().contains_key("idempotency-replayed"));
+}
+
+/// PostgreSQL answers, and refuses to write: a standby, or one that an operator has closed.
+async fn a_server_that_cannot_be_written() {
+    let [_, postgres] = Engine::both().await;
+    let house = House::with(Plan { database: postgres.url.clone(), ..Plan::default() }).await;
+    let known = answered(&house, kept_call(&house).await).await;
+    let (server, name) = postgres.url.rsplit_once('/').expect("a database");
+    let set = async |word: &str| {
+        let sql = format!(
+            "ALTER DATABASE {name} {word}; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+        );
+        run_sql(&format!("{server}/postgres"), &sql).await.expect("set");
+    };
+    set("SET default_transaction_read_only = on").await;
+    until("the alarm", async || {
+        house.ask("refused").await;
+        !house.running().app.store.ready()
+    })
+    .await;
+    all_is_readable(&house, known.call).await;
+    set("RESET default_transaction_read_only").await;
+    until("the recovery", async || house.running().app.store.ready()).await;
+    assert_eq!(house.ask("by itself").await.status(), 200);
 }
 
 /// The hold was taken, and then the ledger takes nothing more.
@@ -339,7 +388,22 @@ pub async fn the_clock_jumps_back() {
     assert_ne!(call_id(&reply), first.call, "no id twice");
     house.quiet().await;
     assert_eq!(store.verify().await.expect("audited").breaches, [], "ledger time did not go back");
+    a_key_revoked_in_the_future_is_revoked(&house).await;
     a_video_is_made_while_the_clock_is_set(-2 * HOUR).await;
+}
+
+/// The clock is set back after a key was revoked: no second life until it has caught up.
+async fn a_key_revoked_in_the_future_is_revoked(house: &House) {
+    let store = &house.running().app.store;
+    let key = store.keys(house.account).await.expect("keys").remove(0);
+    house.clock.set(2 * HOUR);
+    assert_eq!(house.get("/v1/balance").send().await.expect("a reply").status(), 200);
+    store.revoke_key(key.id).await.expect("revoked");
+    house.clock.set(-2 * HOUR);
+    // For a paid call at once, for the others as soon as the key is read again.
+    let (status, error) = error_of(house.ask("at once").await).await;
+    assert_eq!((status, error["code"].as_str()), (401, Some("invalid_api_key")));
+    until("the end of the key", async || house.get("/v1/balance").send().await.expect("a reply").status() == 401).await;
 }
 
 pub async fn an_adjustment_during_calls() {

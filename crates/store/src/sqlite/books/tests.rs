@@ -1,7 +1,7 @@
 //! The books by themselves: what is refused before the database is asked, and what memory forgets.
 
 use super::*;
-use crate::call::Extend;
+use crate::call::{Ending, Extend};
 use crate::lots::Lot;
 use crate::sqlite::ops::RefusalOp;
 use crate::testing::price;
@@ -22,7 +22,14 @@ fn books() -> Books {
         lots: Lots::default(),
     };
     books.accounts.insert(ACCOUNT, account);
-    let key = KeyBook { account: ACCOUNT, limits: Limits::default(), spent: 0, held: 0, used: Used::default() };
+    let key = KeyBook {
+        account: ACCOUNT,
+        revoked: false,
+        limits: Limits::default(),
+        spent: 0,
+        held: 0,
+        used: Used::default(),
+    };
     books.keys.insert(KEY, key);
     books
 }

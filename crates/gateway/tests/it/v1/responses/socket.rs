@@ -223,3 +223,33 @@ async fn a_stop_closes_idle_connections() {
     assert!(stopped.is_ok() && event.is_none());
     house.checked = true;
 }
+
+/// A stop lets the response that runs come to its end, as it does with any stream, and takes no further one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_waits_for_the_response_that_runs() {
+    let mut house = house().await;
+    let mut socket = Socket::open(&house).await;
+    socket.send(&ask("[[sim:tokens=20 delay_ms=100]]", None)).await;
+    // It runs; another one waits behind it.
+    let first = socket.event().await.expect("an event");
+    assert_eq!(first["type"], "response.created", "{first}");
+    socket.send(&ask("[[sim:tokens=2]]", None)).await;
+    let rest = async {
+        let mut events = Vec::new();
+        while let Some(event) = socket.event().await {
+            events.push(event);
+        }
+        events
+    };
+    let (events, ()) = tokio::join!(rest, house.restart());
+    let ends: Vec<&str> = events
+        .iter()
+        .filter(|event| ["response.completed", "response.failed", "error"].iter().any(|kind| event["type"] == *kind))
+        .map(|event| event["error"]["code"].as_str().unwrap_or("completed"))
+        .collect();
+    assert_eq!(ends, ["completed", "server_draining"], "{events:?}");
+    assert_eq!(house.running().recovered, Default::default(), "nothing was left for the next start");
+    let rows = house.running().app.store.usage(Some(house.account), Page::default()).await.expect("rows");
+    let answered: Vec<_> = rows.iter().filter(|row| row.ending == Ending::Answered).collect();
+    assert_eq!((answered.len(), answered[0].counters.output), (1, 20), "{rows:?}");
+}
