@@ -151,6 +151,9 @@ pub struct KeptResult {
     /// The name of our own copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy: Option<String>,
+    /// Milliseconds of it, where the provider tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
 }
 
 impl KeptResult {
@@ -164,6 +167,7 @@ impl KeptResult {
             needs_key: link.needs_key,
             file: report.file.clone(),
             copy: None,
+            length: report.length,
         })
     }
 
@@ -173,6 +177,11 @@ impl KeptResult {
 
     pub fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Its length in whole seconds, the nearest: a frame makes a file a little longer or shorter than it was sold.
+    pub fn seconds(&self) -> Option<u32> {
+        u32::try_from(self.length?.saturating_add(500) / 1_000).ok().map(|seconds| seconds.max(1))
     }
 
     pub fn link(&self) -> Link {

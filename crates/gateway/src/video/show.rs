@@ -5,7 +5,7 @@ use super::{KeptPlan, KeptResult, links};
 use crate::app::App;
 use bytes::Bytes;
 use tollgate_store::{Task, TaskState};
-use tollgate_wire::video::{self, Failure, State, Warning};
+use tollgate_wire::video::{self, Api, Failure, State, Warning};
 
 /// A provider's link that ends sooner than this is of no use to somebody who reads about it now.
 const ABOUT_TO_END: i64 = 60;
@@ -21,6 +21,8 @@ pub struct Shown {
     link: Option<(String, Option<i64>)>,
     failure: Option<Failure>,
     effective: Vec<(String, String)>,
+    made_seconds: Option<u32>,
+    left: &'static str,
     remixed_from: Option<String>,
     warnings: Vec<Warning>,
 }
@@ -29,6 +31,8 @@ impl Shown {
     /// `base` is where the reader reaches us, if that is known.
     pub fn of(app: &App, base: Option<&str>, task: &Task) -> Shown {
         let plan = KeptPlan::read(&task.plan);
+        let left = plan.as_ref().and_then(KeptPlan::api).map_or("0", Api::left_length);
+        let made_seconds = task.result.as_deref().and_then(KeptResult::read).and_then(|result| result.seconds());
         let (effective, remixed_from, warnings) =
             plan.map(|plan| (plan.effective, plan.remixed_from, plan.warnings)).unwrap_or_default();
         Shown {
@@ -44,6 +48,8 @@ impl Shown {
                 .as_ref()
                 .map(|failure| Failure { code: failure.code.clone(), message: failure.message.clone() }),
             effective,
+            made_seconds,
+            left,
             remixed_from,
             warnings,
         }
@@ -63,6 +69,8 @@ impl Shown {
             url: self.link.as_ref().map(|(url, _)| url.as_str()),
             failure: self.failure.as_ref(),
             effective: &effective,
+            made_seconds: self.made_seconds,
+            left: self.left,
             remixed_from: self.remixed_from.as_deref(),
             warnings: &self.warnings,
         })

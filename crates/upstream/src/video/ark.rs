@@ -76,6 +76,7 @@ impl Video for Ark {
         report.link = json["content"]["video_url"].as_str().and_then(Link::read);
         if report.standing == Standing::Succeeded {
             report.used = used(&json);
+            report.length = billed(&json["duration"]);
         }
         Ok(report)
     }

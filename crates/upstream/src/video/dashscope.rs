@@ -81,6 +81,8 @@ impl Video for DashScope {
         let usage = &json["usage"];
         report.used.millis = billed(&usage["duration"]).or_else(|| billed(&usage["video_duration"]));
         report.used.raw = Used::raw(usage);
+        let alone = || report.used.millis.filter(|_| usage["input_video_duration"].is_null());
+        report.length = billed(&usage["output_video_duration"]).or_else(alone);
         Ok(report)
     }
 

@@ -163,5 +163,6 @@ fn second(task: &Value) -> Option<Report> {
     report.link = task["content"]["url"].as_str().and_then(Link::read);
     report.used.millis = billed(&task["usage"]["total_seconds"]);
     report.used.raw = Used::raw(&task["usage"]);
+    report.length = billed(&task["usage"]["output_seconds"]).or_else(|| billed(&task["duration"]));
     Some(report)
 }

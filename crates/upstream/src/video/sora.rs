@@ -83,6 +83,7 @@ impl Video for Sora {
             let url = format!("/videos/{}/content", task.id);
             report.link = Some(Link { url, expires_at, carries_expires: false, needs_key: true });
             report.used.millis = billed(&json["seconds"]);
+            report.length = report.used.millis;
             report.used.raw = Used::raw(&json!({"seconds": json["seconds"], "size": json["size"]}));
         }
         Ok(report)

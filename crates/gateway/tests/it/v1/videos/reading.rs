@@ -1,6 +1,6 @@
 //! GET, list, DELETE and /content: whose tasks are seen, which links are handed out, and how files are passed on.
 
-use super::table::{finished, quick};
+use super::table::{CLIP, finished, quick};
 use crate::house::{House, Plan, error_of};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -224,6 +224,24 @@ async fn clients_can_be_sent_to_the_provider_instead() {
             let elsewhere = reply.headers()["location"].to_str().expect("text").to_owned();
             assert_eq!(http.get(elsewhere).send().await.expect("a reply").status(), 200, "{model}");
         }
+    }
+}
+
+/// The length of an edit is its source's, and known when it is made.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_length_that_was_left_to_the_maker() {
+    let house = quick(Plan::default()).await;
+    for (model, body, asked, seconds) in [
+        ("wan2.7-videoedit", json!({ "video_url": CLIP }), "0", "7"),
+        ("seedance-2.5", json!({ "seconds": "-1" }), "-1", "12"),
+    ] {
+        let mut body = body;
+        (body["model"], body["prompt"]) = (json!(model), json!("[[sim:ok told=12]]"));
+        let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
+        let task: Value = reply.expect("a reply").json().await.expect("JSON");
+        assert_eq!(task["seconds"], asked, "{task}");
+        let done = finished(&house, id(&task)).await;
+        assert_eq!((&done["status"], &done["seconds"]), (&json!("completed"), &json!(seconds)), "{done}");
     }
 }
 
