@@ -94,17 +94,6 @@ impl<'a> Origin<'a> {
         if self.sure { gone() } else { away() }
     }
 
-    /// Copies the file to our own shelf, where there is one, before anybody is told that it is there. `None`: there is no shelf, or
-    /// it did not work this time.
-    pub async fn shelve(&self, result: &KeptResult) -> Option<String> {
-        let shelf = self.app.shelf.as_ref()?;
-        let copied = match self.open(result.clone(), Variant::Video, None).await {
-            Ok(opened) => shelf.put(self.task.id, opened.body).await.map_err(|error| error.to_string()),
-            Err(refusal) => Err(refusal.message),
-        };
-        copied.map_err(|why| tracing::warn!(task = %self.task.id, why, "a finished video could not be copied")).ok()
-    }
-
     /// Opens the file. A link that has ended is asked for anew, once.
     pub async fn open(
         &self,
