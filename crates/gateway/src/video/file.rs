@@ -11,11 +11,17 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tollgate_store::{Task, TaskState};
 use tollgate_upstream::video::{self, Asking, Handle, Opened, Reach, Turn, Video};
 use tollgate_upstream::{Body, Fault, Provider};
 use tollgate_wire::error::Code;
 use tollgate_wire::video::Api;
+
+/// A provider's storage may be a little behind its word: for so many milliseconds a file that is refused is one that is yet to come.
+const YOUNG: i64 = 60_000;
+/// Between the times such a file is asked for while its reader waits.
+const PAUSES: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
 
 /// Where the bytes of a task come from.
 pub struct Origin<'a> {
@@ -64,6 +70,11 @@ fn gone() -> Refusal {
     Refusal::about(Code::NotFound, "id", "The provider keeps this video no longer.")
 }
 
+fn not_yet() -> Refusal {
+    let text = "The provider has made the video and does not hand its file out yet; ask again in a moment.";
+    Refusal::about(Code::CallInProgress, "id", text).after(5)
+}
+
 fn away() -> Refusal {
     Refusal::new(Code::UpstreamError, "The account this video was made with is not part of the configuration.")
 }
@@ -89,12 +100,21 @@ impl<'a> Origin<'a> {
         Asking { provider: &self.provider, now: self.now() }
     }
 
-    /// There is no such file. Only those who made it can say so.
-    fn gone(&self) -> Refusal {
-        if self.sure { gone() } else { away() }
+    /// It ended a moment ago, or is about to.
+    fn is_young(&self) -> bool {
+        self.task.ended_at.is_none_or(|ended| self.app.world.now_ms().saturating_sub(ended) < YOUNG)
     }
 
-    /// Opens the file. A link that has ended is asked for anew, once.
+    /// There is no such file. Only those who made it can say so, and not before it can have come.
+    fn gone(&self) -> Refusal {
+        match (self.sure, self.is_young()) {
+            (false, _) => away(),
+            (true, true) => not_yet(),
+            (true, false) => gone(),
+        }
+    }
+
+    /// Opens the file. A link that has ended is asked for anew, once; one that does not open yet is tried again for a moment.
     pub async fn open(
         &self,
         result: KeptResult,
@@ -114,7 +134,9 @@ impl<'a> Origin<'a> {
         }
         let ended = result.expires_at.is_some_and(|ends| ends <= self.now());
         let mut result = if ended { self.fresh(result).await? } else { result };
-        for again in [!ended, false] {
+        let mut asked = ended;
+        let mut pauses = if self.is_young() { PAUSES.iter() } else { [].iter() };
+        loop {
             let mut link = result.link();
             if let Some(pictures) = pictures {
                 link.url = format!("{}?variant={pictures}", link.url);
@@ -122,12 +144,17 @@ impl<'a> Origin<'a> {
             let reach = Reach { client: &self.app.client, public: &self.app.outside };
             match video::fetch(reach, self.video, &self.asking(), &self.handle, &link, range).await {
                 Ok(opened) => return Ok(opened),
-                Err(fault) if again && link_is_dead(&fault) => result = self.fresh(result).await?,
-                Err(fault) if link_is_dead(&fault) => return Err(self.gone()),
-                Err(fault) => return Err(told(fault)),
+                Err(fault) if !link_is_dead(&fault) => return Err(told(fault)),
+                Err(_) if !asked => {
+                    asked = true;
+                    result = self.fresh(result).await?;
+                }
+                Err(_) => match pauses.next() {
+                    Some(pause) => tokio::time::sleep(*pause).await,
+                    None => return Err(self.gone()),
+                },
             }
         }
-        Err(self.gone())
     }
 
     /// A new link from the provider, kept for those who come next, beside our copy if there is one.

@@ -331,6 +331,15 @@ impl Drawer<'_> {
         })
     }
 
+    /// Whether the file that this path names is not there yet; asking counts.
+    pub(super) fn is_early(&self, path: &str) -> bool {
+        let mut inner = self.inner();
+        let place = path.split('/').find_map(|part| inner.places.get(part).copied());
+        let Some(task) = place.and_then(|place| inner.tasks.get_mut(place)) else { return false };
+        task.files += u32::from(task.choice.is("early_link"));
+        task.choice.is("early_link") && task.files <= task.choice.number("n", 1)
+    }
+
     /// How often this was tried, this time included.
     pub(super) fn tried(&self, what: &str) -> u32 {
         let mut inner = self.inner();

@@ -63,6 +63,11 @@ pub(super) fn answer(path: &str, query: &str, headers: &HeaderMap) -> Response<B
     send(&mp4::longer(seconds, kilobytes), headers)
 }
 
+/// What a store says of a file that is on its way.
+pub(super) fn early() -> Response<Bytes> {
+    response(404, "application/xml", Bytes::from_static(b"<Error><Code>NoSuchKey</Code></Error>"))
+}
+
 /// A file, whole or the one range that was asked for.
 pub(super) fn send(file: &[u8], headers: &HeaderMap) -> Response<Bytes> {
     let range = headers.get("range").and_then(|value| value.to_str().ok());

@@ -35,6 +35,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("usage", "numbers of the usage as `kind=string|float|none`"),
     ("flap", "succeeds for one poll and runs again after that"),
     ("dead_link", "the link has already ended"),
+    ("early_link", "the file is refused the first `n` times it is asked for: storage is behind its maker's word"),
 ];
 
 const KEYS: &str = "queue run code text n ms kind id kb told away blind";

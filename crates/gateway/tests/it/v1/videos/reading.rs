@@ -245,6 +245,31 @@ async fn a_length_that_was_left_to_the_maker() {
     }
 }
 
+/// Storage may be a little behind its maker's word: the file is asked for again, and then the reader is told when to. Later it is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_not_there_yet_is_waited_for() {
+    let house = quick(Plan::default()).await;
+    let create = async |times: u32| {
+        let body = json!({ "model": "seedance-2.5", "prompt": format!("[[sim:early_link queue=0 run=0 n={times}]]") });
+        let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
+        let task: Value = reply.expect("a reply").json().await.expect("JSON");
+        finished(&house, id(&task)).await
+    };
+    let soon = create(2).await;
+    let reply = house.get(&format!("/v1/videos/{}/content", id(&soon))).send().await.expect("a reply");
+    assert_eq!(reply.status(), 200);
+    assert_eq!(&reply.bytes().await.expect("a body")[4..8], b"ftyp");
+    let never = create(1_000).await;
+    let path = format!("/v1/videos/{}/content", id(&never));
+    let reply = house.get(&path).send().await.expect("a reply");
+    assert_eq!((reply.status().as_u16(), &reply.headers()["retry-after"]), (409, &"5".parse().expect("text")));
+    assert_eq!(error_of(reply).await.1["code"], "call_in_progress");
+    house.clock.set(61_000);
+    let (status, error) = error_of(house.get(&path).send().await.expect("a reply")).await;
+    assert_eq!((status, error["code"].as_str()), (404, Some("not_found")), "{error}");
+    house.clock.set(0);
+}
+
 /// A picture in a form arrives at the maker byte for byte: as a file where it takes files, inside the body where it takes links.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_picture_in_a_form_reaches_the_maker_unchanged() {
