@@ -57,12 +57,12 @@ async fn deliver(app: &App, id: &str, query: &str, parts: &Parts) -> Result<Resp
             Err(Missing::Trouble(error)) => tracing::warn!(task = %task.id, %error, "a copy could not be read"),
         }
     }
+    let plan = KeptPlan::read(&task.plan).ok_or_else(|| unknown(id))?;
     let now = app.world.now_ms().div_euclid(1000);
-    let lasts = result.expires_at.is_none_or(|ends| ends > now);
+    let lasts = result.ends(plan.api(), task.ended_at).is_none_or(|ends| ends > now);
     if app.settings.video.delivery == Delivery::Redirect && !result.needs_key && lasts && variant == Variant::Video {
         return elsewhere(&result);
     }
-    let plan = KeptPlan::read(&task.plan).ok_or_else(|| unknown(id))?;
     let serving = app.serving.load_full();
     let origin = Origin::of(app, &serving, &task, &plan)?;
     Ok(pass(origin.open(result, variant, range).await?))

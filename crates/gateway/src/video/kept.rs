@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
 use tollgate_store::{Task, TaskId};
-use tollgate_upstream::video::{Handle, Link, Remembers, Report, Sought};
+use tollgate_upstream::video::{self, Handle, Link, Remembers, Report, Sought};
 use tollgate_wire::video::{Api, Bound, Plan, Variant, Warning};
 
 /// What a task was begun with. The picture that goes beside the body is not kept: a task is never sent twice.
@@ -177,6 +177,17 @@ impl KeptResult {
 
     pub fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// When its link ends, in unix seconds: as the link says, else as long after the task's end (milliseconds) as its provider's links are
+    /// known to last.
+    pub fn ends(&self, api: Option<Api>, ended_ms: Option<i64>) -> Option<i64> {
+        let usual = || {
+            let api = api?;
+            let lasts = video::speaker(api)?.habits(api).link_lasts?;
+            Some(ended_ms?.div_euclid(1_000).saturating_add(i64::try_from(lasts.as_secs()).ok()?))
+        };
+        self.expires_at.or_else(usual)
     }
 
     /// Its length in whole seconds, the nearest: a frame makes a file a little longer or shorter than it was sold.

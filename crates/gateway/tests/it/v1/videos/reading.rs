@@ -270,6 +270,29 @@ async fn a_file_that_is_not_there_yet_is_waited_for() {
     house.clock.set(0);
 }
 
+/// A link that tells no end has one all the same: nobody is sent to it after that, and ours that leads to it ends with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_sent_to_a_link_that_has_ended() {
+    const DAY: i64 = 86_400_000;
+    let config = "[video]\ndelivery = \"redirect\"\n".to_owned();
+    let house = quick(Plan { config, ..Plan::default() }).await;
+    let http = reqwest::Client::builder().redirect(Policy::none()).build().expect("a client");
+    let task = made(&house, "kling-v3").await;
+    let ended = task["completed_at"].as_i64().expect("an end");
+    let url = house.url(&format!("/v1/videos/{}/content", id(&task)));
+    for (days, status, ends) in [(0, 302, 1), (29, 302, 30), (31, 200, 32)] {
+        house.clock.set(days * DAY);
+        let app = &house.running().app;
+        app.keys.refresh(&app.store, &app.world).await.expect("refreshed");
+        let reply = http.get(&url).bearer_auth(&house.key).send().await.expect("a reply");
+        assert_eq!(reply.status(), status, "after {days} days");
+        let shown = finished(&house, id(&task)).await;
+        let late = shown["expires_at"].as_i64().expect("an end") - ended;
+        assert!(((ends - 1) * 86_400..ends * 86_400 + 600).contains(&late), "after {days} days: {late}");
+    }
+    house.clock.set(0);
+}
+
 /// A picture in a form arrives at the maker byte for byte: as a file where it takes files, inside the body where it takes links.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_picture_in_a_form_reaches_the_maker_unchanged() {
