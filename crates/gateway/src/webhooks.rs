@@ -182,6 +182,7 @@ mod tests {
             needs_key: false,
             file: None,
             copy: None,
+            length: None,
         };
         let task = crate::testing::bare_task(TaskState::Completed);
         let task = Task { result: Some(file.text()), ended_at: Some(0), ..task };

@@ -94,6 +94,43 @@ def test_other_makers_with_their_fields(house, loose):
     assert (video.status, charge(house, video)) == ("completed", 3 * 139_000_000)
 
 
+CLIP = "https://media.example/clip.mp4"
+PICTURE = "https://media.example/640x640.png"
+
+# Every family, with what is told of its size; the strict client takes the four that the SDK's types name.
+FAMILIES = [
+    ("wan2.7-t2v", {}, "1280*720", "5"),
+    ("wan2.7-i2v", {"input_reference": PICTURE}, "1080P", "5"),
+    ("wan2.7-videoedit", {"video_url": CLIP}, "1080P", "7"),
+    ("seedance-2.5", {"metadata": {"ratio": "16:9"}}, "1280x720", "5"),
+    ("seedance-2.5", {"metadata": {"ratio": "9:16"}}, "720x1280", "5"),
+    ("seedance-2.5", {"metadata": {"resolution": "480p"}}, "480p", "5"),
+    ("kling-v3", {"size": "1280x720"}, "1280x720", "5"),
+    ("kling-v3", {}, "720p", "5"),
+    ("kling-3.0-turbo", {}, "1280x720", "5"),
+    ("kling-v3-omni", {"metadata": {"aspect_ratio": "1:1"}}, "1080p", "5"),
+    ("MiniMax-H3", {"metadata": {"ratio": "16:9"}}, "768P", "5"),
+    ("MiniMax-Hailuo-2.3", {}, "768P", "6"),
+    ("happyhorse-1.1-t2v", {"size": "832*480"}, "832*480", "5"),
+    ("sora-2", {}, "720x1280", "4"),
+    ("veo-3.1", {}, "1280x720", "8"),
+]
+NAMED = {"720x1280", "1280x720", "1024x1792", "1792x1024"}
+
+
+@pytest.mark.parametrize("model, fields, size, seconds", FAMILIES)
+def test_every_family_fits_the_types(house, client, loose, model, fields, size, seconds):
+    """All that the SDK's type requires is there, from the first answer on, and of the right kind."""
+    strict = client if size in NAMED else loose
+    made = strict.videos.create(model=model, prompt="A gate opens.", extra_body=fields)
+    video = strict.videos.poll(made.id, poll_interval_ms=200)
+    assert (video.status, video.size, video.seconds) == ("completed", size, seconds), video
+    for told in (made, video, next(iter(strict.videos.list(limit=1)))):
+        missing = [name for name, field in type(told).model_fields.items() if field.is_required() and name not in told.model_fields_set]
+        assert missing == [], told
+        assert isinstance(told.size, str) and isinstance(told.seconds, str) and told.size and told.seconds, told
+
+
 def test_list_and_delete(house):
     """In an account of its own, so that others' videos are not in the way."""
     _, key = house.account("videos", paid="10")

@@ -4,6 +4,7 @@
 
 mod alike;
 mod away;
+mod copying;
 mod end;
 mod look;
 mod lost;

@@ -56,8 +56,8 @@ impl TaskSettings {
         settings
     }
 
-    /// Nobody else has a task for so long: longer than any look, which waits for its turn, asks, copies the file and, where that came to
-    /// nothing at the last, asks the provider to drop the task; and has to write down what it found.
+    /// Nobody else has a task for so long: longer than any look, which waits for its turn, asks and, where that came to
+    /// nothing at the last, asks the provider to drop the task; and has to write down what it found. A copy of the file has its own time.
     pub fn lease(&self) -> Duration {
         self.turn_time + self.look_time * 3 + self.look_time / 2
     }

@@ -11,11 +11,17 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tollgate_store::{Task, TaskState};
 use tollgate_upstream::video::{self, Asking, Handle, Opened, Reach, Turn, Video};
 use tollgate_upstream::{Body, Fault, Provider};
 use tollgate_wire::error::Code;
 use tollgate_wire::video::Api;
+
+/// A provider's storage may be a little behind its word: for so many milliseconds a file that is refused is one that is yet to come.
+const YOUNG: i64 = 60_000;
+/// Between the times such a file is asked for while its reader waits.
+const PAUSES: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
 
 /// Where the bytes of a task come from.
 pub struct Origin<'a> {
@@ -64,6 +70,11 @@ fn gone() -> Refusal {
     Refusal::about(Code::NotFound, "id", "The provider keeps this video no longer.")
 }
 
+fn not_yet() -> Refusal {
+    let text = "The provider has made the video and does not hand its file out yet; ask again in a moment.";
+    Refusal::about(Code::CallInProgress, "id", text).after(5)
+}
+
 fn away() -> Refusal {
     Refusal::new(Code::UpstreamError, "The account this video was made with is not part of the configuration.")
 }
@@ -89,23 +100,21 @@ impl<'a> Origin<'a> {
         Asking { provider: &self.provider, now: self.now() }
     }
 
-    /// There is no such file. Only those who made it can say so.
+    /// It ended a moment ago, or is about to.
+    fn is_young(&self) -> bool {
+        self.task.ended_at.is_none_or(|ended| self.app.world.now_ms().saturating_sub(ended) < YOUNG)
+    }
+
+    /// There is no such file. Only those who made it can say so, and not before it can have come.
     fn gone(&self) -> Refusal {
-        if self.sure { gone() } else { away() }
+        match (self.sure, self.is_young()) {
+            (false, _) => away(),
+            (true, true) => not_yet(),
+            (true, false) => gone(),
+        }
     }
 
-    /// Copies the file to our own shelf, where there is one, before anybody is told that it is there. `None`: there is no shelf, or
-    /// it did not work this time.
-    pub async fn shelve(&self, result: &KeptResult) -> Option<String> {
-        let shelf = self.app.shelf.as_ref()?;
-        let copied = match self.open(result.clone(), Variant::Video, None).await {
-            Ok(opened) => shelf.put(self.task.id, opened.body).await.map_err(|error| error.to_string()),
-            Err(refusal) => Err(refusal.message),
-        };
-        copied.map_err(|why| tracing::warn!(task = %self.task.id, why, "a finished video could not be copied")).ok()
-    }
-
-    /// Opens the file. A link that has ended is asked for anew, once.
+    /// Opens the file. A link that has ended is asked for anew, once; one that does not open yet is tried again for a moment.
     pub async fn open(
         &self,
         result: KeptResult,
@@ -125,7 +134,9 @@ impl<'a> Origin<'a> {
         }
         let ended = result.expires_at.is_some_and(|ends| ends <= self.now());
         let mut result = if ended { self.fresh(result).await? } else { result };
-        for again in [!ended, false] {
+        let mut asked = ended;
+        let mut pauses = if self.is_young() { PAUSES.iter() } else { [].iter() };
+        loop {
             let mut link = result.link();
             if let Some(pictures) = pictures {
                 link.url = format!("{}?variant={pictures}", link.url);
@@ -133,12 +144,17 @@ impl<'a> Origin<'a> {
             let reach = Reach { client: &self.app.client, public: &self.app.outside };
             match video::fetch(reach, self.video, &self.asking(), &self.handle, &link, range).await {
                 Ok(opened) => return Ok(opened),
-                Err(fault) if again && link_is_dead(&fault) => result = self.fresh(result).await?,
-                Err(fault) if link_is_dead(&fault) => return Err(self.gone()),
-                Err(fault) => return Err(told(fault)),
+                Err(fault) if !link_is_dead(&fault) => return Err(told(fault)),
+                Err(_) if !asked => {
+                    asked = true;
+                    result = self.fresh(result).await?;
+                }
+                Err(_) => match pauses.next() {
+                    Some(pause) => tokio::time::sleep(*pause).await,
+                    None => return Err(self.gone()),
+                },
             }
         }
-        Err(self.gone())
     }
 
     /// A new link from the provider, kept for those who come next, beside our copy if there is one.
@@ -153,6 +169,19 @@ impl<'a> Origin<'a> {
         self.app.store.keep_result(self.task.id, result.text()).await?;
         Ok(result)
     }
+}
+
+/// Asks the provider to delete a video that its owner has deleted here, where the provider has that and made it with the account that is
+/// configured. What comes of it changes nothing: it keeps files for days at most.
+pub async fn forget(app: Arc<App>, task: Task) {
+    let plan = KeptPlan::read(&task.plan);
+    let serving = app.serving.load_full();
+    let origin = plan.as_ref().and_then(|plan| Origin::of(&app, &serving, &task, plan).ok());
+    let Some(origin) = origin.filter(|origin| origin.sure) else { return };
+    let asking = origin.asking();
+    let asked = video::forget(&app.client, origin.video, &asking, &origin.handle);
+    let forgot = tokio::time::timeout(app.settings.tasks.look_time, asked).await;
+    tracing::debug!(task = %task.id, forgot = matches!(forgot, Ok(Ok(true))), "a deleted video at its maker");
 }
 
 /// The provider answers, and says that this link opens no longer.

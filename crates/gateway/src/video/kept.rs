@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
 use tollgate_store::{Task, TaskId};
-use tollgate_upstream::video::{Handle, Link, Remembers, Report, Sought};
+use tollgate_upstream::video::{self, Handle, Link, Remembers, Report, Sought};
 use tollgate_wire::video::{Api, Bound, Plan, Variant, Warning};
 
 /// What a task was begun with. The picture that goes beside the body is not kept: a task is never sent twice.
@@ -169,6 +169,9 @@ pub struct KeptResult {
     /// The name of our own copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy: Option<String>,
+    /// Milliseconds of it, where the provider tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
 }
 
 impl KeptResult {
@@ -182,6 +185,7 @@ impl KeptResult {
             needs_key: link.needs_key,
             file: report.file.clone(),
             copy: None,
+            length: report.length,
         })
     }
 
@@ -191,6 +195,22 @@ impl KeptResult {
 
     pub fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// When its link ends, in unix seconds: as the link says, else as long after the task's end (milliseconds) as its provider's links are
+    /// known to last.
+    pub fn ends(&self, api: Option<Api>, ended_ms: Option<i64>) -> Option<i64> {
+        let usual = || {
+            let api = api?;
+            let lasts = video::speaker(api)?.habits(api).link_lasts?;
+            Some(ended_ms?.div_euclid(1_000).saturating_add(i64::try_from(lasts.as_secs()).ok()?))
+        };
+        self.expires_at.or_else(usual)
+    }
+
+    /// Its length in whole seconds, the nearest: a frame makes a file a little longer or shorter than it was sold.
+    pub fn seconds(&self) -> Option<u32> {
+        u32::try_from(self.length?.saturating_add(500) / 1_000).ok().map(|seconds| seconds.max(1))
     }
 
     pub fn link(&self) -> Link {

@@ -12,6 +12,7 @@ mod settings;
 pub mod shelf;
 pub mod show;
 mod turns;
+mod upload;
 
 pub use ask::{VideoAsk, most};
 pub use home::{Home, home};

@@ -17,6 +17,10 @@ pub struct VideoSettings {
     pub copy_to: Option<CopyTo>,
     /// How long copies are kept; for ever if left out.
     pub keep: Option<Duration>,
+    /// The longest making of one copy.
+    pub copy_time: Duration,
+    /// How many are made at once.
+    pub copies_at_once: usize,
     pub webhooks: WebhookSettings,
 }
 
@@ -75,6 +79,8 @@ impl Default for VideoSettings {
             link_time: Duration::from_secs(24 * 3600),
             copy_to: None,
             keep: None,
+            copy_time: Duration::from_secs(10 * 60),
+            copies_at_once: 8,
             webhooks: WebhookSettings {
                 private: false,
                 patience: Duration::from_secs(10),
@@ -96,6 +102,8 @@ impl VideoSettings {
             link_time: table.duration_or("link_time", default.link_time),
             copy_to: copy_to(&mut table, source),
             keep: table.opt_duration("keep"),
+            copy_time: table.duration_or("copy_time", default.copy_time),
+            copies_at_once: table.int_or("copies_at_once", default.copies_at_once, 1..=1_000),
             webhooks: default.webhooks.clone(),
         };
         if settings.link_time < Duration::from_secs(60) {

@@ -3,21 +3,19 @@
 
 use super::s3;
 use super::settings::{CopyTo, VideoSettings};
+use super::upload::Upload;
 use bytes::Bytes;
+use futures_util::Stream;
 use futures_util::stream::BoxStream;
-use object_store::buffered::BufWriter;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Name;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tollgate_store::TaskId;
-use tollgate_upstream::{Body, Client};
-
-/// What of a file is in memory at most while it is copied.
-const BUFFER: usize = 5 << 20;
+use tollgate_upstream::{Client, Fault};
 
 /// Where copies are.
 #[derive(Clone, Debug)]
@@ -27,6 +25,25 @@ pub struct Shelf {
     /// Where the copies are files of our own.
     pub(super) folder: Option<PathBuf>,
     pub(super) keep: Option<Duration>,
+    /// As many copies are made at once.
+    places: Arc<Semaphore>,
+}
+
+/// Why there is no copy.
+#[derive(Debug, thiserror::Error)]
+pub enum Uncopied {
+    #[error("this process is being stopped")]
+    Stopped,
+    #[error("it took longer than a copy may")]
+    TooSlow,
+    #[error("{0}")]
+    Trouble(String),
+}
+
+impl From<object_store::Error> for Uncopied {
+    fn from(error: object_store::Error) -> Uncopied {
+        Uncopied::Trouble(error.to_string())
+    }
 }
 
 /// A copy that is being read.
@@ -54,17 +71,23 @@ impl Shelf {
         let Some(place) = &settings.copy_to else { return Ok(None) };
         let wrong = |error: object_store::Error| std::io::Error::other(format!("copies of videos: {error}"));
         let keep = settings.keep;
+        let places = Arc::new(Semaphore::new(settings.copies_at_once));
         Ok(Some(match place {
             CopyTo::Folder(path) => {
                 std::fs::create_dir_all(path)?;
                 let store = LocalFileSystem::new_with_prefix(path).map_err(wrong)?.with_fsync(true);
-                Shelf { store: Arc::new(store), prefix: String::new(), folder: Some(path.clone()), keep }
+                Shelf { store: Arc::new(store), prefix: String::new(), folder: Some(path.clone()), keep, places }
             }
             CopyTo::S3(bucket) => {
                 let store = s3::open(bucket, client).map_err(wrong)?;
-                Shelf { store, prefix: bucket.prefix.clone(), folder: None, keep }
+                Shelf { store, prefix: bucket.prefix.clone(), folder: None, keep, places }
             }
         }))
+    }
+
+    /// A place for one more copy, if there is one.
+    pub fn place(&self) -> Option<OwnedSemaphorePermit> {
+        self.places.clone().try_acquire_owned().ok()
     }
 
     pub(super) fn name(&self, id: &str) -> Name {
@@ -76,21 +99,24 @@ impl Shelf {
         Some((made_ms + i64::try_from(self.keep?.as_millis()).ok()?).div_euclid(1000))
     }
 
-    /// Copies a file, piece by piece; gives the name of the copy. Whoever reads it sees all of it or nothing.
-    pub async fn put(&self, id: TaskId, mut body: Body) -> std::io::Result<String> {
+    /// Copies a file, piece by piece; gives the name of the copy. Whoever reads it sees all of it or nothing. What is cut short, or does
+    /// not work, leaves nothing behind: parts of an upload would lie in a bucket, unseen and paid for, until somebody tells it otherwise.
+    pub async fn put(
+        &self,
+        id: TaskId,
+        pieces: impl Stream<Item = Result<Bytes, Fault>> + Unpin,
+        cut: impl Future<Output = Uncopied>,
+    ) -> Result<String, Uncopied> {
         let id = id.to_string();
-        let mut out = BufWriter::with_capacity(self.store.clone(), self.name(&id), BUFFER);
-        loop {
-            match body.chunk().await {
-                Ok(Some(piece)) => out.put(piece).await?,
-                Ok(None) => break,
-                Err(fault) => {
-                    let _ = out.abort().await;
-                    return Err(std::io::Error::other(fault.message));
-                }
-            }
+        let mut upload = Upload::new(self.store.clone(), self.name(&id));
+        let written = tokio::select! {
+            written = upload.write(pieces) => written,
+            why = cut => Err(why),
+        };
+        if let Err(why) = written {
+            upload.abort().await;
+            return Err(why);
         }
-        out.shutdown().await?;
         Ok(id)
     }
 

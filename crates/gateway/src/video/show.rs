@@ -5,7 +5,7 @@ use super::{KeptPlan, KeptResult, links};
 use crate::app::App;
 use bytes::Bytes;
 use tollgate_store::{Task, TaskState};
-use tollgate_wire::video::{self, Failure, State, Warning};
+use tollgate_wire::video::{self, Api, Failure, State, Warning};
 
 /// A provider's link that ends sooner than this is of no use to somebody who reads about it now.
 const ABOUT_TO_END: i64 = 60;
@@ -21,6 +21,8 @@ pub struct Shown {
     link: Option<(String, Option<i64>)>,
     failure: Option<Failure>,
     effective: Vec<(String, String)>,
+    made_seconds: Option<u32>,
+    left: &'static str,
     remixed_from: Option<String>,
     warnings: Vec<Warning>,
 }
@@ -29,6 +31,9 @@ impl Shown {
     /// `base` is where the reader reaches us, if that is known.
     pub fn of(app: &App, base: Option<&str>, task: &Task) -> Shown {
         let plan = KeptPlan::read(&task.plan);
+        let api = plan.as_ref().and_then(KeptPlan::api);
+        let left = api.map_or("0", Api::left_length);
+        let made_seconds = task.result.as_deref().and_then(KeptResult::read).and_then(|result| result.seconds());
         let (effective, remixed_from, warnings) =
             plan.map(|plan| (plan.effective, plan.remixed_from, plan.warnings)).unwrap_or_default();
         Shown {
@@ -38,12 +43,14 @@ impl Shown {
             progress: task.progress,
             created_at: task.created_at.div_euclid(1000),
             completed_at: task.ended_at.map(|at| at.div_euclid(1000)),
-            link: link(app, base, task),
+            link: link(app, base, task, api),
             failure: task
                 .failure
                 .as_ref()
                 .map(|failure| Failure { code: failure.code.clone(), message: failure.message.clone() }),
             effective,
+            made_seconds,
+            left,
             remixed_from,
             warnings,
         }
@@ -69,6 +76,8 @@ impl Shown {
             url: self.link.as_ref().map(|(url, _)| url.as_str()),
             failure: self.failure.as_ref(),
             effective: &effective,
+            made_seconds: self.made_seconds,
+            left: self.left,
             remixed_from: self.remixed_from.as_deref(),
             warnings: &self.warnings,
         })
@@ -104,13 +113,14 @@ fn state(task: &Task) -> State {
 }
 
 /// The link that is handed out, and when it ends.
-fn link(app: &App, base: Option<&str>, task: &Task) -> Option<(String, Option<i64>)> {
+fn link(app: &App, base: Option<&str>, task: &Task, api: Option<Api>) -> Option<(String, Option<i64>)> {
     if task.state != TaskState::Completed {
         return None;
     }
     let result = task.result.as_deref().and_then(KeptResult::read)?;
     let now = app.world.now_ms().div_euclid(1000);
-    let lasts = result.expires_at.is_none_or(|ends| ends > now + ABOUT_TO_END);
+    let theirs = result.ends(api, task.ended_at);
+    let lasts = theirs.is_none_or(|ends| ends > now + ABOUT_TO_END);
     let shelf = app.shelf.as_ref().filter(|_| result.copy.is_some());
     let swept = shelf.and_then(|shelf| shelf.ends(task.ended_at?));
     // Once it is taken away, the provider's file is what there is.
@@ -124,7 +134,7 @@ fn link(app: &App, base: Option<&str>, task: &Task) -> Option<(String, Option<i6
     if let (Some(gone), true) = (swept, copied) {
         ends = ends.min(gone);
     }
-    if let (Some(theirs), false, true) = (result.expires_at, copied, lasts) {
+    if let (Some(theirs), false, true) = (theirs, copied, lasts) {
         // Ours would lead to nothing once theirs has ended; where a fresh one can be had, a fresh link of ours can be too.
         ends = ends.min(theirs);
     }

@@ -212,6 +212,9 @@ type Maker = fn(&Call<'_>) -> Answer;
 
 fn route(call: &Call<'_>, asked: &Rates) -> Answer {
     if call.path.starts_with("/video/files/") {
+        if call.book.is_early(call.path) {
+            return Answer::whole(file::early());
+        }
         return Answer::whole(file::answer(call.path, call.query, call.headers));
     }
     let below = |prefix: &str| call.path.strip_prefix(prefix).filter(|rest| rest.starts_with('/'));

@@ -76,6 +76,7 @@ impl Video for Ark {
         report.link = json["content"]["video_url"].as_str().and_then(Link::read);
         if report.standing == Standing::Succeeded {
             report.used = used(&json);
+            report.length = billed(&json["duration"]);
         }
         Ok(report)
     }
@@ -112,6 +113,11 @@ impl Video for Ark {
     /// A waiting task is cancelled, a finished one forgotten; the provider refuses while it runs.
     fn cancel(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing> {
         asking.bearer(Method::DELETE, &format!("{PATH}/{}", path_part(task.id)?), None)
+    }
+
+    /// The same request: what it does goes by how the task stands.
+    fn forget(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing> {
+        self.cancel(asking, task)
     }
 
     fn refused(&self, _api: Api, reply: &Reply) -> Fault {

@@ -82,6 +82,8 @@ impl Video for DashScope {
         report.used.millis = billed(&usage["duration"]).or_else(|| billed(&usage["video_duration"]));
         report.used.resolution = id(&usage["SR"]);
         report.used.raw = Used::raw(usage);
+        let alone = || report.used.millis.filter(|_| usage["input_video_duration"].is_null());
+        report.length = billed(&usage["output_video_duration"]).or_else(alone);
         Ok(report)
     }
 

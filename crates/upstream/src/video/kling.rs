@@ -182,6 +182,7 @@ fn older(data: &Value) -> Option<Report> {
     let told = json!({"duration": video["duration"], "final_unit_deduction": data["final_unit_deduction"]});
     if report.standing == Standing::Succeeded {
         report.used = Used { millis: sold_seconds(&video["duration"]), raw: Used::raw(&told), ..Used::default() };
+        report.length = report.used.millis;
     }
     Some(report)
 }
@@ -194,6 +195,7 @@ fn newer(task: &Value) -> Option<Report> {
         let told = json!({"duration": video.map(|video| &video["duration"]), "billing": task["billing"]});
         let millis = video.and_then(|video| sold_seconds(&video["duration"]));
         report.used = Used { millis, raw: Used::raw(&told), ..Used::default() };
+        report.length = millis;
     }
     Some(report)
 }

@@ -164,5 +164,6 @@ fn second(task: &Value) -> Option<Report> {
     report.used.millis = billed(&task["usage"]["total_seconds"]);
     report.used.resolution = task["resolution"].as_str().map(str::to_owned);
     report.used.raw = Used::raw(&task["usage"]);
+    report.length = billed(&task["usage"]["output_seconds"]).or_else(|| billed(&task["duration"]));
     Some(report)
 }

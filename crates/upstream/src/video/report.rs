@@ -45,6 +45,8 @@ pub struct Report {
     /// A status word nobody has seen before; the task counts as running.
     pub strange: Option<String>,
     pub progress: Option<u8>,
+    /// Milliseconds of the video that was made, where the provider tells. What it bills may be more: an edit's source counts too.
+    pub length: Option<u64>,
     /// The finished file. Success without a link is not yet success.
     pub link: Option<Link>,
     /// The file step leads to the link.
@@ -91,6 +93,7 @@ impl Report {
             standing: known.unwrap_or(Standing::Running),
             strange: known.is_none().then(|| safe_text(word, 64)),
             progress: None,
+            length: None,
             link: None,
             file: None,
             used: Used::default(),

@@ -91,6 +91,7 @@ impl Video for Sora {
             let url = format!("/videos/{}/content", task.id);
             report.link = Some(Link { url, expires_at, carries_expires: false, needs_key: true });
             report.used.millis = billed(&json["seconds"]);
+            report.length = report.used.millis;
             report.used.raw = Used::raw(&json!({"seconds": json["seconds"], "size": json["size"]}));
         }
         Ok(report)
@@ -138,6 +139,11 @@ impl Video for Sora {
 
     fn cancel(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing> {
         asking.bearer(Method::DELETE, &format!("/videos/{}", path_part(task.id)?), None)
+    }
+
+    /// The same request: what it does goes by how the task stands.
+    fn forget(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing> {
+        self.cancel(asking, task)
     }
 
     fn remix(&self, asking: &Asking<'_>, task: &Handle<'_>, prompt: &str) -> Option<Outgoing> {

@@ -20,8 +20,10 @@ async fn seconds_and_tokens_in_any_spelling() {
     ] {
         for spelling in ["[[sim:ok]]", "[[sim:usage kind=string]]", "[[sim:usage kind=float]]"] {
             let house = House::of(Maker::of(api)).await;
-            let used = house.ending(spelling).await.used;
+            let report = house.ending(spelling).await;
+            let used = report.used;
             assert_eq!((used.millis, used.tokens), (millis, tokens), "{api:?} {spelling}: {used:?}");
+            assert_eq!(report.length, millis, "{api:?} {spelling}");
             let tells = !matches!(api, Api::MiniMaxV1 | Api::Veo);
             assert_eq!(used.raw.is_some(), tells, "{api:?}: {used:?}");
         }
@@ -76,15 +78,15 @@ async fn a_length_the_maker_chose() {
 #[tokio::test]
 async fn source_seconds_are_within_the_bound() {
     let clip = "https://media.example/a.mp4";
-    for (api, variant, model, fields, millis) in [
-        (Api::DashScope, "a-video-edit", "wan2.7-videoedit", json!({"prompt": "p", "video_url": clip}), 13_240),
-        (Api::MiniMaxV2, "d-native-audio", "MiniMax-H3", json!({"prompt": "p", "video_url": clip}), 9000),
+    for (api, variant, model, fields, millis, made) in [
+        (Api::DashScope, "a-video-edit", "wan2.7-videoedit", json!({"prompt": "p", "video_url": clip}), 13_240, 6620),
+        (Api::MiniMaxV2, "d-native-audio", "MiniMax-H3", json!({"prompt": "p", "video_url": clip}), 9000, 5000),
     ] {
         let house = House::of(Maker { model, ..Maker::of(api) }).await;
         let plan = house.plan_as(variant, &fields);
         let id = house.send(&plan, TASK).await.expect("accepted");
-        let used = house.polls_of(plan.call, &id).await.pop().expect("a poll").expect("a report").used;
-        assert_eq!(used.millis, Some(millis));
+        let report = house.polls_of(plan.call, &id).await.pop().expect("a poll").expect("a report");
+        assert_eq!((report.used.millis, report.length), (Some(millis), Some(made)), "what is billed, what was made");
         assert!(millis <= u64::from(plan.bound.seconds) * 1000);
     }
     let house = House::of(Maker::of(Api::Ark)).await;

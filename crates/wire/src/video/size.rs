@@ -30,6 +30,31 @@ const TIERS: &[(&str, &str, u32, u32)] = &[
     ("1080P", "3:4", 1248, 1632),
 ];
 
+/// At 16:9, what all makers mean by a number of lines. Of other numbers and ratios each has its own pixels.
+const WIDE: &[(&str, u32, u32)] = &[("720p", 1280, 720), ("1080p", 1920, 1080)];
+
+/// The resolutions of modes, for models that are asked for a mode.
+const MODES: &[(&str, &str)] = &[("std", "720p"), ("pro", "1080p"), ("4k", "4k")];
+
+/// The size of a video with these effective parameters: as it was written; else the pixels, where resolution and ratio leave no doubt; else the
+/// resolution by its name. Families A and E write an asterisk, others an x.
+pub(super) fn shown<'a>(effective: impl Fn(&str) -> Option<&'a str>) -> String {
+    if let Some(size) = effective("size") {
+        return size.to_owned();
+    }
+    let of_mode = |mode: &str| MODES.iter().find(|row| row.0 == mode).map(|row| row.1);
+    let resolution = effective("resolution").or_else(|| effective("mode").and_then(of_mode)).unwrap_or_default();
+    let ratio = effective("ratio").unwrap_or_default();
+    if let Some(row) = TIERS.iter().find(|row| (row.0, row.1) == (resolution, ratio)) {
+        return format!("{}*{}", row.2, row.3);
+    }
+    match (WIDE.iter().find(|row| row.0 == resolution), ratio) {
+        (Some((_, long, short)), "16:9") => format!("{long}x{short}"),
+        (Some((_, long, short)), "9:16") => format!("{short}x{long}"),
+        _ => resolution.to_owned(),
+    }
+}
+
 /// The example in the message about sizes.
 const EXAMPLE: &str = "1280*720";
 
@@ -102,6 +127,28 @@ mod tests {
         {
             let refusal = Size::starred(bad, "size").expect_err(bad);
             assert_eq!(refusal.message, format!("invalid size: {bad}, example: 1280*720"));
+        }
+    }
+
+    #[test]
+    fn what_is_shown_of_a_size() {
+        for (effective, expected) in [
+            (&[("size", "1280*720"), ("resolution", "720P")][..], "1280*720"),
+            (&[("size", "720x1280"), ("resolution", "720p")], "720x1280"),
+            (&[("resolution", "1080P")], "1080P"),
+            (&[("resolution", "720P"), ("ratio", "1:1")], "960*960"),
+            (&[("resolution", "720P"), ("ratio", "21:9")], "720P"),
+            (&[("resolution", "720p"), ("ratio", "16:9")], "1280x720"),
+            (&[("resolution", "1080p"), ("ratio", "9:16")], "1080x1920"),
+            (&[("resolution", "720p"), ("ratio", "adaptive")], "720p"),
+            (&[("resolution", "480p"), ("ratio", "16:9")], "480p"),
+            (&[("resolution", "768P"), ("ratio", "16:9")], "768P"),
+            (&[("mode", "std"), ("ratio", "16:9")], "1280x720"),
+            (&[("mode", "pro"), ("ratio", "1:1")], "1080p"),
+            (&[("mode", "4k")], "4k"),
+        ] {
+            let told = shown(|name| effective.iter().find(|(known, _)| *known == name).map(|(_, value)| *value));
+            assert_eq!(told, expected, "{effective:?}");
         }
     }
 

@@ -3,7 +3,7 @@
 //! Neither shows ids, units or payloads of a provider. A task whose fate is being found out is still in progress for the caller, and as
 //! far as it was.
 
-use super::Warning;
+use super::{Warning, size};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
@@ -94,6 +94,10 @@ pub struct Task<'a> {
     pub url: Option<&'a str>,
     pub failure: Option<&'a Failure>,
     pub effective: &'a [(&'a str, &'a str)],
+    /// Whole seconds of the finished video, where its provider tells them.
+    pub made_seconds: Option<u32>,
+    /// What the provider's body says where the length is left to it.
+    pub left: &'a str,
     pub remixed_from: Option<&'a str>,
     pub warnings: &'a [Warning],
 }
@@ -101,6 +105,13 @@ pub struct Task<'a> {
 impl Task<'_> {
     fn attribute(&self, name: &str) -> Option<&str> {
         self.effective.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+
+    /// The length that was made; until that is known the one asked for, in the provider's own word where it was left to it. The
+    /// official SDK's type has no video without a length or a size.
+    fn seconds(&self) -> String {
+        let made = self.made_seconds.filter(|_| self.state == State::Completed).map(|seconds| seconds.to_string());
+        made.unwrap_or_else(|| self.attribute("seconds").unwrap_or(self.left).to_owned())
     }
 
     fn object(&self) -> Value {
@@ -116,12 +127,9 @@ impl Task<'_> {
             "expires_at": self.expires_at,
             "error": null,
             "remixed_from_video_id": self.remixed_from,
+            "seconds": self.seconds(),
+            "size": size::shown(|name| self.attribute(name)),
         });
-        for name in ["seconds", "size"] {
-            if let Some(value) = self.attribute(name) {
-                shown[name] = json!(value);
-            }
-        }
         let others = self.effective.iter().filter(|(name, _)| *name != "model");
         let effective: Map<_, _> = others.map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
         if !effective.is_empty() {

@@ -19,6 +19,13 @@ pub enum Api {
     Veo,
 }
 
+impl Api {
+    /// What a body says of the length where it is left to the provider: Ark decides it, an edit keeps that of its source.
+    pub fn left_length(self) -> &'static str {
+        if self == Api::Ark { "-1" } else { "0" }
+    }
+}
+
 /// One row: which fields count, what is on sale, and the function that builds the body.
 pub(crate) struct Rules {
     pub name: &'static str,

@@ -18,6 +18,8 @@ fn task(state: State) -> Task<'static> {
         url: None,
         failure: None,
         effective: &[("model", "m"), ("size", "1280*720"), ("resolution", "720P"), ("seconds", "5")],
+        made_seconds: None,
+        left: "0",
         remixed_from: None,
         warnings: &[],
     }
@@ -88,6 +90,27 @@ fn endings() {
     // A link or an error that is known early is not shown early.
     let running = Task { failure: Some(&failure), url: Some(URL), ..task(State::Running) };
     assert!(value(openai(&running))["error"].is_null() && value(legacy(&running))["data"]["result_url"] == "");
+}
+
+/// A length that was left to the provider is shown in its own word, and as it was made in the end; none is left out.
+#[test]
+fn lengths() {
+    let asked = &[("resolution", "720P"), ("seconds", "5")][..];
+    let left = &[("resolution", "720P")][..];
+    for (effective, state, made, seconds) in [
+        (asked, State::Queued, None, "5"),
+        (asked, State::Completed, None, "5"),
+        (asked, State::Completed, Some(6), "6"),
+        (left, State::Queued, None, "-1"),
+        (left, State::Running, Some(12), "-1"),
+        (left, State::Completed, Some(12), "12"),
+        (left, State::Completed, None, "-1"),
+        (left, State::Failed, None, "-1"),
+    ] {
+        let shown = value(openai(&Task { effective, made_seconds: made, left: "-1", ..task(state) }));
+        let told = (shown["seconds"].as_str(), shown["size"].as_str());
+        assert_eq!(told, (Some(seconds), Some("720P")), "{effective:?} {state:?} {made:?}");
+    }
 }
 
 #[test]

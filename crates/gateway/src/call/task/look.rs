@@ -2,9 +2,8 @@
 //! nothing; time decides nothing either, except that the operator takes the loss before the provider has forgotten the task.
 
 use super::away::{self, LATER};
-use super::{end, lost, millis};
+use super::{copying, end, lost, millis};
 use crate::app::App;
-use crate::video::file::Origin;
 use crate::video::{Home, KeptPlan, KeptResult, home};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +17,7 @@ const SLOWLY: i64 = 5 * 60_000;
 
 /// A task in our hands, with all that is needed to ask about it.
 pub(super) struct Watched<'a> {
-    pub app: &'a App,
+    pub app: &'a Arc<App>,
     pub leased: &'a Leased,
     pub kept: KeptPlan,
     pub api: Api,
@@ -29,7 +28,7 @@ pub(super) struct Watched<'a> {
 }
 
 /// Looks at a task that was taken, and gives it back or ends it.
-pub async fn look(app: &App, leased: &Leased) -> Result<(), StoreError> {
+pub async fn look(app: &Arc<App>, leased: &Leased) -> Result<(), StoreError> {
     let task = &leased.task;
     if task.state == TaskState::Held {
         return end::never_sent(app, leased).await;
@@ -217,39 +216,18 @@ impl Watched<'_> {
     /// long has as much time for them as any other.
     async fn succeeded(&self, report: &Report) -> Result<(), StoreError> {
         let waits = self.leased.made_ms < self.patience() && !self.is_last_look();
-        let file = match KeptResult::of(report) {
-            Some(file) => self.shelved(file).await,
-            None => Err(None),
-        };
-        match file {
-            Ok(file) => end::completed(self, &file, &report.used).await,
-            Err(_) if waits => {
+        match KeptResult::of(report) {
+            Some(file) if self.app.shelf.is_some() => copying::begin(self, file, report, waits).await,
+            Some(file) => end::completed(self, &file, &report.used).await,
+            None if waits => {
                 let step = self.step(TaskState::Running, Word::Made, self.soon());
                 put_back(self.app, TaskStep { progress: report.progress, ..step }).await
             }
-            Err(Some(file)) => {
-                tracing::error!(task = %self.leased.task.id, "a video is completed without a copy of our own");
-                end::completed(self, &file, &report.used).await
-            }
-            Err(None) => {
+            None => {
                 let message = "The provider finished the task and never gave a link to the video.".into();
                 let failure = TaskFailure { code: "result_missing".into(), message };
                 end::failed(self.app, self.leased, failure, &report.used).await
             }
-        }
-    }
-
-    /// The finished file with our own copy of it, where copies are wanted; the file without one where that did not work.
-    async fn shelved(&self, file: KeptResult) -> Result<KeptResult, Option<KeptResult>> {
-        let app = self.app;
-        if app.shelf.is_none() {
-            return Ok(file);
-        }
-        let serving = app.serving.load_full();
-        let copied = async { Origin::of(app, &serving, &self.leased.task, &self.kept).ok()?.shelve(&file).await };
-        match tokio::time::timeout(app.settings.tasks.look_time, copied).await {
-            Ok(Some(copy)) => Ok(KeptResult { copy: Some(copy), ..file }),
-            _ => Err(Some(file)),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod catalog;
 mod checklist;
+mod copying;
 mod families_ae;
 mod families_cd;
 mod family_b;

@@ -1,12 +1,12 @@
 //! GET, list, DELETE and /content: whose tasks are seen, which links are handed out, and how files are passed on.
 
-use super::table::{finished, quick};
+use super::table::{CLIP, finished, quick};
 use crate::house::{House, Plan, error_of};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
-use tollgate_store::NewAccount;
+use tollgate_store::{NewAccount, TaskId};
 
 async fn made(house: &House, model: &str) -> Value {
     let metadata = if model == "MiniMax-H3" { json!({ "ratio": "16:9" }) } else { json!({}) };
@@ -160,6 +160,8 @@ async fn files_are_passed_on_whole_and_in_ranges() {
         assert_eq!(&part.bytes().await.expect("a body")[..], b"ftyp");
         let beyond = house.get(&path).header("range", "bytes=99999999-").send().await.expect("a reply");
         assert_eq!(beyond.status(), 416, "{model}");
+        assert_eq!(beyond.headers()["content-range"], format!("bytes */{}", whole.len()), "{model}");
+        assert_eq!(beyond.bytes().await.expect("a body"), "", "{model}: nothing of what its maker says beside it");
         let changed = house.get(&path).header("range", "bytes=4-7").header("if-range", "\"x\"").send().await;
         assert_eq!(changed.expect("a reply").status(), 200, "a range of what may have changed is the whole");
         let own = link(&task).starts_with(&house.url("/v1/videos/"));
@@ -225,6 +227,137 @@ async fn clients_can_be_sent_to_the_provider_instead() {
             assert_eq!(http.get(elsewhere).send().await.expect("a reply").status(), 200, "{model}");
         }
     }
+}
+
+/// The length of an edit is its source's, and known when it is made.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_length_that_was_left_to_the_maker() {
+    let house = quick(Plan::default()).await;
+    for (model, body, asked, seconds) in [
+        ("wan2.7-videoedit", json!({ "video_url": CLIP }), "0", "7"),
+        ("seedance-2.5", json!({ "seconds": "-1" }), "-1", "12"),
+    ] {
+        let mut body = body;
+        (body["model"], body["prompt"]) = (json!(model), json!("[[sim:ok told=12]]"));
+        let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
+        let task: Value = reply.expect("a reply").json().await.expect("JSON");
+        assert_eq!(task["seconds"], asked, "{task}");
+        let done = finished(&house, id(&task)).await;
+        assert_eq!((&done["status"], &done["seconds"]), (&json!("completed"), &json!(seconds)), "{done}");
+    }
+}
+
+/// Storage may be a little behind its maker's word: the file is asked for again, and then the reader is told when to. Later it is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_not_there_yet_is_waited_for() {
+    let house = quick(Plan::default()).await;
+    let create = async |times: u32| {
+        let body = json!({ "model": "seedance-2.5", "prompt": format!("[[sim:early_link queue=0 run=0 n={times}]]") });
+        let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
+        let task: Value = reply.expect("a reply").json().await.expect("JSON");
+        finished(&house, id(&task)).await
+    };
+    let soon = create(2).await;
+    let reply = house.get(&format!("/v1/videos/{}/content", id(&soon))).send().await.expect("a reply");
+    assert_eq!(reply.status(), 200);
+    assert_eq!(&reply.bytes().await.expect("a body")[4..8], b"ftyp");
+    let never = create(1_000).await;
+    let path = format!("/v1/videos/{}/content", id(&never));
+    let reply = house.get(&path).send().await.expect("a reply");
+    assert_eq!((reply.status().as_u16(), &reply.headers()["retry-after"]), (409, &"5".parse().expect("text")));
+    assert_eq!(error_of(reply).await.1["code"], "call_in_progress");
+    house.clock.set(61_000);
+    let (status, error) = error_of(house.get(&path).send().await.expect("a reply")).await;
+    assert_eq!((status, error["code"].as_str()), (404, Some("not_found")), "{error}");
+    house.clock.set(0);
+}
+
+/// A link that tells no end has one all the same: nobody is sent to it after that, and ours that leads to it ends with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_sent_to_a_link_that_has_ended() {
+    const DAY: i64 = 86_400_000;
+    let config = "[video]\ndelivery = \"redirect\"\n".to_owned();
+    let house = quick(Plan { config, ..Plan::default() }).await;
+    let http = reqwest::Client::builder().redirect(Policy::none()).build().expect("a client");
+    let task = made(&house, "kling-v3").await;
+    let ended = task["completed_at"].as_i64().expect("an end");
+    let url = house.url(&format!("/v1/videos/{}/content", id(&task)));
+    for (days, status, ends) in [(0, 302, 1), (29, 302, 30), (31, 200, 32)] {
+        house.clock.set(days * DAY);
+        let app = &house.running().app;
+        app.keys.refresh(&app.store, &app.world).await.expect("refreshed");
+        let reply = http.get(&url).bearer_auth(&house.key).send().await.expect("a reply");
+        assert_eq!(reply.status(), status, "after {days} days");
+        let shown = finished(&house, id(&task)).await;
+        let late = shown["expires_at"].as_i64().expect("an end") - ended;
+        assert!(((ends - 1) * 86_400..ends * 86_400 + 600).contains(&late), "after {days} days: {late}");
+    }
+    house.clock.set(0);
+}
+
+fn form(fields: &[(&str, &str)]) -> String {
+    let part = |(name, text): &(&str, &str)| {
+        format!("--frame\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
+    };
+    fields.iter().map(part).chain(["--frame--\r\n".to_owned()]).collect()
+}
+
+/// A form takes what JSON takes: a picture as a data link is as long as a file. What is too long is named.
+#[tokio::test(flavor = "multi_thread")]
+async fn long_fields_of_a_form() {
+    let config = "[limits]\nbody_bytes = \"64MiB\"\n".to_owned();
+    let house = quick(Plan { config, ..Plan::default() }).await;
+    let post = async |form: String| {
+        let asked = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key);
+        let asked = asked.header("content-type", "multipart/form-data; boundary=frame");
+        asked.body(form).send().await.expect("a reply")
+    };
+    let picture: Vec<u8> = b"\x89PNG\r\n\x1a\n".iter().copied().chain((0..=255).cycle().take(2 << 20)).collect();
+    let link = format!("data:image/png;base64,{}", BASE64_STANDARD.encode(&picture));
+    let prompt = ("prompt", "[[sim:queue=0 run=0]]");
+    let task: Value =
+        post(form(&[("model", "sora-2"), prompt, ("input_reference", &link)])).await.json().await.expect("JSON");
+    assert_eq!(finished(&house, id(&task)).await["status"], "completed", "{task}");
+    let long = "x".repeat((32 << 20) + 1);
+    let (status, error) = error_of(post(form(&[("model", "sora-2"), ("prompt", &long)])).await).await;
+    assert_eq!(
+        (status, error["code"].as_str(), error["param"].as_str()),
+        (400, Some("invalid_parameter"), Some("prompt"))
+    );
+}
+
+/// What its owner deletes is deleted at its maker too, where the maker has that; nobody waits for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_video_is_deleted_at_its_maker() {
+    let house = quick(Plan::default()).await;
+    for (model, path) in
+        [("wan2.7-t2v", None), ("sora-2", Some("/v1/videos/")), ("seedance-2.5", Some("/contents/generations/tasks/"))]
+    {
+        let task = made(&house, model).await;
+        let url = house.url(&format!("/v1/videos/{}", id(&task)));
+        let reply = house.http.delete(url).bearer_auth(&house.key).send().await.expect("a reply");
+        assert_eq!(reply.status(), 200, "{model}");
+        let Some(path) = path else { continue };
+        let known: TaskId = id(&task).parse().expect("an id");
+        let kept = house.running().app.store.told_task(known).await.expect("read").expect("the task");
+        let path = format!("{path}{}", kept.upstream_id.expect("its maker's id"));
+        let deletion =
+            || house.sim.received().into_iter().find(|one| one.method == "DELETE" && one.path.ends_with(&path));
+        let asked = eventually(deletion).await;
+        assert_eq!(asked.status, 200, "{model}");
+    }
+    let deletions = house.sim.received().into_iter().filter(|one| one.method == "DELETE").count();
+    assert_eq!(deletions, 2, "where there is none nobody is asked");
+}
+
+async fn eventually<T>(look: impl Fn() -> Option<T>) -> T {
+    for _ in 0..1_000 {
+        if let Some(found) = look() {
+            return found;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("it never happens");
 }
 
 /// A picture in a form arrives at the maker byte for byte: as a file where it takes files, inside the body where it takes links.

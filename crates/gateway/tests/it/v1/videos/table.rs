@@ -87,6 +87,7 @@ impl Table {
             task["warnings"].as_array().into_iter().flatten().filter_map(|one| one["field"].as_str()).collect();
         assert_eq!(warned, sent.warned, "{says}: {task}");
         assert_eq!(listed(&task["effective"]), sent.effective, "{says}: {task}");
+        is_whole(says, &task);
         let creates = self.creates();
         assert_eq!(creates.len(), before + 1, "{says}: one creation");
         let got = &creates[before];
@@ -94,6 +95,8 @@ impl Table {
         assert_eq!(got.json(), filled(sent.body, &id), "{says}");
         let done = finished(&self.house, &id).await;
         assert_eq!((&done["status"], &done["progress"]), (&json!("completed"), &json!(100)), "{says}: {done}");
+        is_whole(says, &done);
+        assert!(!["0", "-1"].contains(&done["seconds"].as_str().unwrap_or_default()), "{says}: made at last: {done}");
         let link = done["metadata"]["url"].as_str().expect("a link");
         assert!(link.contains("Expires="), "{says}: {link}");
         let row = self.house.row(id.parse::<TaskId>().expect("an id").call()).await;
@@ -113,6 +116,13 @@ impl Table {
         assert!(error["message"].as_str().is_some_and(|message| message.contains(text)), "{says}: {refused}");
         let after = (self.house.sim.received().len(), self.house.available().await);
         assert_eq!(after, before, "{says}: nothing was sent or held");
+    }
+}
+
+/// The official SDK's type has no video without a length or a size.
+fn is_whole(says: &str, task: &Value) {
+    for name in ["seconds", "size"] {
+        assert!(task[name].as_str().is_some_and(|told| !told.is_empty()), "{says}: {name} of {task}");
     }
 }
 
