@@ -57,7 +57,7 @@ pub use social::{SocialChange, SocialDay, SocialFull, SocialLimit, SocialTake, S
 pub use store::{Opened, Receipted, Store};
 pub use task::{
     BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep,
-    Told, Webhook, Word,
+    Told, Webhook, WebhookWish, Word,
 };
 pub use turns::{TurnWish, Turns};
 pub use verify::{INVARIANTS, Looked};

@@ -16,7 +16,7 @@ use crate::receipt::{self, PublicKeys, Signed};
 use crate::report::{Gauges, Recovered, Report, Swept};
 use crate::social::{SocialChange, SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain};
 use crate::task::{
-    BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskStep, Told, Webhook,
+    BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskStep, Told, Webhook, WebhookWish,
 };
 use crate::turns::{TurnWish, Turns};
 use crate::wish::CallEntry;
@@ -399,8 +399,8 @@ impl Store {
     }
 
     /// Webhooks that are due, each for one taker at a time.
-    pub async fn take_webhooks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Webhook>, StoreError> {
-        on_engine!(self, e => e.take_webhooks(limit, lease_ms).await)
+    pub async fn take_webhooks(&self, wish: WebhookWish, lease_ms: i64) -> Result<Vec<Webhook>, StoreError> {
+        on_engine!(self, e => e.take_webhooks(wish, lease_ms).await)
     }
 
     /// What became of one; nothing changes when somebody else has it by now.

@@ -271,6 +271,17 @@ pub struct Webhook {
     pub fence: i64,
 }
 
+/// Which of those that are due a teller takes: the ones due longest, but few of any account, so that receivers that do not answer keep
+/// nobody else's news waiting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookWish {
+    pub limit: u32,
+    /// Of one account.
+    pub each: u32,
+    /// Accounts of which the teller has enough in its hands.
+    pub except: Vec<AccountId>,
+}
+
 /// What became of a try to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {

@@ -91,6 +91,7 @@ suite!(
     neither_a_restart_nor_a_sweep_ends_a_task,
     tasks_are_paged_and_hidden,
     a_webhook_is_written_with_the_end_and_told_by_one,
+    webhooks_are_taken_of_all_accounts,
     many_takers_share_what_is_due,
     tasks_of_a_busy_provider_are_left_for_later,
     turns_at_a_provider_are_even_and_shared,

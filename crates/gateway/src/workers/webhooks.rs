@@ -1,48 +1,103 @@
 //! Tells customers that their tasks have ended. The outbox is written with the end of a task; whoever takes an entry has it for a
 //! while, so several replicas share the work and none is lost with one of them.
+//!
+//! An entry is taken when there is a place to tell it, and one account has a quarter of the places at most: a receiver that does not answer
+//! keeps a place for as long as there is patience, and those of one customer must not keep all of them.
 
 use crate::app::App;
 use crate::webhooks;
 use futures_util::StreamExt as _;
-use futures_util::stream;
-use std::sync::Arc;
+use futures_util::stream::{self, Stream};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tollgate_store::{StoreError, Told, Webhook};
+use tokio::sync::Notify;
+use tollgate_store::{AccountId, StoreError, Told, Webhook, WebhookWish};
 
 /// How often the outbox is looked at.
 const LOOK: Duration = Duration::from_secs(1);
-const AT_MOST: u32 = 100;
+/// The part of all places that one account may have.
+const SHARE: usize = 4;
 
-/// Runs until the stop.
-pub async fn run(app: Arc<App>) {
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(LOOK) => {}
-            () = app.ended.cancelled() => return,
-        }
-        loop {
-            match round(&app).await {
-                // A full hand means that there may be more.
-                Ok(told) if told == AT_MOST as usize && !app.ended.is_cancelled() => {}
-                Ok(_) => break,
-                Err(error) => {
-                    tracing::warn!(%error, "the outbox of webhooks cannot be read");
-                    break;
-                }
+/// What is being told.
+#[derive(Default)]
+struct Desk {
+    in_hand: Mutex<HashMap<AccountId, usize>>,
+    /// A place is free again.
+    bell: Notify,
+}
+
+impl Desk {
+    fn begin(&self, account: AccountId) {
+        *self.in_hand.lock().unwrap_or_else(PoisonError::into_inner).entry(account).or_default() += 1;
+    }
+
+    fn end(&self, account: AccountId) {
+        let mut in_hand = self.in_hand.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = in_hand.get_mut(&account) {
+            *count -= 1;
+            if *count == 0 {
+                in_hand.remove(&account);
             }
         }
+        drop(in_hand);
+        self.bell.notify_one();
+    }
+
+    /// What there is room for, with so many places in all: so few of an account at once that it never has more than its share.
+    fn wish(&self, places: usize) -> Option<WebhookWish> {
+        let in_hand = self.in_hand.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = places.saturating_sub(in_hand.values().sum());
+        let share = (places / SHARE).max(1);
+        let each = (share / 2).max(1);
+        let enough = in_hand.iter().filter(|(_, count)| **count + each > share).map(|(account, _)| *account);
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        (free > 0).then(|| WebhookWish { limit: number(free), each: number(each), except: enough.collect() })
     }
 }
 
-async fn round(app: &App) -> Result<usize, StoreError> {
+/// Runs until the stop; what is being told then is told.
+pub async fn run(app: Arc<App>) {
+    let desk = Desk::default();
+    let (app, desk) = (&app, &desk);
+    let told = |webhook: Webhook| async move {
+        let account = webhook.account;
+        one(app, webhook).await;
+        desk.end(account);
+    };
+    due(app, desk).for_each_concurrent(app.settings.video.webhooks.at_once, told).await;
+}
+
+/// What is due, as there are places for it.
+fn due<'a>(app: &'a App, desk: &'a Desk) -> impl Stream<Item = Webhook> + 'a {
+    stream::unfold(Vec::new(), move |mut taken: Vec<Webhook>| async move {
+        loop {
+            if let Some(next) = taken.pop() {
+                return Some((next, taken));
+            }
+            taken = take(app, desk).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "the outbox of webhooks cannot be read");
+                Vec::new()
+            });
+            if !taken.is_empty() {
+                continue;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                () = desk.bell.notified() => {}
+                () = app.ended.cancelled() => return None,
+            }
+        }
+    })
+}
+
+async fn take(app: &App, desk: &Desk) -> Result<Vec<Webhook>, StoreError> {
     let settings = &app.settings.video.webhooks;
-    // Those taken together wait for each other: the lease covers all of them.
-    let waves = u32::try_from((AT_MOST as usize).div_ceil(settings.at_once)).unwrap_or(u32::MAX);
-    let lease = webhooks::longest(settings).saturating_mul(waves);
-    let due = app.store.take_webhooks(AT_MOST, i64::try_from(lease.as_millis()).unwrap_or(i64::MAX)).await?;
-    let count = due.len();
-    stream::iter(due).for_each_concurrent(settings.at_once, |webhook| one(app, webhook)).await;
-    Ok(count)
+    let Some(wish) = desk.wish(settings.at_once).filter(|_| !app.ended.is_cancelled()) else { return Ok(Vec::new()) };
+    let lease = i64::try_from(webhooks::longest(settings).as_millis()).unwrap_or(i64::MAX);
+    let taken = app.store.take_webhooks(wish, lease).await?;
+    taken.iter().for_each(|webhook| desk.begin(webhook.account));
+    Ok(taken)
 }
 
 async fn one(app: &App, webhook: Webhook) {
@@ -56,5 +111,33 @@ async fn one(app: &App, webhook: Webhook) {
     if let Err(error) = app.store.told(&webhook, told).await {
         // It is told once more: at least once is what was promised.
         tracing::warn!(%error, "what became of a webhook could not be written down");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However fast its news come, one account has a quarter of the places, and one where there are few.
+    #[test]
+    fn an_account_has_its_share_and_no_more() {
+        for (places, share) in [(1, 1), (3, 1), (16, 4), (20, 5), (64, 16)] {
+            let (desk, loud) = (Desk::default(), AccountId([7; 16]));
+            let mut has = 0;
+            while let Some(wish) = desk.wish(places).filter(|wish| !wish.except.contains(&loud)) {
+                for _ in 0..wish.each.min(wish.limit) {
+                    desk.begin(loud);
+                    has += 1;
+                }
+            }
+            assert!(has <= share && has > share / 2, "{has} of {places}");
+            if places > 1 {
+                assert!(desk.wish(places).is_some_and(|wish| wish.limit as usize == places - has), "others have room");
+            }
+            for _ in 0..has {
+                desk.end(loud);
+            }
+            assert_eq!(desk.wish(places).map(|wish| wish.except), Some(vec![]));
+        }
     }
 }

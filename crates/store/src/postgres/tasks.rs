@@ -15,7 +15,7 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, KeyId, TaskId};
 use crate::task::{
     BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep,
-    Told, Webhook,
+    Told, Webhook, WebhookWish,
 };
 use crate::turns::{TurnWish, Turns};
 
@@ -212,10 +212,15 @@ impl Engine {
         self.rows(sql, &[]).await?.iter().map(read).collect()
     }
 
-    pub async fn take_webhooks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Webhook>, StoreError> {
-        let sql = "UPDATE webhook SET fence = fence + 1, due_at = tollgate_now() + $1 WHERE call_id IN \
-                   (SELECT call_id FROM webhook WHERE due_at <= tollgate_now() ORDER BY due_at LIMIT $2 \
-                   FOR UPDATE SKIP LOCKED) RETURNING call_id, account_id, url, attempts, created_at, fence";
+    pub async fn take_webhooks(&self, wish: WebhookWish, lease_ms: i64) -> Result<Vec<Webhook>, StoreError> {
+        let sql = "WITH due AS (SELECT call_id, row_number() OVER (PARTITION BY account_id ORDER BY due_at) AS place \
+                   FROM webhook WHERE due_at <= tollgate_now() AND account_id <> ALL ($3)) \
+                   UPDATE webhook SET fence = fence + 1, due_at = tollgate_now() + $1 WHERE call_id IN \
+                   (SELECT w.call_id FROM webhook w JOIN due ON due.call_id = w.call_id \
+                   WHERE due.place <= $4 AND w.due_at <= tollgate_now() ORDER BY w.due_at LIMIT $2 \
+                   FOR UPDATE OF w SKIP LOCKED) RETURNING call_id, account_id, url, attempts, created_at, fence";
+        let except: Vec<&[u8]> = wish.except.iter().map(|account| account.0.as_slice()).collect();
+        let (limit, each) = (i64::from(wish.limit), i64::from(wish.each));
         let read = |r: &Row| {
             Ok(Webhook {
                 task: TaskId(id(r, 0)?),
@@ -226,7 +231,7 @@ impl Engine {
                 fence: r.try_get(5)?,
             })
         };
-        self.rows(sql, &[&lease_ms, &i64::from(limit)]).await?.iter().map(read).collect()
+        self.rows(sql, &[&lease_ms, &limit, &except, &each]).await?.iter().map(read).collect()
     }
 
     pub async fn told(&self, webhook: &Webhook, told: Told) -> Result<(), StoreError> {

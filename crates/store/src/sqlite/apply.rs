@@ -136,8 +136,8 @@ impl<'a> Apply<'a> {
             Op::Account(account, _) => return Ok(Outcome::Done(self.account(account)?)),
             Op::Social(social, _) => return Ok(Outcome::Done(self.social(social)?)),
             Op::Task(task, _) => return Ok(Outcome::Done(self.task(task)?)),
-            Op::TakeWebhooks { now, until, limit, .. } => {
-                return self.take_webhooks(*now, *until, *limit).map(Outcome::Webhooks);
+            Op::TakeWebhooks { now, until, wish, .. } => {
+                return self.take_webhooks(*now, *until, wish).map(Outcome::Webhooks);
             }
             Op::Operator(operator, _) => return Ok(Outcome::Done(self.operator(operator)?)),
             Op::Response(response, _) => {

@@ -20,7 +20,7 @@ use crate::ledger::{Pots, Settlement};
 use crate::limits::{Limits, Used};
 use crate::lots::{CreditKey, Lapse, Lot, Parts};
 use crate::receipt::KeyRecord;
-use crate::task::{NewTask, Webhook};
+use crate::task::{NewTask, Webhook, WebhookWish};
 
 pub(super) enum Op {
     Hold(Box<HoldOp>),
@@ -45,7 +45,7 @@ pub(super) enum Op {
     TakeWebhooks {
         now: i64,
         until: i64,
-        limit: u32,
+        wish: WebhookWish,
         reply: Reply<Vec<Webhook>>,
     },
     Operator(Box<OperatorOp>, Reply<()>),

@@ -1,5 +1,7 @@
 //! The rows of tasks and webhooks in the file.
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, Row, params};
 use tollgate_catalog::Price;
 
@@ -7,7 +9,7 @@ use super::apply::Apply;
 use super::ops::{BegunOp, HoldOp};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId, TaskId};
-use crate::task::{SentTo, Task, TaskEnd, TaskFailure, TaskState, TaskStep, Told, Webhook};
+use crate::task::{SentTo, Task, TaskEnd, TaskFailure, TaskState, TaskStep, Told, Webhook, WebhookWish};
 
 pub(super) const TASK: &str = "t.call_id, t.account_id, t.key_id, t.endpoint, t.model, t.provider, t.upstream_model, \
      t.upstream_id, t.state, t.progress, t.plan, t.result, t.failure_code, t.failure_message, t.webhook_url, \
@@ -174,12 +176,12 @@ impl Apply<'_> {
         Ok(true)
     }
 
-    pub(super) fn take_webhooks(&mut self, now: i64, until: i64, limit: u32) -> rusqlite::Result<Vec<Webhook>> {
-        let sql = "UPDATE webhook SET due_at = ?2, fence = fence + 1 WHERE call_id IN \
-                   (SELECT call_id FROM webhook WHERE due_at <= ?1 ORDER BY due_at LIMIT ?3) \
+    pub(super) fn take_webhooks(&mut self, now: i64, until: i64, wish: &WebhookWish) -> rusqlite::Result<Vec<Webhook>> {
+        let due = self.due_webhooks(now, wish)?;
+        let sql = "UPDATE webhook SET due_at = ?2, fence = fence + 1 WHERE call_id = ?1 \
                    RETURNING call_id, account_id, url, attempts, created_at, fence";
         let mut statement = self.statement(sql)?;
-        let taken = statement.query_map(params![now, until, limit], |r| {
+        let read = |r: &Row<'_>| {
             Ok(Webhook {
                 task: TaskId(r.get(0)?),
                 account: AccountId(r.get(1)?),
@@ -188,8 +190,26 @@ impl Apply<'_> {
                 created_at: r.get(4)?,
                 fence: r.get(5)?,
             })
-        })?;
-        taken.collect()
+        };
+        due.iter().map(|task| statement.query_row(params![task.0, until], read)).collect()
+    }
+
+    /// Read in their order until there are enough.
+    fn due_webhooks(&mut self, now: i64, wish: &WebhookWish) -> rusqlite::Result<Vec<TaskId>> {
+        let mut statement =
+            self.statement("SELECT call_id, account_id FROM webhook WHERE due_at <= ?1 ORDER BY due_at")?;
+        let mut rows = statement.query(params![now])?;
+        let mut taken: HashMap<AccountId, u32> = wish.except.iter().map(|account| (*account, wish.each)).collect();
+        let mut due = Vec::new();
+        while due.len() < wish.limit as usize {
+            let Some(row) = rows.next()? else { break };
+            let of_account = taken.entry(AccountId(row.get(1)?)).or_default();
+            if *of_account < wish.each {
+                *of_account += 1;
+                due.push(TaskId(row.get(0)?));
+            }
+        }
+        Ok(due)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, TaskId};
 use crate::task::{
     BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskState, TaskStep, Told, Webhook,
-    Word,
+    WebhookWish, Word,
 };
 
 impl Engine {
@@ -246,14 +246,14 @@ impl Engine {
         self.readers.read(move |c| Ok(c.prepare_cached(sql)?.query_map([], read)?.collect::<Result<_, _>>()?)).await
     }
 
-    pub async fn take_webhooks(&self, limit: u32, lease_ms: i64) -> Result<Vec<Webhook>, StoreError> {
+    pub async fn take_webhooks(&self, wish: WebhookWish, lease_ms: i64) -> Result<Vec<Webhook>, StoreError> {
         let now = self.steady();
         let sql = "SELECT EXISTS (SELECT 1 FROM webhook WHERE due_at <= ?1)";
         // Nothing is written where nothing is due.
         if !self.readers.read(move |c| Ok(c.prepare_cached(sql)?.query_row(params![now], |r| r.get(0))?)).await? {
             return Ok(Vec::new());
         }
-        self.ask_in_time(|reply| Op::TakeWebhooks { now, until: now.saturating_add(lease_ms), limit, reply }).await
+        self.ask_in_time(|reply| Op::TakeWebhooks { now, until: now.saturating_add(lease_ms), wish, reply }).await
     }
 
     pub async fn told(&self, webhook: &Webhook, told: Told) -> Result<(), StoreError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate_catalog::Money;
 use tollgate_store::{
     AccountId, BegunTask, Close, Ending, HoldRefused, Leased, Named, NewTask, SentTo, TaskEnd, TaskFailure, TaskId,
-    TaskPage, TaskState, TaskStep, Told, TurnWish, Turns, Word,
+    TaskPage, TaskState, TaskStep, Told, TurnWish, Turns, WebhookWish, Word,
 };
 
 use crate::common::{Customer, House, idem};
@@ -280,24 +280,52 @@ pub async fn tasks_are_paged_and_hidden(h: House) {
     h.close().await;
 }
 
+fn webhooks(each: u32, except: &[AccountId]) -> WebhookWish {
+    WebhookWish { limit: 10, each, except: except.to_vec() }
+}
+
+/// Few of each account, and none of those of which there are enough: nobody's receivers keep others waiting.
+pub async fn webhooks_are_taken_of_all_accounts(h: House) {
+    let (loud, quiet) = (h.customer(0, 1_000).await, h.customer(0, 1_000).await);
+    let mut ended = Vec::new();
+    for (number, c) in [&loud, &loud, &loud, &loud, &quiet].into_iter().enumerate() {
+        let id = accepted(&h, c, 10, &format!("up-{number}")).await;
+        let leased = one(&h, LEASE).await;
+        assert!(h.store.finish_task(end(&h, c, id, leased.fence, 10)).await.expect("ended").is_some());
+        ended.push(id);
+        pass(&h, 2).await;
+    }
+    let take = async |each: u32, except: &[AccountId]| {
+        let taken = h.store.take_webhooks(webhooks(each, except), LEASE).await.expect("taken");
+        taken.iter().map(|webhook| webhook.task).collect::<HashSet<_>>()
+    };
+    let of = |numbers: &[usize]| numbers.iter().map(|number| ended[*number]).collect::<HashSet<_>>();
+    assert_eq!(take(2, &[]).await, of(&[0, 1, 4]), "the ones due longest, two of each");
+    assert_eq!(take(2, &[loud.account]).await, of(&[]), "there are enough of this one");
+    assert_eq!(take(1, &[quiet.account]).await, of(&[2]));
+    assert_eq!(take(10, &[]).await, of(&[3]));
+    assert_eq!(take(10, &[]).await, of(&[]));
+    h.close().await;
+}
+
 pub async fn a_webhook_is_written_with_the_end_and_told_by_one(h: House) {
     let c = h.customer(0, 1_000).await;
     let id = accepted(&h, &c, 10, "up-1").await;
     let leased = one(&h, LEASE).await;
-    assert!(h.store.take_webhooks(10, LEASE).await.expect("taken").is_empty());
+    assert!(h.store.take_webhooks(webhooks(10, &[]), LEASE).await.expect("taken").is_empty());
     assert!(h.store.finish_task(end(&h, &c, id, leased.fence, 10)).await.expect("ended").is_some());
-    let first = h.store.take_webhooks(10, 40).await.expect("taken");
+    let first = h.store.take_webhooks(webhooks(10, &[]), 40).await.expect("taken");
     assert_eq!(first.iter().map(|w| (w.task, w.attempts)).collect::<Vec<_>>(), [(id, 0)]);
-    assert!(h.store.take_webhooks(10, LEASE).await.expect("taken").is_empty(), "one teller at a time");
+    assert!(h.store.take_webhooks(webhooks(10, &[]), LEASE).await.expect("taken").is_empty(), "one teller at a time");
     pass(&h, 80).await;
-    let second = h.store.take_webhooks(10, LEASE).await.expect("taken");
+    let second = h.store.take_webhooks(webhooks(10, &[]), LEASE).await.expect("taken");
     h.store.told(&first[0], Told::Over).await.expect("asked");
     h.store.told(&second[0], Told::Again(0)).await.expect("told");
-    let third = h.store.take_webhooks(10, LEASE).await.expect("taken");
+    let third = h.store.take_webhooks(webhooks(10, &[]), LEASE).await.expect("taken");
     assert_eq!(third.iter().map(|w| w.attempts).collect::<Vec<_>>(), [1], "a stale teller ends nothing");
     h.store.told(&third[0], Told::Over).await.expect("told");
     pass(&h, 1).await;
-    assert!(h.store.take_webhooks(10, LEASE).await.expect("taken").is_empty());
+    assert!(h.store.take_webhooks(webhooks(10, &[]), LEASE).await.expect("taken").is_empty());
     h.close().await;
 }
 

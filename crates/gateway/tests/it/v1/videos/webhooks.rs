@@ -21,6 +21,8 @@ use tollgate_upstream::Names;
 struct Receiver {
     answers: Arc<Mutex<Vec<u16>>>,
     seen: Arc<Mutex<Vec<(HeaderMap, Bytes)>>>,
+    /// It takes what it is told and never answers.
+    hangs: Arc<Mutex<bool>>,
 }
 
 impl Receiver {
@@ -55,6 +57,10 @@ fn serve(listener: tokio::net::TcpListener, app: Router) {
 
 async fn told(State(receiver): State<Receiver>, headers: HeaderMap, body: Bytes) -> StatusCode {
     receiver.seen.lock().expect("a lock").push((headers, body));
+    let hangs = *receiver.hangs.lock().expect("a lock");
+    if hangs {
+        std::future::pending::<()>().await;
+    }
     let mut answers = receiver.answers.lock().expect("a lock");
     let answer = if answers.is_empty() { 204 } else { answers.remove(0) };
     StatusCode::from_u16(answer).expect("a status")
@@ -259,4 +265,27 @@ async fn a_task_that_was_deleted_is_told_all_the_same() {
     assert_eq!(event["data"]["status"], "completed");
     assert_eq!(headers["webhook-id"], receiver.seen()[0].0["webhook-id"], "the same event");
     house.clock.pass(0);
+}
+
+/// Receivers that never answer keep a quarter of the places, all of one account's; whoever else is to be told is told meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn receivers_that_hang_keep_nobody_else_waiting() {
+    let config = "[webhooks]\nprivate = true\npatience = \"300s\"\nat_once = 4\n".to_owned();
+    let house = quick(Plan { config, ..Plan::default() }).await;
+    let (deaf, url) = Receiver::start(&[]).await;
+    *deaf.hangs.lock().expect("a lock") = true;
+    for _ in 0..6 {
+        let task: Value = create(&house, "[[sim:queue=0 run=0]]", &url).await.json().await.expect("JSON");
+        finished(&house, task["id"].as_str().expect("an id")).await;
+    }
+    deaf.reach(1).await;
+    let (_, key) = house.stranger("10").await;
+    let (receiver, url) = Receiver::start(&[]).await;
+    for told in 1..=2 {
+        let body = json!({ "model": "kling-v3", "prompt": "[[sim:queue=0 run=0]]", "webhook_url": url });
+        let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&key).json(&body).send().await;
+        assert_eq!(reply.expect("a reply").status(), 200);
+        receiver.reach(told).await;
+    }
+    assert_eq!(deaf.seen().len(), 1, "its share of the places");
 }
