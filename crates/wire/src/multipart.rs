@@ -18,7 +18,8 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { parts: 256, field_bytes: 1 << 20, file_bytes: 32 << 20 }
+        // A field may be a picture as a data link, which is as long as a file.
+        Limits { parts: 256, field_bytes: 32 << 20, file_bytes: 32 << 20 }
     }
 }
 
@@ -98,6 +99,11 @@ impl Reader {
         self.held.extend_from_slice(bytes);
         while self.step()? {}
         Ok(())
+    }
+
+    /// The name of the part that is being read.
+    pub fn field(&self) -> Option<&str> {
+        self.open.as_ref().map(|part| part.name.as_str())
     }
 
     /// All parts, in their order.

@@ -105,6 +105,7 @@ fn limits() {
     let mut reader = Reader::new(TYPE, small).expect("a reader");
     reader.push(format!("--XX\r\n{file}\r\n\r\n").as_bytes()).expect("headers");
     assert!((0..10).any(|_| reader.push(b"12345678") == Err(Bad::TooLong)));
+    assert_eq!(reader.field(), Some("a"), "and by its name");
     let mut reader = Reader::new(TYPE, small).expect("a reader");
     reader.push(b"--XX\r\n").expect("a boundary");
     assert!((0..20).any(|_| reader.push(&[b'x'; 1000]) == Err(Bad::TooLong)));

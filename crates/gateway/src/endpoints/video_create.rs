@@ -93,8 +93,15 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
 /// time.
 fn read_form(kind: &str, bytes: &Bytes) -> Result<(Asked, Bytes), Refusal> {
     let wrong = |bad: Bad| Refusal::new(Code::InvalidRequest, why(bad));
-    let mut reader = Reader::new(kind, Limits::default()).map_err(wrong)?;
-    reader.push(bytes).map_err(wrong)?;
+    let limits = Limits::default();
+    let mut reader = Reader::new(kind, limits).map_err(wrong)?;
+    reader.push(bytes).map_err(|bad| match reader.field() {
+        Some(field) if bad == Bad::TooLong => {
+            let text = format!("`{field}` is longer than {} MiB.", limits.field_bytes.min(limits.file_bytes) >> 20);
+            Refusal::about(Code::InvalidParameter, field, text)
+        }
+        _ => wrong(bad),
+    })?;
     let parts = reader.finish().map_err(wrong)?;
     let mut printed = Vec::new();
     for part in &parts {
@@ -112,7 +119,7 @@ fn why(bad: Bad) -> &'static str {
         Bad::Syntax => "The form cannot be read: a part has no name, or its framing is wrong.",
         Bad::Unfinished => "The form ends before its last boundary.",
         Bad::TooManyParts => "The form has too many parts.",
-        Bad::TooLong => "A part of the form is too long.",
+        Bad::TooLong => "The headers of a part of the form are too long.",
     }
 }
 

@@ -293,6 +293,37 @@ async fn nobody_is_sent_to_a_link_that_has_ended() {
     house.clock.set(0);
 }
 
+fn form(fields: &[(&str, &str)]) -> String {
+    let part = |(name, text): &(&str, &str)| {
+        format!("--frame\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
+    };
+    fields.iter().map(part).chain(["--frame--\r\n".to_owned()]).collect()
+}
+
+/// A form takes what JSON takes: a picture as a data link is as long as a file. What is too long is named.
+#[tokio::test(flavor = "multi_thread")]
+async fn long_fields_of_a_form() {
+    let config = "[limits]\nbody_bytes = \"64MiB\"\n".to_owned();
+    let house = quick(Plan { config, ..Plan::default() }).await;
+    let post = async |form: String| {
+        let asked = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key);
+        let asked = asked.header("content-type", "multipart/form-data; boundary=frame");
+        asked.body(form).send().await.expect("a reply")
+    };
+    let picture: Vec<u8> = b"\x89PNG\r\n\x1a\n".iter().copied().chain((0..=255).cycle().take(2 << 20)).collect();
+    let link = format!("data:image/png;base64,{}", BASE64_STANDARD.encode(&picture));
+    let prompt = ("prompt", "[[sim:queue=0 run=0]]");
+    let task: Value =
+        post(form(&[("model", "sora-2"), prompt, ("input_reference", &link)])).await.json().await.expect("JSON");
+    assert_eq!(finished(&house, id(&task)).await["status"], "completed", "{task}");
+    let long = "x".repeat((32 << 20) + 1);
+    let (status, error) = error_of(post(form(&[("model", "sora-2"), ("prompt", &long)])).await).await;
+    assert_eq!(
+        (status, error["code"].as_str(), error["param"].as_str()),
+        (400, Some("invalid_parameter"), Some("prompt"))
+    );
+}
+
 /// A picture in a form arrives at the maker byte for byte: as a file where it takes files, inside the body where it takes links.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_picture_in_a_form_reaches_the_maker_unchanged() {
