@@ -51,7 +51,7 @@ async fn deliver(app: &App, id: &str, query: &str, parts: &Parts) -> Result<Resp
     if let (Some(shelf), Some(copy), Variant::Video) = (&app.shelf, &result.copy, variant) {
         match shelf.get(copy, range.and_then(|value| shelf::asked(value.to_str().ok()?))).await {
             Ok(copy) => return Ok(from_shelf(copy)),
-            Err(Missing::Outside(length)) => return Ok(outside(length)),
+            Err(Missing::Outside(length)) => return Ok(outside(Some(length))),
             // It has been taken away; perhaps the provider still has it.
             Err(Missing::Gone) => {}
             Err(Missing::Trouble(error)) => tracing::warn!(task = %task.id, %error, "a copy could not be read"),
@@ -115,16 +115,26 @@ fn from_shelf(copy: Copy) -> Response {
     dressed(reply)
 }
 
-fn outside(length: u64) -> Response {
+fn outside(length: Option<u64>) -> Response {
     let mut reply = Response::new(Body::empty());
     *reply.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
-    if let Ok(value) = HeaderValue::try_from(format!("bytes */{length}")) {
+    let length = length.and_then(|length| HeaderValue::try_from(format!("bytes */{length}")).ok());
+    if let Some(value) = length {
         reply.headers_mut().insert(header::CONTENT_RANGE, value);
     }
     dressed(reply)
 }
 
+/// The length of a file of which another part was asked for than there is.
+fn told_length(opened: &Opened) -> Option<u64> {
+    opened.headers.get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes */")?.parse().ok()
+}
+
 fn pass(opened: Opened) -> Response {
+    // What a provider says beside it names its hosts and requests.
+    if opened.status == 416 {
+        return outside(told_length(&opened));
+    }
     let length = opened.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     let mut reply = Response::new(Body::new(Passing::new(opened.body, length)));
     *reply.status_mut() = StatusCode::from_u16(opened.status).unwrap_or(StatusCode::OK);

@@ -6,8 +6,8 @@ use crate::app::App;
 use crate::call;
 use crate::caller::Caller;
 use crate::refusal::Refusal;
-use crate::video::KeptResult;
 use crate::video::show::{self, Shown};
+use crate::video::{KeptResult, file};
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
@@ -84,7 +84,10 @@ pub async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>, request
         if !app.store.hide_task(caller.account.id, task.id).await? {
             return Err(unknown(&id));
         }
-        Ok(json_bytes(video::deleted(&task.id.to_string())))
+        let reply = json_bytes(video::deleted(&task.id.to_string()));
+        // Nobody waits for its maker, who may not answer at all.
+        app.tracker.spawn(file::forget(app.clone(), task));
+        Ok(reply)
     });
     found.await.unwrap_or_else(|refusal| reading::refused(&app, Dialect::OpenAi, refusal, ""))
 }

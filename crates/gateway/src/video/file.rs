@@ -171,6 +171,19 @@ impl<'a> Origin<'a> {
     }
 }
 
+/// Asks the provider to delete a video that its owner has deleted here, where the provider has that and made it with the account that is
+/// configured. What comes of it changes nothing: it keeps files for days at most.
+pub async fn forget(app: Arc<App>, task: Task) {
+    let plan = KeptPlan::read(&task.plan);
+    let serving = app.serving.load_full();
+    let origin = plan.as_ref().and_then(|plan| Origin::of(&app, &serving, &task, plan).ok());
+    let Some(origin) = origin.filter(|origin| origin.sure) else { return };
+    let asking = origin.asking();
+    let asked = video::forget(&app.client, origin.video, &asking, &origin.handle);
+    let forgot = tokio::time::timeout(app.settings.tasks.look_time, asked).await;
+    tracing::debug!(task = %task.id, forgot = matches!(forgot, Ok(Ok(true))), "a deleted video at its maker");
+}
+
 /// The provider answers, and says that this link opens no longer.
 fn link_is_dead(fault: &Fault) -> bool {
     matches!(fault.upstream_status, Some(400 | 401 | 403 | 404 | 410))

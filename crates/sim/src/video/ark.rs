@@ -275,6 +275,7 @@ fn list(call: &Call<'_>) -> Answer {
 fn delete(call: &Call<'_>, id: &str) -> Answer {
     match call.book.cancel(VENDOR, id) {
         Some(true) => Answer::json(200, &json!({})),
+        Some(false) if call.book.remove(VENDOR, id) == Some(true) => Answer::json(200, &json!({})),
         Some(false) => error("InvalidParameter", Some("The task is running and cannot be cancelled.")),
         None => missing(),
     }

@@ -29,6 +29,8 @@ pub(super) struct Task {
     /// It will fail with this, whatever the scenario says: found out after submission.
     pub doomed: Option<(String, String)>,
     pub cancelled: bool,
+    /// Deleted by its owner.
+    gone: bool,
     polls: u32,
     searches: u32,
     files: u32,
@@ -254,6 +256,7 @@ impl Drawer<'_> {
             choice: new.choice,
             doomed: new.doomed,
             cancelled: false,
+            gone: false,
             polls: 0,
             searches: 0,
             files: 0,
@@ -270,7 +273,11 @@ impl Drawer<'_> {
     fn with<T>(&self, vendor: &str, id: &str, act: impl FnOnce(&mut Task) -> T) -> Option<T> {
         let mut inner = self.inner();
         let place = *inner.places.get(id)?;
-        inner.tasks.get_mut(place).filter(|task| task.vendor == vendor && task.owner == self.owner).map(act)
+        inner
+            .tasks
+            .get_mut(place)
+            .filter(|task| task.vendor == vendor && task.owner == self.owner && !task.gone)
+            .map(act)
     }
 
     pub(super) fn get(&self, vendor: &str, id: &str) -> Option<Task> {
@@ -320,6 +327,14 @@ impl Drawer<'_> {
             let waits = task.polls <= task.choice.number("queue", 1);
             task.cancelled |= waits;
             waits
+        })
+    }
+
+    /// Deletes a task that has ended; `false` while it has not.
+    pub(super) fn remove(&self, vendor: &str, id: &str) -> Option<bool> {
+        self.with(vendor, id, |task| {
+            task.gone = task.polls > task.choice.number("queue", 1) + task.choice.number("run", 1);
+            task.gone
         })
     }
 

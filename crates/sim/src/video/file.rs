@@ -81,7 +81,14 @@ pub(super) fn send(file: &[u8], headers: &HeaderMap) -> Response<Bytes> {
             }
             answer
         }
-        Some(None) => response(416, "video/mp4", Bytes::new()),
+        Some(None) => {
+            let body = b"<Error><Code>InvalidRange</Code><RequestId>68D7512D</RequestId><HostId>files.internal</HostId></Error>";
+            let mut answer = response(416, "application/xml", Bytes::from_static(body));
+            if let Ok(value) = HeaderValue::try_from(format!("bytes */{whole}")) {
+                answer.headers_mut().insert("content-range", value);
+            }
+            answer
+        }
     };
     answer.headers_mut().insert("accept-ranges", HeaderValue::from_static("bytes"));
     answer

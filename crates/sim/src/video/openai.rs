@@ -163,7 +163,9 @@ fn list(call: &Call<'_>) -> Answer {
 }
 
 fn delete(call: &Call<'_>, id: &str) -> Answer {
-    match call.book.cancel(VENDOR, id) {
+    let known = call.book.cancel(VENDOR, id);
+    call.book.remove(VENDOR, id);
+    match known {
         Some(_) => Answer::json(200, &json!({"id": id, "object": "video.deleted", "deleted": true})),
         None => error(404, "not_found", "Video not found.", None),
     }

@@ -115,6 +115,11 @@ impl Video for Ark {
         asking.bearer(Method::DELETE, &format!("{PATH}/{}", path_part(task.id)?), None)
     }
 
+    /// The same request: what it does goes by how the task stands.
+    fn forget(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing> {
+        self.cancel(asking, task)
+    }
+
     fn refused(&self, _api: Api, reply: &Reply) -> Fault {
         let json = reply.json();
         let error = &json["error"];

@@ -95,6 +95,12 @@ pub async fn cancel(client: &Client, video: &dyn Video, asking: &Asking<'_>, tas
     Ok(exchange(client, asking, request).await?.is_ok())
 }
 
+/// Asks the provider to delete a task that has ended, and its video with it. `Ok(false)` where it cannot or will not.
+pub async fn forget(client: &Client, video: &dyn Video, asking: &Asking<'_>, task: &Handle<'_>) -> Result<bool, Fault> {
+    let Some(request) = video.forget(asking, task) else { return Ok(false) };
+    Ok(exchange(client, asking, request).await?.is_ok())
+}
+
 /// Another video from a finished one; `None` where the provider has no such thing. As costly as [`create`].
 pub async fn remix(
     client: &Client,

@@ -21,7 +21,7 @@ mod veo;
 
 pub use ark::Ark;
 pub use dashscope::DashScope;
-pub use exchange::{Opened, Reach, Turn, cancel, create, fetch, file, find, poll, remix};
+pub use exchange::{Opened, Reach, Turn, cancel, create, fetch, file, find, forget, poll, remix};
 pub use habits::Habits;
 pub use kling::Kling;
 pub use likeness::{Alike, Likeness, Remembers};
@@ -87,6 +87,11 @@ pub trait Video: Sync + std::fmt::Debug {
     }
 
     fn cancel(&self, _asking: &Asking<'_>, _task: &Handle<'_>) -> Option<Outgoing> {
+        None
+    }
+
+    /// Deletes a task that has ended, with what it made.
+    fn forget(&self, _asking: &Asking<'_>, _task: &Handle<'_>) -> Option<Outgoing> {
         None
     }
 

@@ -133,6 +133,11 @@ impl Video for Sora {
         asking.bearer(Method::DELETE, &format!("/videos/{}", path_part(task.id)?), None)
     }
 
+    /// The same request: what it does goes by how the task stands.
+    fn forget(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing> {
+        self.cancel(asking, task)
+    }
+
     fn remix(&self, asking: &Asking<'_>, task: &Handle<'_>, prompt: &str) -> Option<Outgoing> {
         let path = format!("/videos/{}/remix", path_part(task.id)?);
         asking.bearer(Method::POST, &path, Some(&json!({"prompt": prompt})))

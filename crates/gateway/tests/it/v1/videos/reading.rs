@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
-use tollgate_store::NewAccount;
+use tollgate_store::{NewAccount, TaskId};
 
 async fn made(house: &House, model: &str) -> Value {
     let metadata = if model == "MiniMax-H3" { json!({ "ratio": "16:9" }) } else { json!({}) };
@@ -160,6 +160,8 @@ async fn files_are_passed_on_whole_and_in_ranges() {
         assert_eq!(&part.bytes().await.expect("a body")[..], b"ftyp");
         let beyond = house.get(&path).header("range", "bytes=99999999-").send().await.expect("a reply");
         assert_eq!(beyond.status(), 416, "{model}");
+        assert_eq!(beyond.headers()["content-range"], format!("bytes */{}", whole.len()), "{model}");
+        assert_eq!(beyond.bytes().await.expect("a body"), "", "{model}: nothing of what its maker says beside it");
         let changed = house.get(&path).header("range", "bytes=4-7").header("if-range", "\"x\"").send().await;
         assert_eq!(changed.expect("a reply").status(), 200, "a range of what may have changed is the whole");
         let own = link(&task).starts_with(&house.url("/v1/videos/"));
@@ -322,6 +324,40 @@ async fn long_fields_of_a_form() {
         (status, error["code"].as_str(), error["param"].as_str()),
         (400, Some("invalid_parameter"), Some("prompt"))
     );
+}
+
+/// What its owner deletes is deleted at its maker too, where the maker has that; nobody waits for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_video_is_deleted_at_its_maker() {
+    let house = quick(Plan::default()).await;
+    for (model, path) in
+        [("wan2.7-t2v", None), ("sora-2", Some("/v1/videos/")), ("seedance-2.5", Some("/contents/generations/tasks/"))]
+    {
+        let task = made(&house, model).await;
+        let url = house.url(&format!("/v1/videos/{}", id(&task)));
+        let reply = house.http.delete(url).bearer_auth(&house.key).send().await.expect("a reply");
+        assert_eq!(reply.status(), 200, "{model}");
+        let Some(path) = path else { continue };
+        let known: TaskId = id(&task).parse().expect("an id");
+        let kept = house.running().app.store.told_task(known).await.expect("read").expect("the task");
+        let path = format!("{path}{}", kept.upstream_id.expect("its maker's id"));
+        let deletion =
+            || house.sim.received().into_iter().find(|one| one.method == "DELETE" && one.path.ends_with(&path));
+        let asked = eventually(deletion).await;
+        assert_eq!(asked.status, 200, "{model}");
+    }
+    let deletions = house.sim.received().into_iter().filter(|one| one.method == "DELETE").count();
+    assert_eq!(deletions, 2, "where there is none nobody is asked");
+}
+
+async fn eventually<T>(look: impl Fn() -> Option<T>) -> T {
+    for _ in 0..1_000 {
+        if let Some(found) = look() {
+            return found;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("it never happens");
 }
 
 /// A picture in a form arrives at the maker byte for byte: as a file where it takes files, inside the body where it takes links.
