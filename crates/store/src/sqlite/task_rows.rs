@@ -1,5 +1,7 @@
 //! The rows of tasks and webhooks in the file.
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, Row, params};
 use tollgate_catalog::Price;
 

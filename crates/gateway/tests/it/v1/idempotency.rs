@@ -141,3 +141,25 @@ async fn an_answer_that_was_paid_for_and_not_fetched_is_kept() {
     assert_eq!(body["usage"]["completion_tokens"], 3, "{body}");
     assert_eq!(house.sim.received().len(), 1, "asked once");
 }
+
+/// Whoever has paid for an answer gets it again while the ledger takes nothing new.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kept_reply_is_given_while_nothing_can_be_held() {
+    let house = House::new().await;
+    let ask = || house.post(&chat("[[sim:tokens=3]]")).header("idempotency-key", "k8");
+    let first = ask().send().await.expect("a reply");
+    let call = call_id(&first);
+    let body = first.text().await.expect("text");
+    house.row(call).await;
+    let blocker =
+        rusqlite::Connection::open(house.running().app.settings.data_dir.join("tollgate.db")).expect("the file");
+    blocker.busy_timeout(Duration::from_secs(5)).expect("patience");
+    blocker.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
+    assert_eq!(house.ask("[[sim:tokens=3]]").await.status(), 503, "nothing can be held");
+    let again = ask().send().await.expect("a reply");
+    assert_eq!((again.status().as_u16(), call_id(&again)), (200, call));
+    assert_eq!(again.headers()["idempotency-replayed"], "true");
+    assert_eq!(again.text().await.expect("text"), body);
+    drop(blocker);
+    house.quiet().await;
+}
