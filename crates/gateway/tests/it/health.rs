@@ -24,6 +24,8 @@ async fn metrics_show_the_ledger_and_no_secret() {
         "tollgate_open_holds{age=\"10s\"} 0",
         "tollgate_settle_lag_ms",
         "tollgate_ledger_drift 0",
+        "tollgate_audit_age_seconds ",
+        "tollgate_audit_failures_total 0",
         "tollgate_calls_answered_total 1",
         "tollgate_calls_ended_total{endpoint=\"/v1/chat/completions\",ending=\"upstream_fault\",reason=\"upstream_error\"} 1",
         "tollgate_provider_faults_total{provider=\"sim\",code=\"upstream_error\"} 1",
