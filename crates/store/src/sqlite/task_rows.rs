@@ -7,7 +7,6 @@ use tollgate_catalog::Price;
 
 use super::apply::Apply;
 use super::ops::{BegunOp, HoldOp};
-use std::collections::HashMap;
 
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId, TaskId};
