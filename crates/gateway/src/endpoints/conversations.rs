@@ -80,6 +80,13 @@ pub async fn add_items(State(app): State<Arc<App>>, Path(id): Path<String>, requ
         if added.is_empty() {
             return Err(Refusal::about(Code::MissingParameter, "items", "`items` is missing."));
         }
+        for (at, _) in
+            body["items"].as_array().into_iter().flatten().enumerate().filter(|(_, item)| item["id"].is_string())
+        {
+            if app.store.item(caller.account.id, &id, &added[at].id).await?.is_some() {
+                return Err(there_already(at));
+            }
+        }
         if !app.store.add_items(caller.account.id, &id, added.clone(), until(&app)).await? {
             return Err(unknown(&id));
         }
@@ -180,7 +187,16 @@ fn items(body: &Value, made: &str) -> Result<Vec<Item>, Refusal> {
         let id = own.map_or_else(|| made_id(made, at), str::to_owned);
         Item { id, json: item.to_string() }
     };
-    Ok(list.iter().enumerate().map(item).collect())
+    let items: Vec<Item> = list.iter().enumerate().map(item).collect();
+    let repeated = (1..items.len()).find(|at| items[..*at].iter().any(|before| before.id == items[*at].id));
+    repeated.map_or(Ok(items), |at| Err(there_already(at)))
+}
+
+/// An item that would take the place of another one is not taken in silence for it.
+fn there_already(at: usize) -> Refusal {
+    let place = format!("items[{at}].id");
+    let text = format!("`{place}`: the conversation has an item with this id already.");
+    Refusal::about(Code::InvalidParameter, &place, text)
 }
 
 fn metadata(body: &Value) -> Result<String, Refusal> {

@@ -95,6 +95,17 @@ async fn a_conversation_belongs_to_one_account_and_has_limits() {
         assert_eq!((told.0, told.2.as_str()), (400, param));
     }
     assert_eq!(refused(&house, Method::POST, &format!("{path}/items"), Some(&json!({}))).await.2, "items");
+    // An id stands for one item.
+    let named = |id: &str| json!({ "id": id, "role": "user", "content": "x" });
+    for (items, at) in [(json!([named("b"), named("b")]), 1), (json!([named("c"), named(id(&added["data"][0]))]), 1)] {
+        let told = refused(&house, Method::POST, &format!("{path}/items"), Some(&json!({ "items": items }))).await;
+        assert_eq!((told.0, told.2), (400, format!("items[{at}].id")));
+    }
+    assert_eq!(
+        get(&house, &format!("{path}/items")).await["data"].as_array().map(Vec::len),
+        Some(1),
+        "nothing was added"
+    );
 }
 
 /// Both begin before either has ended, so neither knows of the other's items.
