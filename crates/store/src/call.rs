@@ -358,4 +358,23 @@ mod tests {
             assert_eq!(close.estimated_for().as_deref(), of, "{provider:?} {estimated} {charge}");
         }
     }
+
+    #[test]
+    fn a_free_end_keeps_its_key_if_it_has_an_answer() {
+        let reply = StoredReply { status: 200, content_type: "text/plain".to_owned(), body: Bytes::new() };
+        for (ending, status, reply, keeps) in [
+            (Ending::Answered, 200, None, true),
+            (Ending::Answered, 399, None, true),
+            (Ending::Answered, 400, None, false),
+            (Ending::Answered, 404, None, false),
+            (Ending::Answered, 404, Some(reply.clone()), true),
+            (Ending::UpstreamFault, 200, None, false),
+            (Ending::UpstreamFault, 200, Some(reply), true),
+        ] {
+            let row = UsageFacts::unanswered(KeyId([1; 16]), 0, 0, "chat".into(), "m".to_owned());
+            let row = UsageFacts { status, ..row };
+            let close = Close::unanswered(CallId([1; 16]), AccountId([1; 16]), ending, "", row);
+            assert_eq!(Close { reply, ..close }.keeps_key(), keeps, "{ending:?} {status}");
+        }
+    }
 }

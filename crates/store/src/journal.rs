@@ -109,7 +109,7 @@ impl Journal {
     /// Appends the close that is operation `op`. `durable` is the last committed operation.
     pub fn append_close(&self, call: CallId, op: u64, buffer: &mut [u8], durable: u64) {
         let mut inner = self.lock();
-        if !inner.refused.is_empty() && inner.refused.contains_key(&call) {
+        if inner.refused.contains_key(&call) {
             // The database was quicker to refuse it.
             inner.append(op, buffer, self.segment_size, durable);
             let mark = LiveMark { segment: inner.active, payload: buffer.to_vec() };

@@ -313,6 +313,15 @@ mod tests {
         assert_eq!(closed(may, &april), (50, 50));
         // The day of a call is known and its month is not.
         assert_eq!(closed(april, &Used { month_number: 0, month: Money::ZERO, ..april }), (20, 50));
+        // An end that did not happen is taken back where it counted, and nowhere else.
+        let reopened = |mut used: Used, call: &Used| {
+            used.reopen(call, 50, 20);
+            (used.day.nano(), used.month.nano())
+        };
+        assert_eq!(reopened(april, &april), (80, 80));
+        assert_eq!(reopened(next, &april), (50, 80));
+        assert_eq!(reopened(may, &april), (50, 50));
+        assert_eq!(reopened(Used::default(), &Used { day_number: 0, month_number: 0, ..april }), (0, 0));
     }
 
     #[test]
