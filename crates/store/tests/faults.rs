@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::{House, options};
+use common::{House, idem, options, reply};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -138,15 +138,24 @@ async fn a_commit_that_finds_the_disk_full() {
         let call = h.held(&c, 1).await;
         h.store.close(h.ending(&c, call, 0)).await.expect("closed");
     }
+    let keyed = || tollgate_store::Hold { idem: Some(idem(1, 1)), ..h.wish(&c, 1) };
+    let answered = h.hold(keyed()).await.expect("held").call;
+    let kept = tollgate_store::Close { reply: Some(reply("kept")), ..h.ending(&c, answered, 0) };
+    h.store.close(kept).await.expect("closed");
     let running = h.held(&c, 100).await;
     let all = h.store.verify().await.expect("audited").entries;
     fill_disk(Some(&h.place.data_dir));
     assert!(matches!(h.hold(h.wish(&c, 10)).await, Err(HoldRefused::Unavailable)));
     assert!(!h.store.ready(), "the alarm");
     assert!(matches!(h.store.hold(h.wish(&c, 10)).await, Err(HoldRefused::Unavailable)), "at once");
+    let again = h.store.hold(keyed()).await;
+    assert!(
+        matches!(again, Err(HoldRefused::IdemDone { call, reply: Some(_) }) if call == answered),
+        "it needs no hold"
+    );
     let closing = h.store.close(h.ending(&c, running, 60));
     assert_eq!(h.pots(&c).await.1, 930, "balances stay readable");
-    assert_eq!(h.store.usage(Some(c.account), Default::default()).await.expect("reading").len(), 10, "so does the log");
+    assert_eq!(h.store.usage(Some(c.account), Default::default()).await.expect("reading").len(), 11, "so does the log");
     assert!(h.store.verify_changed().await.is_err(), "the audit waits for the ledger");
     // A crash now loses nothing: the close is in space that was set aside.
     fill_disk(None);
