@@ -4,6 +4,7 @@
 pub mod app;
 pub mod call;
 pub mod caller;
+pub mod cors;
 pub mod endpoints;
 pub mod kept;
 pub mod keys;

@@ -3,6 +3,7 @@
 
 use crate::app::App;
 use crate::caller::Peer;
+use crate::cors::Admitted;
 use crate::leash::Leashes;
 use crate::timed::TimedIo;
 use axum::Router;
@@ -50,14 +51,21 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, router: Router) {
         let Ok(place) = room.clone().try_acquire_owned() else { continue };
         let Ok(io) = prepare(&app, socket) else { continue };
         let service = hyper::service::service_fn({
-            let (router, leashes) = (router.clone(), leashes.clone());
+            let (app, router, leashes) = (app.clone(), router.clone(), leashes.clone());
             move |mut request: hyper::Request<hyper::body::Incoming>| {
                 request.extensions_mut().insert(Peer(peer));
+                let page = app.settings.pages.admit(&request);
                 let leashes = (request.version() == Version::HTTP_2).then(|| leashes.clone());
                 // A router is always ready; asking it first would only cost.
                 let reply = tower::Service::call(&mut router.clone(), request);
                 async move {
-                    let reply = reply.await?;
+                    let mut reply = match page.as_ref().and_then(Admitted::preflight) {
+                        Some(preflight) => preflight,
+                        None => reply.await?,
+                    };
+                    if let Some(page) = page {
+                        page.mark(reply.headers_mut());
+                    }
                     Ok::<_, Infallible>(match leashes {
                         Some(leashes) => reply.map(|body| leashes.hold(body)),
                         None => reply,

@@ -22,6 +22,7 @@ pub async fn bare_app() -> Arc<App> {
         catalog_dir: dir.clone(),
         database: "sqlite".to_owned(),
         trusted_proxies: Vec::new(),
+        pages: crate::cors::Pages::All,
         social: SocialSettings::default(),
         video: VideoSettings::default(),
         public_url: None,

@@ -30,7 +30,7 @@ use std::sync::Arc;
 pub use mistake::{Mistake, Mistakes, Place};
 use node::{Node, Value};
 pub use overrides::Override;
-pub use suggest::did_you_mean;
+pub use suggest::{did_you_mean, nearest};
 pub use units::{parse_duration, parse_size};
 
 /// One table of the file. Ask for each field, then [`Form::finish`] it.

@@ -1,14 +1,28 @@
 //! "Did you mean": the nearest known name, when it is near enough to be a slip.
 
+/// Names that are longer were not typed.
+const LONGEST: usize = 100;
+
 /// `; did you mean "input"?`, or nothing when no name is near.
 pub fn did_you_mean<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let near = written.chars().count().max(3) / 3;
+    nearest(written, known).map_or_else(String::new, |name| format!("; did you mean {name:?}?"))
+}
+
+/// The known name that differs least from what was written, if that is little. What is written may come from a stranger, so names
+/// that cannot be near are passed over before anything is compared.
+pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let length = written.chars().count();
+    if length > LONGEST {
+        return None;
+    }
+    let near = length.max(3) / 3;
     known
         .into_iter()
+        .filter(|name| name.chars().count().abs_diff(length) <= near)
         .map(|name| (distance(written, name), name))
         .filter(|(distance, _)| *distance <= near)
         .min()
-        .map_or_else(String::new, |(_, name)| format!("; did you mean {name:?}?"))
+        .map(|(_, name)| name)
 }
 
 /// Edits (insert, delete, replace, swap of neighbours) between two short names.

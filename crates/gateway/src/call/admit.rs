@@ -7,6 +7,7 @@ use crate::refusal::Refusal;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tollgate_catalog::Model;
+use tollgate_catalog::form::nearest;
 use tollgate_wire::error::Code;
 
 /// The model and the group it is sold to this caller in, if a call can begin now.
@@ -42,7 +43,11 @@ pub fn find<'a>(
 ) -> Result<(Arc<Model>, &'a str), Refusal> {
     let name = work.model();
     let unknown = || {
-        Refusal::about(Code::ModelNotFound, "model", format!("The model `{name}` does not exist or is not offered."))
+        let offered = |model: &&Arc<Model>| caller.may_use(&model.name) && serving.group_of(caller, model).is_some();
+        let near = nearest(name, serving.catalog.models.values().filter(offered).map(|model| model.name.as_str()));
+        let hint = near.map_or_else(String::new, |near| format!(" Did you mean `{near}`?"));
+        let text = format!("The model `{name}` does not exist or is not offered.{hint}");
+        Refusal::about(Code::ModelNotFound, "model", text)
     };
     let model = serving.catalog.model(name).ok_or_else(unknown)?;
     let group = serving.group_of(caller, model).ok_or_else(unknown)?;

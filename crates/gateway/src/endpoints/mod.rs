@@ -16,6 +16,7 @@ pub mod quote;
 mod reading;
 pub mod receipts;
 pub mod responses;
+pub mod root;
 pub mod social;
 pub mod table;
 pub mod video_content;

@@ -2,17 +2,15 @@
 
 use super::{
     account, admin, chat, conversations, count, gemini, health, mcp, models, openapi, pricing, quote, receipts,
-    responses, social, video_content, video_create, video_tasks, webhooks,
+    responses, root, social, video_content, video_create, video_tasks, webhooks,
 };
 use crate::app::App;
-use crate::refusal::Refusal;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Router, middleware};
 use http::{HeaderName, HeaderValue};
 use std::sync::Arc;
-use tollgate_wire::error::{Code, Dialect};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -82,6 +80,7 @@ pub const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/v1/usage/{call_id}/receipt", Access::Key),
     ("GET", "/.well-known/tollgate-receipts", Access::Public),
     // anybody
+    ("GET", "/", Access::Public),
     ("GET", "/api/social/catalog", Access::Public),
     // operators
     ("GET", "/api/admin/social/cells", Access::Admin),
@@ -133,11 +132,12 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/admin/social/resume", post(admin::social::resume))
         .route("/api/admin/social/changes", get(admin::social::changes))
         .route("/api/admin/social/days", get(admin::social::days))
+        .route("/", get(root::welcome))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/openapi.json", get(openapi::page))
         .route("/metrics", get(health::metrics))
-        .fallback(no_such_path)
+        .fallback(root::no_such_path)
         .layer(middleware::map_response_with_state(app.clone(), with_request_id));
     // A paid call names itself.
     Router::new()
@@ -150,7 +150,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/video/generations", post(video_create::generations))
         .route("/v1/videos/{id}/remix", post(video_create::remix))
         .merge(free)
-        .method_not_allowed_fallback(no_such_method)
+        .method_not_allowed_fallback(root::no_such_method)
         .with_state(app)
 }
 
@@ -167,12 +167,4 @@ async fn with_request_id(State(app): State<Arc<App>>, mut reply: Response) -> Re
 /// The operator's own port.
 pub fn metrics_router(app: Arc<App>) -> Router {
     Router::new().route("/metrics", get(health::metrics_for_all)).with_state(app)
-}
-
-async fn no_such_path() -> Response {
-    Refusal::new(Code::NotFound, "There is no such path.").into_reply(Dialect::OpenAi, "")
-}
-
-async fn no_such_method() -> Response {
-    Refusal::new(Code::MethodNotAllowed, "This path does not take this method.").into_reply(Dialect::OpenAi, "")
 }

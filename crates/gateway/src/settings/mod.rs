@@ -9,6 +9,7 @@ pub use fetch::FetchSettings;
 pub use read::{Loaded, Source, catalog_files, catalog_paths};
 pub use tasks::TaskSettings;
 
+use crate::cors::Pages;
 use crate::social::SocialSettings;
 use crate::video::VideoSettings;
 use ipnet::IpNet;
@@ -30,6 +31,8 @@ pub struct Settings {
     /// `sqlite`, or a `postgres://` address.
     pub database: String,
     pub trusted_proxies: Vec<IpNet>,
+    /// The web pages that may call us from a browser.
+    pub pages: Pages,
     pub limits: Limits,
     pub social: SocialSettings,
     pub video: VideoSettings,

@@ -5,6 +5,7 @@
 
 use super::{FetchSettings, Limits, Settings, TaskSettings};
 use crate::app::Serving;
+use crate::cors::Pages;
 use crate::social::SocialSettings;
 use crate::video::{VideoSettings, offers};
 use ipnet::IpNet;
@@ -119,6 +120,7 @@ impl Source {
             catalog_dir: self.beside(&form.text_or("catalog_dir", "catalog")),
             database,
             trusted_proxies: form.parsed_list::<IpNet>("trusted_proxies"),
+            pages: pages(form),
             limits: Limits::default(),
             social: SocialSettings::read(form),
             video: VideoSettings::read(form, self),
@@ -290,6 +292,10 @@ fn public_url(form: &mut Form<'_>) -> Option<String> {
         form.mistake("public_url", bad.to_string().replace("base_url", "it"));
     }
     Some(text.trim_end_matches('/').to_owned())
+}
+
+fn pages(form: &mut Form<'_>) -> Pages {
+    if form.has("cors_origins") { Pages::of(form.parsed_list("cors_origins")) } else { Pages::All }
 }
 
 fn limits(form: &mut Form<'_>) -> Limits {

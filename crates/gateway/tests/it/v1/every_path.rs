@@ -1,7 +1,7 @@
 //! Every path of the table: missing key, wrong key, bad body, too large body, wrong method.
 
 use crate::house::{House, Plan, error_of};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tollgate_gateway::endpoints::table::{Access, PATHS};
 use tollgate_store::{Done, NewAdminKey};
@@ -114,6 +114,98 @@ async fn unknown_paths_and_methods_get_an_error_in_shape() {
     assert_eq!((status, error["code"].as_str()), (404, Some("not_found")));
     let (status, error) = error_of(house.get("/v1/chat/completions").send().await.expect("a reply")).await;
     assert_eq!((status, error["code"].as_str()), (405, Some("method_not_allowed")));
+}
+
+/// A slip in the path is answered with the path that was meant, in the dialect of whoever asks there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_path_names_the_one_that_was_meant() {
+    let house = House::new().await;
+    let body = json!({ "model": "plain", "messages": [] });
+    for path in ["/chat/completions", "/v1/v1/chat/completions", "/v1/chat/completion"] {
+        let reply = house.http.post(house.url(path)).bearer_auth(&house.key).json(&body).send().await;
+        let (status, error) = error_of(reply.expect("a reply")).await;
+        assert_eq!(status, 404, "{path}");
+        let said = error["message"].as_str().expect("a message");
+        assert!(said.contains("Did you mean `/v1/chat/completions`?"), "{path}: {said}");
+    }
+    for (path, place, word) in [
+        ("/v1/messages/batches", "/error/type", "not_found_error"),
+        ("/v1beta/cachedContents", "/error/status", "NOT_FOUND"),
+        ("/v1/files", "/error/code", "not_found"),
+    ] {
+        let reply = house.get(path).send().await.expect("a reply");
+        assert_eq!(reply.status(), 404, "{path}");
+        let body: Value = reply.json().await.expect("JSON");
+        assert_eq!(body.pointer(place), Some(&json!(word)), "{path}: {body}");
+    }
+}
+
+/// A slip in a model's name is answered with the nearest one that the key can use, never with one it cannot.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mistyped_model_names_the_nearest_on_offer() {
+    let house = House::new().await;
+    let limited = house.new_key(|key| key.models = Some(vec!["tiers".to_owned()])).await;
+    for (key, hinted) in [(&house.key, true), (&limited, false)] {
+        let body = json!({ "model": "plian", "messages": [{ "role": "user", "content": "hi" }] });
+        let reply = house.http.post(house.url("/v1/chat/completions")).bearer_auth(key).json(&body).send().await;
+        let (status, error) = error_of(reply.expect("a reply")).await;
+        assert_eq!((status, error["code"].as_str()), (404, Some("model_not_found")));
+        let said = error["message"].as_str().expect("a message");
+        assert_eq!(said.contains("Did you mean `plain`?"), hinted, "{said}");
+    }
+}
+
+/// The address itself is a page for people and a record for programs; neither needs a key.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_address_itself_says_what_it_is() {
+    let house = House::new().await;
+    let page = house.http.get(house.url("/")).header("accept", "text/html,*/*").send().await.expect("a reply");
+    assert_eq!(
+        (page.status().as_u16(), page.headers()["content-type"].as_bytes()),
+        (200, &b"text/html; charset=utf-8"[..])
+    );
+    let text = page.text().await.expect("text");
+    for link in text.split("href=\"").skip(1).map(|rest| rest.split('"').next().expect("a link")) {
+        let reply = house.http.get(house.url(link)).send().await.expect("a reply");
+        assert_eq!(reply.status(), 200, "{link}");
+    }
+    let record: Value = house.http.get(house.url("/")).send().await.expect("a reply").json().await.expect("JSON");
+    assert_eq!((&record["object"], &record["base_url"]), (&json!("gateway"), &json!("/v1")));
+}
+
+/// A page in a browser may call with a key it has: the preflight needs none, and every reply, refusals too, can be read.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_in_browsers_can_call() {
+    const PAGE: &str = "https://app.example.com";
+    let house = House::new().await;
+    let url = house.url("/v1/chat/completions");
+    let preflight = house
+        .http
+        .request(reqwest::Method::OPTIONS, &url)
+        .header("origin", PAGE)
+        .header("access-control-request-method", "POST")
+        .header("access-control-request-headers", "authorization,content-type")
+        .send();
+    let preflight = preflight.await.expect("a reply");
+    assert_eq!(preflight.status(), 204);
+    assert_eq!(preflight.headers()["access-control-allow-headers"], "authorization,content-type");
+    let body = json!({ "model": "plain", "messages": [{ "role": "user", "content": "hi" }] });
+    for key in [house.key.as_str(), "sk-wrong"] {
+        let reply = house.http.post(&url).bearer_auth(key).header("origin", PAGE).json(&body).send().await;
+        let reply = reply.expect("a reply");
+        assert_eq!(reply.headers()["access-control-allow-origin"], "*", "{}", reply.status());
+        assert_eq!(reply.headers()["access-control-expose-headers"], "*");
+    }
+    let plain = house.http.post(&url).bearer_auth(&house.key).json(&body).send().await.expect("a reply");
+    assert!(!plain.headers().contains_key("access-control-allow-origin"));
+    house.quiet().await;
+    let closed =
+        House::with(Plan { config: "cors_origins = [\"https://ours.example\"]\n".to_owned(), ..Plan::default() }).await;
+    for (page, told) in [(PAGE, None), ("https://ours.example", Some("https://ours.example"))] {
+        let reply = closed.http.get(closed.url("/healthz")).header("origin", page).send().await.expect("a reply");
+        let allowed = reply.headers().get("access-control-allow-origin").and_then(|value| value.to_str().ok());
+        assert_eq!(allowed, told);
+    }
 }
 
 #[test]
