@@ -61,11 +61,18 @@ pub async fn tell(app: &App, webhook: &Webhook, task: &Task) -> Told {
     app.metrics.webhook(if outcome.is_ok() { "told" } else { "failed" });
     match outcome {
         Ok(()) => Told::Over,
-        Err(Trouble::Unwanted) => Told::Over,
+        Err(Trouble::Unwanted) => {
+            tracing::info!(task = %webhook.task, account = %webhook.account, "a webhook's receiver wants no more (410)");
+            Told::Over
+        }
         Err(Trouble::Later(why)) => match AGAIN.get(webhook.attempts as usize) {
-            Some(seconds) => Told::Again(jittered(app, seconds * 1000)),
+            Some(seconds) => {
+                let (attempt, again) = (webhook.attempts + 1, jittered(app, seconds * 1000));
+                tracing::warn!(task = %webhook.task, account = %webhook.account, attempt, again_in_ms = again, why, "a webhook failed");
+                Told::Again(again)
+            }
             None => {
-                tracing::warn!(task = %webhook.task, why, "a webhook was given up");
+                tracing::warn!(task = %webhook.task, account = %webhook.account, why, "a webhook was given up");
                 app.metrics.webhook("given_up");
                 Told::Over
             }
@@ -76,7 +83,7 @@ pub async fn tell(app: &App, webhook: &Webhook, task: &Task) -> Told {
 enum Trouble {
     /// The receiver says that it wants no more of it.
     Unwanted,
-    Later(&'static str),
+    Later(String),
 }
 
 async fn attempt(app: &App, webhook: &Webhook, task: &Task) -> Result<(), Trouble> {
@@ -88,8 +95,8 @@ async fn attempt(app: &App, webhook: &Webhook, task: &Task) -> Result<(), Troubl
         Ok(reply) if reply.status().is_success() => Ok(()),
         Ok(reply) if reply.status() == http::StatusCode::GONE => Err(Trouble::Unwanted),
         // Redirects are not followed: they could lead anywhere.
-        Ok(_) => Err(Trouble::Later("the receiver refused it")),
-        Err(_) => Err(Trouble::Later("the receiver was not reached")),
+        Ok(reply) => Err(Trouble::Later(format!("the receiver answered with HTTP {}", reply.status().as_u16()))),
+        Err(_) => Err(Trouble::Later("the receiver was not reached".to_owned())),
     }
 }
 
