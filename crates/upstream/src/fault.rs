@@ -120,6 +120,18 @@ impl Fault {
         Fault::new(Blame::Provider, Code::UpstreamInvalidReply, message)
     }
 
+    /// A file server answered, and not with the file.
+    pub fn no_file(status: u16) -> Fault {
+        let (code, message) = match status {
+            200..=299 => {
+                (Code::UpstreamInvalidReply, format!("The provider's file server sent no file (HTTP {status})."))
+            }
+            408 | 504 => (Code::UpstreamTimeout, format!("The provider's file server took too long (HTTP {status}).")),
+            _ => (Code::UpstreamError, format!("The provider's file server failed (HTTP {status}).")),
+        };
+        Fault { upstream_status: Some(status), ..Fault::new(Blame::Provider, code, &message) }
+    }
+
     /// The stream ended without its last event.
     pub fn truncated() -> Fault {
         let message = "The provider ended the stream before it was complete.";

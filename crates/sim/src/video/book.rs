@@ -355,6 +355,14 @@ impl Drawer<'_> {
         task.choice.is("early_link") && task.files <= task.choice.number("n", 1)
     }
 
+    /// What the server of the file that this path names answers instead of it.
+    pub(super) fn file_status(&self, path: &str) -> Option<u16> {
+        let inner = self.inner();
+        let place = path.split('/').find_map(|part| inner.places.get(part).copied());
+        let task = place.and_then(|place| inner.tasks.get(place)).filter(|task| task.choice.is("file_status"))?;
+        u16::try_from(task.choice.number("code", 500)).ok()
+    }
+
     /// How often this was tried, this time included.
     pub(super) fn tried(&self, what: &str) -> u32 {
         let mut inner = self.inner();

@@ -68,6 +68,11 @@ pub(super) fn early() -> Response<Bytes> {
     response(404, "application/xml", Bytes::from_static(b"<Error><Code>NoSuchKey</Code></Error>"))
 }
 
+/// A server in trouble.
+pub(super) fn none(status: u16) -> Response<Bytes> {
+    response(status, "text/html", Bytes::new())
+}
+
 /// A file, whole or the one range that was asked for.
 pub(super) fn send(file: &[u8], headers: &HeaderMap) -> Response<Bytes> {
     let range = headers.get("range").and_then(|value| value.to_str().ok());

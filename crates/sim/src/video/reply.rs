@@ -215,6 +215,9 @@ fn route(call: &Call<'_>, asked: &Rates) -> Answer {
         if call.book.is_early(call.path) {
             return Answer::whole(file::early());
         }
+        if let Some(status) = call.book.file_status(call.path) {
+            return Answer::whole(file::none(status));
+        }
         return Answer::whole(file::answer(call.path, call.query, call.headers));
     }
     let below = |prefix: &str| call.path.strip_prefix(prefix).filter(|rest| rest.starts_with('/'));

@@ -37,6 +37,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("flap", "succeeds for one poll and runs again after that"),
     ("sizeless", "DashScope: `size` is not read, as by a strict server; where no `resolution` is named, 1080P is made"),
     ("dead_link", "the link has already ended"),
+    ("file_status", "the file server answers with the status `code` and no file"),
     ("early_link", "the file is refused the first `n` times it is asked for: storage is behind its maker's word"),
 ];
 

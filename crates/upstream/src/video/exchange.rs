@@ -3,7 +3,7 @@
 use super::{Alike, Asking, Found, Handle, Job, Link, Outgoing, Reply, Report, Sought, Standing, Video};
 use crate::{Answer, Body, Client, Fault, is_encoded};
 use bytes::Bytes;
-use http::header::{LOCATION, RANGE};
+use http::header::{CONTENT_LENGTH, LOCATION, RANGE};
 use http::{HeaderMap, Response};
 use std::pin::Pin;
 use std::time::Duration;
@@ -164,13 +164,17 @@ pub async fn fetch(
         if is_encoded(&head.headers) {
             return Err(Fault::encoded());
         }
-        if head.status.is_success() || status == 416 {
+        if brings_a_file(status, &head.headers) || status == 416 {
             return Ok(Opened { status, headers: head.headers, body: Body::new(body, asking.provider.settings.idle) });
         }
-        let reply = Reply { status, headers: head.headers, body: Bytes::new() };
-        return Err(Fault { maybe_charged: false, ..video.refused(task.api, &reply) });
+        return Err(Fault::no_file(status));
     }
     Err(Fault { maybe_charged: false, ..Fault::garbage() })
+}
+
+/// 200 and 206 with something in it: a server that has no content to give says so with success, too.
+fn brings_a_file(status: u16, headers: &HeaderMap) -> bool {
+    matches!(status, 200 | 206) && headers.get(CONTENT_LENGTH).is_none_or(|length| length != "0")
 }
 
 async fn exchange(client: &Client, asking: &Asking<'_>, request: Outgoing) -> Result<Reply, Fault> {

@@ -272,6 +272,30 @@ async fn a_file_that_is_not_there_yet_is_waited_for() {
     house.clock.set(0);
 }
 
+/// A file server that fails is no provider that was late, and success without a file is no success.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_server_that_fails_is_told_as_what_it_is() {
+    let house = quick(Plan::default()).await;
+    for (answered, status, code, words) in [
+        (500, 502, "upstream_error", "file server failed (HTTP 500)"),
+        (503, 502, "upstream_error", "file server failed (HTTP 503)"),
+        (504, 504, "upstream_timeout", "took too long (HTTP 504)"),
+        (204, 502, "upstream_invalid_reply", "sent no file (HTTP 204)"),
+        (202, 502, "upstream_invalid_reply", "sent no file (HTTP 202)"),
+        (200, 502, "upstream_invalid_reply", "sent no file (HTTP 200)"),
+    ] {
+        let prompt = format!("[[sim:file_status queue=0 run=0 code={answered}]]");
+        let body = json!({ "model": "seedance-2.5", "prompt": prompt });
+        let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
+        let task: Value = reply.expect("a reply").json().await.expect("JSON");
+        let done = finished(&house, id(&task)).await;
+        let reply = house.get(&format!("/v1/videos/{}/content", id(&done))).send().await.expect("a reply");
+        let (told, error) = error_of(reply).await;
+        assert_eq!((told, error["code"].as_str()), (status, Some(code)), "{answered}: {error}");
+        assert!(error["message"].as_str().is_some_and(|message| message.contains(words)), "{error}");
+    }
+}
+
 /// A link that tells no end has one all the same: nobody is sent to it after that, and ours that leads to it ends with it.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_sent_to_a_link_that_has_ended() {
