@@ -27,7 +27,8 @@ fn mistakes(config: &str, catalog: &str) -> Vec<String> {
     std::fs::create_dir(dir.path().join("catalog")).expect("a folder");
     std::fs::write(dir.path().join("tollgate.toml"), config).expect("written");
     std::fs::write(dir.path().join("catalog/video.toml"), catalog).expect("written");
-    let environment = [("KLING_ACCESS", "access"), ("KLING_SECRET", "secret")];
+    let names = ["KLING_ACCESS", "KLING_SECRET", "KLING_ACCESS_KEY", "KLING_SECRET_KEY"];
+    let environment = names.map(|name| (name, "a-secret"));
     let environment: BTreeMap<_, _> = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let source = Source { file: dir.path().join("tollgate.toml"), environment: Arc::new(environment) };
     let folder = format!("{}/", dir.path().display());
@@ -44,6 +45,17 @@ fn model(provider: &str, more: &str) -> String {
 
 const OFFERED: &str = "supported_endpoint_types = [\"openai-video\"]\n";
 const TIER: &str = "tier = [{ name = \"t\", when = [{ dim = \"request_attr\", path = \"resolution\", equals = \"1080P\" }], multiplier = 2 }]\n";
+
+/// The two blocks of docs/video.md are a provider and a model that can be sold as they stand.
+#[test]
+fn the_example_of_the_documentation_can_be_sold() {
+    let page = std::fs::read_to_string("../../docs/video.md").expect("the page");
+    let blocks: Vec<&str> =
+        page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().expect("an end")).collect();
+    let (provider, model) = (blocks[0], blocks[1]);
+    assert!(provider.starts_with("[provider.kling]") && model.contains("type = \"video\""), "{provider}{model}");
+    assert_eq!(mistakes(provider, model), Vec::<String>::new());
+}
 
 #[test]
 fn a_right_one_has_none() {
