@@ -5,7 +5,7 @@ use crate::args;
 use crate::books::{KEY_COLUMNS, ask};
 use crate::real;
 use crate::serve::settings;
-use crate::show::Output;
+use crate::show::{Output, print_line};
 use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -147,7 +147,7 @@ struct Wish {
 async fn correct(config: &Path, kind: CreditKind, wish: Wish, out: &Output) -> anyhow::Result<()> {
     let id: AccountId = wish.account.parse().context("account")?;
     let credit = Credit {
-        id: wish.id.unwrap_or_else(|| format!("cli-{}", real::new_secret())),
+        id: wish.id.unwrap_or_else(real::new_reference),
         account: id,
         kind,
         pot: if wish.trial { Pot::Trial } else { Pot::Paid },
@@ -194,10 +194,10 @@ async fn show(config: &Path, account: &str, out: &Output) -> anyhow::Result<()> 
         return Ok(());
     }
     out.table(&shown, std::slice::from_ref(&shown), ACCOUNT_COLUMNS);
-    println!();
+    print_line("");
     out.table(&keys, keys.as_array().map_or(&[], Vec::as_slice), KEY_COLUMNS);
     if let Some(rows) = expiring.as_array().filter(|rows| !rows.is_empty()) {
-        println!();
+        print_line("");
         out.table(&expiring, rows, EXPIRING_COLUMNS);
     }
     Ok(())

@@ -1,5 +1,8 @@
 //! The executable. Reads the command line and the environment once, and hands values to the rooms below.
 
+// `println!` panics when its reader has left; `show::print` does not.
+#![deny(clippy::print_stdout)]
+
 mod accounts;
 mod admin_keys;
 mod amounts;
@@ -29,7 +32,9 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> ExitCode {
     let cli = args::Cli::parse();
     if let args::Command::Completions { shell } = cli.command {
-        clap_complete::generate(shell, &mut args::Cli::command(), "tollgate", &mut std::io::stdout());
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut args::Cli::command(), "tollgate", &mut script);
+        show::print(&String::from_utf8_lossy(&script));
         return ExitCode::SUCCESS;
     }
     match real::runtime().block_on(run(cli)) {
@@ -43,7 +48,7 @@ fn main() -> ExitCode {
 
 async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
     use args::Command;
-    let out = show::Output { json: cli.json };
+    let out = show::Output { json: cli.json, width: real::width() };
     match cli.command {
         Command::Serve => serve::serve(&cli.config).await.map(|()| ExitCode::SUCCESS),
         Command::Demo(demo) => demo::demo(demo, &out).await.map(|()| ExitCode::SUCCESS),

@@ -29,6 +29,13 @@ pub fn new_secret() -> String {
     secret("sk-")
 }
 
+/// The name of a credit that the operator gave none. It is kept in the books, and must not look like a key.
+pub fn new_reference() -> String {
+    let mut random = [0; 12];
+    fill(&mut random);
+    random.iter().fold(String::from("cli-"), |text, byte| text + &format!("{byte:02x}"))
+}
+
 /// The secret of an admin key.
 pub fn new_admin_secret() -> String {
     secret(tollgate_gateway::operator::PREFIX)
@@ -65,13 +72,21 @@ pub fn runtime() -> tokio::runtime::Runtime {
     builder.enable_all().build().expect("a runtime")
 }
 
-/// JSON lines on standard error; `TOLLGATE_LOG=debug` shows more.
+/// How wide the terminal is, if there is one; `COLUMNS` says it for those who read through a pager.
+#[expect(clippy::disallowed_methods, reason = "this is where the environment enters")]
+pub fn width() -> Option<usize> {
+    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    told.or_else(|| rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col.into()))
+        .filter(|columns| *columns > 0)
+}
+
 /// The key of a customer who uses the command line.
 #[expect(clippy::disallowed_methods, reason = "this is where the environment enters")]
 pub fn api_key() -> String {
     std::env::var("TOLLGATE_API_KEY").unwrap_or_default()
 }
 
+/// JSON lines on standard error; `TOLLGATE_LOG=debug` shows more.
 #[expect(clippy::disallowed_methods, reason = "this is where the environment enters")]
 pub fn logs() {
     let filter = std::env::var("TOLLGATE_LOG").unwrap_or_else(|_| "info,tokio_postgres=warn".to_owned());

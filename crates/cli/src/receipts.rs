@@ -32,11 +32,11 @@ pub async fn receipt(config: &Path, command: args::Receipt, out: &Output) -> any
             let account: AccountId = account.parse().context("--account")?;
             let call: CallId = call.parse().context("call")?;
             let signed: Signed = serde_json::from_value(ask(config, Command::Receipt { account, call }).await?)?;
-            println!("{}", signed.text());
+            crate::show::print_line(&signed.text());
         }
         args::Receipt::Keys => {
             let keys = ask(config, Command::ReceiptKeys).await?;
-            println!("{keys}");
+            crate::show::print_line(&keys.to_string());
         }
         args::Receipt::Rotate => {
             let keys = ask(config, Command::ReceiptRotate).await?;

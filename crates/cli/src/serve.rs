@@ -9,6 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tollgate_catalog::Mistake;
 use tollgate_gateway::settings::DEFAULT_FILE;
 use tollgate_gateway::start::{Running, start};
+use tollgate_store::Recovered;
 
 pub async fn serve(config: &Path) -> anyhow::Result<()> {
     real::logs();
@@ -19,7 +20,8 @@ pub async fn serve(config: &Path) -> anyhow::Result<()> {
         started = start(loaded, Some(source), real::world()) => started?,
         () = &mut told => return Ok(()),
     };
-    tracing::info!(address = %running.address, recovered = ?running.recovered, "serving");
+    let Recovered { settled, voided, dropped } = running.recovered;
+    tracing::info!(address = %running.address, "recovered.settled" = settled, "recovered.voided" = voided, "recovered.dropped" = dropped, "serving");
     told.await;
     stop(running).await;
     Ok(())
@@ -45,7 +47,7 @@ pub fn told_to_stop() -> anyhow::Result<impl Future<Output = ()>> {
 
 pub fn check(config: &Path, print_default: bool, out: &Output) -> ExitCode {
     if print_default {
-        print!("{DEFAULT_FILE}");
+        crate::show::print(DEFAULT_FILE);
         return ExitCode::SUCCESS;
     }
     match real::source(config).load() {

@@ -2,40 +2,97 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use std::io::{self, Write as _};
 
 pub struct Output {
     pub json: bool,
+    /// How wide a table may be; `None` where nobody looks at it, as in a pipe.
+    pub width: Option<usize>,
+}
+
+/// Prints to standard output. Whoever read it may have seen enough (`tollgate usage | head`): that ends the command, and is no
+/// failure.
+pub fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            eprintln!("tollgate: standard output: {error}");
+            std::process::exit(1);
+        }
+    }
+}
+
+pub fn print_line(text: &str) {
+    print(&format!("{text}\n"));
 }
 
 impl Output {
     /// One result, as a JSON line or as a sentence.
     pub fn say(&self, value: &impl Serialize, sentence: impl FnOnce() -> String) {
         if self.json {
-            println!("{}", serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned()));
+            print_line(&serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned()));
         } else {
-            println!("{}", sentence());
+            print_line(&sentence());
         }
     }
 
     /// Rows with the named columns; a column is a path such as `counters.input`.
     pub fn table(&self, value: &Value, rows: &[Value], columns: &[(&str, &str)]) {
         if self.json {
-            println!("{value}");
-            return;
+            return print_line(&value.to_string());
         }
-        let header: Vec<String> = columns.iter().map(|(title, _)| (*title).to_owned()).collect();
-        let mut lines = vec![header];
-        lines.extend(rows.iter().map(|row| columns.iter().map(|(_, path)| cell(row, path)).collect()));
-        let widths: Vec<usize> =
-            (0..columns.len()).map(|at| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0)).collect();
-        for line in &lines {
-            let cells: Vec<String> = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-            println!("{}", cells.join("  ").trim_end());
-        }
-        if rows.is_empty() {
-            println!("(none)");
-        }
+        print(&laid_out(rows, columns, self.width));
     }
+
+    /// One thing with all there is to say about it, a line for each column.
+    pub fn record(&self, value: &Value, columns: &[(&str, &str)]) {
+        if self.json {
+            return print_line(&value.to_string());
+        }
+        print(&records(std::slice::from_ref(value), columns));
+    }
+}
+
+/// A table, without the columns that are empty in every row; one line for each value instead where it is wider than the terminal.
+fn laid_out(rows: &[Value], columns: &[(&str, &str)], width: Option<usize>) -> String {
+    let mut lines = vec![columns.iter().map(|(title, _)| (*title).to_owned()).collect::<Vec<_>>()];
+    lines.extend(rows.iter().map(|row| columns.iter().map(|(_, path)| cell(row, path)).collect()));
+    let says = |at: &usize| rows.is_empty() || lines[1..].iter().any(|line| !matches!(line[*at].as_str(), "" | "-"));
+    let shown: Vec<usize> = (0..columns.len()).filter(says).collect();
+    let widest = |at: &usize| lines.iter().map(|line| line[*at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = shown.iter().map(widest).collect();
+    let whole = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
+    if !rows.is_empty() && width.is_some_and(|width| whole > width) {
+        return records(rows, columns);
+    }
+    let mut text = String::new();
+    for line in &lines {
+        let cells: Vec<String> =
+            shown.iter().zip(&widths).map(|(at, width)| format!("{:<width$}", line[*at])).collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    if rows.is_empty() {
+        text.push_str("(none)\n");
+    }
+    text
+}
+
+/// A paragraph for each row, with a line for each value there is.
+fn records(rows: &[Value], columns: &[(&str, &str)]) -> String {
+    let width = columns.iter().map(|(title, _)| title.chars().count()).max().unwrap_or(0);
+    let paragraphs: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            let lines = columns.iter().map(|(title, path)| (title, cell(row, path)));
+            let said = lines.filter(|(_, cell)| !matches!(cell.as_str(), "" | "-"));
+            said.map(|(title, cell)| format!("{title:<width$}  {cell}\n")).collect()
+        })
+        .collect();
+    paragraphs.join("\n")
 }
 
 /// A value for people: amounts of nano-USD (columns that end in `$`) as dollars, times as UTC.
@@ -92,5 +149,24 @@ mod tests {
         assert_eq!(cell(&row, "list"), "x,y");
         assert_eq!(cell(&row, "missing.deep"), "-");
         assert_eq!(utc(0), "1970-01-01 00:00:00Z");
+    }
+
+    const COLUMNS: &[(&str, &str)] = &[("call", "call"), ("reason", "reason"), ("charge USD", "charge$")];
+
+    #[test]
+    fn a_table_has_the_columns_that_say_something() {
+        let rows =
+            [json!({ "call": "a", "reason": "", "charge": 0 }), json!({ "call": "bb", "reason": null, "charge": 5 })];
+        assert_eq!(laid_out(&rows, COLUMNS, None), "call  charge USD\na     0\nbb    0.000000005\n");
+        assert_eq!(laid_out(&[], COLUMNS, Some(10)), "call  reason  charge USD\n(none)\n");
+    }
+
+    #[test]
+    fn a_table_that_does_not_fit_becomes_paragraphs() {
+        let rows = [json!({ "call": "a", "reason": "late", "charge": 0 }), json!({ "call": "b", "charge": 1 })];
+        let wide = laid_out(&rows, COLUMNS, Some(30));
+        assert!(wide.starts_with("call  reason  charge USD\n") && wide.lines().all(|line| line.len() <= 30), "{wide}");
+        let narrow = "call        a\nreason      late\ncharge USD  0\n\ncall        b\ncharge USD  0.000000001\n";
+        assert_eq!(laid_out(&rows, COLUMNS, Some(20)), narrow);
     }
 }

@@ -37,9 +37,9 @@ const LAST_CONNECTIONS: Duration = Duration::from_secs(2);
 /// What stands in the way of a start.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotStart {
-    #[error("the store: {0}")]
+    #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
 }
 

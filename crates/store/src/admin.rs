@@ -164,7 +164,7 @@ impl Store {
         let Refund { call, amount, reason, actor } = refund;
         let nothing = || StoreError::NotFound(format!("no charge for {call}"));
         let charged = self.charged(call).await?.ok_or_else(nothing)?;
-        self.credit(Credit {
+        let done = self.credit(Credit {
             id: format!("refund-{call}"),
             account: charged.account,
             kind: CreditKind::Refund { call },
@@ -174,8 +174,19 @@ impl Store {
             expires_at: None,
             reason,
             actor,
-        })
-        .await
+        });
+        match done.await {
+            // The ledger knows it as an id that was used before; whoever refunds wants to hear of the refund.
+            Err(StoreError::Conflict(why)) => {
+                let before = self.usage_of(charged.account, call).await?.map_or(Money::ZERO, |row| row.refunded);
+                Err(StoreError::Conflict(if before.is_zero() {
+                    why
+                } else {
+                    format!("{call} was refunded {before} USD before; a call is refunded once")
+                }))
+            }
+            done => done,
+        }
     }
 }
 

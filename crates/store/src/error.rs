@@ -25,6 +25,14 @@ impl StoreError {
         Self::Broken(what.to_string())
     }
 
+    /// The same, naming where it happened.
+    pub(crate) fn at(self, path: &std::path::Path) -> Self {
+        match self {
+            Self::Broken(why) => Self::Broken(format!("{}: {}", path.display(), why.trim_start_matches("file: "))),
+            other => other,
+        }
+    }
+
     pub(crate) fn away(what: impl std::fmt::Display) -> Self {
         Self::Unavailable(what.to_string())
     }
@@ -47,7 +55,16 @@ impl From<tokio_postgres::Error> for StoreError {
         // The server's message is kept, the connection string never is.
         match e.as_db_error() {
             Some(db) => Self::Unavailable(format!("postgresql: {} ({})", db.message(), db.code().code())),
-            None => Self::Unavailable(format!("postgresql: {e}")),
+            None => Self::Unavailable(format!("postgresql: {}", with_causes(&e))),
         }
     }
+}
+
+/// An error and what caused it, which the driver's own text leaves out: "error connecting to server: Connection refused".
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| match cause.to_string() {
+        said if text.ends_with(&said) => text,
+        cause => format!("{text}: {cause}"),
+    })
 }

@@ -1,12 +1,12 @@
 //! `social …` on the command line.
 
+use super::Gateway;
 use clap::{Args, Subcommand};
 
 #[derive(Args)]
 pub struct Mcp {
-    /// The gateway.
-    #[arg(long, default_value = "http://127.0.0.1:8080")]
-    pub url: String,
+    #[command(flatten)]
+    pub gateway: Gateway,
     /// Only tools of these platforms (repeat the option).
     #[arg(long = "platform", value_name = "PLATFORM")]
     pub platforms: Vec<String>,
@@ -22,9 +22,8 @@ pub struct SocialCall {
     /// Its parameters, name=value.
     #[arg(value_name = "NAME=VALUE")]
     pub params: Vec<String>,
-    /// The gateway. The key is in TOLLGATE_API_KEY.
-    #[arg(long, default_value = "http://127.0.0.1:8080")]
-    pub url: String,
+    #[command(flatten)]
+    pub gateway: Gateway,
 }
 
 #[derive(Args)]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub struct Gateway {
-    /// The gateway. The key is in TOLLGATE_API_KEY.
-    #[arg(long, default_value = "http://127.0.0.1:8080")]
+    /// The gateway; TOLLGATE_URL names it for all commands. The key is in TOLLGATE_API_KEY.
+    #[arg(long, env = "TOLLGATE_URL", default_value = "http://127.0.0.1:8080")]
     pub url: String,
 }
 

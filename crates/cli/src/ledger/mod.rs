@@ -58,7 +58,11 @@ pub async fn ledger(config: &Path, command: args::Ledger, out: &Output) -> anyho
             };
             verify(config, how, out).await
         }
-        args::Ledger::Export(export) => write(config, export).await,
+        args::Ledger::Export(export) => match write(config, export).await {
+            // Whoever read it has seen enough.
+            Err(error) if reader_left(&error) => Ok(ExitCode::SUCCESS),
+            done => done,
+        },
         args::Ledger::Reconcile(bill) => compare(config, bill, out).await,
     }
 }
@@ -91,6 +95,11 @@ async fn verify(config: &Path, how: Audit, out: &Output) -> anyhow::Result<ExitC
         text + &format!("{accounts} accounts, {entries} entries, {rows} usage rows: {verdict}")
     });
     Ok(if breaches.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The pipe was closed by its reader, as in `tollgate ledger export | head`.
+fn reader_left(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 async fn write(config: &Path, export: args::Export) -> anyhow::Result<ExitCode> {

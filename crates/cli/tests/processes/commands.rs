@@ -181,6 +181,72 @@ async fn usage(house: &House) {
     assert!(table.contains(&call) && table.contains("0.000012"), "{table}");
 }
 
+/// Whoever reads through a pipe may stop reading: that is no failure, and nothing panics.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_leaves_is_no_failure() {
+    let house = House::new(Plan::default()).await;
+    assert_eq!(house.ask(0, &chat("plain", "[[sim:tokens=5]] hello")).await.status(), 200);
+    house.quiet().await;
+    let config = house.gates[0].config.to_str().expect("UTF-8");
+    for arguments in
+        [&["usage"][..], &["usage", "--json"], &["account", "list"], &["ledger", "export"], &["completions", "bash"]]
+    {
+        let mut command = tollgate(arguments);
+        command.args(["--config", config]).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let mut child = tokio::process::Command::from(command).kill_on_drop(true).spawn().expect("it starts");
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().await.expect("it ends");
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success() && errors.is_empty(), "{arguments:?}: {:?} {errors}", ended.status);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_refund_of_another_amount_says_what_was_refunded() {
+    let house = House::new(Plan::default()).await;
+    let reply = house.ask(0, &chat("plain", "[[sim:tokens=5]] hello")).await;
+    let call = reply.headers()["x-request-id"].to_str().expect("text").to_owned();
+    house.quiet().await;
+    house.cli(&["refund", &call, "--amount", "0.000001"]).await;
+    let again = house.gates[0].run(&["refund", &call, "--amount", "0.000002"]).await;
+    let errors = String::from_utf8_lossy(&again.stderr);
+    let said = format!("tollgate: {call} was refunded 0.000001 USD before; a call is refunded once\n");
+    assert_eq!((again.status.success(), errors.as_ref()), (false, said.as_str()));
+}
+
+/// One line that names the place and the cause, each once, and no password.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_fails_says_where_and_why() {
+    let house = House::new(Plan::default()).await;
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::write(dir.path().join("file"), "").expect("written");
+    let text = std::fs::read_to_string(&house.gates[0].config).expect("read");
+    let (_, providers) = text.split_once("[provider").expect("providers");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let address = format!("postgres://ada:pass-word@{free}/books?sslmode=disable");
+    let place = free.to_string() + "/books";
+    for (database, data, listen, words) in [
+        (address.as_str(), "data", "127.0.0.1:0", vec![place.as_str(), "Connection refused"]),
+        ("sqlite", "file/data", "127.0.0.1:0", vec!["file/data", "Not a directory"]),
+        ("sqlite", "data2", "203.0.113.1:1", vec!["203.0.113.1:1", "Cannot assign requested address"]),
+    ] {
+        let config = dir.path().join("tollgate.toml");
+        std::fs::create_dir_all(dir.path().join("catalog")).expect("a folder");
+        let head = format!("database = \"{database}\"\ndata_dir = \"{data}\"\nlisten = \"{listen}\"\n");
+        let providers = format!("[provider{providers}").replace("{sim}", "http://127.0.0.1:9");
+        std::fs::write(&config, head + &providers).expect("written");
+        let mut command = tollgate(&["serve", "--config", config.to_str().expect("UTF-8")]);
+        command.env("SIM_SECRET", "secret").env("TOLLGATE_LOG", "off");
+        let ended = tokio::process::Command::from(command).kill_on_drop(true).output().await.expect("it ends");
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        assert!(!ended.status.success() && errors.lines().count() == 1, "{errors}");
+        for word in words {
+            assert_eq!(errors.matches(word).count(), 1, "{word} in {errors}");
+        }
+        assert!(!errors.contains("pass-word"), "{errors}");
+    }
+}
+
 async fn errors(house: &House) {
     let account = house.account.as_str();
     let nobody = "acct_00000000000000000000000000";

@@ -5,13 +5,15 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{Host, SslMode};
 
 use super::tls::{Proof, Tls};
 use crate::error::StoreError;
 
 pub(super) struct Address {
     pub config: Config,
+    /// Host, port and database, for messages.
+    pub name: String,
     pub tls: Tls,
 }
 
@@ -30,8 +32,23 @@ impl FromStr for Address {
             Some(proof) => Tls::new(proof, asked.roots.as_deref())?,
             None => Tls::OFF,
         };
-        Ok(Self { config, tls })
+        let name = name(&config);
+        Ok(Self { config, name, tls })
     }
+}
+
+/// `127.0.0.1:5432/tollgate`: what an operator needs to find the server, and nothing of the password.
+fn name(config: &Config) -> String {
+    let ports = config.get_ports();
+    let hosts = config.get_hosts().iter().enumerate().map(|(at, host)| {
+        let port = ports.get(at).or(ports.first()).copied().unwrap_or(5432);
+        match host {
+            Host::Tcp(host) => format!("{host}:{port}"),
+            Host::Unix(path) => path.display().to_string(),
+        }
+    });
+    let hosts = hosts.collect::<Vec<_>>().join(",");
+    format!("{hosts}/{}", config.get_dbname().or(config.get_user()).unwrap_or_default())
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -97,6 +114,14 @@ fn decoded(text: &str) -> Result<String, StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_names_the_server_and_no_password() {
+        let named = |url: &str| url.parse::<Address>().expect("an address").name;
+        assert_eq!(named("postgres://ada:secret@db.example:6432/books?sslmode=disable"), "db.example:6432/books");
+        assert_eq!(named("postgres://ada:secret@db.example?sslmode=disable"), "db.example:5432/ada");
+        assert_eq!(named("postgres://ada:secret@%2Frun%2Fpg/books?sslmode=disable"), "/run/pg/books");
+    }
 
     #[test]
     fn our_parameters_are_taken_out() {

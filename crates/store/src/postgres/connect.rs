@@ -68,7 +68,11 @@ impl Connector {
 
     /// A connection of one's own.
     pub async fn connect(&self) -> Result<Link, StoreError> {
-        let (client, connection) = self.address.config.connect(self.address.tls.clone()).await?;
+        let connecting = self.address.config.connect(self.address.tls.clone()).await;
+        let (client, connection) = connecting.map_err(|error| match StoreError::from(error) {
+            StoreError::Unavailable(why) => StoreError::away(format!("{why} ({})", self.address.name)),
+            other => other,
+        })?;
         let mut driver = JoinSet::new();
         driver.spawn(async move {
             if let Err(error) = connection.await {

@@ -152,10 +152,11 @@ impl Shared {
 
 impl Engine {
     pub async fn open(place: &Place, options: Options, world: World) -> Result<(Arc<Self>, Recovered), StoreError> {
-        crate::owner::make_folder(&place.data_dir)?;
-        let owner = crate::owner::own(&place.data_dir)?;
-        let replica = crate::owner::replica_id(&place.data_dir, &world)?;
-        let (journal, records) = Journal::open(&place.data_dir, &options)?;
+        let at = |error: StoreError| error.at(&place.data_dir);
+        crate::owner::make_folder(&place.data_dir).map_err(at)?;
+        let owner = crate::owner::own(&place.data_dir).map_err(at)?;
+        let replica = crate::owner::replica_id(&place.data_dir, &world).map_err(at)?;
+        let (journal, records) = Journal::open(&place.data_dir, &options).map_err(|error| at(error.into()))?;
         let connector = Connector::new(&place.url)?;
         connector.migrate().await?;
         receipts::make_first(&connector, &world).await?;

@@ -64,13 +64,13 @@ impl Engine {
     }
 
     fn prepare(dir: &Path, options: Options, world: World) -> Result<(Arc<Self>, Vec<Vec<u8>>), StoreError> {
-        crate::owner::make_folder(dir)?;
-        let owner = crate::owner::own(dir)?;
+        crate::owner::make_folder(dir).map_err(|error| error.at(dir))?;
+        let owner = crate::owner::own(dir).map_err(|error| error.at(dir))?;
         let path = dir.join(FILE);
         let mut conn = connect(&path)?;
         migrate(&mut conn)?;
         receipts::make_first(&conn, &world)?;
-        let (journal, records) = Journal::open(dir, &options)?;
+        let (journal, records) = Journal::open(dir, &options).map_err(|error| StoreError::from(error).at(dir))?;
         let Loaded { books, open, old, next_seq } = load(&conn, (world.steady_ms)())?;
         let shared = Arc::new(Shared::new(owner, books, journal));
         let mut prices = conn.prepare("SELECT id FROM price")?;
