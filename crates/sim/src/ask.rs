@@ -17,6 +17,8 @@ pub(crate) struct Ask {
     pub choices: u64,
     pub prompt_words: u64,
     pub last_user: String,
+    /// Responses repeats them in every event that has the whole response.
+    pub instructions: Option<String>,
     pub tools: Vec<Tool>,
     /// At most one call in the reply.
     pub one_call: bool,
@@ -77,6 +79,7 @@ impl Ask {
             limit,
             choices: whole(&body, "n")?.unwrap_or(1).min(128),
             prompt_words: messages.iter().map(|message| words(&content_text(message))).sum(),
+            instructions: None,
             last_user: last_user.map(content_text).unwrap_or_default(),
             tools: offered(&body),
             one_call: body.get("parallel_tool_calls") == Some(&Value::Bool(false)),

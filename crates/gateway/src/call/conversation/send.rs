@@ -194,9 +194,24 @@ impl Way<'_> {
         }
     }
 
+    /// The longest event that can honestly come: one may repeat the whole request and the whole answer, or bring a picture.
+    fn longest_event(&self, call: &Call) -> usize {
+        let request = &self.conversation.request;
+        let asked = request.body().len().saturating_mul(ESCAPED);
+        let output = request.max_output.or(call.model.max_output_tokens).unwrap_or(0);
+        let answered = usize::try_from(output).unwrap_or(usize::MAX).saturating_mul(TOKEN);
+        let media = call.model.output_modalities.iter().any(|kind| kind != "text");
+        let limit = self.provider.settings.max_event_bytes;
+        limit.saturating_add(asked).saturating_add(answered.min(MOST_ANSWERED)).saturating_add(if media {
+            MEDIA
+        } else {
+            0
+        })
+    }
+
     fn reader(&self, call: &Call) -> Stream {
         let request = &self.conversation.request;
-        let max_event_bytes = self.provider.settings.max_event_bytes;
+        let max_event_bytes = self.longest_event(call);
         if (self.from, request.dialect) == (Dialect::Chat, Dialect::Chat) {
             // Whatever the route calls it, the provider may answer in the name of a dated one.
             let rename_to = Some(call.model.name.clone());
@@ -225,6 +240,15 @@ impl Way<'_> {
         Begun::Stream(Box::new(Started { first, fault, body, reader, content_type, keeper }))
     }
 }
+
+/// Text that is repeated may be escaped anew, at most by so much.
+const ESCAPED: usize = 3;
+/// Bytes of a token in JSON, leaning high.
+const TOKEN: usize = 16;
+/// A limit of tokens is only a number: it makes an event longer by so much at most.
+const MOST_ANSWERED: usize = 8 << 20;
+/// A picture or a sound in base64.
+const MEDIA: usize = 32 << 20;
 
 /// Since 1970.
 fn seconds(ms: Millis) -> u64 {

@@ -194,3 +194,17 @@ fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux");
     pages.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).expect("a number") * 4_096
 }
+
+/// An event is as long as what was asked for allows: a provider that repeats a long system text is an honest one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_system_text_may_be_repeated_in_an_event() {
+    let house = House::with(Plan { catalog: LONG, ..Plan::default() }).await;
+    let body = serde_json::json!({
+        "model": "gemini-long-openai-response", "stream": true, "store": false, "instructions": "be kind ".repeat(150_000),
+        "input": "[[sim:tokens=3]] hello",
+    });
+    let reply = house.http.post(house.url("/v1/responses")).bearer_auth(&house.key).json(&body).send().await;
+    let text = reply.expect("a reply").text().await.expect("a whole stream");
+    assert!(text.lines().any(|line| line.len() > 1 << 20), "the text is repeated");
+    assert!(text.contains("\"type\":\"response.completed\""), "{}", &text[text.len().saturating_sub(500)..]);
+}

@@ -49,6 +49,7 @@ pub(super) fn read(root: &Place<'_>, count: bool) -> Checked<Ask> {
         prompt_words: words(&input.all_text) + words(instructions),
         last_user: input.last_user,
         tools: offered,
+        instructions: Some(instructions.to_string()).filter(|text| !text.is_empty()),
         one_call: root.value.get("parallel_tool_calls") == Some(&Value::Bool(false)),
         wants_text: input.ends_with_result || root.value["tool_choice"] == "none",
         forced: forced(root.value.get("tool_choice")),

@@ -86,7 +86,7 @@ fn finished(said: &Said<'_>, output: Value) -> Value {
 fn response(said: &Said<'_>, status: &str, output: Value, usage: Value) -> Value {
     json!({
         "id": said.id("resp_"), "object": "response", "created_at": CREATED, "completed_at": null, "status": status,
-        "background": false, "error": null, "incomplete_details": null, "instructions": null,
+        "background": false, "error": null, "incomplete_details": null, "instructions": said.ask.instructions,
         "max_output_tokens": said.ask.limit, "max_tool_calls": null, "model": said.model(), "output": output,
         "parallel_tool_calls": !said.ask.one_call, "previous_response_id": null, "prompt_cache_key": null,
         "reasoning": {"effort": null, "summary": null}, "safety_identifier": null, "service_tier": "default",
