@@ -63,7 +63,7 @@ class House:
             self.process.kill()
             self.process.wait()
             raise
-        self.base_url, self.key = ready["base_url"], ready["key"]
+        self.base_url, self.key, self.admin_key = ready["base_url"], ready["key"], ready["admin_key"]
         self.sim_url = ready["sim_url"].removesuffix("/v1")
 
     def _first_line(self, seconds):
