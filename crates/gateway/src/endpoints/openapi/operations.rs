@@ -58,7 +58,7 @@ impl Operation {
         self.replies.push((
             200,
             Some(json!({
-                "application/json": { "schema": anything() }, "text/event-stream": { "schema": { "type": "string" } },
+                "application/json": { "schema": anything() }, "text/event-stream": { "schema": event() },
             })),
         ));
         self
@@ -73,6 +73,11 @@ impl Operation {
 
 fn named(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+/// One event of a stream; its data is JSON in the dialect of the path, or `[DONE]`.
+fn event() -> Value {
+    json!({ "type": "object", "required": ["data"], "properties": { "event": { "type": "string" }, "data": { "type": "string" } } })
 }
 
 /// An object whose members are another document's business.
