@@ -6,15 +6,18 @@ use axum::extract::State;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use tollgate_catalog::social::{Cell, Param, Social};
+use tollgate_catalog::social::{Cell, Param};
 use tollgate_wire::error::Code;
 
 /// Written from the table of paths and the table of errors, so that it cannot forget one.
 pub async fn page(State(app): State<Arc<App>>) -> Response {
-    super::reading::json(&document(&app.serving.load().catalog.social))
+    let serving = app.serving.load();
+    // Everybody may read it.
+    let public = |cell: &&Arc<Cell>| serving.group_for(None, &cell.model).is_some();
+    super::reading::json(&document(serving.catalog.social.cells().filter(public)))
 }
 
-pub fn document(cells: &Social) -> Value {
+pub fn document<'a>(cells: impl Iterator<Item = &'a Arc<Cell>>) -> Value {
     let mut paths = Map::new();
     for (method, path, access) in PATHS {
         let operation = operation(method, path, *access);
@@ -23,7 +26,7 @@ pub fn document(cells: &Social) -> Value {
             entry.insert(method.to_ascii_lowercase(), operation);
         }
     }
-    for cell in cells.cells() {
+    for cell in cells {
         paths.insert(cell.path(), json!({ "get": social_operation(cell) }));
     }
     json!({
