@@ -131,6 +131,9 @@ impl Store {
     pub async fn change_key(&self, id: KeyId, change: KeyChange, done: Done) -> Result<Option<Key>, StoreError> {
         change.check()?;
         let Some(before) = on_engine!(self, e => e.key(id).await)? else { return Ok(None) };
+        if change == KeyChange::default() {
+            return Ok(Some(before));
+        }
         let logged = change.logged(&before, done);
         on_engine!(self, e => e.change_key(id, change, logged).await)
     }
@@ -144,6 +147,9 @@ impl Store {
     ) -> Result<Option<Account>, StoreError> {
         change.check()?;
         let Some(before) = self.account(id).await? else { return Ok(None) };
+        if change == AccountChange::default() {
+            return Ok(Some(before));
+        }
         let logged = change.logged(&before, done);
         on_engine!(self, e => e.change_account(id, change, logged).await)
     }

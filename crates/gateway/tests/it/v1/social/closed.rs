@@ -16,12 +16,12 @@ price = { per_call = 2_000 }
 enable_groups = ["dear"]
 route = [{ path = "/douyin/app/v3/fetch_video_comments", cost = 1_000 }]
 answer = { items = ["/comments"] }
-param = [{ name = "aweme_id", type = "string", required = true }]
+param = [{ name = "aweme_id", type = "string", required = true, max_length = 64, en = "The id." }]
 [social.mine.post]
 price = { per_call = 2_000 }
 enable_groups = ["dear", "default"]
 route = [{ path = "/douyin/app/v3/fetch_one_video", cost = 1_000 }]
-param = [{ name = "aweme_id", type = "string", required = true }]
+param = [{ name = "aweme_id", type = "string", required = true, max_length = 64, en = "The id." }]
 "#;
 
 async fn page(house: &House, key: Option<&str>, path: &str) -> Value {
