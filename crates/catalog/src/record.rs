@@ -1,6 +1,8 @@
 //! The public record of a model (specification 2.6) and the catalog made of them. Ratios are derived from the
 //! faces, digit by digit: there is one definition of a price.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -15,19 +17,45 @@ pub struct View<'a> {
     pub groups: &'a [&'a str],
     /// Whether the ratios show the prices of accounts that have topped up.
     pub topped_up: bool,
+    /// The viewer has a key: models with `login_required` are shown.
+    pub known: bool,
+}
+
+impl View<'_> {
+    /// What anybody may see, who is in these groups as far as prices go.
+    pub fn of_anybody<'a>(public: &'a [&'a str]) -> View<'a> {
+        View { groups: public, topped_up: false, known: false }
+    }
+
+    /// Whether the viewer may know of a group: it is public, or one of his own.
+    pub fn knows(&self, catalog: &Snapshot, group: &str) -> bool {
+        self.groups.contains(&group) || catalog.groups.get(group).is_some_and(|group| group.public)
+    }
 }
 
 impl Default for View<'static> {
     fn default() -> View<'static> {
-        View { groups: &[Group::DEFAULT], topped_up: false }
+        View { groups: &[Group::DEFAULT], topped_up: false, known: true }
     }
 }
 
 /// The whole catalog as `GET /api/pricing` answers it.
 #[derive(Serialize)]
 pub struct CatalogRecord<'a> {
-    pub auto_groups: &'a [String],
+    auto_groups: Vec<&'a str>,
+    /// The multipliers of the groups the viewer may know of.
+    group_ratio: BTreeMap<&'a str, Decimal>,
+    /// The groups he can buy in, with what they are.
+    usable_group: BTreeMap<&'a str, &'a str>,
+    vendors: Vec<VendorRecord<'a>>,
     pub data: Vec<Record<'a>>,
+}
+
+/// Who makes the models with this `vendor_id`.
+#[derive(Serialize)]
+struct VendorRecord<'a> {
+    id: i64,
+    name: &'a str,
 }
 
 /// One model of it. What a model does not have is left out.
@@ -46,7 +74,7 @@ pub struct Record<'a> {
     ratios: Ratios,
     #[serde(skip_serializing_if = "Option::is_none")]
     owner_by: Option<&'a str>,
-    enable_groups: &'a [String],
+    enable_groups: Vec<&'a str>,
     supported_endpoint_types: &'a [String],
     #[serde(skip_serializing_if = "is_empty")]
     capabilities: &'a [String],
@@ -126,19 +154,40 @@ fn is_empty(list: &&[String]) -> bool {
 }
 
 impl Snapshot {
-    /// The whole catalog for one viewer.
+    /// The catalog for one viewer: what he may buy, and of the groups what he may know.
     pub fn record<'a>(&'a self, view: &View<'_>) -> CatalogRecord<'a> {
-        let data = self.models.values().map(|model| model.record(self, view)).collect();
-        CatalogRecord { auto_groups: &self.auto_groups, data }
+        let data: Vec<Record<'a>> = self.models.values().filter_map(|model| model.record(self, view)).collect();
+        let known = self.groups.iter().filter(|(name, _)| view.knows(self, name));
+        let usable = self.groups.iter().filter(|(name, _)| view.groups.contains(&name.as_str()));
+        // As far as both their number and their name are given.
+        let vendors: BTreeMap<i64, &str> =
+            data.iter().filter_map(|one| Some((one.vendor_id?, one.owner_by?))).collect();
+        CatalogRecord {
+            auto_groups: self.auto_groups.iter().map(String::as_str).filter(|group| view.knows(self, group)).collect(),
+            group_ratio: known.map(|(name, group)| (name.as_str(), rate(group.multiplier))).collect(),
+            usable_group: usable.map(|(name, group)| (name.as_str(), group.description.as_str())).collect(),
+            vendors: vendors.into_iter().map(|(id, name)| VendorRecord { id, name }).collect(),
+            data,
+        }
     }
 }
 
+fn rate(multiplier: Fraction) -> Decimal {
+    Decimal::quotient(u128::from(multiplier.numerator()), u128::from(multiplier.denominator()))
+}
+
 impl Model {
-    /// The model's record for one viewer.
-    pub fn record<'a>(&'a self, catalog: &'a Snapshot, view: &View<'_>) -> Record<'a> {
-        let (rate, billing_rate_source) = self.billed(catalog, view);
+    /// The model's record for one viewer; none for whom it is not on sale.
+    pub fn record<'a>(&'a self, catalog: &'a Snapshot, view: &View<'_>) -> Option<Record<'a>> {
+        if self.login_required && !view.known {
+            return None;
+        }
+        let group = self.group_for(view.groups.iter().copied())?;
+        let multiplier = catalog.groups.get(group).map_or(Fraction::ONE, |group| group.multiplier);
+        let billing_rate_source = if group == Group::DEFAULT { "default".to_owned() } else { format!("group:{group}") };
+        let known = |group: &&str| view.knows(catalog, group);
         let written = self.book.written(view.topped_up);
-        Record {
+        Some(Record {
             model_name: &self.name,
             description: &self.description,
             specs: self.specs(),
@@ -148,11 +197,11 @@ impl Model {
             vendor_id: self.vendor_id,
             ratios: self.ratios(view.topped_up),
             owner_by: self.owner_by.as_deref(),
-            enable_groups: &self.enable_groups,
+            enable_groups: self.enable_groups.iter().map(String::as_str).filter(known).collect(),
             supported_endpoint_types: &self.supported_endpoint_types,
             capabilities: &self.capabilities,
             tasks: &self.tasks,
-            billing_rate: Decimal::quotient(u128::from(rate.numerator()), u128::from(rate.denominator())),
+            billing_rate: rate(multiplier),
             billing_rate_source,
             pricing_version: &catalog.pricing_version,
             billing_unit: self.billing_unit.name(),
@@ -160,20 +209,10 @@ impl Model {
             default_response_format: self.default_response_format.as_deref(),
             speech_input: self.speech_input.as_deref(),
             accepted_upload_formats: &self.accepted_upload_formats,
-            vendor_list: self.list.as_ref().map(|list| list.record(written, rate, self.billing_unit)),
+            vendor_list: self.list.as_ref().map(|list| list.record(written, multiplier, self.billing_unit)),
             book_faces: self.book_faces(),
             route_health: None,
-        }
-    }
-
-    /// The multiplier a viewer is billed at, and where it comes from. Who may not buy the model is shown what the first
-    /// group that may is billed at.
-    fn billed(&self, catalog: &Snapshot, view: &View<'_>) -> (Fraction, String) {
-        let own = self.group_for(view.groups.iter().copied());
-        let group = own.or(self.enable_groups.first().map(String::as_str)).unwrap_or(Group::DEFAULT);
-        let rate = catalog.groups.get(group).map_or(Fraction::ONE, |group| group.multiplier);
-        let source = if group == Group::DEFAULT { "default".to_owned() } else { format!("group:{group}") };
-        (rate, source)
+        })
     }
 
     /// The JSON text in `specs`.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use crate::form::did_you_mean;
 use crate::load::Kept;
 use crate::social::Social;
 use crate::{Fraction, Model};
@@ -16,7 +17,7 @@ pub struct Snapshot {
     /// Hash of the effective price set: the same for the same prices however the files are arranged.
     pub pricing_version: String,
     pub groups: BTreeMap<String, Group>,
-    /// The order in which an account's groups are tried.
+    /// The order in which an account's groups are tried. Each group is named once.
     pub auto_groups: Vec<String>,
     /// The same models for look-ups by calls: quick however many there are.
     pub(crate) by_name: HashMap<String, Arc<Model>>,
@@ -29,16 +30,48 @@ pub struct Snapshot {
 pub struct Group {
     pub multiplier: Fraction,
     pub description: String,
+    /// Its models and prices are shown to everybody. Those of a closed group are for the accounts in it.
+    pub public: bool,
 }
 
 impl Group {
-    /// The group every account is in, at multiplier 1 unless the catalog says otherwise.
+    /// The group of accounts that were put into no other. There always is one.
     pub const DEFAULT: &'static str = "default";
+
+    /// A group of which nothing is said but its name: at multiplier 1, and closed unless it is the default one.
+    pub(crate) fn plain(name: &str) -> Group {
+        Group { multiplier: Fraction::ONE, description: String::new(), public: name == Group::DEFAULT }
+    }
 }
 
 impl Snapshot {
     pub fn model(&self, name: &str) -> Option<&Arc<Model>> {
         self.by_name.get(name)
+    }
+
+    /// The given groups in the order they are tried. A group that the catalog does not have sells nothing, and is left out.
+    pub fn in_order<'a, 'g>(&'a self, own: &'g [String]) -> impl Iterator<Item = &'a str> + use<'a, 'g> {
+        self.auto_groups.iter().filter(|group| own.contains(group)).map(String::as_str)
+    }
+
+    /// The groups that everybody may know of, in the order they are tried.
+    pub fn public_groups(&self) -> Vec<&str> {
+        let public = |name: &&String| self.groups.get(*name).is_some_and(|group| group.public);
+        self.auto_groups.iter().filter(public).map(String::as_str).collect()
+    }
+
+    /// Why an account cannot be in these groups, if it cannot.
+    pub fn unknown_group(&self, own: &[String]) -> Option<String> {
+        let name = own.iter().find(|name| !self.groups.contains_key(*name))?;
+        let hint = did_you_mean(name, self.groups.keys().map(String::as_str));
+        Some(format!("no group is called {name:?}{hint}"))
+    }
+
+    /// Why a key cannot be for these models (or cells of social data), if it cannot.
+    pub fn unknown_model(&self, names: &[String]) -> Option<String> {
+        let name = names.iter().find(|name| self.model(name).is_none())?;
+        let hint = did_you_mean(name, self.by_name.keys().map(String::as_str));
+        Some(format!("no model is called {name:?}{hint}"))
     }
 
     /// Every provider a route leads to, once, in alphabetical order.

@@ -35,8 +35,7 @@ pub(crate) fn fingerprint(model: &Model, groups: &BTreeMap<String, Group>) -> Fi
 
 /// The same whatever its groups are billed at.
 pub(crate) fn plain_fingerprint(model: &Model) -> Fingerprint {
-    let plain = || Group { multiplier: Fraction::ONE, description: String::new() };
-    fingerprint(model, &model.enable_groups.iter().map(|name| (name.clone(), plain())).collect())
+    fingerprint(model, &model.enable_groups.iter().map(|name| (name.clone(), Group::plain(name))).collect())
 }
 
 fn write_model(bytes: &mut Vec<u8>, model: &Model, groups: &BTreeMap<String, Group>) {

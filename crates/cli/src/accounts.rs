@@ -1,8 +1,10 @@
 //! Accounts on the command line: open, show, limit, top up, correct, refund, and what was done to them.
 
+use crate::admin_keys::who;
 use crate::amounts::{amount, change, first_limit, moment, signed};
 use crate::args;
 use crate::books::{KEY_COLUMNS, ask};
+use crate::catalog::in_catalog;
 use crate::real;
 use crate::serve::settings;
 use crate::show::{Output, print_line};
@@ -10,10 +12,12 @@ use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
-use tollgate_catalog::Money;
+use tollgate_catalog::{Money, Snapshot};
 use tollgate_gateway::webhooks::checked;
 use tollgate_store::admin::{Command, Refund};
-use tollgate_store::{AccountId, CallId, Change, Credit, CreditKind, EventPage, Limits, NewAccount, NewLimits, Pot};
+use tollgate_store::{
+    AccountChange, AccountId, CallId, Change, Credit, CreditKind, EventPage, Limits, NewAccount, NewLimits, Pot,
+};
 
 /// Accounts are listed in pages of this size.
 const PAGE: u32 = 1_000;
@@ -30,6 +34,8 @@ const ACCOUNT_COLUMNS: &[(&str, &str)] = &[
     ("today", "used.day$"),
     ("a month", "limits.month$"),
     ("this month", "used.month$"),
+    ("groups", "groups"),
+    ("suspended", "suspended_at@"),
     ("webhook", "webhook_url"),
     ("created", "created_at@"),
 ];
@@ -62,6 +68,7 @@ pub async fn account(config: &Path, command: args::Account, out: &Output) -> any
                 day: first_limit("--limit-day", limits.limit_day.as_deref())?,
                 month: first_limit("--limit-month", limits.limit_month.as_deref())?,
             };
+            in_catalog(config, &groups, Snapshot::unknown_group)?;
             let account = NewAccount { id: None, name, groups, limits };
             let made = ask(config, Command::AccountCreate { account }).await?;
             let id: AccountId = serde_json::from_value(made["id"].clone())?;
@@ -88,15 +95,24 @@ pub async fn account(config: &Path, command: args::Account, out: &Output) -> any
             out.table(&Value::Array(all.clone()), &all, ACCOUNT_COLUMNS);
         }
         args::Account::Show { account } => show(config, &account, out).await?,
-        args::Account::Update { account, limits } => {
-            let id: AccountId = account.parse().context("account")?;
+        args::Account::Update { account, name, groups, limits, done } => {
+            in_catalog(config, &groups, Snapshot::unknown_group)?;
             let limits = NewLimits {
                 total: Change::Keep,
                 day: change("--limit-day", limits.limit_day.as_deref())?,
                 month: change("--limit-month", limits.limit_month.as_deref())?,
             };
-            let changed = ask(config, Command::AccountLimits { account: id, limits }).await?;
-            out.table(&changed, std::slice::from_ref(&changed), ACCOUNT_COLUMNS);
+            let groups = (!groups.is_empty()).then_some(groups);
+            let change = AccountChange { name, groups, limits, suspended: None };
+            alter(config, &account, change, done, out).await?;
+        }
+        args::Account::Suspend { account, done } => {
+            let change = AccountChange { suspended: Some(true), ..AccountChange::default() };
+            alter(config, &account, change, done, out).await?;
+        }
+        args::Account::Reopen { account, done } => {
+            let change = AccountChange { suspended: Some(false), ..AccountChange::default() };
+            alter(config, &account, change, done, out).await?;
         }
         args::Account::Webhook { account, url, none: _ } => {
             let id: AccountId = account.parse().context("account")?;
@@ -126,6 +142,20 @@ pub async fn account(config: &Path, command: args::Account, out: &Output) -> any
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn alter(
+    config: &Path,
+    account: &str,
+    change: AccountChange,
+    done: args::Done,
+    out: &Output,
+) -> anyhow::Result<()> {
+    let account: AccountId = account.parse().context("account")?;
+    let done = who(done)?;
+    let changed = ask(config, Command::AccountChange { account, change, done }).await?;
+    out.table(&changed, std::slice::from_ref(&changed), ACCOUNT_COLUMNS);
+    Ok(())
 }
 
 fn total(account: &Value) -> Money {

@@ -5,10 +5,11 @@ use crate::args;
 use crate::books::ask;
 use crate::real;
 use crate::show::Output;
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
+use tollgate_gateway::social::AUTO;
 use tollgate_store::admin::Command;
 use tollgate_store::{AdminKeyId, Done, NewAdminKey};
 
@@ -28,7 +29,7 @@ pub async fn admin_key(config: &Path, command: args::AdminKey, out: &Output) -> 
         args::AdminKey::Create { name, expires, done } => {
             let expires_at = expires.as_deref().map(moment).transpose()?;
             let secret = real::new_admin_secret();
-            let key = NewAdminKey { name, expires_at, done: who(done) };
+            let key = NewAdminKey { name, expires_at, done: who(done)? };
             let mut made = ask(config, Command::AdminKeyCreate { key, secret: secret.clone() }).await?;
             made["secret"] = json!(secret);
             out.say(&made, || secret.clone());
@@ -42,7 +43,7 @@ pub async fn admin_key(config: &Path, command: args::AdminKey, out: &Output) -> 
         }
         args::AdminKey::Revoke { key, done } => {
             let id: AdminKeyId = key.parse().context("key (`tollgate admin-key list` shows them)")?;
-            let revoked = ask(config, Command::AdminKeyRevoke { key: id, done: who(done) }).await?;
+            let revoked = ask(config, Command::AdminKeyRevoke { key: id, done: who(done)? }).await?;
             out.say(&revoked, || format!("{id} is revoked"));
         }
         args::AdminKey::Log { limit } => {
@@ -53,6 +54,10 @@ pub async fn admin_key(config: &Path, command: args::AdminKey, out: &Output) -> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn who(done: args::Done) -> Done {
-    Done { actor: done.actor, reason: done.reason }
+/// Who does it, and why: what is kept with a change says both. The gateway's own name is nobody else's.
+pub fn who(done: args::Done) -> anyhow::Result<Done> {
+    if done.actor == AUTO || done.actor.trim().is_empty() || done.reason.trim().is_empty() {
+        bail!("--actor says who and --reason why; {AUTO:?} is the name of the gateway itself");
+    }
+    Ok(Done { actor: done.actor, reason: done.reason })
 }

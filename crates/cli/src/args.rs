@@ -1,11 +1,13 @@
 //! What can be typed. The doc comments are the help texts.
 
 mod admin;
+mod pauses;
 mod prices;
 mod social;
 mod video;
 
 pub use admin::{AdminKey, Done};
+pub use pauses::{Log, Names, Pausable};
 pub use prices::{Catalog, Quote};
 pub use social::{Mcp, Social, SocialCall, SocialChange, SocialExport};
 pub use video::{Gateway, Video, VideoWait};
@@ -68,6 +70,18 @@ pub enum Command {
         #[command(subcommand)]
         command: AdminKey,
     },
+    /// Models: stop selling one for a while without deleting it.
+    Model {
+        #[command(subcommand)]
+        command: Pausable,
+    },
+    /// Providers: send one nothing new for a while.
+    Provider {
+        #[command(subcommand)]
+        command: Pausable,
+    },
+    /// What operators did to accounts, keys and admin keys, with who did it and why; newest first.
+    Log(Log),
     /// The same as `account topup`.
     #[command(hide = true)]
     Topup(Topup),
@@ -117,7 +131,8 @@ pub enum Account {
     Create {
         /// A name for people.
         name: String,
-        /// Price groups, in the order they are tried.
+        /// The price groups it is in (repeat the option); `auto_groups` of the catalog is the order they are tried. Left out:
+        /// default.
         #[arg(long = "group", value_name = "GROUP")]
         groups: Vec<String>,
         /// Trial credit in USD to begin with.
@@ -133,11 +148,31 @@ pub enum Account {
     List,
     /// One account with its keys and the trial credit that expires.
     Show { account: String },
-    /// Change the spending limits of an account; `none` lifts one.
+    /// Change the name, the price groups or the spending limits of an account; `none` lifts a limit.
     Update {
         account: String,
+        /// A new name.
+        #[arg(long)]
+        name: Option<String>,
+        /// All the price groups it is in from now on (repeat the option).
+        #[arg(long = "group", value_name = "GROUP")]
+        groups: Vec<String>,
         #[command(flatten)]
         limits: AccountLimits,
+        #[command(flatten)]
+        done: Done,
+    },
+    /// Begin nothing new for an account: its calls are refused with 403, what runs ends and is settled, its records stay readable.
+    Suspend {
+        account: String,
+        #[command(flatten)]
+        done: Done,
+    },
+    /// Serve a suspended account again.
+    Reopen {
+        account: String,
+        #[command(flatten)]
+        done: Done,
     },
     /// Tell an address of the end of every video task of an account, where the request names none of its own.
     Webhook {
@@ -266,11 +301,25 @@ pub enum Key {
         #[command(flatten)]
         limits: KeyLimits,
     },
-    /// Change the spending limits of a key; `none` lifts one. In force with its next call.
+    /// Change what a key may do; `none` lifts a restriction. Limits are in force with its next call, the rest within seconds.
     Update {
         key: String,
+        /// A new name.
+        #[arg(long)]
+        name: Option<String>,
+        /// When it stops working: after a time such as 12h or 30d, or on a day such as 2026-12-31 (00:00 UTC).
+        #[arg(long, value_name = "WHEN")]
+        expires: Option<String>,
+        /// Only these models from now on (repeat the option).
+        #[arg(long = "model", value_name = "MODEL")]
+        models: Vec<String>,
+        /// Only from these addresses or networks from now on (repeat the option).
+        #[arg(long = "ip", value_name = "CIDR")]
+        ips: Vec<String>,
         #[command(flatten)]
         limits: KeyLimits,
+        #[command(flatten)]
+        done: Done,
     },
     /// The keys of an account.
     List { account: String },

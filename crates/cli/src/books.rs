@@ -1,8 +1,10 @@
 //! Keys and usage; accounts are in `accounts.rs`, the audit in `ledger/`. A command goes to the running server through its socket, because one process owns the data;
 //! when none is running the store is opened here.
 
+use crate::admin_keys::who;
 use crate::amounts::{change, first_limit, moment};
 use crate::args;
+use crate::catalog::in_catalog;
 use crate::real;
 use crate::serve::settings;
 use crate::show::Output;
@@ -10,10 +12,11 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
+use tollgate_catalog::Snapshot;
 use tollgate_gateway::caller::network;
 use tollgate_gateway::start::{admin_socket, place};
 use tollgate_store::admin::{self, CallError, Command};
-use tollgate_store::{AccountId, CallId, KeyId, Limits, NewKey, NewLimits, Options, Page, Store};
+use tollgate_store::{AccountId, CallId, Change, KeyChange, KeyId, Limits, NewKey, NewLimits, Options, Page, Store};
 
 pub const KEY_COLUMNS: &[(&str, &str)] = &[
     ("key", "id"),
@@ -50,11 +53,8 @@ const USAGE_COLUMNS: &[(&str, &str)] = &[
 pub async fn key(config: &Path, command: args::Key, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
         args::Key::Create { account, name, expires, models, ips, limits } => {
-            for one in &ips {
-                if network(one).is_none() {
-                    bail!("--ip {one}: not an address or network such as 10.0.0.0/8");
-                }
-            }
+            networks(&ips)?;
+            in_catalog(config, &models, Snapshot::unknown_model)?;
             let expires_at = expires.as_deref().map(moment).transpose()?;
             let key = NewKey {
                 account: account.parse().context("account")?,
@@ -76,14 +76,27 @@ pub async fn key(config: &Path, command: args::Key, out: &Output) -> anyhow::Res
                 eprintln!("(shown once; only its hash is kept)");
             }
         }
-        args::Key::Update { key, limits } => {
+        args::Key::Update { key, name, expires, models, ips, limits, done } => {
             let id: KeyId = key.parse().context("key (`tollgate key list ACCOUNT` shows them)")?;
             let limits = NewLimits {
                 total: change("--limit-total", limits.limit_total.as_deref())?,
                 day: change("--limit-day", limits.limit_day.as_deref())?,
                 month: change("--limit-month", limits.limit_month.as_deref())?,
             };
-            let changed = ask(config, Command::KeyLimits { key: id, limits }).await?;
+            let (models, cidrs) = (listed(models), listed(ips));
+            if let Change::Set(models) = &models {
+                in_catalog(config, models, Snapshot::unknown_model)?;
+            }
+            if let Change::Set(ips) = &cidrs {
+                networks(ips)?;
+            }
+            let expires_at = match expires.as_deref() {
+                None => Change::Keep,
+                Some(NONE) => Change::Lift,
+                Some(when) => Change::Set(moment(when)?),
+            };
+            let change = KeyChange { name, models, cidrs, expires_at, limits };
+            let changed = ask(config, Command::KeyChange { key: id, change, done: who(done)? }).await?;
             out.table(&changed, std::slice::from_ref(&changed), KEY_COLUMNS);
         }
         args::Key::List { account } => {
@@ -97,6 +110,25 @@ pub async fn key(config: &Path, command: args::Key, out: &Output) -> anyhow::Res
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is typed to have no restriction any more.
+const NONE: &str = "none";
+
+/// The new list, if there is one.
+fn listed(given: Vec<String>) -> Change<Vec<String>> {
+    match given.as_slice() {
+        [] => Change::Keep,
+        [one] if one == NONE => Change::Lift,
+        _ => Change::Set(given),
+    }
+}
+
+fn networks(ips: &[String]) -> anyhow::Result<()> {
+    for one in ips.iter().filter(|one| network(one).is_none()) {
+        bail!("--ip {one}: not an address or network such as 10.0.0.0/8");
+    }
+    Ok(())
 }
 
 pub async fn usage(config: &Path, usage: args::Usage, out: &Output) -> anyhow::Result<ExitCode> {

@@ -7,7 +7,7 @@ use crate::show::Output;
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
-use tollgate_catalog::{Change, Snapshot, View, diff, load};
+use tollgate_catalog::{Change, Group, Snapshot, View, diff, load};
 
 const TROUBLE: u8 = 2;
 
@@ -29,6 +29,19 @@ pub fn run(config: &Path, command: Catalog, out: &Output) -> ExitCode {
 /// The catalog of a configuration, which may be wrong or incomplete otherwise.
 pub fn configured(config: &Path) -> Result<Snapshot, String> {
     settings(config).map_err(|error| format!("{error:#}")).and_then(|found| read(&found.catalog_dir))
+}
+
+/// Names that a command was given, where the catalog knows which there are. Without names it is not read.
+pub fn in_catalog(
+    config: &Path,
+    names: &[String],
+    unknown: impl Fn(&Snapshot, &[String]) -> Option<String>,
+) -> anyhow::Result<()> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let catalog = configured(config).map_err(|trouble| anyhow::anyhow!(trouble))?;
+    unknown(&catalog, names).map_or(Ok(()), |why| Err(anyhow::anyhow!(why)))
 }
 
 /// A folder of catalog files, or one file. Where routes lead does not matter for prices.
@@ -90,8 +103,12 @@ fn in_words(changes: &[Change], old: &Snapshot, new: &Snapshot) -> String {
 }
 
 fn show(catalog: &Snapshot, model: Option<&str>, out: &Output) -> Result<ExitCode, String> {
+    // An operator sees what is sold to anybody at all, where he can as everybody does.
+    let mut groups: Vec<&str> = catalog.groups.keys().map(String::as_str).collect();
+    groups.sort_by_key(|group| *group != Group::DEFAULT);
+    let view = View { groups: &groups, topped_up: false, known: true };
     let Some(name) = model else {
-        out.say(&catalog.record(&View::default()), || {
+        out.say(&catalog.record(&view), || {
             catalog.models.values().map(|model| model.in_words()).collect::<String>().trim_end().to_owned()
         });
         return Ok(ExitCode::SUCCESS);
@@ -100,6 +117,6 @@ fn show(catalog: &Snapshot, model: Option<&str>, out: &Output) -> Result<ExitCod
         let hint = tollgate_catalog::form::did_you_mean(name, catalog.models.keys().map(String::as_str));
         format!("no model is called {name:?}{hint}")
     })?;
-    out.say(&model.record(catalog, &View::default()), || model.in_words().trim_end().to_owned());
+    out.say(&model.record(catalog, &view), || model.in_words().trim_end().to_owned());
     Ok(ExitCode::SUCCESS)
 }

@@ -14,6 +14,7 @@ mod export;
 mod http;
 mod ledger;
 mod mcp;
+mod pauses;
 mod quote;
 mod real;
 mod receipts;
@@ -24,6 +25,7 @@ mod video;
 
 use clap::{CommandFactory as _, Parser as _};
 use std::process::ExitCode;
+use tollgate_store::PauseKind;
 
 /// jemalloc gives memory back in the background; measured best for long-running proxies by several teams.
 #[global_allocator]
@@ -59,6 +61,9 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Account { command } => accounts::account(&cli.config, command, &out).await,
         Command::Key { command } => books::key(&cli.config, command, &out).await,
         Command::AdminKey { command } => admin_keys::admin_key(&cli.config, command, &out).await,
+        Command::Model { command } => pauses::pausable(&cli.config, PauseKind::Model, command, &out).await,
+        Command::Provider { command } => pauses::pausable(&cli.config, PauseKind::Provider, command, &out).await,
+        Command::Log(log) => pauses::log(&cli.config, log, &out).await,
         Command::Refund(refund) => accounts::refund(&cli.config, refund, &out).await,
         Command::Topup(topup) => accounts::account(&cli.config, args::Account::Topup(topup), &out).await,
         Command::Usage(usage) => books::usage(&cli.config, usage, &out).await,

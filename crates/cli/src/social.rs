@@ -14,8 +14,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use tollgate_catalog::social::{Cell, Social};
 use tollgate_gateway::social::AUTO;
-use tollgate_store::SocialChange;
 use tollgate_store::admin::Command;
+use tollgate_store::{PauseChange, PauseKind};
 
 const LIST: &[(&str, &str)] = &[
     ("platform", "platform"),
@@ -28,7 +28,7 @@ const LIST: &[(&str, &str)] = &[
     ("why", "reason"),
 ];
 const LOG: &[(&str, &str)] =
-    &[("at", "at@"), ("cell", "model"), ("paused", "paused"), ("by", "actor"), ("why", "reason")];
+    &[("at", "at@"), ("kind", "kind"), ("name", "name"), ("paused", "paused"), ("by", "actor"), ("why", "reason")];
 const DAYS: &[(&str, &str)] = &[("platform", "platform"), ("calls", "calls"), ("cost micro-USD", "cost")];
 
 pub async fn social(config: &Path, command: args::Social, out: &Output) -> anyhow::Result<ExitCode> {
@@ -42,7 +42,7 @@ pub async fn social(config: &Path, command: args::Social, out: &Output) -> anyho
             out.table(&json!(rows), &rows, LIST);
         }
         args::Social::Log { limit } => {
-            let rows = ask(config, Command::SocialChanges { limit }).await?;
+            let rows = ask(config, Command::PauseChanges { limit }).await?;
             out.table(&rows, rows.as_array().map_or(&[], Vec::as_slice), LOG);
         }
         args::Social::Day { back } => {
@@ -68,18 +68,19 @@ async fn put(config: &Path, change: args::SocialChange, paused: bool, out: &Outp
     }
     let mut done = Vec::new();
     for cell in chosen {
-        let row = SocialChange {
-            model: cell.model.name.clone(),
+        let row = PauseChange {
+            kind: PauseKind::Model,
+            name: cell.model.name.clone(),
             paused,
             at: real::world().now_ms(),
             actor: change.actor.clone(),
             reason: change.reason.clone(),
         };
-        ask(config, Command::SocialChange { change: row.clone() }).await?;
+        ask(config, Command::PauseChange { change: row.clone() }).await?;
         done.push(row);
     }
     let word = if paused { "paused" } else { "resumed" };
-    let names: Vec<&str> = done.iter().map(|row| row.model.as_str()).collect();
+    let names: Vec<&str> = done.iter().map(|row| row.name.as_str()).collect();
     out.say(&done, || format!("{word}: {}", names.join(", ")));
     Ok(())
 }
@@ -99,9 +100,13 @@ fn named(social: &Social, name: &str) -> anyhow::Result<Vec<Arc<Cell>>> {
 
 async fn list(config: &Path, platform: Option<&str>, only_paused: bool) -> anyhow::Result<Vec<Value>> {
     let social = cells(config)?;
-    let states = ask(config, Command::SocialStates).await?;
-    let states: Vec<SocialChange> = serde_json::from_value(states)?;
-    let states: HashMap<&str, &SocialChange> = states.iter().map(|state| (state.model.as_str(), state)).collect();
+    let states = ask(config, Command::PauseStates).await?;
+    let states: Vec<PauseChange> = serde_json::from_value(states)?;
+    let states: HashMap<&str, &PauseChange> = states
+        .iter()
+        .filter(|state| state.kind == PauseKind::Model)
+        .map(|state| (state.name.as_str(), state))
+        .collect();
     let mut rows = Vec::new();
     for cell in social.cells().filter(|cell| platform.is_none_or(|only| cell.platform == only)) {
         let state = states.get(cell.model.name.as_str());

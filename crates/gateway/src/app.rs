@@ -10,6 +10,7 @@ use crate::published::Published;
 use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::social::Desk;
+use crate::switches::Switches;
 use crate::video::{Offers, Shelf};
 use crate::workers::poller::Board;
 use crate::workers::settler::Abandoned;
@@ -21,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tollgate_catalog::{Group, Model, Snapshot};
+use tollgate_catalog::{Model, Snapshot};
 use tollgate_store::{CallId, Store, ids};
 use tollgate_upstream::{Client, Provider};
 
@@ -35,26 +36,18 @@ pub struct Serving {
 
 impl Serving {
     /// The group a model is sold to this caller in: the first of `auto_groups` that the account is in and the model is
-    /// offered to. Every account is in the default group.
-    pub fn group_of<'a>(&'a self, caller: &'a Caller, model: &Model) -> Option<&'a str> {
-        model.group_for(self.tried(caller))
+    /// offered to.
+    pub fn group_of(&self, caller: &Caller, model: &Model) -> Option<&str> {
+        model.group_for(self.catalog.in_order(&caller.account.groups))
     }
 
-    /// The groups of this caller in the order they are tried, each once.
-    pub fn groups_of<'a>(&'a self, caller: &'a Caller) -> impl Iterator<Item = &'a str> {
-        let mut seen = Vec::new();
-        self.tried(caller).filter(move |group| {
-            let first = !seen.contains(group);
-            seen.push(*group);
-            first
-        })
-    }
-
-    fn tried<'a>(&'a self, caller: &'a Caller) -> impl Iterator<Item = &'a str> {
-        let own = || caller.account.groups.iter().map(String::as_str).chain([Group::DEFAULT]);
-        let ordered =
-            self.catalog.auto_groups.iter().map(String::as_str).filter(move |group| own().any(|one| one == *group));
-        ordered.chain(own())
+    /// The group a model is sold in to this caller, or to anybody.
+    pub fn group_for(&self, caller: Option<&Caller>, model: &Model) -> Option<&str> {
+        match caller {
+            Some(caller) => self.group_of(caller, model),
+            None if model.login_required => None,
+            None => model.group_for(self.catalog.public_groups()),
+        }
     }
 }
 
@@ -77,6 +70,8 @@ pub struct App {
     pub metrics: Metrics,
     /// Pairs of provider and model that do not report usage.
     pub pauses: Pauses,
+    /// Models, cells and providers that are paused.
+    pub switches: Switches,
     pub social: Desk,
     /// Open video tasks.
     pub tasks: Board,

@@ -33,6 +33,12 @@ struct PairLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct SwitchLabels {
+    kind: &'static str,
+    name: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct PollLabels {
     provider: String,
     outcome: &'static str,
@@ -67,6 +73,9 @@ pub struct Metrics {
     late_success: Counter,
     other_tier: Family<PairLabels, Counter>,
     paused: Family<PairLabels, Gauge>,
+    switched: Family<SwitchLabels, Gauge>,
+    /// Accounts in a group that the catalog does not have.
+    pub groupless: Gauge,
     pauses: Family<PairLabels, Counter>,
     webhooks: Family<WebhookLabels, Counter>,
     seconds: Histogram,
@@ -94,6 +103,8 @@ impl Default for Metrics {
             late_success: Counter::default(),
             other_tier: Family::default(),
             paused: Family::default(),
+            switched: Family::default(),
+            groupless: Gauge::default(),
             pauses: Family::default(),
             webhooks: Family::default(),
             seconds: Histogram::new(buckets()),
@@ -126,6 +137,16 @@ impl Default for Metrics {
             "route_paused",
             "1 while a provider is not asked for a model because it reports no usage",
             metrics.paused.clone(),
+        );
+        registry.register(
+            "paused",
+            "1 while a model, a cell of social data or a provider is paused",
+            metrics.switched.clone(),
+        );
+        registry.register(
+            "accounts_in_unknown_groups",
+            "Accounts in a price group that the catalog does not have",
+            metrics.groupless.clone(),
         );
         registry.register("route_pauses", "Pauses because usage was not reported", metrics.pauses.clone());
         registry.register("webhooks", "Tries to tell customers of ended tasks, by outcome", metrics.webhooks.clone());
@@ -177,6 +198,12 @@ impl Metrics {
         if paused {
             self.pauses.get_or_create(&labels).inc();
         }
+    }
+
+    /// Something was paused or resumed, here or by somebody else.
+    pub fn switched(&self, kind: &'static str, name: &str, paused: bool) {
+        let labels = SwitchLabels { kind, name: name.to_owned() };
+        self.switched.get_or_create(&labels).set(i64::from(paused));
     }
 
     /// An audit came to its end, or everything has just begun.

@@ -2,15 +2,16 @@
 //! JSON anew for everybody who asks.
 
 use crate::app::Serving;
+use crate::endpoints::SERVED;
 use crate::refusal::Refusal;
 use bytes::Bytes;
 use http::HeaderValue;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use tollgate_catalog::{Group, Record, View};
+use tollgate_catalog::{CatalogRecord, View};
 use tollgate_wire::error::Code;
 
 /// More kinds of viewers than this are not remembered.
@@ -38,16 +39,26 @@ pub struct Page {
     pub etag: HeaderValue,
 }
 
+/// As new-api writes it, so that its clients and gateways that copy prices from a peer read ours.
 #[derive(Serialize)]
 struct List<'a> {
+    success: bool,
     pricing_version: &'a str,
-    auto_groups: &'a [String],
     /// The viewer's groups in the order they are tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     groups: Option<&'a [&'a str]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paid_prices: Option<bool>,
-    data: Vec<Record<'a>>,
+    supported_endpoint: BTreeMap<&'static str, Offered>,
+    #[serde(flatten)]
+    catalog: CatalogRecord<'a>,
+}
+
+/// How a type of endpoint is asked.
+#[derive(Serialize)]
+struct Offered {
+    path: &'static str,
+    method: &'static str,
 }
 
 impl PriceList {
@@ -70,20 +81,23 @@ impl PriceList {
 
 fn written(serving: &Serving, viewer: &Viewer) -> Result<Page, Refusal> {
     let catalog = &serving.catalog;
-    let (groups, topped_up): (Vec<&str>, bool) = match viewer {
-        Viewer::Anybody => (vec![Group::DEFAULT], false),
-        Viewer::Account { groups, topped_up } => (groups.iter().map(String::as_str).collect(), *topped_up),
+    let groups: Vec<&str> = match viewer {
+        Viewer::Anybody => catalog.public_groups(),
+        Viewer::Account { groups, .. } => catalog.in_order(groups).collect(),
     };
-    let known = *viewer != Viewer::Anybody;
-    let view = View { groups: &groups, topped_up };
-    // An account sees what it can buy; everybody sees what there is.
-    let sold = catalog.models.values().filter(|model| !known || model.group_for(groups.iter().copied()).is_some());
+    let (view, paid) = match viewer {
+        Viewer::Anybody => (View::of_anybody(&groups), None),
+        Viewer::Account { topped_up, .. } => {
+            (View { groups: &groups, topped_up: *topped_up, known: true }, Some(*topped_up))
+        }
+    };
     let list = List {
+        success: true,
         pricing_version: &catalog.pricing_version,
-        auto_groups: &catalog.auto_groups,
-        groups: known.then_some(&groups),
-        paid_prices: known.then_some(topped_up),
-        data: sold.map(|model| model.record(catalog, &view)).collect(),
+        groups: paid.map(|_| &groups[..]),
+        paid_prices: paid,
+        supported_endpoint: SERVED.iter().map(|(kind, method, path)| (*kind, Offered { path, method })).collect(),
+        catalog: catalog.record(&view),
     };
     let failed = |_| Refusal::new(Code::Internal, "The price list could not be written.");
     let body = Bytes::from(serde_json::to_vec(&list).map_err(failed)?);

@@ -5,6 +5,7 @@
 
 use crate::app::Serving;
 use crate::call::{self, Conversation, Priced, Quote, Terms};
+use crate::caller::Caller;
 use crate::endpoints::social;
 use crate::refusal::Refusal;
 use crate::social::Asked;
@@ -19,9 +20,15 @@ use tollgate_store::Counters;
 use tollgate_wire::error::Code;
 use tollgate_wire::{Dialect, Path, Request};
 
+/// Where a price is asked for: what is on sale, and who asks. `None` is the operator, to whom nothing is closed.
+pub struct Shop<'a> {
+    pub serving: &'a Serving,
+    pub caller: Option<&'a Caller>,
+}
+
 /// Reads a call as far as its price depends on it: from the parts of its path that vary and its body, or for a GET its
 /// parameters as a JSON object.
-pub type Reader = fn(&Serving, &[&str], Bytes) -> Result<Box<dyn Priced>, Refusal>;
+pub type Reader = fn(&Shop<'_>, &[&str], Bytes) -> Result<Box<dyn Priced>, Refusal>;
 
 /// Every paid endpoint; a test holds it to the table of paths.
 pub const READERS: &[(&str, Reader)] = &[
@@ -43,10 +50,10 @@ pub const READERS: &[(&str, Reader)] = &[
 ];
 
 /// Reads the body of a call to this path, or says which paths there are.
-pub fn read(serving: &Serving, endpoint: &str, body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
+pub fn read(shop: &Shop<'_>, endpoint: &str, body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
     for (path, reader) in READERS {
         if let Some(parts) = varying(path, endpoint) {
-            return reader(serving, &parts, body);
+            return reader(shop, &parts, body);
         }
     }
     let paths: Vec<&str> = READERS.iter().map(|(path, _)| *path).collect();
@@ -71,27 +78,27 @@ pub fn varying<'a>(path: &str, endpoint: &'a str) -> Option<Vec<&'a str>> {
     }
 }
 
-fn video(serving: &Serving, _: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
-    Ok(Box::new(VideoAsk::of(serving, &tollgate_wire::video::Request::from_json(&body)?)))
+fn video(shop: &Shop<'_>, _: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
+    Ok(Box::new(VideoAsk::of(shop.serving, &tollgate_wire::video::Request::from_json(&body)?)))
 }
 
 fn said(dialect: Dialect, body: Bytes, path: Option<Path<'_>>) -> Result<Box<dyn Priced>, Refusal> {
     Ok(Box::new(Conversation::new(Request::read(dialect, body, path)?, &HeaderMap::new())))
 }
 
-fn whole(_: &Serving, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
+fn whole(_: &Shop<'_>, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
     said(Dialect::Gemini, body, Some(Path { model: parts.first().copied().unwrap_or_default(), stream: false }))
 }
 
-fn streamed(_: &Serving, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
+fn streamed(_: &Shop<'_>, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
     said(Dialect::Gemini, body, Some(Path { model: parts.first().copied().unwrap_or_default(), stream: true }))
 }
 
-fn social_call(serving: &Serving, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
+fn social_call(shop: &Shop<'_>, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
     let [platform, capability] = parts else {
         return Err(Refusal::about(Code::InvalidParameter, "endpoint", "The path names platform and capability."));
     };
-    let cell = social::cell(&serving.catalog, platform, capability)?;
+    let cell = &social::cell(shop, platform, capability)?;
     let wrong = || Refusal::new(Code::InvalidJson, "The body is a JSON object with the parameters of the call.");
     let given: serde_json::Map<String, Value> = serde_json::from_slice(&body).map_err(|_| wrong())?;
     let text = |value: Value| match value {

@@ -87,8 +87,9 @@ pub async fn start(loaded: Loaded, source: Option<Source>, world: World) -> Resu
     let (listen, metrics_listen) = (loaded.settings.listen, loaded.settings.metrics_listen);
     let client = client(&loaded.settings);
     let Indoors { app, recovered, settling } = indoors(loaded, Options::default(), client, world).await?;
-    // Before the first call: a cell that is paused must not be sold, nor what is known to be vain be asked.
+    // Before the first call: what is paused must not be sold, nor what is known to be vain be asked.
     app.refresh_social().await?;
+    app.look_at_groups().await;
     let listener = server::bind(listen).await?;
     let address = listener.local_addr()?;
     let metrics_listener = match metrics_listen {
@@ -150,6 +151,7 @@ pub(crate) fn build(
         serving: ArcSwap::from_pointee(serving),
         metrics,
         pauses: Pauses::default(),
+        switches: Default::default(),
         social: Desk::default(),
         tasks: Board::default(),
         price_list: PriceList::default(),

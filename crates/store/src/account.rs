@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use tollgate_catalog::Money;
+use tollgate_catalog::{Group, Money};
 
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
@@ -21,8 +21,10 @@ pub struct Account {
     pub paid_held: Money,
     /// A paid top-up has happened at least once.
     pub topped_up: bool,
+    /// The price groups it is in; never none.
     pub groups: Vec<String>,
-    pub closed_at: Option<i64>,
+    /// Since when nothing new begins in it. The column is called `closed_at`.
+    pub suspended_at: Option<i64>,
     /// The most all keys together may spend in a UTC day and month.
     pub limits: Limits,
     /// What counts against the limits now.
@@ -39,11 +41,17 @@ pub struct NewAccount {
     #[serde(default)]
     pub id: Option<AccountId>,
     pub name: String,
+    /// None: the default group.
     #[serde(default)]
     pub groups: Vec<String>,
     /// By day and month.
     #[serde(default)]
     pub limits: Limits,
+}
+
+/// The groups of an account for which these are written down: who was put into none is in the default one.
+pub(crate) fn in_groups(written: Vec<String>) -> Vec<String> {
+    if written.is_empty() { vec![Group::DEFAULT.to_owned()] } else { written }
 }
 
 /// Keys that a cache of keys must forget, and when that was asked, by the clock their changes are written down with.

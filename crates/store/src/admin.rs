@@ -16,12 +16,12 @@ use tollgate_catalog::Money;
 
 use crate::account::{Credit, CreditKind, Credited, EventPage, NewAccount, NewKey, Pot};
 use crate::call::Page;
+use crate::change::{AccountChange, KeyChange};
 use crate::entries::EntryPage;
 use crate::error::StoreError;
 use crate::ids::{AccountId, AdminKeyId, CallId, KeyId};
-use crate::limits::NewLimits;
 use crate::operator::{Done, NewAdminKey};
-use crate::social::SocialChange;
+use crate::pause::PauseChange;
 use crate::store::{Receipted, Store};
 
 /// A command longer than this is not one of ours.
@@ -34,7 +34,7 @@ pub enum Command {
     AccountCreate { account: NewAccount },
     AccountList { after: Option<AccountId>, limit: u32 },
     AccountShow { account: AccountId },
-    AccountLimits { account: AccountId, limits: NewLimits },
+    AccountChange { account: AccountId, change: AccountChange, done: Done },
     AccountWebhook { account: AccountId, url: Option<String> },
     AccountExpiring { account: AccountId },
     AccountEvents { account: AccountId, page: EventPage },
@@ -43,7 +43,7 @@ pub enum Command {
     KeyCreate { key: NewKey, secret: String },
     KeyList { account: AccountId },
     KeyRevoke { key: KeyId },
-    KeyLimits { key: KeyId, limits: NewLimits },
+    KeyChange { key: KeyId, change: KeyChange, done: Done },
     AdminKeyCreate { key: NewAdminKey, secret: String },
     AdminKeyList,
     AdminKeyRevoke { key: AdminKeyId, done: Done },
@@ -56,9 +56,9 @@ pub enum Command {
     Receipt { account: AccountId, call: CallId },
     ReceiptKeys,
     ReceiptRotate,
-    SocialChange { change: SocialChange },
-    SocialChanges { limit: u32 },
-    SocialStates,
+    PauseChange { change: PauseChange },
+    PauseChanges { limit: u32 },
+    PauseStates,
     SocialDays { day: i64 },
 }
 
@@ -113,8 +113,8 @@ impl Store {
             Command::AccountShow { account } => {
                 value(self.account(account).await?.ok_or_else(|| missing(account.to_string()))?)
             }
-            Command::AccountLimits { account, limits } => {
-                let changed = self.limit_account(account, limits).await?;
+            Command::AccountChange { account, change, done } => {
+                let changed = self.change_account(account, change, done).await?;
                 value(changed.ok_or_else(|| missing(account.to_string()))?)
             }
             Command::AccountWebhook { account, url } => {
@@ -127,8 +127,8 @@ impl Store {
             Command::KeyCreate { key, secret } => value(self.create_key(key, &secret).await?),
             Command::KeyList { account } => value(self.keys(account).await?),
             Command::KeyRevoke { key } => value(self.revoke_key(key).await?.ok_or_else(|| missing(key.to_string()))?),
-            Command::KeyLimits { key, limits } => {
-                value(self.limit_key(key, limits).await?.ok_or_else(|| missing(key.to_string()))?)
+            Command::KeyChange { key, change, done } => {
+                value(self.change_key(key, change, done).await?.ok_or_else(|| missing(key.to_string()))?)
             }
             Command::AdminKeyCreate { key, secret } => value(self.create_admin_key(key, &secret).await?),
             Command::AdminKeyList => value(self.admin_keys().await?),
@@ -140,9 +140,9 @@ impl Store {
             Command::UsageShow { account, call } => {
                 value(self.usage_of(account, call).await?.ok_or_else(|| missing(call.to_string()))?)
             }
-            Command::SocialChange { change } => value(self.social_change(change).await?),
-            Command::SocialChanges { limit } => value(self.social_changes(limit).await?),
-            Command::SocialStates => value(self.social_states().await?),
+            Command::PauseChange { change } => value(self.change_pause(change).await?),
+            Command::PauseChanges { limit } => value(self.pause_changes(limit).await?),
+            Command::PauseStates => value(self.pause_states().await?),
             Command::SocialDays { day } => value(self.social_days(day).await?),
             Command::LedgerVerify { how: Audit::Full } => value(self.verify().await?),
             Command::LedgerVerify { how: Audit::Strict } => value(self.verify_strictly().await?),

@@ -59,6 +59,8 @@ pub enum HoldRefused {
     ToppedUp,
     #[error("no such account or key")]
     NoAccount,
+    #[error("the account is suspended")]
+    Suspended,
     /// Of an extension only: the call has ended or never had a hold.
     #[error("the call has no open hold")]
     NotOpen,

@@ -10,6 +10,7 @@ mod account;
 pub mod admin;
 mod call;
 mod chain;
+mod change;
 mod entries;
 mod error;
 mod group;
@@ -20,6 +21,7 @@ mod limits;
 mod lots;
 mod operator;
 mod owner;
+mod pause;
 mod postgres;
 mod price;
 pub mod receipt;
@@ -45,15 +47,17 @@ pub use call::{
     Close, Closed, Counters, Ending, Extend, Hold, HoldRefused, Idem, Mark, Page, REPLY_KEPT, StoredReply, UsageFacts,
     UsageRow,
 };
+pub use change::{AccountChange, KeyChange};
 pub use entries::{Entry, EntryPage};
 pub use error::StoreError;
 pub use group::{Closing, Held};
 pub use ids::{AccountId, AdminKeyId, CallId, KeyId, TaskId};
 pub use limits::{Change, LimitKind, LimitReached, Limits, NewLimits, Used, date, next_day, next_month};
 pub use operator::{AdminKey, Done, NewAdminKey, OperatorEvent};
+pub use pause::{PauseChange, PauseKind};
 pub use report::{Breach, Gauges, Recovered, Report, Swept};
 pub use response::{CHAIN_BYTES, CHAIN_LENGTH, Chain, Conversation, Item, ItemPage, NewResponse, Said, StoredResponse};
-pub use social::{SocialChange, SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain};
+pub use social::{SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain};
 pub use store::{Opened, Receipted, Store};
 pub use task::{
     BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep,

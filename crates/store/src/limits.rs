@@ -26,14 +26,27 @@ pub struct NewLimits {
     pub month: Change,
 }
 
+/// A change of something that there may be none of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
+pub enum Change<T = Money> {
     #[default]
     Keep,
     /// No limit any more.
     Lift,
-    Set(Money),
+    Set(T),
+}
+
+impl<T> Change<T> {
+    /// What it is set to.
+    pub(crate) fn set(&self) -> Option<&T> {
+        if let Self::Set(new) = self { Some(new) } else { None }
+    }
+
+    /// What there is afterwards, if anything changes.
+    pub(crate) fn new(&self) -> Option<Option<&T>> {
+        (!matches!(self, Self::Keep)).then(|| self.set())
+    }
 }
 
 impl Change {

@@ -1,5 +1,5 @@
-//! Operators and what they did: the keys of the operator's API, and one row for each thing that was done to them. Money has
-//! its own rows in the ledger, pauses theirs in `social_change`.
+//! Operators and what they did: the keys of the operator's API, and one row for each thing that was done to them, to accounts
+//! and to keys. Money has its own rows in the ledger, pauses theirs in `social_change`.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct NewAdminKey {
 }
 
 /// Who does something, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     pub actor: String,
     pub reason: String,
@@ -43,11 +43,13 @@ pub struct OperatorEvent {
     pub seq: i64,
     pub at: i64,
     pub actor: String,
-    /// `admin_key.create` or `admin_key.revoke`.
+    /// `admin_key.create`, `admin_key.revoke`, `account.update`, `account.suspend`, `account.reopen` or `key.update`.
     pub action: String,
     /// What it was done to.
     pub subject: String,
     pub reason: String,
+    /// What was changed into what.
+    pub detail: String,
 }
 
 pub(crate) const CREATED: &str = "admin_key.create";

@@ -1,21 +1,9 @@
-//! What the social data endpoints must remember together, over restarts and replicas: which cells are paused and why, how
+//! What the social data endpoints must remember together, over restarts and replicas: how
 //! much of a day's capacity is used, what was asked in vain, and the pace of a route. Days are counted apart, so a clock that jumps only moves between counters.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AccountId, CallId};
-
-/// A cell was paused or resumed. Rows are added, never changed; the newest of a cell says how it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SocialChange {
-    /// The usage-log name of the cell.
-    pub model: String,
-    pub paused: bool,
-    pub at: i64,
-    /// Who: an operator's name, or `auto`.
-    pub actor: String,
-    pub reason: String,
-}
 
 /// One call asks for its part of a day's capacity.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,15 +6,16 @@ use crate::account::{
     Account, ChangedKeys, Charged, Credit, Credited, Event, EventPage, Expiring, Key, KeyAndAccount, NewAccount, NewKey,
 };
 use crate::call::{Close, Closed, Extend, Hold, HoldRefused, Mark, Page, UsageFacts, UsageRow};
+use crate::change::{AccountChange, KeyChange};
 use crate::entries::{Entry, EntryPage};
 use crate::error::StoreError;
 use crate::group::{Closing, Held};
 use crate::ids::{AccountId, AdminKeyId, CallId, KeyId, TaskId};
-use crate::limits::{Change, NewLimits};
 use crate::operator::{AdminKey, Done, NewAdminKey, OperatorEvent};
+use crate::pause::PauseChange;
 use crate::receipt::{self, PublicKeys, Signed};
 use crate::report::{Gauges, Recovered, Report, Swept};
-use crate::social::{SocialChange, SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain};
+use crate::social::{SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain};
 use crate::task::{
     BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskStep, Told, Webhook, WebhookWish,
 };
@@ -126,19 +127,36 @@ impl Store {
         on_engine!(self, e => e.revoke_key(id).await)
     }
 
-    /// New limits of a key, in force with the next hold. `None`: no such key.
-    pub async fn limit_key(&self, id: KeyId, change: NewLimits) -> Result<Option<Key>, StoreError> {
-        sound(change)?;
-        on_engine!(self, e => e.limit_key(id, change).await)
+    /// In force with the next hold, and on other replicas when they look for changed keys. `None`: no such key.
+    pub async fn change_key(&self, id: KeyId, change: KeyChange, done: Done) -> Result<Option<Key>, StoreError> {
+        change.check()?;
+        let Some(before) = on_engine!(self, e => e.key(id).await)? else { return Ok(None) };
+        if change == KeyChange::default() {
+            return Ok(Some(before));
+        }
+        let logged = change.logged(&before, done);
+        on_engine!(self, e => e.change_key(id, change, logged).await)
     }
 
-    /// New limits of all keys of an account together, by day and month. `None`: no such account.
-    pub async fn limit_account(&self, id: AccountId, change: NewLimits) -> Result<Option<Account>, StoreError> {
-        sound(change)?;
-        if change.total != Change::Keep {
-            return Err(StoreError::Conflict("an account is limited by day and month".into()));
+    /// The same of an account.
+    pub async fn change_account(
+        &self,
+        id: AccountId,
+        change: AccountChange,
+        done: Done,
+    ) -> Result<Option<Account>, StoreError> {
+        change.check()?;
+        let Some(before) = self.account(id).await? else { return Ok(None) };
+        if change == AccountChange::default() {
+            return Ok(Some(before));
         }
-        on_engine!(self, e => e.limit_account(id, change).await)
+        let logged = change.logged(&before, done);
+        on_engine!(self, e => e.change_account(id, change, logged).await)
+    }
+
+    /// How many accounts are in which groups, for every set of groups there is.
+    pub async fn groups_in_use(&self) -> Result<Vec<(Vec<String>, u64)>, StoreError> {
+        on_engine!(self, e => e.groups_in_use().await)
     }
 
     /// Where an account hears of all its tasks from now on; `None`: nowhere. The answer is `None` where there is no such account.
@@ -172,7 +190,7 @@ impl Store {
         on_engine!(self, e => e.revoke_admin_key(id, done).await)
     }
 
-    /// What operators did to admin keys, newest first.
+    /// What operators did to admin keys, accounts and keys, newest first.
     pub async fn operator_events(&self, limit: u32) -> Result<Vec<OperatorEvent>, StoreError> {
         on_engine!(self, e => e.operator_events(limit).await)
     }
@@ -274,18 +292,18 @@ impl Store {
     // Social data.
 
     /// Pauses or resumes a cell: a row with time, actor and reason.
-    pub async fn social_change(&self, change: SocialChange) -> Result<(), StoreError> {
-        on_engine!(self, e => e.social_change(change).await)
+    pub async fn change_pause(&self, change: PauseChange) -> Result<(), StoreError> {
+        on_engine!(self, e => e.change_pause(change).await)
     }
 
     /// The log of pauses, newest first.
-    pub async fn social_changes(&self, limit: u32) -> Result<Vec<SocialChange>, StoreError> {
-        on_engine!(self, e => e.social_changes(limit).await)
+    pub async fn pause_changes(&self, limit: u32) -> Result<Vec<PauseChange>, StoreError> {
+        on_engine!(self, e => e.pause_changes(limit).await)
     }
 
     /// The newest change of each cell that was ever paused.
-    pub async fn social_states(&self) -> Result<Vec<SocialChange>, StoreError> {
-        on_engine!(self, e => e.social_states().await)
+    pub async fn pause_states(&self) -> Result<Vec<PauseChange>, StoreError> {
+        on_engine!(self, e => e.pause_states().await)
     }
 
     /// Takes a call's part of a day's capacity, or says which limit was met. Exact over all replicas.
@@ -457,8 +475,4 @@ impl Store {
     pub async fn verify_changed(&self) -> Result<Report, StoreError> {
         on_engine!(self, e => e.verify_changed().await)
     }
-}
-
-fn sound(change: NewLimits) -> Result<(), StoreError> {
-    if change.sound() { Ok(()) } else { Err(StoreError::Conflict("a limit cannot be below zero".into())) }
 }

@@ -12,6 +12,9 @@ impl KeyAndAccount {
     /// Whether a hold of this amount would be granted at `at`, by the rules of a hold, as far as this record is current.
     pub fn would_hold(&self, amount: Money, paid_only: bool, at: i64) -> Result<(), HoldRefused> {
         let (key, account, nano) = (&self.key, &self.account, amount.nano());
+        if account.suspended_at.is_some() {
+            return Err(HoldRefused::Suspended);
+        }
         let kinds = (LimitKind::KeyDay, LimitKind::KeyMonth);
         let total = key.spent.nano().saturating_add(key.held.nano());
         limits::check(&key.limits, kinds, total, &key.used, at, nano).map_err(HoldRefused::Limit)?;

@@ -220,7 +220,10 @@ async fn used_on(h: House) {
     assert_eq!((key.limits.total.map(|l| l.nano()), key.spent.nano(), key.held.nano()), (Some(500), 50, 0));
     assert_eq!((key.limits.day, key.used.day.nano()), (None, 0), "what was spent before does not count by day");
     let day = Change::Set(tollgate_catalog::Money::from_nano(100));
-    h.store.limit_key(c.key, NewLimits { day, ..NewLimits::default() }).await.expect("limited");
+    h.store
+        .change_key(c.key, NewLimits { day, ..NewLimits::default() }.into(), Default::default())
+        .await
+        .expect("limited");
     let call = h.held(&c, 80).await;
     assert!(matches!(h.hold(h.wish(&c, 21)).await, Err(HoldRefused::Limit(_))));
     h.store.close(h.ending(&c, call, 70)).await.expect("closed");

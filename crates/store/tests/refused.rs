@@ -125,8 +125,8 @@ async fn memory_forgets_what_was_refused() {
     };
     h.store.credit(gift).await.expect("credit");
     let day = NewLimits { day: Change::Set(Money::from_nano(600)), ..NewLimits::default() };
-    h.store.limit_account(c.account, day).await.expect("limited");
-    h.store.limit_key(c.key, day).await.expect("limited");
+    h.store.change_account(c.account, day.into(), Default::default()).await.expect("limited");
+    h.store.change_key(c.key, day.into(), Default::default()).await.expect("limited");
     let file = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
     let trigger = "CREATE TRIGGER poison BEFORE INSERT ON entry WHEN new.model = 'poison' OR (new.kind = 4 AND new.trial + new.paid = 7) \
                    BEGIN SELECT raise(ABORT, 'refused'); END; \

@@ -278,7 +278,10 @@ async fn limits_hold_for_all_replicas_together(url: &str) {
     let two = std::sync::Arc::new(House::open(url).await);
     let c = std::sync::Arc::new(one.customer(0, 100_000).await);
     let day = Change::Set(tollgate_catalog::Money::from_nano(1_000));
-    one.store.limit_key(c.key, NewLimits { day, ..NewLimits::default() }).await.expect("limited");
+    one.store
+        .change_key(c.key, NewLimits { day, ..NewLimits::default() }.into(), Default::default())
+        .await
+        .expect("limited");
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..500 {
         let (h, c) = (if n % 2 == 0 { one.clone() } else { two.clone() }, c.clone());

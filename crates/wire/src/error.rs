@@ -72,6 +72,7 @@ table! {
     KeySpendCapReached = 402 "key_spend_cap_reached", "insufficient_quota", "billing_error", "FAILED_PRECONDITION", Retry::Never, "A spending limit of the key does not cover the call; nothing was sent.";
     AccountSpendLimitReached = 402 "account_spend_limit_reached", "insufficient_quota", "billing_error", "FAILED_PRECONDITION", Retry::Never, "A spending limit of the account does not cover the call; nothing was sent.";
     ModelRequiresTopup = 403 "model_requires_topup", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The model is open to accounts that have topped up.";
+    AccountSuspended = 403 "account_suspended", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The operator has suspended the account: nothing new is begun for it.";
     ModelNotAllowed = 403 "model_not_allowed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The key may not use this model.";
     IpNotAllowed = 403 "ip_not_allowed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The key may not be used from this address.";
     LinkInvalid = 403 "link_invalid", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "A signed link has ended, or was not signed by this gateway.";

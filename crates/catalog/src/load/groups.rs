@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::form::{Form, Mistakes, did_you_mean};
-use crate::{Fraction, Group, Place};
+use crate::{Group, Place};
 
 pub(super) fn read(forms: &mut [Form<'_>], mistakes: &Mistakes) -> (BTreeMap<String, Group>, Vec<String>) {
     let mut groups: BTreeMap<String, (Group, Place)> = BTreeMap::new();
@@ -15,8 +15,11 @@ pub(super) fn read(forms: &mut [Form<'_>], mistakes: &Mistakes) -> (BTreeMap<Str
                 table.ignore_rest();
                 continue;
             }
-            let group =
-                Group { multiplier: table.fraction("multiplier"), description: table.text_or("description", "") };
+            let group = Group {
+                multiplier: table.fraction("multiplier"),
+                description: table.text_or("description", ""),
+                public: table.flag_or("public", name == Group::DEFAULT),
+            };
             if group.multiplier.numerator() == 0 {
                 table.mistake("multiplier", "must be more than zero");
             }
@@ -34,18 +37,24 @@ pub(super) fn read(forms: &mut [Form<'_>], mistakes: &Mistakes) -> (BTreeMap<Str
         }
     }
     let mut groups: BTreeMap<String, Group> = groups.into_iter().map(|(name, (group, _))| (name, group)).collect();
-    groups
-        .entry(Group::DEFAULT.to_owned())
-        .or_insert_with(|| Group { multiplier: Fraction::ONE, description: String::new() });
-    let order = match auto {
-        None => vec![Group::DEFAULT.to_owned()],
-        Some((order, place, field)) => {
-            for name in order.iter().filter(|name| !groups.contains_key(*name)) {
-                let hint = did_you_mean(name, groups.keys().map(String::as_str));
+    groups.entry(Group::DEFAULT.to_owned()).or_insert_with(|| Group::plain(Group::DEFAULT));
+    let mut order = Vec::new();
+    if let Some((given, place, field)) = auto {
+        for name in given {
+            if !groups.contains_key(&name) {
+                let hint = did_you_mean(&name, groups.keys().map(String::as_str));
                 mistakes.add(&place, &field, format!("no group is called {name:?}{hint}"));
+            } else if !order.contains(&name) {
+                order.push(name);
             }
-            order
         }
-    };
+    }
+    // What is not named comes after: special groups before the one of everybody, or their prices would never apply.
+    let (default, special): (Vec<_>, Vec<_>) = groups.keys().cloned().partition(|name| name == Group::DEFAULT);
+    for name in special.into_iter().chain(default) {
+        if !order.contains(&name) {
+            order.push(name);
+        }
+    }
     (groups, order)
 }

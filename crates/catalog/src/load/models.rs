@@ -7,6 +7,8 @@ use crate::form::{Form, did_you_mean};
 use crate::{BillingUnit, EndpointType, Group, Model, Route};
 
 const MODALITIES: &[&str] = &["text", "image", "audio", "video", "file"];
+/// The type of a model that converses, and of one that does not say its type.
+const CHAT: &str = "llm";
 /// Larger than any model's; guards against typing mistakes and keeps sums small.
 const MAX_TOKENS: u64 = 1_000_000_000;
 
@@ -16,14 +18,15 @@ pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Gro
     let billing_unit = form.choice_or("billing_unit", BillingUnit::Tokens, &BillingUnit::ALL);
     let input_modalities = form.words("input_modalities", MODALITIES);
     let output_modalities = form.words("output_modalities", MODALITIES);
-    let supported_endpoint_types = endpoint_types(name, &mut form, billing_unit);
+    let kind = form.text_or("type", CHAT);
+    let supported_endpoint_types = endpoint_types(name, &mut form, billing_unit, &kind);
     let needed = prices::needed(billing_unit, &supported_endpoint_types, &input_modalities, &output_modalities);
     let book = prices::read(&mut form, billing_unit, &needed);
     let sold = billing_unit.complete(&book.standard);
     let model = Model {
         name: name.to_owned(),
         description: form.text_or("description", ""),
-        kind: form.text_or("type", "llm"),
+        kind,
         context_window: form.opt_int("context_window", 1..=MAX_TOKENS),
         max_input_tokens: form.opt_int("max_input_tokens", 1..=MAX_TOKENS),
         max_output_tokens: form.opt_int("max_output_tokens", 1..=MAX_TOKENS),
@@ -82,11 +85,16 @@ pub(super) fn enabled_groups(form: &mut Form<'_>, groups: &BTreeMap<String, Grou
     names
 }
 
-fn endpoint_types(model: &str, form: &mut Form<'_>, unit: BillingUnit) -> Vec<String> {
+/// A model that converses does so in every chat format, unless its table says in which.
+fn endpoint_types(model: &str, form: &mut Form<'_>, unit: BillingUnit, kind: &str) -> Vec<String> {
     let given = form.has("supported_endpoint_types");
-    let types = form.words("supported_endpoint_types", &EndpointType::names());
-    if !given {
-        return vec!["openai".to_owned()];
+    let mut types = form.words("supported_endpoint_types", &EndpointType::names());
+    if !given && kind != CHAT {
+        let reason = format!("is missing: a model of type {kind:?} says which endpoints offer it");
+        form.mistake("supported_endpoint_types", reason);
+    } else if !given {
+        let gemini = model.starts_with("gemini-").then_some("gemini");
+        types = ["openai", "anthropic", "openai-response"].into_iter().chain(gemini).map(str::to_owned).collect();
     }
     if types.iter().any(|name| name == "gemini") && !model.starts_with("gemini-") {
         form.mistake("supported_endpoint_types", "\"gemini\" is for models whose name starts with gemini-");

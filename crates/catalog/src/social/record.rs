@@ -4,18 +4,32 @@ use serde_json::{Map, Value, json};
 
 use super::{Cell, Kind, Param};
 use crate::decimal::decimal;
-use crate::{Face, Facts, Money, Quantities};
+use crate::{Face, Facts, Group, Money, Quantities};
 
 impl Cell {
-    /// The price of a successful call for an account in the default group that has topped up, as all callers of
-    /// social data have.
-    pub fn price(&self) -> Option<Money> {
-        let price = self.model.price(&Facts { topped_up: true, ..Facts::at(0) }).ok()?;
+    /// The price of a successful call for an account of this group that has topped up, as all callers of social data have.
+    pub fn price_in(&self, group: &str) -> Option<Money> {
+        let price = self.model.price(&Facts { topped_up: true, group, ..Facts::at(0) }).ok()?;
         price.charge(&Quantities::NONE.with(Face::PerCall, 1)).ok()
     }
 
-    /// The cell's line in the public catalog.
+    /// The price in the default group, or in the first the cell is sold to.
+    pub fn price(&self) -> Option<Money> {
+        self.price_in(self.usual_group())
+    }
+
+    fn usual_group(&self) -> &str {
+        let first = self.model.enable_groups.first().map_or(Group::DEFAULT, String::as_str);
+        self.model.group_for([Group::DEFAULT]).unwrap_or(first)
+    }
+
+    /// The cell's line in the catalog as operators see it.
     pub fn record(&self, paused: bool) -> Value {
+        self.record_in(self.usual_group(), paused)
+    }
+
+    /// The cell's line in the catalog for who buys in this group.
+    pub fn record_in(&self, group: &str, paused: bool) -> Value {
         let mut record = json!({
             "platform": self.platform,
             "capability": self.capability.name(),
@@ -27,7 +41,7 @@ impl Cell {
         if !self.require_one_of.is_empty() {
             record["require_one_of"] = json!(self.groups());
         }
-        let price = self.price().and_then(|price| u128::try_from(price.nano()).ok());
+        let price = self.price_in(group).and_then(|price| u128::try_from(price.nano()).ok());
         record["price_usd"] = price.map_or(Value::Null, |nano| decimal(nano, 1_000_000_000));
         record["unit"] = json!("call");
         record["status"] = json!(if paused { "paused" } else { "available" });

@@ -9,7 +9,7 @@ fn the_demo_catalog_loads() {
     let files = [("catalog/demo.toml".to_owned(), DEMO.to_owned())];
     let catalog = load_for(&files, &["sim"]).unwrap_or_else(|mistakes| panic!("{}", super::lines(&mistakes)));
     assert_eq!(catalog.providers(), ["sim"]);
-    assert_eq!(catalog.auto_groups, ["default", "partner"]);
+    assert_eq!(catalog.auto_groups, ["partner", "default"]);
     let demo = &catalog.models["tollgate-demo"];
     assert_eq!(demo.routes[0].upstream_model, "sim-plain");
     let price = demo.price(&Facts::at(0)).expect("a price");

@@ -5,6 +5,7 @@ mod bounds;
 mod demo;
 mod difference;
 mod form;
+mod groups;
 mod hot_path;
 mod mistakes;
 mod money;

@@ -3,6 +3,7 @@
 
 mod books;
 mod catalog;
+mod changes;
 mod chaos;
 mod check;
 mod commands;

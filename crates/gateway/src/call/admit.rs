@@ -23,11 +23,31 @@ pub fn admit<'a>(
     if app.running.load(Ordering::Relaxed) >= app.settings.limits.calls {
         return Err(Refusal::new(Code::Overloaded, "Too many calls are running at the moment.").after(1));
     }
+    if caller.account.suspended_at.is_some() {
+        return Err(suspended());
+    }
     let (model, group) = find(serving, caller, work)?;
+    open(app, serving, &model)?;
     if model.requires_topup && !caller.account.topped_up {
         return Err(needs_topup(&model));
     }
     Ok((model, group))
+}
+
+pub fn suspended() -> Refusal {
+    Refusal::new(Code::AccountSuspended, "This account is suspended: nothing new is begun for it. Ask the operator.")
+}
+
+/// A paused model is not sold, nor one whose providers all are. A cell of social data has its own door, since a call may try it.
+fn open(app: &App, serving: &Serving, model: &Model) -> Result<(), Refusal> {
+    let cell = || !serving.catalog.models.contains_key(&model.name);
+    let paused = app.switches.model_is_paused(&model.name) && !cell();
+    if !paused && !app.switches.shut_off(model) {
+        return Ok(());
+    }
+    let code = if cell() { Code::SocialDataUnavailable } else { Code::NoRouteAvailable };
+    let message = format!("`{}` is paused by the operator at the moment.", model.name);
+    Err(Refusal::about(code, "model", message).because("paused").after(30))
 }
 
 pub fn needs_topup(model: &Model) -> Refusal {

@@ -62,7 +62,7 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> R
     for at in ordered(&call.app, &model) {
         let route = &model.routes[at];
         let Some(provider) = serving.providers.get(&route.provider) else { continue };
-        if !call.app.pauses.lets(provider, &route.upstream_model, call.app.world.steady_ms()) {
+        if !takes(&call.app, provider, route) {
             continue;
         }
         call.provider = Some(provider.clone());
@@ -95,6 +95,12 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> R
         || Refusal::new(Code::NoRouteAvailable, "No route to this model is available at the moment.").after(5),
         Refusal::from,
     ))
+}
+
+/// May something new go this way now?
+pub(super) fn takes(app: &App, provider: &Provider, route: &Route) -> bool {
+    !app.switches.provider_is_paused(&provider.name)
+        && app.pauses.lets(provider, &route.upstream_model, app.world.steady_ms())
 }
 
 pub(super) fn note(app: &App, id: CallId, provider: &Provider, fault: &Fault) {

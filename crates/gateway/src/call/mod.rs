@@ -207,7 +207,8 @@ pub fn why_refused(refused: &HoldRefused, now: Millis) -> Refusal {
             "The balance does not cover this call. Top up, or ask for fewer tokens (max_tokens).",
         ),
         HoldRefused::Limit(reached) => limited::limited(reached, now),
-        HoldRefused::NoAccount => Refusal::new(Code::InvalidApiKey, "This key is revoked, or its account is closed."),
+        HoldRefused::NoAccount => Refusal::new(Code::InvalidApiKey, "This key is revoked."),
+        HoldRefused::Suspended => admit::suspended(),
         HoldRefused::IdemConflict => Refusal::about(
             Code::IdempotencyConflict,
             "Idempotency-Key",

@@ -82,10 +82,10 @@ async fn answer(
         Some("ping") => fresh(json!({})),
         Some("tools/list") => {
             let serving = app.serving.load();
-            let open = |cell: &&Arc<Cell>| filter.takes(cell) && !app.social.pauses.is_paused(&cell.model.name);
-            fresh(
-                json!({ "tools": serving.catalog.social.cells().filter(open).map(|cell| tool(cell)).collect::<Vec<_>>() }),
-            )
+            let open = |cell: &&Arc<Cell>| filter.takes(cell) && !app.switches.model_is_paused(&cell.model.name);
+            let offered = |cell: &Arc<Cell>| Some(tool(cell, serving.group_of(&caller, &cell.model)?));
+            let tools: Vec<Value> = serving.catalog.social.cells().filter(open).filter_map(offered).collect();
+            fresh(json!({ "tools": tools }))
         }
         Some("tools/call") => call(app, caller, filter, idem, params).await,
         Some(other) => Err((NO_METHOD, format!("There is no method {other:?} here."))),
@@ -104,9 +104,9 @@ fn hello(asked: Option<&str>) -> Value {
     })
 }
 
-/// A cell as a tool.
-fn tool(cell: &Cell) -> Value {
-    let price = cell.price().map(|price| price.to_string()).unwrap_or_default();
+/// A cell as a tool, at the price of a group.
+fn tool(cell: &Cell, group: &str) -> Value {
+    let price = cell.price_in(group).map(|price| price.to_string()).unwrap_or_default();
     let mut description = format!("{}. {price} USD per call that returns data.", cell.summary());
     for group in cell.groups() {
         description.push_str(&format!(" At least one of {} is required.", group.join(", ")));
@@ -130,6 +130,7 @@ async fn call(
     let name = params["name"].as_str().unwrap_or_default();
     let serving = app.serving.load_full();
     let cell = serving.catalog.social.by_model(name).filter(|cell| filter.takes(cell));
+    let cell = cell.filter(|cell| serving.group_of(&caller, &cell.model).is_some());
     let Some(cell) = cell else { return Err((INVALID_PARAMS, format!("There is no tool {name:?}."))) };
     let id = app.new_call_id();
     let (mut first, mut replayed) = (id.to_string(), false);

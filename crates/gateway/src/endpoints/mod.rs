@@ -24,4 +24,4 @@ pub mod video_create;
 pub mod video_tasks;
 pub mod webhooks;
 
-pub use table::router;
+pub use table::{SERVED, router};

@@ -1,5 +1,5 @@
-//! `GET /api/pricing`: what is on sale and at what price, for everybody; with a key, what that account can buy at its own
-//! prices.
+//! `GET /api/pricing`: what is on sale to everybody and at what price; with a key, what that account can buy at its own
+//! prices. Closed groups and models with `login_required` are for those who may buy them.
 
 use super::reading;
 use crate::app::App;
@@ -23,14 +23,12 @@ pub async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
 
 async fn handle(app: &App, parts: &Parts) -> Result<Response, Refusal> {
     let serving = app.serving.load_full();
-    let presented = [header::AUTHORIZATION.as_str(), "x-api-key", "x-goog-api-key"];
-    let (viewer, cache) = if presented.iter().any(|name| parts.headers.contains_key(*name)) {
-        // A key that does not work is told: the public prices would be taken for its own.
-        let caller = reading::caller(app, parts).await?;
-        let groups = serving.groups_of(&caller).map(str::to_owned).collect();
-        (Viewer::Account { groups, topped_up: caller.account.topped_up }, "private, no-cache")
-    } else {
-        (Viewer::Anybody, "public, no-cache")
+    let (viewer, cache) = match reading::caller_if_any(app, parts).await? {
+        Some(caller) => {
+            let groups = serving.catalog.in_order(&caller.account.groups).map(str::to_owned).collect();
+            (Viewer::Account { groups, topped_up: caller.account.topped_up }, "private, no-cache")
+        }
+        None => (Viewer::Anybody, "public, no-cache"),
     };
     let page = app.price_list.page(&serving, viewer)?;
     let known = parts.headers.get_all(header::IF_NONE_MATCH).iter();

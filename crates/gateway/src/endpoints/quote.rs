@@ -4,7 +4,7 @@ use super::{reading, responses};
 use crate::app::App;
 use crate::call::{self, Terms};
 use crate::caller::Caller;
-use crate::quotes::{self, Told, WouldBe};
+use crate::quotes::{self, Shop, Told, WouldBe};
 use crate::refusal::Refusal;
 use axum::extract::{Query, Request, State};
 use axum::response::Response;
@@ -40,7 +40,7 @@ async fn handle(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
     // What a call continues is part of its price.
     let body = responses::whole_body(app, &caller, &endpoint, body).await?;
     let serving = app.serving.load_full();
-    let request = quotes::read(&serving, &endpoint, body)?;
+    let request = quotes::read(&Shop { serving: &serving, caller: Some(&caller) }, &endpoint, body)?;
     let (model, group) = call::find(&serving, &caller, &*request)?;
     let terms = Terms { at: app.world.now_ms(), group, topped_up: caller.account.topped_up };
     let (quote, told) = quotes::tell(&endpoint, terms, &model, &*request, stated)?;

@@ -24,6 +24,15 @@ pub async fn caller(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
     caller::authenticate(app, parts).await
 }
 
+/// The same where a key may be left out. One that does not work is told: what everybody sees would be taken for its own.
+pub async fn caller_if_any(app: &App, parts: &Parts) -> Result<Option<Arc<Caller>>, Refusal> {
+    let presented = [header::AUTHORIZATION.as_str(), "x-api-key", "x-goog-api-key"];
+    if presented.iter().any(|name| parts.headers.contains_key(*name)) {
+        return caller(app, parts).await.map(Some);
+    }
+    Ok(None)
+}
+
 /// Reads a JSON body within the limits of size and time.
 pub async fn json_body(app: &App, parts: &Parts, body: Body) -> Result<Bytes, Refusal> {
     let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");

@@ -7,14 +7,15 @@ use super::reading;
 use crate::app::App;
 use crate::call::{self, Ask};
 use crate::caller::Caller;
+use crate::quotes::Shop;
 use crate::refusal::Refusal;
 use crate::social::call::{SocialCall, paused};
-use crate::social::{Asked, Door, Track};
+use crate::social::{Asked, Track};
+use crate::switches::Door;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tollgate_catalog::Snapshot;
 use tollgate_catalog::social::{Cell, Checked, Wrong};
 use tollgate_store::{CallId, Idem};
 use tollgate_wire::error::{Code, Dialect};
@@ -52,8 +53,8 @@ pub async fn run(
     read: impl FnOnce(&Cell) -> Result<Checked, Refusal>,
 ) -> Result<Response, Refusal> {
     let serving = app.serving.load_full();
-    let cell = cell(&serving.catalog, platform, capability)?;
-    let door = app.social.pauses.door(&cell.model.name, app.world.now_ms(), app.settings.social.probe_after);
+    let cell = &cell(&Shop { serving: &serving, caller: Some(&caller) }, platform, capability)?;
+    let door = app.switches.door(&cell.model.name, app.world.now_ms(), app.settings.social.probe_after);
     if door == Door::Paused {
         return Err(paused(cell));
     }
@@ -84,9 +85,11 @@ async fn topped_up(app: &App, cell: &Cell, mut caller: Arc<Caller>) -> Result<Ar
     Ok(caller)
 }
 
-/// The cell on sale under this name.
-pub fn cell<'a>(catalog: &'a Snapshot, platform: &str, capability: &str) -> Result<&'a Arc<Cell>, Refusal> {
-    catalog.social.cell(platform, capability).ok_or_else(|| {
+/// The cell on sale under this name, to this caller: one that is sold to closed groups only does not exist for others.
+pub fn cell(shop: &Shop<'_>, platform: &str, capability: &str) -> Result<Arc<Cell>, Refusal> {
+    let sold =
+        |cell: &&Arc<Cell>| shop.caller.is_none_or(|caller| shop.serving.group_of(caller, &cell.model).is_some());
+    shop.serving.catalog.social.cell(platform, capability).filter(sold).cloned().ok_or_else(|| {
         let name = |text: &str| text.chars().take(64).collect::<String>();
         let message =
             format!("There is no `{}` of `{}` on sale; see GET /api/social/catalog.", name(capability), name(platform));
@@ -120,19 +123,25 @@ pub fn checked<N: AsRef<str>, V: AsRef<str>>(cell: &Cell, pairs: &[(N, V)]) -> R
     })
 }
 
-pub async fn catalog(State(app): State<Arc<App>>) -> Response {
-    reading::json(&document(&app))
+pub async fn catalog(State(app): State<Arc<App>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    match reading::caller_if_any(&app, &parts).await {
+        Ok(caller) => reading::json(&document(&app, caller.as_deref())),
+        Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, ""),
+    }
 }
 
-/// The public catalog: the authority on what is on sale and what is paused.
-pub fn document(app: &App) -> Value {
+/// The catalog: the authority on what is on sale and what is paused. With a key, what that account can buy at its own prices;
+/// without, what everybody can.
+pub fn document(app: &App, caller: Option<&Caller>) -> Value {
     let now = app.world.now_ms();
     let serving = app.serving.load();
     let record = |cell: &Arc<Cell>| {
-        let mut record = cell.record(app.social.pauses.is_paused(&cell.model.name));
+        let group = serving.group_for(caller, &cell.model)?;
+        let mut record = cell.record_in(group, app.switches.model_is_paused(&cell.model.name));
         record["health"] = app.social.health.record(&cell.model.name, now);
-        record
+        Some(record)
     };
-    let cells: Vec<Value> = serving.catalog.social.cells().map(record).collect();
+    let cells: Vec<Value> = serving.catalog.social.cells().filter_map(record).collect();
     json!({ "cells": cells })
 }

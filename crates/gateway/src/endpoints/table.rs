@@ -95,6 +95,16 @@ pub const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/metrics", Access::Operator),
 ];
 
+/// The endpoint types of the catalog that this build serves, each with how it is asked. A model that offers another one is a
+/// mistake in the catalog.
+pub const SERVED: &[(&str, &str, &str)] = &[
+    ("openai", "POST", "/v1/chat/completions"),
+    ("anthropic", "POST", "/v1/messages"),
+    ("openai-response", "POST", "/v1/responses"),
+    ("gemini", "POST", "/v1beta/models/{model}:generateContent"),
+    ("openai-video", "POST", "/v1/videos"),
+];
+
 pub fn router(app: Arc<App>) -> Router {
     let free = Router::new()
         .route("/v1/quote", post(quote::quote))

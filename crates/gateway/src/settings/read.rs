@@ -6,6 +6,7 @@
 use super::{FetchSettings, Limits, Settings, TaskSettings};
 use crate::app::Serving;
 use crate::cors::Pages;
+use crate::endpoints::SERVED;
 use crate::social::SocialSettings;
 use crate::video::{VideoSettings, offers};
 use ipnet::IpNet;
@@ -68,6 +69,7 @@ impl Source {
         let catalog = self.catalog(&settings.catalog_dir, &names, before, &mistakes);
         let offers = catalog.as_ref().map(|catalog| {
             right_kinds(catalog, &providers, &mistakes);
+            served(catalog, &mistakes);
             offers::read(catalog, &providers, &mistakes)
         });
         let providers =
@@ -281,6 +283,20 @@ fn right_kinds(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>
                 let reason =
                     format!("{:?} is of kind {:?}, which takes no conversations", provider.name, provider.kind.kind());
                 mistakes.push(route.place.mistake("route.provider", reason));
+            }
+        }
+    }
+}
+
+/// A model is offered by endpoints that exist.
+fn served(catalog: &Snapshot, mistakes: &Mistakes) {
+    for model in catalog.models.values() {
+        for kind in &model.supported_endpoint_types {
+            if !SERVED.iter().any(|(own, ..)| own == kind) {
+                let known: Vec<&str> = SERVED.iter().map(|(own, ..)| *own).collect();
+                let reason = format!("{kind:?} is not served by this version; it serves {}", known.join(", "));
+                let field = format!("model.{:?}.supported_endpoint_types", model.name);
+                mistakes.push(model.place.mistake(&field, reason));
             }
         }
     }

@@ -4,11 +4,11 @@ use super::asked::Asked;
 use super::fetch::{Errand, Fetched, fetch};
 use super::judge::{Judged, next_page, open};
 use super::large::Large;
-use super::pauses::Entry;
 use super::track::Track;
 use super::{as_social, fault, no_data};
 use crate::call::{Begun, Call, Meter, Need, Passed, Priced, Whole, Work};
 use crate::refusal::Refusal;
+use crate::switches::Entry;
 use bytes::Bytes;
 use http::HeaderValue;
 use std::borrow::Cow;
@@ -96,7 +96,7 @@ impl SocialCall {
                 }
             }
         }
-        match app.social.pauses.enter(&self.asked.cell.model.name, now, settings.probe_after) {
+        match app.switches.enter(&self.asked.cell.model.name, now, settings.probe_after) {
             Entry::Open => {}
             Entry::Shut => return Err(paused(&self.asked.cell)),
             Entry::Probe(pause) => self.track.probes(pause),

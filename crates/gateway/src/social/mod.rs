@@ -9,12 +9,10 @@ mod judge;
 mod kept;
 mod large;
 mod memory;
-mod pauses;
 mod settings;
 mod track;
 
 pub use asked::Asked;
-pub use pauses::Door;
 pub use settings::SocialSettings;
 pub use track::Track;
 
@@ -23,10 +21,9 @@ use crate::world::Millis;
 use health::Health;
 use kept::Kept;
 use memory::Memory;
-use pauses::Pauses;
 use std::sync::Arc;
 use tollgate_catalog::social::Cell;
-use tollgate_store::{SocialChange, SocialLimit, SocialTake, SocialVain, StoreError};
+use tollgate_store::{PauseChange, PauseKind, SocialLimit, SocialTake, SocialVain, StoreError};
 use tollgate_upstream::{Blame, Fault, Pace};
 use tollgate_wire::error::Code;
 
@@ -37,7 +34,6 @@ pub const AUTO: &str = "auto";
 #[derive(Default)]
 pub struct Desk {
     pub pace: Pace,
-    pub pauses: Pauses,
     pub health: Health,
     pub memory: Memory,
     pub kept: Kept,
@@ -66,12 +62,12 @@ fn as_social(fault: Fault) -> Fault {
 }
 
 impl App {
-    /// Takes over what other replicas and operators did to cells.
+    /// Takes over what other replicas and operators did: what is paused, and what was asked in vain.
     pub async fn refresh_social(&self) -> Result<(), StoreError> {
+        self.read_pauses().await?;
         if self.serving.load().catalog.social.is_empty() {
             return Ok(());
         }
-        self.read_pauses().await?;
         let now = self.world.now_ms();
         for lost in self.social.kept.forget(now) {
             // It was billed and is not paid for.
@@ -86,18 +82,6 @@ impl App {
         Ok(())
     }
 
-    /// Which cells are paused, as the store has it; and what the store could not be told until now, is told.
-    pub async fn read_pauses(&self) -> Result<(), StoreError> {
-        let pauses = &self.social.pauses;
-        let before = pauses.before_reading();
-        pauses.replace(self.store.social_states().await?, before);
-        for (number, change) in pauses.unwritten() {
-            self.store.social_change(change.clone()).await?;
-            pauses.written(&change.model, number);
-        }
-        Ok(())
-    }
-
     /// Writes a change of a cell down and acts on it. An automatic one is acted on even where it cannot be written yet.
     pub async fn change_social(
         &self,
@@ -105,24 +89,25 @@ impl App {
         paused: bool,
         actor: &str,
         reason: &str,
-    ) -> Result<SocialChange, StoreError> {
-        let change = SocialChange {
-            model: model.to_owned(),
+    ) -> Result<PauseChange, StoreError> {
+        let change = PauseChange {
+            kind: PauseKind::Model,
+            name: model.to_owned(),
             paused,
             at: self.world.now_ms(),
             actor: actor.to_owned(),
             reason: reason.to_owned(),
         };
-        let written = self.store.social_change(change.clone()).await;
+        let written = self.store.change_pause(change.clone()).await;
         if written.is_ok() || actor == AUTO {
             tracing::warn!(model, paused, actor, reason, "social cell changed");
-            self.social.pauses.put(change.clone(), written.is_ok());
+            self.switches.put(change.clone(), written.is_ok());
         }
         written.map(|()| change)
     }
 
     async fn pause_cell(&self, model: &str, reason: &str) {
-        if !self.social.pauses.is_paused(model) {
+        if !self.switches.model_is_paused(model) {
             self.change_cell(model, true, reason).await;
         }
     }
@@ -137,13 +122,13 @@ impl App {
 
     /// The verdict of a probe. It counts only while the pause for which it was let through is the last word: what anybody, here or
     /// elsewhere, did to the cell meanwhile stays.
-    async fn probed(&self, pause: &SocialChange, works: bool) {
+    async fn probed(&self, pause: &PauseChange, works: bool) {
         if let Err(error) = self.read_pauses().await {
             tracing::warn!(%error, "pauses could not be read; what is known decides");
         }
-        if self.social.pauses.last(&pause.model).as_ref() == Some(pause) {
+        if self.switches.last(&pause.name).as_ref() == Some(pause) {
             let reason = if works { "the probe was answered" } else { "the probe failed" };
-            self.change_cell(&pause.model, !works, reason).await;
+            self.change_cell(&pause.name, !works, reason).await;
         }
     }
 

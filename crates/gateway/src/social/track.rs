@@ -9,7 +9,7 @@ use super::kept::Question;
 use crate::app::App;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tollgate_catalog::social::Cell;
-use tollgate_store::{AccountId, CallId, SocialChange, SocialTake, SocialVain};
+use tollgate_store::{AccountId, CallId, PauseChange, SocialTake, SocialVain};
 use tollgate_upstream::{Blame, Fault};
 use tollgate_wire::error::Code;
 
@@ -28,7 +28,7 @@ struct Traces {
     /// The part of the day that was taken.
     part: Option<SocialTake>,
     /// The automatic pause for which this call tries whether the cell works again.
-    probe: Option<SocialChange>,
+    probe: Option<PauseChange>,
     /// The source may bill the operator for it.
     billed: bool,
     /// The customer pays for it, or the answer is kept for one who may.
@@ -47,7 +47,7 @@ struct Todo {
     give_back: Option<SocialTake>,
     vain: Option<SocialVain>,
     /// The pause that was tried, and whether the cell works.
-    verdict: Option<(SocialChange, bool)>,
+    verdict: Option<(PauseChange, bool)>,
     pause: Option<String>,
     /// A provider that refuses our key.
     locked: Option<String>,
@@ -92,7 +92,7 @@ impl Track {
         self.traces().part = Some(part);
     }
 
-    pub fn probes(&self, pause: SocialChange) {
+    pub fn probes(&self, pause: PauseChange) {
         self.traces().probe = Some(pause);
     }
 
@@ -184,14 +184,14 @@ impl Track {
         }
         if let Some(seen) = traces.seen {
             app.social.health.add(model, seen, self.question.0, now);
-            if traces.probe.is_none() && automatic && !app.social.pauses.is_paused(model) {
+            if traces.probe.is_none() && automatic && !app.switches.model_is_paused(model) {
                 todo.pause = app.social.health.trouble(model, now);
             }
         }
         match (traces.probe, traces.seen) {
             (Some(pause), Some(seen)) => todo.verdict = Some((pause, seen.works())),
             // It never got as far as the source, or nobody knows what came of it: the next call may try.
-            (Some(pause), None) => app.social.pauses.leave(&pause),
+            (Some(pause), None) => app.switches.leave(&pause),
             (None, _) => {}
         }
         let locked =

@@ -41,13 +41,12 @@ pub async fn reload(app: &App, source: &Source) -> Result<(), Vec<Mistake>> {
                 pricing_version = loaded.serving.catalog.pricing_version,
                 "configuration taken over"
             );
-            if !loaded.serving.catalog.social.is_empty()
-                && let Err(error) = app.read_pauses().await
-            {
-                tracing::warn!(%error, "which cells are paused could not be read; the next round does");
+            if let Err(error) = app.read_pauses().await {
+                tracing::warn!(%error, "what is paused could not be read; the next round does");
             }
             let old = app.serving.swap(Arc::new(loaded.serving));
             let _ = tokio::task::spawn_blocking(move || drop(old)).await;
+            app.look_at_groups().await;
             Ok(())
         }
         Err(mistakes) => {

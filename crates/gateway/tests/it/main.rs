@@ -26,6 +26,7 @@ mod v1 {
     mod every_object;
     mod every_path;
     mod extension;
+    mod groups;
     mod holds;
     mod idempotency;
     mod keys;
@@ -38,6 +39,8 @@ mod v1 {
     mod responses;
     mod social;
     mod spending;
+    mod suspended;
+    mod switched_off;
     mod tiers;
     mod usage;
     mod videos;

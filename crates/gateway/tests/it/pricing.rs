@@ -8,7 +8,13 @@ const CATALOG: &str = r#"
 auto_groups = ["partner", "default"]
 [group.partner]
 multiplier = "0.8"
+[model."known-only"]
+login_required = true
+price = { input = 2_000_000, output = 8_000_000 }
+route = [{ provider = "sim", upstream_model = "sim-plain" }]
 [model."for-all"]
+vendor_id = 7
+owner_by = "Maker"
 enable_groups = ["default", "partner"]
 price = { input = 2_000_000, output = 8_000_000 }
 paid = { input = 1_000_000, output = 4_000_000 }
@@ -28,19 +34,25 @@ fn model<'a>(page: &'a Value, name: &str) -> Option<&'a Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_sees_all_prices_without_a_key() {
+async fn without_a_key_only_what_is_for_everybody_is_shown() {
     let house = house().await;
     let reply = house.http.get(house.url("/api/pricing")).send().await.expect("a reply");
     assert_eq!(reply.status(), 200);
     let page: Value = reply.json().await.expect("JSON");
-    assert_eq!(page["auto_groups"], json!(["partner", "default"]));
+    assert_eq!((&page["success"], &page["auto_groups"]), (&json!(true), &json!(["default"])));
+    assert_eq!((&page["group_ratio"], &page["usable_group"]), (&json!({"default": 1}), &json!({"default": ""})));
+    assert_eq!(page["vendors"], json!([{"id": 7, "name": "Maker"}]));
+    let chat = json!({"path": "/v1/chat/completions", "method": "POST"});
+    assert_eq!(page["supported_endpoint"]["openai"], chat);
     assert_eq!(page["pricing_version"], house.running().app.serving.load().catalog.pricing_version.as_str());
     assert!(page.get("groups").is_none());
     let all = model(&page, "for-all").expect("listed");
     assert_eq!((&all["quota_type"], &all["model_ratio"], &all["billing_rate"]), (&json!(0), &json!(1), &json!(1)));
     assert_eq!(all["book_faces"]["standard"]["input"], 2_000_000);
     assert_eq!(all["book_faces"]["paid"]["input"], 1_000_000);
-    assert!(model(&page, "partners-only").is_some());
+    assert_eq!(all["enable_groups"], json!(["default"]));
+    assert!(model(&page, "partners-only").is_none() && model(&page, "known-only").is_none());
+    assert!(!page.to_string().contains("partner") && !page.to_string().contains("0.8"), "{page}");
     assert!(!all.to_string().contains("sim-plain"), "routes are the operator's business");
 }
 
@@ -51,6 +63,8 @@ async fn with_a_key_an_account_sees_its_groups_and_its_own_prices() {
     let page: Value = house.get("/api/pricing").send().await.expect("a reply").json().await.expect("JSON");
     assert_eq!(own(&page), (json!(["default"]), json!(false)));
     assert!(model(&page, "partners-only").is_none(), "it could not buy it");
+    assert!(model(&page, "known-only").is_some(), "it has a key");
+    assert!(!page.to_string().contains("partner"), "nor know of who could: {page}");
     assert_eq!(model(&page, "for-all").expect("listed")["model_ratio"], 1);
     // After the first top-up the prices of those who pay.
     house.top_up("first", "1").await;
@@ -72,7 +86,9 @@ async fn with_a_key_an_account_sees_its_groups_and_its_own_prices() {
     store.create_key(key, "sk-of-a-partner").await.expect("a key");
     let reply = house.http.get(house.url("/api/pricing")).bearer_auth("sk-of-a-partner").send().await;
     let page: Value = reply.expect("a reply").json().await.expect("JSON");
-    assert_eq!(own(&page), (json!(["partner", "default"]), json!(false)));
+    assert_eq!(own(&page), (json!(["partner"]), json!(false)));
+    assert_eq!(page["group_ratio"], json!({"default": 1, "partner": 0.8}));
+    assert_eq!(page["usable_group"], json!({"partner": ""}));
     let listed = model(&page, "partners-only").expect("listed");
     assert_eq!((&listed["billing_rate"], &listed["billing_rate_source"]), (&json!(0.8), &json!("group:partner")));
 }
@@ -112,4 +128,26 @@ async fn what_a_client_has_already_is_not_sent_again_until_it_changes() {
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
     panic!("the old list is still served");
+}
+
+#[test]
+fn every_endpoint_type_that_is_served_leads_to_a_path_that_exists() {
+    for (kind, method, path) in tollgate_gateway::endpoints::SERVED {
+        assert!(tollgate_catalog::EndpointType::named(kind).is_some(), "{kind}");
+        let known = tollgate_gateway::endpoints::table::PATHS.iter().any(|(own, at, _)| own == method && at == path);
+        assert!(known, "{method} {path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_type_that_is_not_served_is_a_mistake_in_the_catalog() {
+    let house = house().await;
+    let model = "[model.\"pictures\"]\ntype = \"image\"\nsupported_endpoint_types = [\"image-generation\"]\nbilling_unit = \"per_call\"\n\
+                 price = { per_call = 1 }\nroute = [{ provider = \"sim\", upstream_model = \"m\" }]\n";
+    std::fs::write(house.dir.join("catalog/more.toml"), model).expect("written");
+    let mistakes = house.source.load().err().expect("mistakes");
+    let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    let expected = "model.\"pictures\".supported_endpoint_types: \"image-generation\" is not served by this version";
+    assert!(told[0].contains(expected), "{told:?}");
 }

@@ -274,6 +274,7 @@ fn hold_verdict(o: Outcome) -> Result<(i64, i64), HoldRefused> {
         ("insufficient", _) => HoldRefused::Insufficient,
         ("topped_up", _) => HoldRefused::ToppedUp,
         ("no_account", _) => HoldRefused::NoAccount,
+        ("suspended", _) => HoldRefused::Suspended,
         ("not_open", _) => HoldRefused::NotOpen,
         ("idem_conflict", _) => HoldRefused::IdemConflict,
         ("idem_running", Some(call)) => HoldRefused::IdemRunning(call),

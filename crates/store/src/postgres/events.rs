@@ -3,37 +3,13 @@
 use tollgate_catalog::Money;
 
 use super::Engine;
-use super::rows::{self, KEY, id};
-use crate::account::{Account, Charged, Event, EventPage, Expiring, Key};
+use super::rows::id;
+use crate::account::{Account, Charged, Event, EventPage, Expiring};
 use crate::error::StoreError;
-use crate::ids::{AccountId, CallId, KeyId};
+use crate::ids::{AccountId, CallId};
 use crate::ledger::{self, Kind, op_id};
-use crate::limits::NewLimits;
 
 impl Engine {
-    pub async fn limit_key(&self, key: KeyId, change: NewLimits) -> Result<Option<Key>, StoreError> {
-        let (set_total, total) = change.total.parts();
-        let (set_day, day) = change.day.parts();
-        let (set_month, month) = change.month.parts();
-        let sql = format!(
-            "UPDATE key k SET cap = CASE WHEN $2 THEN $3 ELSE cap END, day_limit = CASE WHEN $4 THEN $5 ELSE day_limit END, \
-             month_limit = CASE WHEN $6 THEN $7 ELSE month_limit END, changed_at = tollgate_now() WHERE id = $1 \
-             RETURNING {KEY}"
-        );
-        let rows =
-            self.change(&sql, &[&key.0.as_slice(), &set_total, &total, &set_day, &day, &set_month, &month]).await?;
-        rows.first().map(|r| rows::key(r, self.now())).transpose()
-    }
-
-    pub async fn limit_account(&self, account: AccountId, change: NewLimits) -> Result<Option<Account>, StoreError> {
-        let (set_day, day) = change.day.parts();
-        let (set_month, month) = change.month.parts();
-        let sql = "UPDATE account SET day_limit = CASE WHEN $2 THEN $3 ELSE day_limit END, \
-                   month_limit = CASE WHEN $4 THEN $5 ELSE month_limit END, changed_at = tollgate_now() WHERE id = $1";
-        self.change(sql, &[&account.0.as_slice(), &set_day, &day, &set_month, &month]).await?;
-        self.account(account).await
-    }
-
     pub async fn set_webhook(&self, account: AccountId, url: Option<String>) -> Result<Option<Account>, StoreError> {
         let sql = "UPDATE account SET webhook_url = $2, changed_at = tollgate_now() WHERE id = $1";
         self.change(sql, &[&account.0.as_slice(), &url]).await?;

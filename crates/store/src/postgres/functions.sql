@@ -180,7 +180,7 @@ DECLARE
 BEGIN
   SELECT * INTO a FROM account WHERE id = (op->>'account')::bytea;
   SELECT * INTO k FROM key WHERE id = (op->>'key')::bytea;
-  IF a.id IS NULL OR k.id IS NULL OR k.account_id <> a.id OR a.closed_at IS NOT NULL THEN
+  IF a.id IS NULL OR k.id IS NULL OR k.account_id <> a.id THEN
     RETURN ROW('no_account', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
   END IF;
   IF (op->>'again')::boolean THEN
@@ -192,6 +192,9 @@ BEGIN
   -- Replicas hear of it a little later.
   IF k.revoked_at IS NOT NULL THEN
     RETURN ROW('no_account', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
+  END IF;
+  IF a.closed_at IS NOT NULL THEN
+    RETURN ROW('suspended', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
   END IF;
   IF v_hash IS NOT NULL THEN
     SELECT * INTO d FROM idem WHERE account_id = a.id AND key_hash = v_hash;

@@ -6,6 +6,7 @@ mod address;
 mod audit;
 mod batch;
 mod calls;
+mod changes;
 mod connect;
 mod events;
 mod operator;

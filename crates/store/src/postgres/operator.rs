@@ -60,7 +60,8 @@ impl Engine {
     }
 
     pub async fn operator_events(&self, limit: u32) -> Result<Vec<OperatorEvent>, StoreError> {
-        let sql = "SELECT seq, at, actor, action, subject, reason FROM operator_event ORDER BY seq DESC LIMIT $1";
+        let sql =
+            "SELECT seq, at, actor, action, subject, reason, detail FROM operator_event ORDER BY seq DESC LIMIT $1";
         let event = |r: &Row| {
             Ok(OperatorEvent {
                 seq: r.try_get(0)?,
@@ -69,6 +70,7 @@ impl Engine {
                 action: r.try_get(3)?,
                 subject: r.try_get(4)?,
                 reason: r.try_get(5)?,
+                detail: r.try_get(6)?,
             })
         };
         self.rows(sql, &[&i64::from(limit)]).await?.iter().map(event).collect()

@@ -11,6 +11,7 @@ use super::Engine;
 use super::rows::{self, ACCOUNT, KEY, USAGE};
 use crate::account::{
     Account, ChangedKeys, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret,
+    in_groups,
 };
 use crate::call::{Page, UsageRow};
 use crate::error::StoreError;
@@ -78,7 +79,7 @@ impl Engine {
 
     pub async fn create_account(&self, new: NewAccount) -> Result<Account, StoreError> {
         let id = new.id.unwrap_or_else(|| self.ids.account());
-        let groups = serde_json::to_string(&new.groups).map_err(StoreError::broken)?;
+        let groups = serde_json::to_string(&in_groups(new.groups)).map_err(StoreError::broken)?;
         let sql = "INSERT INTO account (id, name, created_at, changed_at, groups, day_limit, month_limit) \
                    VALUES ($1, $2, $3, tollgate_now(), $4, $5, $6) ON CONFLICT DO NOTHING";
         let (day, month) = (new.limits.day.map(Money::nano), new.limits.month.map(Money::nano));
@@ -97,6 +98,15 @@ impl Engine {
         let sql = format!("SELECT {ACCOUNT} FROM account a WHERE a.id > $1 ORDER BY a.id LIMIT $2");
         let rows = self.rows(&sql, &[&after.as_slice(), &i64::from(limit)]).await?;
         rows.iter().map(|r| rows::account(r, 0, self.now())).collect()
+    }
+
+    pub async fn groups_in_use(&self) -> Result<Vec<(Vec<String>, u64)>, StoreError> {
+        let rows = self.rows("SELECT groups, count(*) FROM account GROUP BY groups", &[]).await?;
+        let read = |r: &Row| {
+            let groups = serde_json::from_str(r.try_get(0)?).unwrap_or_default();
+            Ok((in_groups(groups), r.try_get::<_, i64>(1)?.unsigned_abs()))
+        };
+        rows.iter().map(read).collect()
     }
 
     pub async fn credit(&self, credit: Credit) -> Result<Credited, StoreError> {
@@ -205,6 +215,10 @@ impl Engine {
     pub async fn revoke_key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
         let sql = "UPDATE key SET revoked_at = $2, changed_at = tollgate_now() WHERE id = $1 AND revoked_at IS NULL";
         self.change(sql, &[&id.0.as_slice(), &self.now()]).await?;
+        self.key(id).await
+    }
+
+    pub async fn key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
         let sql = format!("SELECT {KEY} FROM key k WHERE k.id = $1");
         self.rows(&sql, &[&id.0.as_slice()]).await?.first().map(|r| rows::key(r, self.now())).transpose()
     }

@@ -3,7 +3,7 @@
 use tokio_postgres::Row;
 use tollgate_catalog::Money;
 
-use crate::account::{Account, Key, KeyAndAccount};
+use crate::account::{Account, Key, KeyAndAccount, in_groups};
 use crate::call::{Counters, Ending, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
@@ -60,8 +60,8 @@ pub(super) fn account(r: &Row, at: usize, now: i64) -> Result<Account, StoreErro
         trial_held: money(r, at + 6)?,
         paid_held: money(r, at + 7)?,
         topped_up: r.try_get(at + 8)?,
-        groups: list(r, at + 9)?.unwrap_or_default(),
-        closed_at: r.try_get(at + 10)?,
+        groups: in_groups(list(r, at + 9)?.unwrap_or_default()),
+        suspended_at: r.try_get(at + 10)?,
         limits: Limits { total: None, day: limit(r, at + 11)?, month: limit(r, at + 12)? },
         used: used(r, at + 13)?.at(now),
         webhook_url: r.try_get(at + 17)?,

@@ -5,27 +5,28 @@ use tokio_postgres::Row;
 use super::Engine;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
-use crate::social::{SocialChange, SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain, VAIN_COUNTS};
+use crate::pause::{PauseChange, PauseKind};
+use crate::social::{SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain, VAIN_COUNTS};
 
 /// The most vain calls read at once.
 const VAINS_READ: i64 = 100_000;
 
 impl Engine {
-    pub async fn social_change(&self, change: SocialChange) -> Result<(), StoreError> {
-        let sql = "INSERT INTO social_change (model, paused, at, actor, reason) VALUES ($1, $2, $3, $4, $5)";
+    pub async fn change_pause(&self, change: PauseChange) -> Result<(), StoreError> {
+        let sql = "INSERT INTO social_change (kind, model, paused, at, actor, reason) VALUES ($1, $2, $3, $4, $5, $6)";
         let c = &change;
-        self.rows(sql, &[&c.model, &c.paused, &c.at, &c.actor, &c.reason]).await?;
+        self.rows(sql, &[&c.kind.word(), &c.name, &c.paused, &c.at, &c.actor, &c.reason]).await?;
         Ok(())
     }
 
-    pub async fn social_changes(&self, limit: u32) -> Result<Vec<SocialChange>, StoreError> {
-        let sql = "SELECT model, paused, at, actor, reason FROM social_change ORDER BY seq DESC LIMIT $1";
+    pub async fn pause_changes(&self, limit: u32) -> Result<Vec<PauseChange>, StoreError> {
+        let sql = "SELECT kind, model, paused, at, actor, reason FROM social_change ORDER BY seq DESC LIMIT $1";
         Ok(self.rows(sql, &[&i64::from(limit)]).await?.iter().map(change).collect())
     }
 
-    pub async fn social_states(&self) -> Result<Vec<SocialChange>, StoreError> {
-        let sql = "SELECT DISTINCT ON (model) model, paused, at, actor, reason FROM social_change \
-                   ORDER BY model, seq DESC";
+    pub async fn pause_states(&self) -> Result<Vec<PauseChange>, StoreError> {
+        let sql = "SELECT DISTINCT ON (kind, model) kind, model, paused, at, actor, reason FROM social_change \
+                   ORDER BY kind, model, seq DESC";
         Ok(self.rows(sql, &[]).await?.iter().map(change).collect())
     }
 
@@ -99,6 +100,7 @@ fn vain(r: &Row) -> Result<SocialVain, StoreError> {
     })
 }
 
-fn change(r: &Row) -> SocialChange {
-    SocialChange { model: r.get(0), paused: r.get(1), at: r.get(2), actor: r.get(3), reason: r.get(4) }
+fn change(r: &Row) -> PauseChange {
+    let kind = PauseKind::of(r.get(0));
+    PauseChange { kind, name: r.get(1), paused: r.get(2), at: r.get(3), actor: r.get(4), reason: r.get(5) }
 }

@@ -149,7 +149,7 @@ impl<'a> Apply<'a> {
                 self.statement(sql)?.execute(params![id.0, at])?;
                 return Ok(Outcome::Done(Ok(())));
             }
-            Op::Limits(whose, limits, at, _) => return Ok(Outcome::Done(self.limits(*whose, limits, *at)?)),
+            Op::Change(change, _) => return Ok(Outcome::Done(self.change(change)?)),
             Op::Webhook(account, url, at, _) => {
                 let sql = "UPDATE account SET webhook_url = ?2, changed_at = ?3 WHERE id = ?1";
                 let changed = self.statement(sql)?.execute(params![account.0, url, at])?;

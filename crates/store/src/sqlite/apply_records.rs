@@ -11,7 +11,6 @@ use crate::chain::Content;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::{self, Kind, Pots, op_id};
-use crate::limits::Limits;
 use crate::lots::{self, Lot};
 
 const LOT: &str = "INSERT INTO trial_lot (account_id, credit, reference, expires_at, free) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -25,27 +24,6 @@ impl Apply<'_> {
         let (day, month) = (limit(a.limits.day), limit(a.limits.month));
         self.statement(sql)?.execute(params![a.id.0, a.name, a.created_at, groups, day, month])?;
         Ok(Ok(()))
-    }
-
-    pub(super) fn limits(
-        &mut self,
-        whose: Result<KeyId, AccountId>,
-        limits: &Limits,
-        at: i64,
-    ) -> rusqlite::Result<Result<(), StoreError>> {
-        let limit = |limit: Option<Money>| limit.map(Money::nano);
-        let (total, day, month) = (limit(limits.total), limit(limits.day), limit(limits.month));
-        let changed = match whose {
-            Ok(key) => {
-                let sql = "UPDATE key SET cap = ?2, day_limit = ?3, month_limit = ?4, changed_at = ?5 WHERE id = ?1";
-                self.statement(sql)?.execute(params![key.0, total, day, month, at])?
-            }
-            Err(account) => {
-                let sql = "UPDATE account SET day_limit = ?2, month_limit = ?3, changed_at = ?4 WHERE id = ?1";
-                self.statement(sql)?.execute(params![account.0, day, month, at])?
-            }
-        };
-        Ok(if changed == 1 { Ok(()) } else { Err(StoreError::NotFound("whose limits to change".into())) })
     }
 
     pub(super) fn key(&mut self, k: &Key) -> rusqlite::Result<Result<(), StoreError>> {

@@ -27,7 +27,8 @@ const REFUSAL_LIMIT: usize = 20_000;
 pub(super) struct AccountBook {
     pub available: Pots,
     pub held: Pots,
-    pub closed: bool,
+    /// What runs goes on, nothing new begins.
+    pub suspended: bool,
     pub topped_up: bool,
     pub limits: Limits,
     pub used: Used,
@@ -159,11 +160,11 @@ impl Books {
         let (Some(account), Some(key)) = (self.accounts.get_mut(&hold.account), self.keys.get_mut(&hold.key)) else {
             return Decision::Unknown;
         };
-        if key.account != hold.account || account.closed {
+        if key.account != hold.account || key.revoked {
             return Decision::Refused(HoldRefused::NoAccount);
         }
-        if key.revoked {
-            return Decision::Refused(HoldRefused::NoAccount);
+        if account.suspended {
+            return Decision::Refused(HoldRefused::Suspended);
         }
         let known = hold.idem.as_ref().and_then(|idem| self.idem.get(&(hold.account, idem.key_hash))?.answer(idem));
         if let Some(repeated) = known {
@@ -372,7 +373,7 @@ impl AccountBook {
         Self {
             available: Pots { trial: account.trial_available.nano(), paid: account.paid_available.nano() },
             held: Pots { trial: account.trial_held.nano(), paid: account.paid_held.nano() },
-            closed: account.closed_at.is_some(),
+            suspended: account.suspended_at.is_some(),
             topped_up: account.topped_up,
             limits: account.limits,
             used: account.used,

@@ -6,13 +6,13 @@ mod apply_records;
 mod audit;
 mod books;
 mod calls;
+mod changes;
 mod entries;
 mod events;
 mod extend;
 #[cfg(feature = "testing")]
 pub(crate) mod fill;
 mod leases;
-mod limiting;
 mod old_holds;
 mod open;
 mod operator;

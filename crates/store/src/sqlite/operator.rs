@@ -43,7 +43,8 @@ impl Engine {
     }
 
     pub async fn operator_events(&self, limit: u32) -> Result<Vec<OperatorEvent>, StoreError> {
-        let sql = "SELECT seq, at, actor, action, subject, reason FROM operator_event ORDER BY seq DESC LIMIT ?1";
+        let sql =
+            "SELECT seq, at, actor, action, subject, reason, detail FROM operator_event ORDER BY seq DESC LIMIT ?1";
         let event = |r: &Row<'_>| {
             Ok(OperatorEvent {
                 seq: r.get(0)?,
@@ -52,6 +53,7 @@ impl Engine {
                 action: r.get(3)?,
                 subject: r.get(4)?,
                 reason: r.get(5)?,
+                detail: r.get(6)?,
             })
         };
         self.readers
@@ -90,9 +92,23 @@ impl Apply<'_> {
             }
         };
         if changed == 1 {
-            let sql = "INSERT INTO operator_event (at, actor, action, subject, reason) VALUES (?1, ?2, ?3, ?4, ?5)";
-            self.statement(sql)?.execute(params![at, done.actor, action, id.to_string(), done.reason])?;
+            self.note_event(at, done, action, &id.to_string(), "")?;
         }
         Ok(Ok(()))
+    }
+
+    /// The row that says what was done, who did it and why.
+    pub(super) fn note_event(
+        &mut self,
+        at: i64,
+        done: &Done,
+        action: &str,
+        subject: &str,
+        detail: &str,
+    ) -> rusqlite::Result<()> {
+        let sql =
+            "INSERT INTO operator_event (at, actor, action, subject, reason, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        self.statement(sql)?.execute(params![at, done.actor, action, subject, done.reason, detail])?;
+        Ok(())
     }
 }

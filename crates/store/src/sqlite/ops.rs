@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tollgate_catalog::Price;
 
+use super::changes::ChangeOp;
 use super::operator::OperatorOp;
 use super::responses::ResponseOp;
 use super::social::SocialOp;
@@ -17,7 +18,7 @@ use crate::error::StoreError;
 use crate::group::Group;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::{Pots, Settlement};
-use crate::limits::{Limits, Used};
+use crate::limits::Used;
 use crate::lots::{CreditKey, Lapse, Lot, Parts};
 use crate::receipt::KeyRecord;
 use crate::task::{NewTask, Webhook, WebhookWish};
@@ -30,8 +31,7 @@ pub(super) enum Op {
     Account(Box<Account>, Reply<()>),
     Key(Box<Key>, Reply<()>),
     Revoke(KeyId, i64, Reply<()>),
-    /// New limits of a key, or of an account.
-    Limits(Result<KeyId, AccountId>, Limits, i64, Reply<()>),
+    Change(Box<ChangeOp>, Reply<()>),
     /// Where an account hears of its tasks.
     Webhook(AccountId, Option<String>, i64, Reply<()>),
     Lapse(Box<LapseOp>),

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use tollgate_catalog::Money;
 
 use super::lock;
-use crate::account::{Account, Key, KeyAndAccount};
+use crate::account::{Account, Key, KeyAndAccount, in_groups};
 use crate::call::{Counters, Ending, Page, StoredReply, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
@@ -288,8 +288,8 @@ fn read_account(r: &Row<'_>, at: usize) -> rusqlite::Result<Account> {
         trial_held: money(r, at + 6)?,
         paid_held: money(r, at + 7)?,
         topped_up: r.get(at + 8)?,
-        groups: list(r, at + 9)?.unwrap_or_default(),
-        closed_at: r.get(at + 10)?,
+        groups: in_groups(list(r, at + 9)?.unwrap_or_default()),
+        suspended_at: r.get(at + 10)?,
         limits: Limits { total: None, day: limit(r, at + 11)?, month: limit(r, at + 12)? },
         used: used(r, at + 13)?,
         webhook_url: r.get(at + 17)?,

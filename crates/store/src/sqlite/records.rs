@@ -11,6 +11,7 @@ use super::ops::{CreditOp, Op, Reply};
 use super::{Audited, Engine, lock};
 use crate::account::{
     Account, ChangedKeys, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret,
+    in_groups,
 };
 use crate::call::{Page, UsageRow};
 use crate::entries::{Entry, EntryPage};
@@ -57,8 +58,8 @@ impl Engine {
             trial_held: Money::ZERO,
             paid_held: Money::ZERO,
             topped_up: false,
-            groups: new.groups,
-            closed_at: None,
+            groups: in_groups(new.groups),
+            suspended_at: None,
             limits: Limits { total: None, ..new.limits },
             used: Used::default(),
             webhook_url: None,
@@ -75,6 +76,15 @@ impl Engine {
     pub async fn accounts(&self, after: Option<AccountId>, limit: u32) -> Result<Vec<Account>, StoreError> {
         let found = self.readers.accounts(after, limit).await?;
         Ok(found.into_iter().map(|a| self.with_live_pots(a)).collect())
+    }
+
+    pub async fn groups_in_use(&self) -> Result<Vec<(Vec<String>, u64)>, StoreError> {
+        let read = |r: &rusqlite::Row<'_>| {
+            let groups = serde_json::from_str(&r.get::<_, String>(0)?).unwrap_or_default();
+            Ok((in_groups(groups), r.get::<_, i64>(1)?.unsigned_abs()))
+        };
+        let sql = "SELECT groups, count(*) FROM account GROUP BY groups";
+        self.readers.read(move |c| Ok(c.prepare_cached(sql)?.query_map([], read)?.collect::<Result<_, _>>()?)).await
     }
 
     /// Balances as they are now: the database is a few milliseconds behind the books.
@@ -193,7 +203,7 @@ impl Engine {
         if let Some(key) = lock(&self.shared.books).keys.get_mut(&id) {
             key.revoked = true;
         }
-        Ok(self.readers.key(id).await?.map(|k| self.with_live_spending(k)))
+        self.key(id).await
     }
 
     pub async fn keys_changed_since(&self, since: i64, overlap: i64) -> Result<ChangedKeys, StoreError> {

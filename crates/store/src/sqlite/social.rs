@@ -12,11 +12,12 @@ use super::ops::Op;
 use super::{Engine, lock};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
-use crate::social::{SocialChange, SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain, VAIN_COUNTS};
+use crate::pause::{PauseChange, PauseKind};
+use crate::social::{SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain, VAIN_COUNTS};
 
 /// What the writer is asked to write.
 pub(super) enum SocialOp {
-    Change(SocialChange),
+    Change(PauseChange),
     Vain(SocialVain),
     /// What nobody asks for any more at this time.
     ForgetVain(i64),
@@ -34,24 +35,26 @@ const KEPT: usize = 256;
 const VAINS_READ: i64 = 100_000;
 
 impl Engine {
-    pub async fn social_change(&self, change: SocialChange) -> Result<(), StoreError> {
+    pub async fn change_pause(&self, change: PauseChange) -> Result<(), StoreError> {
         self.ask(|reply| Op::Social(Box::new(SocialOp::Change(change)), reply)).await
     }
 
-    pub async fn social_changes(&self, limit: u32) -> Result<Vec<SocialChange>, StoreError> {
-        let sql = "SELECT model, paused, at, actor, reason FROM social_change ORDER BY seq DESC LIMIT ?1";
+    pub async fn pause_changes(&self, limit: u32) -> Result<Vec<PauseChange>, StoreError> {
+        let sql = "SELECT kind, model, paused, at, actor, reason FROM social_change ORDER BY seq DESC LIMIT ?1";
         self.social_rows(sql, i64::from(limit)).await
     }
 
-    pub async fn social_states(&self) -> Result<Vec<SocialChange>, StoreError> {
-        let sql = "SELECT model, paused, at, actor, reason FROM social_change \
-                   WHERE seq IN (SELECT max(seq) FROM social_change WHERE seq > ?1 GROUP BY model) ORDER BY model";
+    pub async fn pause_states(&self) -> Result<Vec<PauseChange>, StoreError> {
+        let sql = "SELECT kind, model, paused, at, actor, reason FROM social_change \
+                   WHERE seq IN (SELECT max(seq) FROM social_change WHERE seq > ?1 GROUP BY kind, model) ORDER BY kind, model";
         self.social_rows(sql, 0).await
     }
 
-    async fn social_rows(&self, sql: &'static str, number: i64) -> Result<Vec<SocialChange>, StoreError> {
+    async fn social_rows(&self, sql: &'static str, number: i64) -> Result<Vec<PauseChange>, StoreError> {
         let change = |r: &rusqlite::Row<'_>| {
-            Ok(SocialChange { model: r.get(0)?, paused: r.get(1)?, at: r.get(2)?, actor: r.get(3)?, reason: r.get(4)? })
+            let kind = PauseKind::of(&r.get::<_, String>(0)?);
+            let (name, paused, at) = (r.get(1)?, r.get(2)?, r.get(3)?);
+            Ok(PauseChange { kind, name, paused, at, actor: r.get(4)?, reason: r.get(5)? })
         };
         self.readers
             .read(move |c| {
@@ -187,8 +190,8 @@ impl Apply<'_> {
     pub(super) fn social(&mut self, op: &SocialOp) -> rusqlite::Result<Result<(), StoreError>> {
         match op {
             SocialOp::Change(c) => {
-                let sql = "INSERT INTO social_change (model, paused, at, actor, reason) VALUES (?1, ?2, ?3, ?4, ?5)";
-                self.statement(sql)?.execute(params![c.model, c.paused, c.at, c.actor, c.reason])?;
+                let sql = "INSERT INTO social_change (kind, model, paused, at, actor, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+                self.statement(sql)?.execute(params![c.kind.word(), c.name, c.paused, c.at, c.actor, c.reason])?;
             }
             SocialOp::Vain(v) => {
                 let sql = "INSERT OR IGNORE INTO social_vain (call_id, question, account_id, at, until) \

@@ -315,7 +315,7 @@ fn answer(op: Op, outcome: Outcome) {
             Op::Account(_, reply)
             | Op::Key(_, reply)
             | Op::Revoke(_, _, reply)
-            | Op::Limits(_, _, _, reply)
+            | Op::Change(_, reply)
             | Op::Webhook(_, _, _, reply)
             | Op::Social(_, reply)
             | Op::Task(_, reply)

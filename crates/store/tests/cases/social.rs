@@ -1,24 +1,25 @@
 //! Pauses and the day's capacity of social data.
 
 use tollgate_store::{
-    AccountId, CallId, SocialChange, SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain,
+    AccountId, CallId, PauseChange, PauseKind, SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain,
 };
 
 use crate::common::House;
 
-fn change(model: &str, paused: bool, at: i64, actor: &str) -> SocialChange {
-    SocialChange { model: model.to_owned(), paused, at, actor: actor.to_owned(), reason: format!("reason {at}") }
+fn change(model: &str, paused: bool, at: i64, actor: &str) -> PauseChange {
+    let (kind, name) = (PauseKind::Model, model.to_owned());
+    PauseChange { kind, name, paused, at, actor: actor.to_owned(), reason: format!("reason {at}") }
 }
 
 pub async fn social_pauses_are_rows(h: House) {
-    assert!(h.store.social_states().await.expect("reading").is_empty());
+    assert!(h.store.pause_states().await.expect("reading").is_empty());
     let rows = [change("a", true, 1, "ada"), change("b", true, 2, "auto"), change("a", false, 3, "bob")];
     for row in &rows {
-        h.store.social_change(row.clone()).await.expect("written");
+        h.store.change_pause(row.clone()).await.expect("written");
     }
-    assert_eq!(h.store.social_states().await.expect("reading"), [rows[2].clone(), rows[1].clone()]);
-    assert_eq!(h.store.social_changes(2).await.expect("reading"), [rows[2].clone(), rows[1].clone()], "newest first");
-    assert_eq!(h.store.social_changes(9).await.expect("reading").len(), 3, "nothing is ever changed");
+    assert_eq!(h.store.pause_states().await.expect("reading"), [rows[2].clone(), rows[1].clone()]);
+    assert_eq!(h.store.pause_changes(2).await.expect("reading"), [rows[2].clone(), rows[1].clone()], "newest first");
+    assert_eq!(h.store.pause_changes(9).await.expect("reading").len(), 3, "nothing is ever changed");
     h.close().await;
 }
 
@@ -121,7 +122,7 @@ pub async fn vain_calls_are_remembered_while_they_matter(h: House) {
         h.store.social_vain(row.clone()).await.expect("once");
     }
     // The embedded engine writes behind; a change that waits for its commit comes after.
-    h.store.social_change(change("a", true, 1, "ada")).await.expect("written");
+    h.store.change_pause(change("a", true, 1, "ada")).await.expect("written");
     let read = async |since| {
         let found = h.store.social_vains(since).await.expect("read");
         found.iter().map(|one| one.call.0[0]).collect::<Vec<_>>()
@@ -129,10 +130,10 @@ pub async fn vain_calls_are_remembered_while_they_matter(h: House) {
     assert_eq!(h.store.social_vains(2_000).await.expect("read"), [rows[2].clone(), rows[1].clone()], "newest first");
     assert_eq!(read(0).await, [3, 2, 1]);
     h.store.sweep(hour + 500).await.expect("swept");
-    h.store.social_change(change("a", false, 2, "ada")).await.expect("written");
+    h.store.change_pause(change("a", false, 2, "ada")).await.expect("written");
     assert_eq!(read(0).await, [3, 2, 1], "the first counts until its hour is over");
     h.store.sweep(hour + 1_001).await.expect("swept");
-    h.store.social_change(change("a", true, 3, "ada")).await.expect("written");
+    h.store.change_pause(change("a", true, 3, "ada")).await.expect("written");
     assert_eq!(read(0).await, [3, 2], "the second is believed for longer");
     h.close().await;
 }

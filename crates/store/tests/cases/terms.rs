@@ -127,8 +127,13 @@ impl Play {
             _ => &mut limits.total,
         } = change;
         let done = match whose {
-            "key" => self.h.store.limit_key(self.c.key, limits).await.map(|k| k.is_some()),
-            _ => self.h.store.limit_account(self.c.account, limits).await.map(|a| a.is_some()),
+            "key" => self.h.store.change_key(self.c.key, limits.into(), Default::default()).await.map(|k| k.is_some()),
+            _ => self
+                .h
+                .store
+                .change_account(self.c.account, limits.into(), Default::default())
+                .await
+                .map(|a| a.is_some()),
         };
         if done.is_ok_and(|found| found) { "ok" } else { "refused" }.into()
     }
@@ -429,10 +434,10 @@ pub async fn a_new_limit_is_in_force_with_the_next_call(h: House) {
     let other = if h.place.url == "sqlite" { None } else { Some(House::open(&h.place.url).await) };
     let told = other.as_ref().map_or(&h.store, |other| &other.store);
     let day = |nano| NewLimits { day: Change::Set(Money::from_nano(nano)), ..NewLimits::default() };
-    told.limit_key(c.key, day(20)).await.expect("limited");
+    told.change_key(c.key, day(20).into(), Default::default()).await.expect("limited");
     assert!(matches!(h.hold(h.wish(&c, 11)).await, Err(HoldRefused::Limit(_))));
-    told.limit_key(c.key, day(30)).await.expect("limited");
-    told.limit_account(c.account, day(15)).await.expect("limited");
+    told.change_key(c.key, day(30).into(), Default::default()).await.expect("limited");
+    told.change_account(c.account, day(15).into(), Default::default()).await.expect("limited");
     assert!(matches!(h.hold(h.wish(&c, 11)).await, Err(HoldRefused::Limit(_))));
     let call = h.held(&c, 5).await;
     h.store.close(h.ending(&c, call, 5)).await.expect("closed");
@@ -527,7 +532,10 @@ pub async fn many_at_once_keep_the_limit_of_the_day(h: House) {
     let h = std::sync::Arc::new(h);
     let c = std::sync::Arc::new(h.customer(100, 100_000).await);
     let day = Change::Set(Money::from_nano(1_000));
-    h.store.limit_account(c.account, NewLimits { day, ..NewLimits::default() }).await.expect("limited");
+    h.store
+        .change_account(c.account, NewLimits { day, ..NewLimits::default() }.into(), Default::default())
+        .await
+        .expect("limited");
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..500i64 {
         let (h, c) = (h.clone(), c.clone());

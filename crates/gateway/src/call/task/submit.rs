@@ -44,8 +44,7 @@ async fn offer(begun: &Begun) -> Result<Made, Refusal> {
     for at in dispatch::ordered(app, model) {
         let route = &model.routes[at];
         let Some(provider) = begun.serving.providers.get(&route.provider) else { continue };
-        let paused = || !app.pauses.lets(provider, &route.upstream_model, app.world.steady_ms());
-        if !begun.ask.ask.goes_to(&begun.serving, provider) || paused() {
+        if !begun.ask.ask.goes_to(&begun.serving, provider) || !dispatch::takes(app, provider, route) {
             continue;
         }
         tries += 1;

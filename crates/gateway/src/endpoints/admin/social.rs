@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::social::Cell;
-use tollgate_store::{SocialChange, SocialDay};
+use tollgate_store::{PauseChange, SocialDay};
 use tollgate_wire::error::Code;
 
 /// `GET /api/admin/social/cells?platform=weibo&paused=true`
@@ -21,11 +21,11 @@ pub async fn cells(State(app): State<Arc<App>>, request: Request) -> Response {
         let (now, serving) = (app.world.now_ms(), app.serving.load());
         let wanted = |cell: &&Arc<Cell>| {
             platform.as_ref().is_none_or(|own| *own == cell.platform)
-                && paused.is_none_or(|own| own == app.social.pauses.is_paused(&cell.model.name))
+                && paused.is_none_or(|own| own == app.switches.model_is_paused(&cell.model.name))
         };
         let record = |cell: &Arc<Cell>| {
-            let why = app.social.pauses.last(&cell.model.name);
-            let public = cell.record(app.social.pauses.is_paused(&cell.model.name));
+            let why = app.switches.last(&cell.model.name);
+            let public = cell.record(app.switches.model_is_paused(&cell.model.name));
             json!({
                 "platform": cell.platform,
                 "capability": cell.capability.name(),
@@ -84,7 +84,7 @@ pub async fn changes(State(app): State<Arc<App>>, request: Request) -> Response 
     super::look(&app, request, async |mut query| {
         let limit = query.number("limit", 50, 1..=1_000)?;
         query.finish()?;
-        let rows = app.store.social_changes(u32::try_from(limit).unwrap_or(50)).await?;
+        let rows = app.store.pause_changes(u32::try_from(limit).unwrap_or(50)).await?;
         Ok(list(rows.iter().map(change_json).collect()))
     })
     .await
@@ -114,9 +114,10 @@ pub async fn days(State(app): State<Arc<App>>, request: Request) -> Response {
     .await
 }
 
-fn change_json(change: &SocialChange) -> Value {
+fn change_json(change: &PauseChange) -> Value {
     json!({
-        "model": change.model,
+        "kind": change.kind.word(),
+        "model": change.name,
         "paused": change.paused,
         "at_ms": change.at,
         "actor": change.actor,

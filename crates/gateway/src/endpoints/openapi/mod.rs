@@ -13,14 +13,17 @@ use operations::Operation;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tollgate_catalog::social::{Cell, Param, Social};
+use tollgate_catalog::social::{Cell, Param};
 use tollgate_wire::error::{Code, Dialect};
 
 pub async fn page(State(app): State<Arc<App>>) -> Response {
-    super::reading::json(&document(&app.serving.load().catalog.social))
+    let serving = app.serving.load();
+    // Everybody may read it.
+    let public = |cell: &&Arc<Cell>| serving.group_for(None, &cell.model).is_some();
+    super::reading::json(&document(serving.catalog.social.cells().filter(public)))
 }
 
-pub fn document(cells: &Social) -> Value {
+pub fn document<'a>(cells: impl Iterator<Item = &'a Arc<Cell>>) -> Value {
     let mut paths = Map::new();
     for (method, path, access) in PATHS {
         let described = described(method, path, *access, operations::of(method, path));
@@ -29,7 +32,7 @@ pub fn document(cells: &Social) -> Value {
             entry.insert(method.to_ascii_lowercase(), described);
         }
     }
-    for cell in cells.cells() {
+    for cell in cells {
         paths.insert(cell.path(), json!({ "get": social_operation(cell) }));
     }
     json!({

@@ -375,14 +375,17 @@ pub async fn the_clock_jumps_back() {
     let store = &house.running().app.store;
     let key = store.keys(house.account).await.expect("keys").remove(0);
     let day = tollgate_store::Change::Set(key.used.day);
-    store.limit_key(key.id, tollgate_store::NewLimits { day, ..Default::default() }).await.expect("limited");
+    store
+        .change_key(key.id, tollgate_store::NewLimits { day, ..Default::default() }.into(), Default::default())
+        .await
+        .expect("limited");
     for back in [2 * HOUR, 30 * HOUR] {
         house.clock.set(-back);
         let (status, error) = error_of(house.ask("yesterday again?").await).await;
         assert_eq!((status, error["code"].as_str()), (402, Some("key_spend_cap_reached")), "no day opens again");
     }
     let lift = tollgate_store::NewLimits { day: tollgate_store::Change::Lift, ..Default::default() };
-    store.limit_key(key.id, lift).await.expect("lifted");
+    store.change_key(key.id, lift.into(), Default::default()).await.expect("lifted");
     let reply = house.ask("[[sim:tokens=2]]").await;
     assert_eq!(reply.status(), 200);
     assert_ne!(call_id(&reply), first.call, "no id twice");

@@ -90,9 +90,9 @@ async fn limits_are_kept_and_told() {
     let spent = key.spent.nano();
     let room = Money::from_nano(spent + hold.nano());
     let limits = NewLimits { total: Change::Set(room), day: Change::Set(room), month: Change::Keep };
-    app.store.limit_key(key.id, limits).await.expect("limited");
+    app.store.change_key(key.id, limits.into(), Default::default()).await.expect("limited");
     let account = NewLimits { day: Change::Set(room), month: Change::Set(room), ..NewLimits::default() };
-    app.store.limit_account(house.account, account).await.expect("limited");
+    app.store.change_account(house.account, account.into(), Default::default()).await.expect("limited");
     let shown = balance(&house).await["limits"].clone();
     for (whose, span) in [("key", "total"), ("key", "day"), ("account", "day"), ("account", "month")] {
         let one = &shown[whose][span];
@@ -120,7 +120,7 @@ async fn limits_are_kept_and_told() {
         assert!(message.contains(word) && message.contains(&format!("{room} USD")), "{message}");
         assert_eq!(message.contains("begins anew on 2"), word != "in all", "{message}");
         assert_eq!(house.row(call).await.reason, code, "the refusal is in the usage log");
-        app.store.limit_key(key.id, lift).await.expect("lifted");
+        app.store.change_key(key.id, lift.into(), Default::default()).await.expect("lifted");
     }
     let (status, error) = error_of(house.post(&body).send().await.expect("a reply")).await;
     assert_eq!((status, error["code"].as_str()), (402, Some("account_spend_limit_reached")));

@@ -4,6 +4,7 @@ mod answers;
 mod capacity;
 mod cells;
 mod checks;
+mod closed;
 mod described;
 mod large;
 mod left;

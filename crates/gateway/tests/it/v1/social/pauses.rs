@@ -2,22 +2,23 @@
 
 use super::{ask, ask_as, cell, house, other_key, plain, status_of};
 use crate::house::error_of;
-use tollgate_store::SocialChange;
+use tollgate_store::{PauseChange, PauseKind};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operator_pauses_and_resumes_through_the_store() {
     let mut house = house("").await;
     let cell = cell(&house, "zhihu", "post");
     let name = cell.model.name.clone();
-    let change = |paused, at, reason: &str| SocialChange {
-        model: name.clone(),
+    let change = |paused, at, reason: &str| PauseChange {
+        kind: PauseKind::Model,
+        name: name.clone(),
         paused,
         at,
         actor: "ada".to_owned(),
         reason: reason.to_owned(),
     };
     // As the command line does it: a row in the store, found by the round.
-    house.running().app.store.social_change(change(true, 1, "route broken")).await.expect("written");
+    house.running().app.store.change_pause(change(true, 1, "route broken")).await.expect("written");
     house.running().app.refresh_social().await.expect("refreshed");
     let reply = ask(&house, &cell, &plain(&cell)).await;
     assert!(reply.headers().contains_key("retry-after"));
@@ -26,14 +27,14 @@ async fn an_operator_pauses_and_resumes_through_the_store() {
     assert_eq!(status_of(&house, &cell.model.name).await, "paused");
     assert!(house.sim.received().is_empty());
     house.restart().await;
-    assert!(house.running().app.social.pauses.is_paused(&cell.model.name), "known before the first call");
+    assert!(house.running().app.switches.model_is_paused(&cell.model.name), "known before the first call");
     assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 503);
     assert_eq!(status_of(&house, &cell.model.name).await, "paused", "a pause survives a restart");
-    house.running().app.store.social_change(change(false, 2, "mended")).await.expect("written");
+    house.running().app.store.change_pause(change(false, 2, "mended")).await.expect("written");
     house.running().app.refresh_social().await.expect("refreshed");
     assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 200);
     assert_eq!(status_of(&house, &cell.model.name).await, "available");
-    let log = house.running().app.store.social_changes(9).await.expect("read");
+    let log = house.running().app.store.pause_changes(9).await.expect("read");
     assert_eq!(log.iter().map(|one| one.reason.as_str()).collect::<Vec<_>>(), ["mended", "route broken"]);
 }
 
@@ -56,7 +57,7 @@ async fn trouble_with_our_account_pauses_a_cell_and_a_probe_resumes_it() {
     house.clock.set(1_202_000);
     assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 200, "the probe, which is answered");
     assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 200);
-    let log = house.running().app.store.social_changes(9).await.expect("read");
+    let log = house.running().app.store.pause_changes(9).await.expect("read");
     let said: Vec<(bool, &str, &str)> =
         log.iter().map(|one| (one.paused, one.actor.as_str(), one.reason.as_str())).collect();
     assert_eq!(said[0], (false, "auto", "the probe was answered"));
@@ -83,7 +84,7 @@ async fn nine_failures_in_ten_of_two_accounts_pause_a_cell() {
     let other = other_key(&house, Some(1_000_000_000)).await;
     assert_eq!(ask_as(&house, &other, &cell, &plain(&cell)).await.status(), 502);
     assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 503);
-    let log = house.running().app.store.social_changes(9).await.expect("read");
+    let log = house.running().app.store.pause_changes(9).await.expect("read");
     assert_eq!((log.len(), log[0].reason.as_str()), (1, "31 of 31 calls failed within ten minutes"));
 }
 
@@ -96,25 +97,26 @@ async fn a_parameter_that_the_source_refuses_pauses_nothing() {
         assert_eq!(ask(&house, &cell, &marked).await.status(), 400);
     }
     assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 200, "a caller cannot close it for the others");
-    assert!(house.running().app.store.social_changes(9).await.expect("read").is_empty());
+    assert!(house.running().app.store.pause_changes(9).await.expect("read").is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_store_could_not_be_told_is_told_later() {
     let house = house("").await;
     let app = &house.running().app;
-    let change = SocialChange {
-        model: "social-zhihu-post".to_owned(),
+    let change = PauseChange {
+        kind: PauseKind::Model,
+        name: "social-zhihu-post".to_owned(),
         paused: true,
         at: app.world.now_ms(),
         actor: "auto".to_owned(),
         reason: "while the store was away".to_owned(),
     };
-    app.social.pauses.put(change.clone(), false);
+    app.switches.put(change.clone(), false);
     app.refresh_social().await.expect("refreshed");
     app.refresh_social().await.expect("refreshed");
-    assert_eq!(app.store.social_changes(9).await.expect("read"), [change], "once");
-    assert!(app.social.pauses.is_paused("social-zhihu-post"));
+    assert_eq!(app.store.pause_changes(9).await.expect("read"), [change], "once");
+    assert!(app.switches.model_is_paused("social-zhihu-post"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -126,7 +128,7 @@ async fn a_key_that_is_refused_pauses_all_cells_of_its_provider() {
         let cell = cell(&house, platform, capability);
         assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 502, "{platform}");
     }
-    let log = house.running().app.store.social_changes(999).await.expect("read");
+    let log = house.running().app.store.pause_changes(999).await.expect("read");
     assert_eq!(log.len(), 101, "every cell has a row of its own");
     let reason = "the source tikhub refused the gateway's key five times in a row";
     assert!(log.iter().all(|one| one.paused && one.actor == "auto" && one.reason == reason));

@@ -4,7 +4,7 @@ use super::{ask, ask_and_leave, ask_as, cell, free, house, other_key, plain, sta
 use crate::house::{House, error_of};
 use std::time::Duration;
 use tollgate_gateway::social::AUTO;
-use tollgate_store::SocialChange;
+use tollgate_store::{PauseChange, PauseKind};
 
 const MODEL: &str = "social-weibo-user";
 /// Longer than `probe_after`.
@@ -20,8 +20,8 @@ async fn pause(house: &House) {
     house.clock.set(LATER);
 }
 
-async fn last(house: &House) -> SocialChange {
-    house.running().app.store.social_changes(1).await.expect("read").remove(0)
+async fn last(house: &House) -> PauseChange {
+    house.running().app.store.pause_changes(1).await.expect("read").remove(0)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -90,10 +90,11 @@ async fn what_an_operator_does_while_a_call_tries_stays() {
             let app = &house.running().app;
             if elsewhere {
                 // As another replica or the command line does it.
-                let (model, actor, reason) = (MODEL.to_owned(), "ada".to_owned(), "by hand".to_owned());
+                let (kind, name, actor, reason) =
+                    (PauseKind::Model, MODEL.to_owned(), "ada".to_owned(), "by hand".to_owned());
                 let at = app.world.now_ms();
                 app.store
-                    .social_change(SocialChange { model, paused: true, at, actor, reason })
+                    .change_pause(PauseChange { kind, name, paused: true, at, actor, reason })
                     .await
                     .expect("written");
             } else {

@@ -1,0 +1,94 @@
+//! `model` and `provider` `pause|resume|list`, and `log`: what operators did besides money.
+
+use crate::admin_keys::who;
+use crate::args::{Log, Names, Pausable};
+use crate::books::ask;
+use crate::catalog::configured;
+use crate::real;
+use crate::serve::listed;
+use crate::show::Output;
+use anyhow::{anyhow, bail};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::ExitCode;
+use tollgate_catalog::form::did_you_mean;
+use tollgate_store::admin::Command;
+use tollgate_store::{PauseChange, PauseKind};
+
+const LIST: &[(&str, &str)] =
+    &[("name", "name"), ("status", "status"), ("since", "since@"), ("by", "actor"), ("why", "reason")];
+const LOG: &[(&str, &str)] =
+    &[("at", "at@"), ("what", "action"), ("to", "subject"), ("change", "detail"), ("by", "actor"), ("why", "reason")];
+
+pub async fn pausable(config: &Path, kind: PauseKind, command: Pausable, out: &Output) -> anyhow::Result<ExitCode> {
+    match command {
+        Pausable::Pause(names) => {
+            known(kind, &all(config, kind)?, &names.names)?;
+            put(config, kind, names, true, out).await?;
+        }
+        // What has left the catalog meanwhile can be resumed all the same.
+        Pausable::Resume(names) => put(config, kind, names, false, out).await?,
+        Pausable::List { paused } => {
+            let mut rows = list(config, kind).await?;
+            rows.retain(|row| !paused || row["status"] == "paused");
+            out.table(&json!(rows), &rows, LIST);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub async fn log(config: &Path, log: Log, out: &Output) -> anyhow::Result<ExitCode> {
+    let rows = ask(config, Command::OperatorEvents { limit: log.limit }).await?;
+    out.table(&rows, rows.as_array().map_or(&[], Vec::as_slice), LOG);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Every name there is.
+fn all(config: &Path, kind: PauseKind) -> anyhow::Result<Vec<String>> {
+    Ok(match kind {
+        PauseKind::Model => configured(config).map_err(|trouble| anyhow!(trouble))?.models.into_keys().collect(),
+        PauseKind::Provider => {
+            let loaded = real::source(config).load().map_err(|mistakes| anyhow!(listed(&mistakes)))?;
+            let mut names: Vec<String> = loaded.serving.providers.into_keys().collect();
+            names.sort();
+            names
+        }
+    })
+}
+
+fn known(kind: PauseKind, all: &[String], names: &[String]) -> anyhow::Result<()> {
+    for name in names.iter().filter(|name| !all.contains(name)) {
+        bail!("no {} is called {name:?}{}", kind.word(), did_you_mean(name, all.iter().map(String::as_str)));
+    }
+    Ok(())
+}
+
+async fn put(config: &Path, kind: PauseKind, names: Names, paused: bool, out: &Output) -> anyhow::Result<()> {
+    let done = who(names.done)?;
+    let mut changes = Vec::new();
+    for name in &names.names {
+        let (name, at, actor, reason) = (name.clone(), real::now_ms(), done.actor.clone(), done.reason.clone());
+        let change = PauseChange { kind, name, paused, at, actor, reason };
+        ask(config, Command::PauseChange { change: change.clone() }).await?;
+        changes.push(change);
+    }
+    let word = if paused { "paused" } else { "resumed" };
+    out.say(&changes, || format!("{word}: {}", names.names.join(", ")));
+    Ok(())
+}
+
+async fn list(config: &Path, kind: PauseKind) -> anyhow::Result<Vec<Value>> {
+    let states: Vec<PauseChange> = serde_json::from_value(ask(config, Command::PauseStates).await?)?;
+    let row = |name: String| {
+        let state = states.iter().find(|state| state.kind == kind && state.name == name);
+        let paused = state.is_some_and(|state| state.paused);
+        json!({
+            "name": name,
+            "status": if paused { "paused" } else { "available" },
+            "since": state.map(|state| state.at),
+            "actor": state.map(|state| &state.actor),
+            "reason": state.map(|state| &state.reason),
+        })
+    };
+    Ok(all(config, kind)?.into_iter().map(row).collect())
+}

@@ -1,0 +1,41 @@
+//! What is not sold for a while: models, cells of social data (each is sold as a model), and providers that get nothing new.
+//! Rows are added, never changed; the newest about a thing says how it is. All replicas go by them, over restarts.
+
+use serde::{Deserialize, Serialize};
+
+/// What is paused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PauseKind {
+    /// A model, or a cell of social data by its usage-log name.
+    #[default]
+    Model,
+    Provider,
+}
+
+impl PauseKind {
+    /// As it is written down.
+    pub fn word(self) -> &'static str {
+        match self {
+            PauseKind::Model => "model",
+            PauseKind::Provider => "provider",
+        }
+    }
+
+    pub(crate) fn of(word: &str) -> PauseKind {
+        if word == PauseKind::Provider.word() { PauseKind::Provider } else { PauseKind::Model }
+    }
+}
+
+/// Something was paused or resumed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PauseChange {
+    #[serde(default)]
+    pub kind: PauseKind,
+    pub name: String,
+    pub paused: bool,
+    pub at: i64,
+    /// Who: an operator's name, or `auto`.
+    pub actor: String,
+    pub reason: String,
+}
