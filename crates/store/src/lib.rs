@@ -8,6 +8,7 @@
 
 mod account;
 pub mod admin;
+mod bounds;
 mod call;
 mod chain;
 mod entries;
@@ -41,6 +42,7 @@ pub use account::{
     Account, ChangedKeys, Charged, Credit, CreditKind, Credited, Event, EventPage, Expiring, Key, KeyAndAccount,
     NewAccount, NewKey, Pot, hash_secret,
 };
+pub use bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
 pub use call::{
     Close, Closed, Counters, Ending, Extend, Hold, HoldRefused, Idem, Mark, Page, REPLY_KEPT, StoredReply, UsageFacts,
     UsageRow,

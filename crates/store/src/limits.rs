@@ -61,10 +61,6 @@ impl NewLimits {
         self.day.apply(&mut limits.day);
         self.month.apply(&mut limits.month);
     }
-
-    pub(crate) fn sound(self) -> bool {
-        [self.total, self.day, self.month].iter().all(|c| !matches!(c, Change::Set(limit) if limit.is_negative()))
-    }
 }
 
 /// What counts in one day and one month: what was spent, and what running calls hold.
@@ -173,7 +169,8 @@ pub(crate) fn check(
 ) -> Result<(), LimitReached> {
     let used = used.at(at);
     let over = |limit: Option<Money>, used: i64| limit.filter(|limit| used.saturating_add(amount) > limit.nano());
-    if let Some(limit) = over(limits.total, spent) {
+    // A key without a limit has that of its column.
+    if let Some(limit) = over(Some(limits.total.unwrap_or(crate::bounds::MOST_OF_KEY)), spent) {
         return Err(LimitReached { kind: LimitKind::KeyTotal, limit, frees_at: None });
     }
     let ends = |limit: Money, at: i64| (amount <= limit.nano()).then_some(at);

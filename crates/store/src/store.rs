@@ -21,7 +21,7 @@ use crate::task::{
 use crate::turns::{TurnWish, Turns};
 use crate::wish::CallEntry;
 use crate::world::{Options, Place, World};
-use crate::{postgres, sqlite};
+use crate::{bounds, postgres, sqlite};
 
 /// The store. Cheap to clone; all clones are the same store.
 #[derive(Clone)]
@@ -92,6 +92,7 @@ impl Store {
     // Accounts and keys.
 
     pub async fn create_account(&self, new: NewAccount) -> Result<Account, StoreError> {
+        bounds::limits(&new.limits)?;
         on_engine!(self, e => e.create_account(new).await)
     }
 
@@ -110,6 +111,7 @@ impl Store {
 
     /// The caller made the secret and shows it once; kept are its hash and first characters.
     pub async fn create_key(&self, new: NewKey, secret: &str) -> Result<Key, StoreError> {
+        bounds::limits(&new.limits)?;
         on_engine!(self, e => e.create_key(new, secret).await)
     }
 
@@ -128,13 +130,13 @@ impl Store {
 
     /// New limits of a key, in force with the next hold. `None`: no such key.
     pub async fn limit_key(&self, id: KeyId, change: NewLimits) -> Result<Option<Key>, StoreError> {
-        sound(change)?;
+        bounds::new_limits(change)?;
         on_engine!(self, e => e.limit_key(id, change).await)
     }
 
     /// New limits of all keys of an account together, by day and month. `None`: no such account.
     pub async fn limit_account(&self, id: AccountId, change: NewLimits) -> Result<Option<Account>, StoreError> {
-        sound(change)?;
+        bounds::new_limits(change)?;
         if change.total != Change::Keep {
             return Err(StoreError::Conflict("an account is limited by day and month".into()));
         }
@@ -457,8 +459,4 @@ impl Store {
     pub async fn verify_changed(&self) -> Result<Report, StoreError> {
         on_engine!(self, e => e.verify_changed().await)
     }
-}
-
-fn sound(change: NewLimits) -> Result<(), StoreError> {
-    if change.sound() { Ok(()) } else { Err(StoreError::Conflict("a limit cannot be below zero".into())) }
 }

@@ -107,8 +107,9 @@ DECLARE
   v_limit bigint;
   v_ends bigint := 0;
 BEGIN
-  IF k.spent::numeric + k.held + v_amount > k.cap THEN
-    v_over := 'key_total'; v_limit := k.cap;
+  -- A key without a limit has that of its column (bounds.rs).
+  IF k.spent::numeric + k.held + v_amount > coalesce(k.cap, 4000000000000000000) THEN
+    v_over := 'key_total'; v_limit := coalesce(k.cap, 4000000000000000000);
   ELSIF (CASE WHEN k.day >= v_day THEN k.day_used ELSE 0 END)::numeric + v_amount > k.day_limit THEN
     v_over := 'key_day'; v_limit := k.day_limit; v_ends := (greatest(k.day, v_day) + 1) * 86400000;
   ELSIF (CASE WHEN k.month >= v_month THEN k.month_used ELSE 0 END)::numeric + v_amount > k.month_limit THEN
@@ -131,7 +132,7 @@ DECLARE
   r tollgate_outcome;
 BEGIN
   IF k.cap IS NOT NULL OR k.day_limit IS NOT NULL OR k.month_limit IS NOT NULL OR a.day_limit IS NOT NULL
-    OR a.month_limit IS NOT NULL THEN
+    OR a.month_limit IS NOT NULL OR k.spent > 2000000000000000000 THEN
     r := tollgate_limit(a, k, v_amount, v_at);
     IF r.outcome IS NOT NULL THEN
       RETURN r;
@@ -482,7 +483,7 @@ END $$;
 
 -- A top-up, adjustment or refund. v_kind as in entry. Answers: applied, before, or what is wrong.
 CREATE OR REPLACE FUNCTION tollgate_credit(v_op bytea, v_kind smallint, v_account bytea, v_call bytea, v_trial_pot boolean,
-  v_amount bigint, v_at bigint, v_reference text, v_actor text, v_reason text, v_expires_at bigint) RETURNS text
+  v_amount bigint, v_at bigint, v_reference text, v_actor text, v_reason text, v_expires_at bigint, v_most bigint) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
   a account%ROWTYPE;
@@ -511,6 +512,11 @@ BEGIN
     v_key := e.key_id;
     v_paid := least(v_amount, e.take_paid);
     v_trial := v_amount - v_paid;
+  END IF;
+  IF v_amount > 0 AND a.trial_available::numeric + a.paid_available + a.trial_held + a.paid_held + v_amount > v_most THEN
+    RETURN 'above_most';
+  END IF;
+  IF v_kind = 8 THEN
     UPDATE usage SET refunded = refunded + v_amount WHERE account_id = v_account AND call_id = v_call;
     UPDATE key SET spent = spent - v_amount WHERE id = v_key;
   END IF;

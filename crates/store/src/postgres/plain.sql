@@ -80,7 +80,7 @@ BEGIN
         AND greatest(a.last_at, min(q.at) OVER account) / 86400000 = greatest(a.last_at, max(q.at) OVER account) / 86400000 AS plain
     FROM asked q JOIN account a ON a.id = q.account JOIN key k ON k.id = q.key AND k.account_id = a.id
     WHERE a.closed_at IS NULL AND k.revoked_at IS NULL AND a.trial_available = 0 AND (q.topped_up OR NOT a.topped_up)
-      AND k.cap IS NULL AND k.day_limit IS NULL AND k.month_limit IS NULL AND a.day_limit IS NULL AND a.month_limit IS NULL
+      AND k.spent <= 2000000000000000000 AND k.cap IS NULL AND k.day_limit IS NULL AND k.month_limit IS NULL AND a.day_limit IS NULL AND a.month_limit IS NULL
     WINDOW account AS (PARTITION BY a.id)
   ), plain AS MATERIALIZED (
     SELECT * FROM able p WHERE p.plain

@@ -121,7 +121,7 @@ impl Shared {
 
     fn count_write_off(&self, closed: &Closed) {
         if !closed.write_off.is_zero() {
-            self.write_offs.fetch_add(closed.write_off.nano(), Ordering::Relaxed);
+            crate::bounds::add_to(&self.write_offs, closed.write_off.nano());
         }
     }
 

@@ -1,5 +1,6 @@
 //! The suite that every engine passes. Each case gets an empty house and leaves one in which all money adds up.
 
+mod bounds;
 mod credit;
 mod group;
 mod operator;
@@ -12,6 +13,7 @@ mod tasks;
 mod terms;
 mod wish;
 
+pub use bounds::*;
 pub use credit::*;
 pub use group::*;
 pub use operator::admin_keys_are_hashes_with_a_log;
