@@ -56,6 +56,8 @@ pub enum Command {
     Receipt { account: AccountId, call: CallId },
     ReceiptKeys,
     ReceiptRotate,
+    ClockShow,
+    ClockAccept,
     SocialChange { change: SocialChange },
     SocialChanges { limit: u32 },
     SocialStates,
@@ -156,6 +158,8 @@ impl Store {
             },
             Command::ReceiptKeys => value(self.receipt_keys().await?),
             Command::ReceiptRotate => value(self.rotate_receipt_key().await?),
+            Command::ClockShow => value(self.clock_state()),
+            Command::ClockAccept => value(self.accept_clock().await?),
         }
     }
 

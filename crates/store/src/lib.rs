@@ -11,6 +11,7 @@ pub mod admin;
 mod bounds;
 mod call;
 mod chain;
+mod clock;
 mod entries;
 mod error;
 mod group;
@@ -47,6 +48,7 @@ pub use call::{
     Close, Closed, Counters, Ending, Extend, Hold, HoldRefused, Idem, Mark, Page, REPLY_KEPT, StoredReply, UsageFacts,
     UsageRow,
 };
+pub use clock::{Clock, ClockState, Standing};
 pub use entries::{Entry, EntryPage};
 pub use error::StoreError;
 pub use group::{Closing, Held};

@@ -6,6 +6,7 @@ use crate::account::{
     Account, ChangedKeys, Charged, Credit, Credited, Event, EventPage, Expiring, Key, KeyAndAccount, NewAccount, NewKey,
 };
 use crate::call::{Close, Closed, Extend, Hold, HoldRefused, Mark, Page, UsageFacts, UsageRow};
+use crate::clock::{Clock, ClockState};
 use crate::entries::{Entry, EntryPage};
 use crate::error::StoreError;
 use crate::group::{Closing, Held};
@@ -83,6 +84,20 @@ impl Store {
     /// Ready to take holds.
     pub fn ready(&self) -> bool {
         on_engine!(self, e => e.ready())
+    }
+
+    /// The time the store goes by. Whoever dates what it keeps goes by the same.
+    pub fn clock(&self) -> Arc<Clock> {
+        on_engine!(self, e => e.clock().clone())
+    }
+
+    pub fn clock_state(&self) -> ClockState {
+        on_engine!(self, e => e.clock_state())
+    }
+
+    /// An operator has looked at the clock: it is right, whatever the store thinks of it.
+    pub async fn accept_clock(&self) -> Result<ClockState, StoreError> {
+        on_engine!(self, e => e.accept_clock().await)
     }
 
     pub fn gauges(&self) -> Gauges {

@@ -6,6 +6,7 @@ mod address;
 mod audit;
 mod batch;
 mod calls;
+mod clock;
 mod connect;
 mod events;
 mod operator;
@@ -31,6 +32,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::task::JoinSet;
 use tollgate_catalog::Money;
 
+use crate::clock::Clock;
 use crate::error::StoreError;
 use crate::ids::{CallId, Maker};
 use crate::journal::Journal;
@@ -38,6 +40,7 @@ use crate::price::KnownPrices;
 use crate::report::{Gauges, Recovered};
 use crate::verify::Audited;
 use crate::world::{Options, Place, World};
+use clock::DatabaseClock;
 use connect::Connector;
 use queue::{Answer, Pending, Queue};
 use watch::Watch;
@@ -49,6 +52,8 @@ pub(crate) struct Engine {
     ids: Maker,
     options: Options,
     world: World,
+    clock: Arc<Clock>,
+    database: DatabaseClock,
     /// Held for as long as the engine lives: journal and replica identity belong to one process.
     _owner: File,
 }
@@ -158,6 +163,8 @@ impl Engine {
         let (journal, records) = Journal::open(&place.data_dir, &options)?;
         let connector = Connector::new(&place.url)?;
         connector.migrate().await?;
+        let database = DatabaseClock::new(&world);
+        let (clock, world) = database.start(&connector, &options, &world).await?;
         receipts::make_first(&connector, &world).await?;
         let shared = Arc::new(Shared::new(journal, replica, place.data_dir.join(REFUSED)));
         let mut tasks = JoinSet::new();
@@ -169,6 +176,8 @@ impl Engine {
             ids: Maker::new(world.clone()),
             options,
             world,
+            clock,
+            database,
             _owner: owner,
         });
         engine.beat().await?;

@@ -109,8 +109,8 @@ impl Engine {
             CreditKind::Adjust => (Kind::Adjust, None, ledger::credit_op_id(&credit.id)),
             CreditKind::Refund { call } => (Kind::Refund, Some(call), op_id(&call.0, ledger::CLASS_REFUND)),
         };
-        let sql = "SELECT tollgate_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
-        let params: [Param<'_>; 12] = [
+        let sql = "SELECT tollgate_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+        let params: [Param<'_>; 13] = [
             &id.as_slice(),
             &(kind as i16),
             &credit.account.0.as_slice(),
@@ -123,6 +123,7 @@ impl Engine {
             &credit.reason,
             &credit.expires_at,
             &bounds::MOST_IN_ACCOUNT.nano(),
+            &self.clock.sure(),
         ];
         let rows = self.change(sql, &params).await?;
         let verdict: &str = rows.first().map_or(Ok(""), |r| r.try_get(0))?;
