@@ -241,8 +241,8 @@ impl State {
         if agree(offset, self.offset) {
             self.offset = offset;
             self.refused = None;
-        } else if offset < self.offset && self.sure.is_some_and(|sure| offset >= sure || agree(offset, sure)) {
-            // The time was never confirmed: whoever moves it back puts it right.
+        } else if self.sure.is_some_and(|sure| offset >= sure || agree(offset, sure)) {
+            // The time was never confirmed: whoever sets the clock puts it right, and begins the wait anew.
             self.take_over(offset, steady);
         } else {
             match self.refused {

@@ -155,6 +155,23 @@ fn a_new_ledger_under_a_wrong_clock_is_put_right() {
 }
 
 #[test]
+fn a_clock_that_was_never_confirmed_is_set_either_way() {
+    let hands = Hands::default();
+    hands.set(-6 * 365 * DAY);
+    let clock = hands.start(None);
+    assert_eq!(clock.now(), hands.truth() - 6 * 365 * DAY, "the machine has just been switched on");
+    hands.run(60_000);
+    hands.set(0);
+    assert_eq!((clock.now(), clock.state().refusals), (hands.truth(), 0));
+    hands.set(400 * DAY);
+    assert_eq!(clock.now(), hands.truth() + 400 * DAY);
+    hands.run(DAY - 1);
+    assert!(clock.sure() < START, "the wait has begun anew");
+    hands.set(0);
+    assert_eq!(clock.now(), hands.truth());
+}
+
+#[test]
 fn an_operator_confirms_a_clock() {
     let hands = Hands::default();
     let saved = hands.settled().saved();

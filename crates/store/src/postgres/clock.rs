@@ -16,9 +16,9 @@ const KEPT: &str = "SELECT name, value FROM meta WHERE name IN ('clock_now', 'cl
 /// A ledger from before the time was kept knows that of its last entries.
 const LAST: &str = "SELECT max(last_at) FROM account WHERE last_at > 0";
 /// `$5`: a test has a clock in the database's place, and `tollgate_now()` goes on as it is.
-const KEEP: &str = "INSERT INTO meta (name, value) VALUES ('clock_now', $1), ('clock_sure', $2), ('clock_ran', $3), \
-     ('clock_base', CASE WHEN $5 THEN (extract(epoch FROM clock_timestamp()) * 1000)::bigint ELSE $1 END), \
-     ('clock_correction', CASE WHEN $5 THEN 0 ELSE $4 END) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+const KEEP: &str = "INSERT INTO meta (name, value) VALUES ('clock_now', $1::bigint), ('clock_sure', $2::bigint), ('clock_ran', $3::bigint), \
+     ('clock_base', CASE WHEN $5::boolean THEN (extract(epoch FROM clock_timestamp()) * 1000)::bigint ELSE $1::bigint END), \
+     ('clock_correction', CASE WHEN $5 THEN 0 ELSE $4::bigint END) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 
 /// The database's clock as this replica knows it, and its own for comparison.
 pub(super) struct DatabaseClock {
