@@ -99,6 +99,11 @@ pub enum Command {
         #[command(subcommand)]
         command: Receipt,
     },
+    /// What time the ledger goes by, and what it thinks of the clock.
+    Clock {
+        #[command(subcommand)]
+        command: Option<Clock>,
+    },
     /// Social data: pause and resume cells, see how they are.
     Social {
         #[command(subcommand)]
@@ -408,6 +413,12 @@ pub struct Reconcile {
     /// How far apart in time a line without a call id and its call may be.
     #[arg(long, default_value = "2m", value_name = "DURATION")]
     pub window: String,
+}
+
+#[derive(Subcommand)]
+pub enum Clock {
+    /// The clock is right, whatever the ledger thinks of it: you have compared it with another. Trial credit past its time lapses.
+    Accept,
 }
 
 #[derive(Subcommand)]

@@ -9,6 +9,7 @@ mod amounts;
 mod args;
 mod books;
 mod catalog;
+mod clock;
 mod demo;
 mod export;
 mod http;
@@ -69,6 +70,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Usage(usage) => books::usage(&cli.config, usage, &out).await,
         Command::Ledger { command } => ledger::ledger(&cli.config, command, &out).await,
         Command::Receipt { command } => receipts::receipt(&cli.config, command, &out).await,
+        Command::Clock { command } => clock::clock(&cli.config, command.as_ref(), &out).await,
         Command::Social { command } => social::social(&cli.config, command, &out).await,
         Command::Video { command } => video::video(command, &out).await,
         Command::Mcp(args) => mcp::mcp(args, &real::api_key()).await.map(|()| ExitCode::SUCCESS),

@@ -11,7 +11,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicI64, Ordering};
-use tollgate_store::{Ending, Gauges, TaskState};
+use tollgate_store::{ClockState, Ending, Gauges, Standing, TaskState};
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct EndedLabels {
@@ -258,6 +258,7 @@ pub fn page(app: &App) -> String {
     let mut page = String::with_capacity(8 << 10);
     let running = app.running.load(Ordering::Relaxed);
     ledger(&mut page, &app.store.gauges());
+    clock(&mut page, &app.store.clock_state());
     plain(&mut page, "calls_running", "gauge", "Calls between hold and close", running);
     let age = app.world.steady_ms().saturating_sub(app.metrics.audited_at.load(Ordering::Relaxed)) / 1_000;
     plain(&mut page, "audit_age_seconds", "gauge", "Time since the ledger was last audited", age);
@@ -283,6 +284,19 @@ fn tasks(page: &mut String, app: &App) {
     for (state, (_, at)) in shown {
         let _ = writeln!(page, "{oldest}{{state=\"{state}\"}} {}", now.saturating_sub(at).max(0));
     }
+}
+
+/// The clock, and what is believed of it.
+fn clock(page: &mut String, clock: &ClockState) {
+    let refused = u8::from(clock.state == Standing::Refused);
+    plain(page, "clock_refused", "gauge", "1 while the clock is wrong and not used", refused);
+    let unconfirmed = u8::from(clock.state == Standing::Unconfirmed);
+    plain(page, "clock_unconfirmed", "gauge", "1 while nothing expires by the clock", unconfirmed);
+    let ahead = clock.wall_ms.saturating_sub(clock.now_ms);
+    plain(page, "clock_ahead_ms", "gauge", "The clock against the time that is used", ahead);
+    plain(page, "clock_refusals_total", "counter", "Jumps of the clock that were refused", clock.refusals);
+    let own = clock.own_clock_ahead_ms;
+    plain(page, "own_clock_ahead_ms", "gauge", "This machine's clock against the database's (PostgreSQL)", own);
 }
 
 fn ledger(page: &mut String, gauges: &Gauges) {

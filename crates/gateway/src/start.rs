@@ -136,6 +136,7 @@ pub(crate) fn build(
     // Nobody comes back to a stranger's server, so no connection to one is kept.
     let passing = ClientSettings { pool_max_idle_per_host: 0, ..connecting.clone() };
     let private = Reachable::Outside(settings.fetch.private.as_slice().into());
+    let world = world.trusting(store.clock());
     let maker = ids::Maker::new(world.for_store());
     let metrics = Metrics::default();
     metrics.audited(world.steady_ms());

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tokio::time::Instant;
-use tollgate_store::{FillRandom, NowMs};
+use tollgate_store::{Clock, FillRandom, NowMs};
 use tollgate_upstream::Names;
 
 /// Milliseconds since 1970-01-01 UTC.
@@ -16,6 +16,10 @@ pub struct World {
     now: NowMs,
     fill: FillRandom,
     steady: NowMs,
+    /// The clock of the store, once it is open: the wall clock as far as it is believed.
+    trusted: Option<Arc<Clock>>,
+    /// The clock of the database where it is not asked for it: in tests.
+    database: Option<NowMs>,
     /// Names of addresses that others wrote down, where not the system's.
     names: Option<Names>,
 }
@@ -31,11 +35,34 @@ impl World {
             let since = Millis::try_from(began.1.elapsed().as_millis()).unwrap_or(Millis::MAX);
             began.0.saturating_add(since)
         };
-        World { now: Arc::new(now), fill: Arc::new(fill), steady: Arc::new(steady), names: None }
+        World {
+            now: Arc::new(now),
+            fill: Arc::new(fill),
+            steady: Arc::new(steady),
+            trusted: None,
+            database: None,
+            names: None,
+        }
     }
 
+    /// The time that the ledger goes by; before there is one, the wall clock.
     pub fn now_ms(&self) -> Millis {
-        (self.now)()
+        self.trusted.as_ref().map_or_else(|| (self.now)(), |clock| clock.now())
+    }
+
+    /// The time that is certain: whatever is erased for good is erased by it.
+    pub fn sure_ms(&self) -> Millis {
+        self.trusted.as_ref().map_or_else(|| (self.now)(), |clock| clock.sure())
+    }
+
+    /// The same world, going by the store's clock.
+    pub fn trusting(self, clock: Arc<Clock>) -> World {
+        World { trusted: Some(clock), ..self }
+    }
+
+    /// The same world with a database that goes by this clock.
+    pub fn with_database(self, clock: impl Fn() -> Millis + Send + Sync + 'static) -> World {
+        World { database: Some(Arc::new(clock)), ..self }
     }
 
     /// A clock that does not jump: the wall clock of the start and the time since. Ages are measured with it, so that a
@@ -64,7 +91,16 @@ impl World {
 
     /// The same sources in the form the store takes them.
     pub fn for_store(&self) -> tollgate_store::World {
-        tollgate_store::World { now_ms: self.now.clone(), steady_ms: self.steady.clone(), random: self.fill.clone() }
+        let now = match self.trusted.clone() {
+            Some(clock) => Arc::new(move || clock.now()),
+            None => self.now.clone(),
+        };
+        tollgate_store::World {
+            now_ms: now,
+            steady_ms: self.steady.clone(),
+            database_ms: self.database.clone(),
+            random: self.fill.clone(),
+        }
     }
 }
 

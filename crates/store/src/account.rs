@@ -150,6 +150,7 @@ pub struct Credit {
 impl Credit {
     /// What can be said about a credit without looking at the account.
     pub(crate) fn check(&self, now: i64) -> Result<(), StoreError> {
+        crate::bounds::amount(self.amount)?;
         let amount = self.amount.nano();
         let why = if amount == 0 || (amount < 0 && self.kind != CreditKind::Adjust) {
             "the amount must be above zero"

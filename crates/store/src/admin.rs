@@ -59,6 +59,8 @@ pub enum Command {
     PauseChange { change: PauseChange },
     PauseChanges { limit: u32 },
     PauseStates,
+    ClockShow,
+    ClockAccept,
     SocialDays { day: i64 },
 }
 
@@ -156,6 +158,8 @@ impl Store {
             },
             Command::ReceiptKeys => value(self.receipt_keys().await?),
             Command::ReceiptRotate => value(self.rotate_receipt_key().await?),
+            Command::ClockShow => value(self.clock_state()),
+            Command::ClockAccept => value(self.accept_clock().await?),
         }
     }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::account::{Account, Key};
+use crate::bounds;
 use crate::error::StoreError;
 use crate::limits::{Change, Limits, NewLimits};
 use crate::operator::Done;
@@ -61,7 +62,7 @@ impl From<NewLimits> for KeyChange {
 
 impl AccountChange {
     pub(crate) fn check(&self) -> Result<(), StoreError> {
-        sound(self.limits)?;
+        bounds::new_limits(self.limits)?;
         named(self.name.as_deref())?;
         listed("groups", self.groups.as_deref())?;
         if self.limits.total != Change::Keep {
@@ -87,7 +88,7 @@ impl AccountChange {
 
 impl KeyChange {
     pub(crate) fn check(&self) -> Result<(), StoreError> {
-        sound(self.limits)?;
+        bounds::new_limits(self.limits)?;
         named(self.name.as_deref())?;
         listed("models", self.models.set().map(Vec::as_slice))?;
         listed("networks", self.cidrs.set().map(Vec::as_slice))
@@ -128,9 +129,6 @@ impl Told {
     }
 }
 
-fn sound(limits: NewLimits) -> Result<(), StoreError> {
-    if limits.sound() { Ok(()) } else { Err(StoreError::Conflict("a limit cannot be below zero".into())) }
-}
 
 fn named(name: Option<&str>) -> Result<(), StoreError> {
     let fits = name.is_none_or(|name| !name.trim().is_empty() && name.chars().count() <= NAME);

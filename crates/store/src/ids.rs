@@ -236,6 +236,7 @@ mod tests {
         let maker = Maker::new(World {
             now_ms: Arc::new(move || now.load(Ordering::Relaxed)),
             steady_ms: Arc::new(|| 0),
+            database_ms: None,
             random: Arc::new(|b| b.fill(9)),
         });
         let first = maker.call();
@@ -252,7 +253,7 @@ mod tests {
         use std::hash::BuildHasher;
         let clock: crate::world::NowMs = std::sync::Arc::new(|| 1_000_000);
         let random = std::sync::Arc::new(|b: &mut [u8]| b.fill(9));
-        let maker = Maker::new(World { now_ms: clock.clone(), steady_ms: clock, random });
+        let maker = Maker::new(World { now_ms: clock.clone(), steady_ms: clock, database_ms: None, random });
         let hasher = BuildHasherDefault::<LastBytes>::default();
         let places: HashSet<u64> = (0..4096).map(|_| hasher.hash_one(maker.call()) & 4095).collect();
         assert!(places.len() > 2048, "4096 ids fall into {} of 4096 places", places.len());

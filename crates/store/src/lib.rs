@@ -8,9 +8,11 @@
 
 mod account;
 pub mod admin;
+mod bounds;
 mod call;
 mod chain;
 mod change;
+mod clock;
 mod entries;
 mod error;
 mod group;
@@ -43,11 +45,13 @@ pub use account::{
     Account, ChangedKeys, Charged, Credit, CreditKind, Credited, Event, EventPage, Expiring, Key, KeyAndAccount,
     NewAccount, NewKey, Pot, hash_secret,
 };
+pub use bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
 pub use call::{
     Close, Closed, Counters, Ending, Extend, Hold, HoldRefused, Idem, Mark, Page, REPLY_KEPT, StoredReply, UsageFacts,
     UsageRow,
 };
 pub use change::{AccountChange, KeyChange};
+pub use clock::{Clock, ClockState, Standing};
 pub use entries::{Entry, EntryPage};
 pub use error::StoreError;
 pub use group::{Closing, Held};

@@ -1,9 +1,11 @@
 //! Limits on spending by UTC day and month. A hold or an extension counts on the day and in the month it is made; what a
-//! call gives back when it ends is taken off again as long as that day or month lasts. Ledger time never goes back, so a
-//! clock that does cannot open a day a second time. PostgreSQL does the same sums in `functions.sql`.
+//! call gives back when it ends is taken off again as long as that day or month lasts. Ledger time goes back only when a clock that was
+//! far ahead is put right; then what counted in a day that has not come counts today. PostgreSQL does the same sums in `functions.sql`.
 
 use serde::{Deserialize, Serialize};
 use tollgate_catalog::Money;
+
+use crate::clock::BOUND_MS;
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -74,10 +76,6 @@ impl NewLimits {
         self.day.apply(&mut limits.day);
         self.month.apply(&mut limits.month);
     }
-
-    pub(crate) fn sound(self) -> bool {
-        [self.total, self.day, self.month].iter().all(|c| !matches!(c, Change::Set(limit) if limit.is_negative()))
-    }
 }
 
 /// What counts in one day and one month: what was spent, and what running calls hold.
@@ -92,15 +90,21 @@ pub struct Used {
 }
 
 impl Used {
-    /// As it stands at `at`: a new day or month begins with nothing, an old one never comes back.
+    /// As it stands at `at`: a new day or month begins with nothing, an old one never comes back. One that lies ahead by more than clocks
+    /// may differ was counted by a clock that was wrong: it is this one.
     pub fn at(self, at: i64) -> Self {
         let (day, month) = (day_of(at), month_of(at));
+        let latest = at.saturating_add(BOUND_MS);
         let mut used = self;
         if day > used.day_number {
             (used.day_number, used.day) = (day, Money::ZERO);
+        } else if used.day_number > day_of(latest) {
+            used.day_number = day;
         }
         if month > used.month_number {
             (used.month_number, used.month) = (month, Money::ZERO);
+        } else if used.month_number > month_of(latest) {
+            used.month_number = month;
         }
         used
     }
@@ -115,11 +119,11 @@ impl Used {
     /// A call ended that had counted as `call` and held `held`, and cost `captured`.
     pub(crate) fn close(&mut self, call: &Self, held: i64, captured: i64) {
         let change = captured - held;
-        // A call from before there were limits counts nowhere.
-        if call.day_number == self.day_number && call.day_number > 0 {
+        // A call from before there were limits counts nowhere; one of a day to come counts today, for the clock was put right since.
+        if call.day_number >= self.day_number && call.day_number > 0 {
             self.day = plus(self.day, change.max(-call.day.nano()));
         }
-        if call.month_number == self.month_number && call.month_number > 0 {
+        if call.month_number >= self.month_number && call.month_number > 0 {
             self.month = plus(self.month, change.max(-call.month.nano()));
         }
     }
@@ -127,10 +131,10 @@ impl Used {
     /// It did not end after all: the same backwards.
     pub(crate) fn reopen(&mut self, call: &Self, held: i64, captured: i64) {
         let change = held - captured;
-        if call.day_number == self.day_number && call.day_number > 0 {
+        if call.day_number >= self.day_number && call.day_number > 0 {
             self.day = plus(self.day, change.min(call.day.nano()));
         }
-        if call.month_number == self.month_number && call.month_number > 0 {
+        if call.month_number >= self.month_number && call.month_number > 0 {
             self.month = plus(self.month, change.min(call.month.nano()));
         }
     }
@@ -186,7 +190,8 @@ pub(crate) fn check(
 ) -> Result<(), LimitReached> {
     let used = used.at(at);
     let over = |limit: Option<Money>, used: i64| limit.filter(|limit| used.saturating_add(amount) > limit.nano());
-    if let Some(limit) = over(limits.total, spent) {
+    // A key without a limit has that of its column.
+    if let Some(limit) = over(Some(limits.total.unwrap_or(crate::bounds::MOST_OF_KEY)), spent) {
         return Err(LimitReached { kind: LimitKind::KeyTotal, limit, frees_at: None });
     }
     let ends = |limit: Money, at: i64| (amount <= limit.nano()).then_some(at);
@@ -356,11 +361,30 @@ mod tests {
 
     #[test]
     fn a_clock_that_goes_back_opens_no_day_again() {
+        let mut used = Used::default();
+        used.add(DAY_MS * 100, 10);
+        used.add(DAY_MS * 100 - BOUND_MS, 5);
+        assert_eq!((used.day_number, used.day.nano()), (100, 15));
+    }
+
+    #[test]
+    fn what_a_wrong_clock_counted_in_a_day_to_come_counts_today() {
         let noon = DAY_MS * 100 + DAY_MS / 2;
         let mut used = Used::default();
-        used.add(noon, 10);
-        used.add(noon - DAY_MS, 5);
-        assert_eq!((used.day_number, used.day.nano()), (100, 15));
+        let mut call = Used::default();
+        for used in [&mut used, &mut call] {
+            used.add(noon + 400 * DAY_MS, 10);
+        }
+        used.add(noon, 5);
+        assert_eq!((used.day_number, used.day.nano(), used.month.nano()), (100, 15, 15));
+        assert_eq!(used.month_number, month_of(noon));
+        used.close(&call, 10, 3);
+        assert_eq!((used.day.nano(), used.month.nano()), (8, 8), "what the call gives back too");
+        assert_eq!(used.at(noon + DAY_MS).day.nano(), 0, "and tomorrow begins with nothing");
+        // Tomorrow may have begun elsewhere by a clock that is not wrong.
+        used.add(DAY_MS * 101, 2);
+        assert_eq!(used.at(DAY_MS * 101 - BOUND_MS).day_number, 101);
+        assert_eq!(used.at(DAY_MS * 101 - BOUND_MS - 1).day_number, 100);
     }
 
     #[test]

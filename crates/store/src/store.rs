@@ -7,6 +7,7 @@ use crate::account::{
 };
 use crate::call::{Close, Closed, Extend, Hold, HoldRefused, Mark, Page, UsageFacts, UsageRow};
 use crate::change::{AccountChange, KeyChange};
+use crate::clock::{Clock, ClockState};
 use crate::entries::{Entry, EntryPage};
 use crate::error::StoreError;
 use crate::group::{Closing, Held};
@@ -22,7 +23,7 @@ use crate::task::{
 use crate::turns::{TurnWish, Turns};
 use crate::wish::CallEntry;
 use crate::world::{Options, Place, World};
-use crate::{postgres, sqlite};
+use crate::{bounds, postgres, sqlite};
 
 /// The store. Cheap to clone; all clones are the same store.
 #[derive(Clone)]
@@ -86,6 +87,20 @@ impl Store {
         on_engine!(self, e => e.ready())
     }
 
+    /// The time the store goes by. Whoever dates what it keeps goes by the same.
+    pub fn clock(&self) -> Arc<Clock> {
+        on_engine!(self, e => e.clock().clone())
+    }
+
+    pub fn clock_state(&self) -> ClockState {
+        on_engine!(self, e => e.clock_state())
+    }
+
+    /// An operator has looked at the clock: it is right, whatever the store thinks of it.
+    pub async fn accept_clock(&self) -> Result<ClockState, StoreError> {
+        on_engine!(self, e => e.accept_clock().await)
+    }
+
     pub fn gauges(&self) -> Gauges {
         on_engine!(self, e => e.gauges())
     }
@@ -93,6 +108,7 @@ impl Store {
     // Accounts and keys.
 
     pub async fn create_account(&self, new: NewAccount) -> Result<Account, StoreError> {
+        bounds::limits(&new.limits)?;
         on_engine!(self, e => e.create_account(new).await)
     }
 
@@ -111,6 +127,7 @@ impl Store {
 
     /// The caller made the secret and shows it once; kept are its hash and first characters.
     pub async fn create_key(&self, new: NewKey, secret: &str) -> Result<Key, StoreError> {
+        bounds::limits(&new.limits)?;
         on_engine!(self, e => e.create_key(new, secret).await)
     }
 

@@ -20,30 +20,51 @@ pub use simulated::{Crash, Disk, Simulated};
 
 /// A clock that stands still until it is moved. Starts at a fixed moment in 2026.
 #[derive(Clone)]
-pub struct HandClock(Arc<AtomicI64>);
+pub struct HandClock {
+    steady: Arc<AtomicI64>,
+    /// By how much the wall clock is wrong.
+    wrong: Arc<AtomicI64>,
+}
 
 impl Default for HandClock {
     fn default() -> Self {
-        Self(Arc::new(AtomicI64::new(1_770_000_000_000)))
+        Self { steady: Arc::new(AtomicI64::new(1_770_000_000_000)), wrong: Arc::default() }
     }
 }
 
 impl HandClock {
+    /// What the wall clock says.
     pub fn now(&self) -> i64 {
-        self.0.load(Ordering::SeqCst)
+        self.steady() + self.wrong.load(Ordering::SeqCst)
     }
 
+    fn steady(&self) -> i64 {
+        self.steady.load(Ordering::SeqCst)
+    }
+
+    /// Time passes.
     pub fn advance(&self, ms: i64) {
-        self.0.fetch_add(ms, Ordering::SeqCst);
+        self.steady.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    /// The wall clock is set wrong by so much, and no time passes.
+    pub fn set_wrong(&self, ms: i64) {
+        self.wrong.store(ms, Ordering::SeqCst);
+    }
+
+    /// Another clock of the same time, which can be set wrong by itself.
+    pub fn beside(&self) -> Self {
+        Self { steady: self.steady.clone(), wrong: Arc::default() }
     }
 
     /// This clock with randomness that repeats from run to run but not within one.
     pub fn world(&self, seed: u64) -> World {
-        let (clock, steady) = (self.clone(), self.clone());
+        let (clock, steady, database) = (self.clone(), self.clone(), self.clone());
         let state = Arc::new(AtomicU64::new(seed));
         World {
             now_ms: Arc::new(move || clock.now()),
-            steady_ms: Arc::new(move || steady.now()),
+            steady_ms: Arc::new(move || steady.steady()),
+            database_ms: Some(Arc::new(move || database.now())),
             random: Arc::new(move |bytes| {
                 for chunk in bytes.chunks_mut(8) {
                     let word = mix(state.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::SeqCst));

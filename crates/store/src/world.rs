@@ -9,13 +9,15 @@ pub type NowMs = Arc<dyn Fn() -> i64 + Send + Sync>;
 /// Fills the bytes with randomness.
 pub type FillRandom = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
 
-/// Clocks and randomness as values, so that tests own them. The wall clock should not run backwards; the store keeps
-/// ledger times non-decreasing whatever it does.
+/// Clocks and randomness as values, so that tests own them. What the wall clock says is believed only as far as
+/// `clock.rs` allows.
 #[derive(Clone)]
 pub struct World {
     pub now_ms: NowMs,
     /// A clock that does not jump: the wall clock of the start and the time since. By it holds end, and ages are measured.
     pub steady_ms: NowMs,
+    /// The database's clock (PostgreSQL) where it is not asked for it: in tests.
+    pub database_ms: Option<NowMs>,
     pub random: FillRandom,
 }
 
@@ -45,6 +47,8 @@ pub struct Options {
     pub idem_retention: Duration,
     /// A replica silent for this long is taken for dead and its open holds are resolved (PostgreSQL).
     pub replica_silence: Duration,
+    /// After so long a clock that was in doubt is believed, and credit lapses by it.
+    pub clock_confirm: Duration,
     /// Nothing happens by itself: a simulation says when the embedded engine commits.
     #[cfg(feature = "testing")]
     pub simulated: Option<crate::testing::Simulated>,
@@ -72,6 +76,7 @@ impl Default for Options {
             old_after: 250_000,
             idem_retention: Duration::from_secs(24 * 3600),
             replica_silence: Duration::from_secs(300),
+            clock_confirm: Duration::from_secs(24 * 3600),
             #[cfg(feature = "testing")]
             simulated: None,
         }

@@ -391,3 +391,20 @@ impl Link {
         self.client.batch_execute(sql).await.expect("done");
     }
 }
+
+/// The second line of defence: a sum that SQLite would go on with in floating point is refused, whoever asks for it.
+#[tokio::test]
+async fn no_amount_becomes_a_floating_point_number() {
+    let h = House::open("sqlite").await;
+    let c = h.customer(0, 1_000).await;
+    let call = h.held(&c, 10).await;
+    h.store.close(h.ending(&c, call, 10)).await.expect("closed");
+    let file = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
+    for column in ["account.paid_available", "account.trial_held", "account.day_used", "key.spent", "usage.refunded"] {
+        let (table, column) = column.split_once('.').expect("a table");
+        let sum = format!("UPDATE {table} SET {column} = {column} + 9223372036854775807 + 1");
+        let refused = file.execute_batch(&sum).expect_err("too large").to_string();
+        assert!(refused.contains("an amount is too large"), "{table}.{column}: {refused}");
+    }
+    h.close().await;
+}

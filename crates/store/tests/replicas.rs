@@ -29,6 +29,8 @@ async fn two_replicas_and_an_outage() {
     expired_credit_is_taken_once_by_whoever_comes_first(&server.database("expiry").await.expect("a database")).await;
     a_response_kept_by_one_is_found_by_the_other(&server.database("kept").await.expect("a database")).await;
     apart::all(&server).await;
+    apart::a_replica_two_hours_off_takes_no_credit(&server.database("off").await.expect("a database")).await;
+    apart::a_database_clock_that_jumps_makes_no_task_old(&server.database("jumps").await.expect("a database")).await;
     two_replicas_give_one_name_once(&server.database("names").await.expect("a database")).await;
     an_outage_passes_by_itself(&server, &server.database("outage").await.expect("a database")).await;
 }

@@ -8,6 +8,7 @@ use axum::extract::{Extension, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{StatusCode, header};
 use std::sync::Arc;
+use tollgate_store::{ClockState, Standing};
 use tollgate_wire::error::{Code, Dialect};
 
 /// The process runs.
@@ -23,7 +24,19 @@ pub async fn ready(State(app): State<Arc<App>>) -> Response {
     if !app.store.ready() {
         return (StatusCode::SERVICE_UNAVAILABLE, "the ledger takes no holds\n").into_response();
     }
-    "ready\n".into_response()
+    clock(&app.store.clock_state()).into_response()
+}
+
+/// Calls are taken whatever the clock says; that it is not believed is for people to know.
+fn clock(clock: &ClockState) -> String {
+    let ahead = clock.wall_ms.saturating_sub(clock.now_ms) / 1_000;
+    match clock.state {
+        Standing::Right => "ready\n".to_owned(),
+        Standing::Unconfirmed => {
+            "ready\nclock: far ahead of the last known time; nothing expires until it is confirmed\n".to_owned()
+        }
+        Standing::Refused => format!("ready\nclock: refused, {ahead} s ahead of the time that is used\n"),
+    }
 }
 
 /// On the main port the page is for loopback peers, and only while it has no port of its own.

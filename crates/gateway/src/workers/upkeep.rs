@@ -87,13 +87,13 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
         }
         Round::Forget => {
             // Some at a time, so that nobody waits for them.
-            while app.store.forget_responses(app.world.now_ms()).await? > 0 && !app.ended.is_cancelled() {}
+            while app.store.forget_responses(app.world.sure_ms()).await? > 0 && !app.ended.is_cancelled() {}
             Ok(())
         }
         Round::Audit => audited(app, app.store.verify().await),
         Round::Shelf => {
             if let Some(shelf) = &app.shelf {
-                let swept = shelf.sweep(app.world.now_ms()).await;
+                let swept = shelf.sweep(app.world.sure_ms()).await;
                 if swept.gone > 0 {
                     tracing::info!(gone = swept.gone, "copies of videos taken away after their time");
                 }

@@ -212,7 +212,7 @@ impl Clock {
 }
 
 fn world(clock: &Clock) -> World {
-    let (clock, passed) = (clock.clone(), clock.passed.clone());
+    let (clock, passed, database) = (clock.clone(), clock.passed.clone(), clock.clone());
     let began = (clock.now(), tokio::time::Instant::now());
     World::new(
         move || clock.now(),
@@ -225,6 +225,7 @@ fn world(clock: &Clock) -> World {
         let since = i64::try_from(began.1.elapsed().as_millis()).unwrap_or(i64::MAX);
         began.0 + since + passed.load(Ordering::SeqCst)
     })
+    .with_database(move || database.now())
 }
 
 impl House {

@@ -22,9 +22,8 @@ use crate::verify::{
 
 /// New entries are looked for from this many before the last one seen: numbers are given out before they are committed.
 const OVERLAP: i64 = 100_000;
-/// Holds past their time, by the clock of the database: a replica has this long to resolve its own or to be found dead.
-const LATE: &str =
-    "SELECT call_id, 'open since before ' || due_at FROM open_hold WHERE due_at + $1 < tollgate_now() LIMIT 20";
+/// Holds past their time, by the clock that replicas share: a replica has this long to resolve its own or to be found dead.
+const LATE: &str = "SELECT call_id, 'open since before ' || due_at FROM open_hold WHERE due_at + $1 < $2 LIMIT 20";
 const LOTS: &str = "SELECT account_id, credit, free, held FROM trial_lot";
 const SWEEPS_MS: i64 = 120_000;
 
@@ -167,7 +166,7 @@ impl Engine {
 
     async fn late_holds(&self, snapshot: &Transaction<'_>, auditor: &mut Auditor) -> Result<(), StoreError> {
         let silence = i64::try_from(self.options.replica_silence.as_millis()).unwrap_or(i64::MAX);
-        ask(snapshot, auditor, "I7", LATE, &[&silence.saturating_mul(2).saturating_add(SWEEPS_MS)]).await
+        ask(snapshot, auditor, "I7", LATE, &[&silence.saturating_mul(2).saturating_add(SWEEPS_MS), &self.now()]).await
     }
 }
 

@@ -264,7 +264,7 @@ fn refused() -> StoreError {
 
 fn closed(shared: &Shared, o: &Outcome, estimated: Option<String>) -> Closed {
     shared.count_estimated(estimated);
-    shared.write_offs.fetch_add(o.y, Ordering::Relaxed);
+    crate::bounds::add_to(&shared.write_offs, o.y);
     Closed { captured: Money::from_nano(o.x), write_off: Money::from_nano(o.y), applied: true }
 }
 

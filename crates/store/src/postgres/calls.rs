@@ -91,6 +91,7 @@ impl Engine {
             "expires_at": hold.expires_at,
             "life": hold.expires_at.saturating_sub(self.steady()).max(0),
             "at": self.now(),
+            "sure": self.clock.sure(),
             "replica": bytes(&shared.replica),
         });
         let price_id = hold.price.id();
@@ -123,6 +124,7 @@ impl Engine {
             "account": bytes(&extend.account.0),
             "amount": extend.more.nano(),
             "at": self.now(),
+            "sure": self.clock.sure(),
             "replica": bytes(&self.shared.replica),
         });
         let (send, receive) = oneshot::channel();
@@ -174,6 +176,7 @@ impl Engine {
             "account": bytes(&close.account.0),
             "charge": close.charge.nano(),
             "at": self.now(),
+            "sure": self.clock.sure(),
             "replica": bytes(&self.shared.replica),
             "keep": close.keeps_key(),
             "row": usage_row(close.call, close.account, close.ending, &close.reason, &close.row),

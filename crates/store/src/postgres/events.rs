@@ -20,14 +20,16 @@ impl Engine {
     pub(super) async fn lapse_due(&self) -> Result<u64, StoreError> {
         let sql = "SELECT DISTINCT account_id FROM trial_lot WHERE expires_at <= $1 AND free > 0 LIMIT 1000";
         let mut lapsed = 0;
-        for row in &self.rows(sql, &[&self.now()]).await? {
+        for row in &self.rows(sql, &[&self.clock.sure()]).await? {
             lapsed += self.lapse(AccountId(id(row, 0)?)).await?;
         }
         Ok(lapsed)
     }
 
     async fn lapse(&self, account: AccountId) -> Result<u64, StoreError> {
-        let rows = self.rows("SELECT tollgate_lapse_account($1, $2)", &[&account.0.as_slice(), &self.now()]).await?;
+        let (now, sure) = (self.now(), self.clock.sure());
+        let rows =
+            self.rows("SELECT tollgate_lapse_account($1, $2, $3)", &[&account.0.as_slice(), &now, &sure]).await?;
         let count: Option<i64> = rows.first().map_or(Ok(None), |r| r.try_get(0))?;
         Ok(count.unwrap_or(0).unsigned_abs())
     }
@@ -35,7 +37,7 @@ impl Engine {
     pub async fn expiring(&self, account: AccountId) -> Result<Vec<Expiring>, StoreError> {
         let sql = "SELECT reference, expires_at, free, held FROM trial_lot WHERE account_id = $1 AND free + held > 0 \
                    ORDER BY expires_at, credit";
-        let now = self.now();
+        let now = self.clock.sure();
         let mut found = self.rows(sql, &[&account.0.as_slice()]).await?;
         if found.first().is_some_and(|r| r.try_get::<_, i64>(1).is_ok_and(|expires_at| expires_at <= now)) {
             match self.lapse(account).await {

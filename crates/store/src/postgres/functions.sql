@@ -3,9 +3,19 @@
 -- Every function takes the account's row lock before anything else of that account, and a group takes all of its
 -- locks in one order, so groups of different replicas wait for each other but never in a circle.
 
--- The clock all replicas share, in milliseconds.
-CREATE OR REPLACE FUNCTION tollgate_now() RETURNS bigint LANGUAGE sql AS $$
-  SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+-- The clock all replicas share, in milliseconds. Replicas say with every beat what time it was (base) and by how much the database's clock
+-- was ahead of it (correction): one that has jumped since then is not used until a replica has looked (clock.rs has the same hour).
+CREATE OR REPLACE FUNCTION tollgate_now() RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT CASE WHEN wall.at > known.base + 3600000 THEN known.base ELSE greatest(wall.at, known.base) END
+  FROM (SELECT max(value) FILTER (WHERE name = 'clock_base') AS base,
+      coalesce(max(value) FILTER (WHERE name = 'clock_correction'), 0) AS correction
+    FROM meta WHERE name IN ('clock_base', 'clock_correction')) known
+  CROSS JOIN LATERAL (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint - known.correction AS at) wall
+$$;
+
+-- The time of an entry of an account: not before its last, unless that was dated by a clock that was far ahead (`ledger_time` in clock.rs).
+CREATE OR REPLACE FUNCTION tollgate_at(v_at bigint, v_last bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN v_last > v_at + 3600000 THEN v_at ELSE greatest(v_at, v_last) END
 $$;
 
 -- Months since the year 0, in UTC; days are the milliseconds of ledger time divided by those of a day.
@@ -19,6 +29,16 @@ DECLARE
 BEGIN
   RETURN (v_cycle * 400 + v_year) * 12 + (5 * (v_day - v_year * 365 - v_year / 4 + v_year / 100) + 2) / 153 + 2;
 END $$;
+
+-- The day and the month a counter counts in, from now on. One that lies ahead by more than clocks may differ was counted by a clock that
+-- was wrong: it is this one (`Used::at` in limits.rs).
+CREATE OR REPLACE FUNCTION tollgate_this_day(v_counted bigint, v_at bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN v_counted > (v_at + 3600000) / 86400000 THEN v_at / 86400000 ELSE greatest(v_counted, v_at / 86400000) END
+$$;
+CREATE OR REPLACE FUNCTION tollgate_this_month(v_counted bigint, v_at bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN v_counted > tollgate_month(v_at + 3600000) THEN tollgate_month(v_at)
+    ELSE greatest(v_counted, tollgate_month(v_at)) END
+$$;
 
 -- The first moment after a month.
 CREATE OR REPLACE FUNCTION tollgate_month_ends(v_month bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
@@ -62,14 +82,14 @@ BEGIN
   END LOOP;
 END $$;
 
--- Takes away what has expired of the account's trial credit and is not held. Answers how many credits that were.
-CREATE OR REPLACE FUNCTION tollgate_lapse(v_account bytea, v_at bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+-- Takes away what has expired of the account's trial credit and is not held, by the time that is certain. Answers how many credits that were.
+CREATE OR REPLACE FUNCTION tollgate_lapse(v_account bytea, v_at bigint, v_sure bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   l trial_lot%ROWTYPE;
   v_gone bigint := 0;
   v_count bigint := 0;
 BEGIN
-  FOR l IN SELECT * FROM trial_lot WHERE account_id = v_account AND expires_at <= v_at AND free > 0
+  FOR l IN SELECT * FROM trial_lot WHERE account_id = v_account AND expires_at <= least(v_sure, v_at) AND free > 0
     ORDER BY expires_at, credit LOOP
     INSERT INTO entry (op_id, kind, account_id, trial, paid, at, reference, actor, reason)
     VALUES (l.credit || '\xcb'::bytea || int4send(l.lapses + 1), 9, v_account, l.free, 0, v_at, l.reference, 'tollgate', 'expired');
@@ -78,14 +98,14 @@ BEGIN
     v_count := v_count + 1;
   END LOOP;
   IF v_count > 0 THEN
-    UPDATE account SET trial_available = trial_available - v_gone, last_at = greatest(last_at, v_at) WHERE id = v_account;
+    UPDATE account SET trial_available = trial_available - v_gone, last_at = v_at WHERE id = v_account;
     PERFORM tollgate_seal(ARRAY[v_account]);
   END IF;
   RETURN v_count;
 END $$;
 
 -- The same for one account, by itself.
-CREATE OR REPLACE FUNCTION tollgate_lapse_account(v_account bytea, v_at bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION tollgate_lapse_account(v_account bytea, v_at bigint, v_sure bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   v_last bigint;
 BEGIN
@@ -94,7 +114,7 @@ BEGIN
   IF NOT FOUND THEN
     RETURN 0;
   END IF;
-  RETURN tollgate_lapse(v_account, greatest(v_at, v_last));
+  RETURN tollgate_lapse(v_account, tollgate_at(v_at, v_last), v_sure);
 END $$;
 
 -- A limit that stands in the way of an amount: its name, x when it begins anew (0 = waiting cannot help), y the limit.
@@ -107,16 +127,17 @@ DECLARE
   v_limit bigint;
   v_ends bigint := 0;
 BEGIN
-  IF k.spent::numeric + k.held + v_amount > k.cap THEN
-    v_over := 'key_total'; v_limit := k.cap;
+  -- A key without a limit has that of its column (bounds.rs).
+  IF k.spent::numeric + k.held + v_amount > coalesce(k.cap, 4000000000000000000) THEN
+    v_over := 'key_total'; v_limit := coalesce(k.cap, 4000000000000000000);
   ELSIF (CASE WHEN k.day >= v_day THEN k.day_used ELSE 0 END)::numeric + v_amount > k.day_limit THEN
-    v_over := 'key_day'; v_limit := k.day_limit; v_ends := (greatest(k.day, v_day) + 1) * 86400000;
+    v_over := 'key_day'; v_limit := k.day_limit; v_ends := (tollgate_this_day(k.day, v_at) + 1) * 86400000;
   ELSIF (CASE WHEN k.month >= v_month THEN k.month_used ELSE 0 END)::numeric + v_amount > k.month_limit THEN
-    v_over := 'key_month'; v_limit := k.month_limit; v_ends := tollgate_month_ends(greatest(k.month, v_month));
+    v_over := 'key_month'; v_limit := k.month_limit; v_ends := tollgate_month_ends(tollgate_this_month(k.month, v_at));
   ELSIF (CASE WHEN a.day >= v_day THEN a.day_used ELSE 0 END)::numeric + v_amount > a.day_limit THEN
-    v_over := 'account_day'; v_limit := a.day_limit; v_ends := (greatest(a.day, v_day) + 1) * 86400000;
+    v_over := 'account_day'; v_limit := a.day_limit; v_ends := (tollgate_this_day(a.day, v_at) + 1) * 86400000;
   ELSIF (CASE WHEN a.month >= v_month THEN a.month_used ELSE 0 END)::numeric + v_amount > a.month_limit THEN
-    v_over := 'account_month'; v_limit := a.month_limit; v_ends := tollgate_month_ends(greatest(a.month, v_month));
+    v_over := 'account_month'; v_limit := a.month_limit; v_ends := tollgate_month_ends(tollgate_this_month(a.month, v_at));
   ELSE
     RETURN NULL;
   END IF;
@@ -131,7 +152,7 @@ DECLARE
   r tollgate_outcome;
 BEGIN
   IF k.cap IS NOT NULL OR k.day_limit IS NOT NULL OR k.month_limit IS NOT NULL OR a.day_limit IS NOT NULL
-    OR a.month_limit IS NOT NULL THEN
+    OR a.month_limit IS NOT NULL OR k.spent > 2000000000000000000 THEN
     r := tollgate_limit(a, k, v_amount, v_at);
     IF r.outcome IS NOT NULL THEN
       RETURN r;
@@ -152,12 +173,12 @@ DECLARE
 BEGIN
   UPDATE account SET trial_available = trial_available - v_trial, paid_available = paid_available - v_paid,
     trial_held = trial_held + v_trial, paid_held = paid_held + v_paid, last_at = v_at,
-    day = greatest(day, v_day), day_used = CASE WHEN day >= v_day THEN day_used ELSE 0 END + v_trial + v_paid,
-    month = greatest(month, v_month), month_used = CASE WHEN month >= v_month THEN month_used ELSE 0 END + v_trial + v_paid
+    day = tollgate_this_day(day, v_at), day_used = CASE WHEN day >= v_day THEN day_used ELSE 0 END + v_trial + v_paid,
+    month = tollgate_this_month(month, v_at), month_used = CASE WHEN month >= v_month THEN month_used ELSE 0 END + v_trial + v_paid
     WHERE id = v_account;
   UPDATE key SET held = held + v_trial + v_paid,
-    day = greatest(day, v_day), day_used = CASE WHEN day >= v_day THEN day_used ELSE 0 END + v_trial + v_paid,
-    month = greatest(month, v_month), month_used = CASE WHEN month >= v_month THEN month_used ELSE 0 END + v_trial + v_paid
+    day = tollgate_this_day(day, v_at), day_used = CASE WHEN day >= v_day THEN day_used ELSE 0 END + v_trial + v_paid,
+    month = tollgate_this_month(month, v_at), month_used = CASE WHEN month >= v_month THEN month_used ELSE 0 END + v_trial + v_paid
     WHERE id = v_key;
   RETURN CASE WHEN v_trial > 0 THEN tollgate_take_lots(v_account, v_trial, true) END;
 END $$;
@@ -210,8 +231,8 @@ BEGIN
   IF a.topped_up AND NOT coalesce((op->>'topped_up')::boolean, true) THEN
     RETURN ROW('topped_up', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
   END IF;
-  v_at := greatest((op->>'at')::bigint, a.last_at);
-  IF a.trial_available > 0 AND tollgate_lapse(a.id, v_at) > 0 THEN
+  v_at := tollgate_at((op->>'at')::bigint, a.last_at);
+  IF a.trial_available > 0 AND tollgate_lapse(a.id, v_at, (op->>'sure')::bigint) > 0 THEN
     SELECT * INTO a FROM account WHERE id = a.id;
   END IF;
   r := tollgate_reserve(a, k, v_amount, v_paid_only, v_at);
@@ -228,7 +249,7 @@ BEGIN
   INSERT INTO open_hold (call_id, account_id, key_id, trial, paid, paid_only, at, expires_at, price_id, model, endpoint,
     key_hash, replica, due_at, lots, day, day_used, month, month_used, task)
   VALUES (v_call, a.id, k.id, v_trial, v_paid, v_paid_only, v_at, (op->>'expires_at')::bigint, (op->>'price_id')::bytea,
-    op->>'model', op->>'endpoint', v_hash, (op->>'replica')::bytea, tollgate_now() + (op->>'life')::bigint, v_lots,
+    op->>'model', op->>'endpoint', v_hash, (op->>'replica')::bytea, (op->>'at')::bigint + (op->>'life')::bigint, v_lots,
     v_at / 86400000, v_amount, tollgate_month(v_at), v_amount, op ? 'task');
   IF op ? 'task' THEN
     PERFORM tollgate_new_task(op);
@@ -263,8 +284,8 @@ BEGIN
   END IF;
   SELECT * INTO a FROM account WHERE id = h.account_id;
   SELECT * INTO k FROM key WHERE id = h.key_id;
-  v_at := greatest((op->>'at')::bigint, a.last_at);
-  IF a.trial_available > 0 AND tollgate_lapse(a.id, v_at) > 0 THEN
+  v_at := tollgate_at((op->>'at')::bigint, a.last_at);
+  IF a.trial_available > 0 AND tollgate_lapse(a.id, v_at, (op->>'sure')::bigint) > 0 THEN
     SELECT * INTO a FROM account WHERE id = a.id;
   END IF;
   r := tollgate_reserve(a, k, (op->>'amount')::bigint, h.paid_only, v_at);
@@ -301,13 +322,13 @@ BEGIN
     VALUES (l.account_id, l.key_hash, l.fingerprint, l.call_id, l.at) ON CONFLICT DO NOTHING;
     barred := NOT FOUND;
   END IF;
-  SELECT greatest((op->>'at')::bigint, last_at) INTO v_at FROM account WHERE id = l.account_id;
+  SELECT tollgate_at((op->>'at')::bigint, last_at) INTO v_at FROM account WHERE id = l.account_id;
   INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, replica, reason)
   VALUES (l.call_id || '\x03'::bytea, 10, l.account_id, l.key_id, 0, 0, v_at, l.replica, 'replica_back');
   INSERT INTO open_hold (call_id, account_id, key_id, trial, paid, paid_only, at, expires_at, price_id, model, endpoint,
     key_hash, replica, due_at)
   VALUES (l.call_id, l.account_id, l.key_id, 0, 0, l.paid_only, l.at, l.expires_at, l.price_id, l.model, l.endpoint,
-    CASE WHEN NOT barred THEN l.key_hash END, l.replica, tollgate_now());
+    CASE WHEN NOT barred THEN l.key_hash END, l.replica, (op->>'at')::bigint);
   UPDATE account SET last_at = v_at WHERE id = l.account_id;
   DELETE FROM usage WHERE account_id = l.account_id AND call_id = l.call_id;
   DELETE FROM lost_hold WHERE call_id = l.call_id;
@@ -377,7 +398,7 @@ BEGIN
   v_captured := v_take_trial + v_take_paid;
   v_write_off := v_charge - v_captured;
   v_kind := CASE WHEN v_charge > 0 THEN 1 WHEN (op->'row'->>'ending') = '4' THEN 3 ELSE 2 END;
-  v_at := greatest((op->>'at')::bigint, a.last_at);
+  v_at := tollgate_at((op->>'at')::bigint, a.last_at);
   IF v_extend_trial + v_extend_paid > 0 THEN
     v_lots := CASE WHEN v_extend_trial > 0 THEN tollgate_take_lots(a.id, v_extend_trial, true) END;
     INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, replica, lots)
@@ -423,17 +444,17 @@ BEGIN
   UPDATE account SET last_at = v_at,
     trial_available = trial_available + h.trial - v_take_trial, paid_available = paid_available + h.paid - v_take_paid,
     trial_held = trial_held - h.trial, paid_held = paid_held - h.paid,
-    day_used = CASE WHEN day = h.day AND day > 0 THEN greatest(day_used + greatest(v_change, -h.day_used), 0) ELSE day_used END,
-    month_used = CASE WHEN month = h.month AND month > 0 THEN greatest(month_used + greatest(v_change, -h.month_used), 0)
+    day_used = CASE WHEN h.day >= day AND h.day > 0 THEN greatest(day_used + greatest(v_change, -h.day_used), 0) ELSE day_used END,
+    month_used = CASE WHEN h.month >= month AND h.month > 0 THEN greatest(month_used + greatest(v_change, -h.month_used), 0)
       ELSE month_used END WHERE id = a.id;
   UPDATE key SET held = held - h.trial - h.paid, spent = spent + v_captured,
-    day_used = CASE WHEN day = h.day AND day > 0 THEN greatest(day_used + greatest(v_change, -h.day_used), 0) ELSE day_used END,
-    month_used = CASE WHEN month = h.month AND month > 0 THEN greatest(month_used + greatest(v_change, -h.month_used), 0)
+    day_used = CASE WHEN h.day >= day AND h.day > 0 THEN greatest(day_used + greatest(v_change, -h.day_used), 0) ELSE day_used END,
+    month_used = CASE WHEN h.month >= month AND h.month > 0 THEN greatest(month_used + greatest(v_change, -h.month_used), 0)
       ELSE month_used END WHERE id = h.key_id;
   v_lots := concat_ws(',', h.lots, v_lots);
   IF v_lots <> '' THEN
     PERFORM tollgate_close_lots(a.id, v_lots, v_take_trial);
-    PERFORM tollgate_lapse(a.id, v_at);
+    PERFORM tollgate_lapse(a.id, v_at, (op->>'sure')::bigint);
   END IF;
   RETURN ROW('closed', v_captured, v_write_off, NULL, NULL, NULL, NULL)::tollgate_outcome;
 END $$;
@@ -485,7 +506,7 @@ END $$;
 
 -- A top-up, adjustment or refund. v_kind as in entry. Answers: applied, before, or what is wrong.
 CREATE OR REPLACE FUNCTION tollgate_credit(v_op bytea, v_kind smallint, v_account bytea, v_call bytea, v_trial_pot boolean,
-  v_amount bigint, v_at bigint, v_reference text, v_actor text, v_reason text, v_expires_at bigint) RETURNS text
+  v_amount bigint, v_at bigint, v_reference text, v_actor text, v_reason text, v_expires_at bigint, v_most bigint, v_sure bigint) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
   a account%ROWTYPE;
@@ -497,8 +518,8 @@ DECLARE
 BEGIN
   SELECT * INTO a FROM account WHERE id = v_account FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN 'no_account'; END IF;
-  v_at := greatest(v_at, a.last_at);
-  IF tollgate_lapse(a.id, v_at) > 0 THEN
+  v_at := tollgate_at(v_at, a.last_at);
+  IF tollgate_lapse(a.id, v_at, v_sure) > 0 THEN
     SELECT * INTO a FROM account WHERE id = v_account;
   END IF;
   SELECT * INTO e FROM entry WHERE op_id = v_op;
@@ -514,6 +535,11 @@ BEGIN
     v_key := e.key_id;
     v_paid := least(v_amount, e.take_paid);
     v_trial := v_amount - v_paid;
+  END IF;
+  IF v_amount > 0 AND a.trial_available::numeric + a.paid_available + a.trial_held + a.paid_held + v_amount > v_most THEN
+    RETURN 'above_most';
+  END IF;
+  IF v_kind = 8 THEN
     UPDATE usage SET refunded = refunded + v_amount WHERE account_id = v_account AND call_id = v_call;
     UPDATE key SET spent = spent - v_amount WHERE id = v_key;
   END IF;

@@ -7,6 +7,7 @@ mod audit;
 mod batch;
 mod calls;
 mod changes;
+mod clock;
 mod connect;
 mod events;
 mod operator;
@@ -32,6 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::task::JoinSet;
 use tollgate_catalog::Money;
 
+use crate::clock::Clock;
 use crate::error::StoreError;
 use crate::ids::{CallId, Maker};
 use crate::journal::Journal;
@@ -39,6 +41,7 @@ use crate::price::KnownPrices;
 use crate::report::{Gauges, Recovered};
 use crate::verify::Audited;
 use crate::world::{Options, Place, World};
+use clock::DatabaseClock;
 use connect::Connector;
 use queue::{Answer, Pending, Queue};
 use watch::Watch;
@@ -50,6 +53,8 @@ pub(crate) struct Engine {
     ids: Maker,
     options: Options,
     world: World,
+    clock: Arc<Clock>,
+    database: DatabaseClock,
     /// Held for as long as the engine lives: journal and replica identity belong to one process.
     _owner: File,
 }
@@ -160,6 +165,8 @@ impl Engine {
         let (journal, records) = Journal::open(&place.data_dir, &options).map_err(|error| at(error.into()))?;
         let connector = Connector::new(&place.url)?;
         connector.migrate().await?;
+        let database = DatabaseClock::new(&world);
+        let (clock, world) = database.start(&connector, &options, &world).await?;
         receipts::make_first(&connector, &world).await?;
         let shared = Arc::new(Shared::new(journal, replica, place.data_dir.join(REFUSED)));
         let mut tasks = JoinSet::new();
@@ -171,6 +178,8 @@ impl Engine {
             ids: Maker::new(world.clone()),
             options,
             world,
+            clock,
+            database,
             _owner: owner,
         });
         engine.beat().await?;

@@ -23,11 +23,11 @@ BEGIN
       -- What the call counted in this day and month is put right; a day or month that has ended stays as it was.
       greatest(q.charge - h.trial - h.paid, -h.day_used) AS day_change,
       greatest(q.charge - h.trial - h.paid, -h.month_used) AS month_change,
-      h.day > 0 AND h.day = a.day AS account_day, h.month > 0 AND h.month = a.month AS account_month,
-      h.day > 0 AND h.day = k.day AS key_day, h.month > 0 AND h.month = k.month AS key_month
+      h.day > 0 AND h.day >= a.day AS account_day, h.month > 0 AND h.month >= a.month AS account_month,
+      h.day > 0 AND h.day >= k.day AS key_day, h.month > 0 AND h.month >= k.month AS key_month
     FROM asked q JOIN open_hold h ON h.call_id = q.call JOIN account a ON a.id = h.account_id JOIN key k ON k.id = h.key_id
     WHERE q.times = 1 AND h.account_id = q.account AND h.replica = q.replica AND q.charge <= h.trial + h.paid
-      AND h.key_hash IS NULL AND h.lots IS NULL AND NOT h.task
+      AND h.key_hash IS NULL AND h.lots IS NULL AND NOT h.task AND a.last_at <= q.at + 3600000
   ), entries AS (
     INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, replica, reason)
     SELECT p.call || '\x01'::bytea, p.kind, p.account, p.key, p.trial, p.paid, p.take_trial, p.take_paid, p.at, p.replica,
@@ -79,8 +79,9 @@ BEGIN
         AND sum(q.amount) OVER account <= a.paid_available
         AND greatest(a.last_at, min(q.at) OVER account) / 86400000 = greatest(a.last_at, max(q.at) OVER account) / 86400000 AS plain
     FROM asked q JOIN account a ON a.id = q.account JOIN key k ON k.id = q.key AND k.account_id = a.id
-    WHERE a.closed_at IS NULL AND k.revoked_at IS NULL AND a.trial_available = 0 AND (q.topped_up OR NOT a.topped_up)
-      AND k.cap IS NULL AND k.day_limit IS NULL AND k.month_limit IS NULL AND a.day_limit IS NULL AND a.month_limit IS NULL
+    -- A clock that was far ahead is put right one by one.
+    WHERE a.last_at <= q.at + 3600000 AND a.closed_at IS NULL AND k.revoked_at IS NULL AND a.trial_available = 0 AND (q.topped_up OR NOT a.topped_up)
+      AND k.spent <= 2000000000000000000 AND k.cap IS NULL AND k.day_limit IS NULL AND k.month_limit IS NULL AND a.day_limit IS NULL AND a.month_limit IS NULL
     WINDOW account AS (PARTITION BY a.id)
   ), plain AS MATERIALIZED (
     SELECT * FROM able p WHERE p.plain
@@ -95,18 +96,18 @@ BEGIN
     INSERT INTO open_hold (call_id, account_id, key_id, trial, paid, paid_only, at, expires_at, price_id, model, endpoint,
       replica, due_at, day, day_used, month, month_used)
     SELECT p.call, p.account, p.key, 0, p.amount, p.paid_only, p.at, p.expires_at, p.price_id, p.op->>'model',
-      p.op->>'endpoint', p.replica, tollgate_now() + (p.op->>'life')::bigint, s.day, p.amount, s.month, p.amount
+      p.op->>'endpoint', p.replica, (p.op->>'at')::bigint + (p.op->>'life')::bigint, s.day, p.amount, s.month, p.amount
     FROM plain p JOIN owners s ON s.account = p.account
   ), accounts AS (
     UPDATE account a SET paid_available = paid_available - s.amount, paid_held = paid_held + s.amount, last_at = s.at,
-      day = greatest(a.day, s.day), day_used = CASE WHEN a.day >= s.day THEN day_used ELSE 0 END + s.amount,
-      month = greatest(a.month, s.month), month_used = CASE WHEN a.month >= s.month THEN month_used ELSE 0 END + s.amount
+      day = tollgate_this_day(a.day, s.at), day_used = CASE WHEN a.day >= s.day THEN day_used ELSE 0 END + s.amount,
+      month = tollgate_this_month(a.month, s.at), month_used = CASE WHEN a.month >= s.month THEN month_used ELSE 0 END + s.amount
     FROM owners s WHERE a.id = s.account
   ), keys AS (
     UPDATE key k SET held = held + s.amount,
-      day = greatest(k.day, s.day), day_used = CASE WHEN k.day >= s.day THEN day_used ELSE 0 END + s.amount,
-      month = greatest(k.month, s.month), month_used = CASE WHEN k.month >= s.month THEN month_used ELSE 0 END + s.amount
-    FROM (SELECT p.key, sum(p.amount) AS amount, max(o.day) AS day, max(o.month) AS month
+      day = tollgate_this_day(k.day, s.at), day_used = CASE WHEN k.day >= s.day THEN day_used ELSE 0 END + s.amount,
+      month = tollgate_this_month(k.month, s.at), month_used = CASE WHEN k.month >= s.month THEN month_used ELSE 0 END + s.amount
+    FROM (SELECT p.key, sum(p.amount) AS amount, max(o.at) AS at, max(o.day) AS day, max(o.month) AS month
       FROM plain p JOIN owners o ON o.account = p.account GROUP BY p.key) s WHERE k.id = s.key
   )
   SELECT p.n FROM plain p;

@@ -13,6 +13,7 @@ use crate::account::{
     Account, ChangedKeys, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret,
     in_groups,
 };
+use crate::bounds;
 use crate::call::{Page, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
@@ -118,8 +119,8 @@ impl Engine {
             CreditKind::Adjust => (Kind::Adjust, None, ledger::credit_op_id(&credit.id)),
             CreditKind::Refund { call } => (Kind::Refund, Some(call), op_id(&call.0, ledger::CLASS_REFUND)),
         };
-        let sql = "SELECT tollgate_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
-        let params: [Param<'_>; 11] = [
+        let sql = "SELECT tollgate_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+        let params: [Param<'_>; 13] = [
             &id.as_slice(),
             &(kind as i16),
             &credit.account.0.as_slice(),
@@ -131,6 +132,8 @@ impl Engine {
             &credit.actor,
             &credit.reason,
             &credit.expires_at,
+            &bounds::MOST_IN_ACCOUNT.nano(),
+            &self.clock.sure(),
         ];
         let rows = self.change(sql, &params).await?;
         let verdict: &str = rows.first().map_or(Ok(""), |r| r.try_get(0))?;
@@ -142,6 +145,7 @@ impl Engine {
             "above_charge" => {
                 return Err(StoreError::Conflict("a refund must be above zero and within the charge".into()));
             }
+            "above_most" => return Err(bounds::account_full()),
             "below_zero" => {
                 return Err(StoreError::Conflict("the adjustment is above the available balance".into()));
             }

@@ -86,9 +86,10 @@ impl Engine {
         };
         self.rows("DELETE FROM lost_hold WHERE lost_at < tollgate_now() - $1", &[&LOST_KEPT_MS]).await?;
         let retention = i64::try_from(self.options.idem_retention.as_millis()).unwrap_or(i64::MAX);
-        let before = now.saturating_sub(retention);
+        let sure = now.min(self.clock.sure());
+        let before = sure.saturating_sub(retention);
         let forgotten = self.rows("DELETE FROM idem WHERE at < $1 AND done = 1 RETURNING 1", &[&before]).await?;
-        self.forget_vain(now).await?;
+        self.forget_vain(sure).await?;
         let lapsed = self.lapse_due().await?;
         Ok(Swept { expired, orphaned, forgotten: forgotten.len() as u64, lapsed })
     }
@@ -143,6 +144,7 @@ impl Engine {
 
     /// Changes our row; that it changes is all that counts. Its value is the time on the database's clock, for people.
     pub async fn beat(&self) -> Result<(), StoreError> {
+        self.keep_time().await?;
         let sql = "INSERT INTO replica (id, beat_at) VALUES ($1, tollgate_now()) \
                    ON CONFLICT (id) DO UPDATE SET beat_at = greatest(replica.beat_at + 1, excluded.beat_at)";
         if let Err(error) = self.rows(sql, &[&self.shared.replica.as_slice()]).await {

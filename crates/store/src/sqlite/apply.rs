@@ -157,6 +157,7 @@ impl<'a> Apply<'a> {
                 return Ok(Outcome::Done(if changed == 1 { Ok(()) } else { missing() }));
             }
             Op::Lapse(lapse) => self.lapse(lapse)?,
+            Op::Clock(saved) => self.clock(saved)?,
             Op::Recount(account, key, spent) => {
                 self.accounts.entry(*account).or_default().used = Some(spent.account);
                 self.keys.entry(*key).or_default().used = Some(spent.key);

@@ -7,6 +7,7 @@ use tollgate_catalog::Money;
 use super::apply::Apply;
 use super::ops::{CreditDone, CreditOp};
 use crate::account::{Account, Credit, CreditKind, Key, Pot};
+use crate::bounds;
 use crate::chain::Content;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
@@ -85,6 +86,16 @@ impl Apply<'_> {
             _ if c.pot == Pot::Trial => (Pots { trial: amount, paid: 0 }, None),
             _ => (Pots { trial: 0, paid: amount }, None),
         };
+        if amount > 0 {
+            let has = self.whole_balance(c.account)?;
+            if let Err(error) = bounds::account(has + i128::from(amount)) {
+                return Ok(Err(error));
+            }
+        }
+        if let (CreditKind::Refund { call }, Some(_)) = (c.kind, key) {
+            self.statement("UPDATE usage SET refunded = refunded + ?3 WHERE account_id = ?1 AND call_id = ?2")?
+                .execute(params![c.account.0, call.0, amount])?;
+        }
         self.entry(
             c.account,
             &Content {
@@ -125,8 +136,9 @@ impl Apply<'_> {
         Ok(Some(Lot { credit, reference: c.id.as_str().into(), expires_at, free, held: 0, lapses: 0 }))
     }
 
+    /// From which pots and of whose spending a refund is.
     fn refund(
-        &mut self,
+        &self,
         account: AccountId,
         call: CallId,
         amount: i64,
@@ -145,8 +157,21 @@ impl Apply<'_> {
         let Some(pots) = ledger::split_refund(taken, amount) else {
             return Ok(Err(StoreError::Conflict("a refund must be above zero and within the charge".into())));
         };
-        self.statement("UPDATE usage SET refunded = refunded + ?3 WHERE account_id = ?1 AND call_id = ?2")?
-            .execute(params![account.0, call.0, amount])?;
         Ok(Ok((pots, key)))
+    }
+
+    /// What an account has, both pots, free and held: as committed, and as this group has moved it on.
+    fn whole_balance(&self, account: AccountId) -> rusqlite::Result<i128> {
+        let sql = "SELECT trial_available, paid_available, trial_held, paid_held FROM account WHERE id = ?1";
+        let pots: [i64; 4] = self
+            .statement(sql)?
+            .query_row(params![account.0], |r| Ok([r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?]))
+            .optional()?
+            .unwrap_or_default();
+        let moved = self
+            .accounts
+            .get(&account)
+            .map_or([0; 4], |delta| [delta.available.trial, delta.available.paid, delta.held.trial, delta.held.paid]);
+        Ok(pots.into_iter().chain(moved).map(i128::from).sum())
     }
 }

@@ -12,6 +12,7 @@ use super::ops::{BegunOp, CloseOp, HoldOp, IdemEnd, LotMove, Op, Open, Spent};
 use super::task_rows::TaskDone;
 use crate::account::{Account, Key};
 use crate::call::{Close, Closed, Hold, HoldRefused, Idem};
+use crate::clock::Clock;
 use crate::group::Group;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::{self, Pots, Settlement};
@@ -85,6 +86,8 @@ pub(super) struct Books {
     pub next_op: u64,
     pub group: Arc<Group>,
     pub last_at: i64,
+    /// Says what time is certain; without it every time is.
+    pub clock: Option<Arc<Clock>>,
     pub hurry: bool,
     pub nap: Nap,
     pub stop: bool,
@@ -122,15 +125,16 @@ impl Books {
             next_op: 1,
             group: Arc::default(),
             last_at,
+            clock: None,
             hurry: false,
             nap: Nap::Awake,
             stop: false,
         }
     }
 
-    /// Ledger time never goes back, whatever the clock does.
+    /// Ledger time does not go back, unless it was far ahead by a clock that has been put right.
     pub fn tick(&mut self, now: i64) -> i64 {
-        self.last_at = self.last_at.max(now);
+        self.last_at = crate::clock::ledger_time(self.last_at, now);
         self.last_at
     }
 

@@ -7,6 +7,7 @@ mod audit;
 mod books;
 mod calls;
 mod changes;
+mod clock;
 mod entries;
 mod events;
 mod extend;
@@ -43,6 +44,7 @@ use tollgate_catalog::Money;
 
 use crate::account::{CreditKind, Pot};
 use crate::call::Closed;
+use crate::clock::Clock;
 use crate::group::Group;
 use crate::ids::Maker;
 use crate::journal::Journal;
@@ -65,6 +67,9 @@ pub(crate) struct Engine {
     ids: Maker,
     options: Options,
     world: World,
+    clock: Arc<Clock>,
+    /// When the time was last saved, by the steady clock.
+    clock_saved: AtomicI64,
 }
 
 /// What the writer thread and the callers share.
@@ -121,7 +126,7 @@ impl Shared {
 
     fn count_write_off(&self, closed: &Closed) {
         if !closed.write_off.is_zero() {
-            self.write_offs.fetch_add(closed.write_off.nano(), Ordering::Relaxed);
+            crate::bounds::add_to(&self.write_offs, closed.write_off.nano());
         }
     }
 
@@ -295,6 +300,9 @@ impl Engine {
     pub async fn shut(&self) {
         {
             let mut books = lock(&self.shared.books);
+            if !books.stop {
+                books.push(Op::Clock(self.clock.saved()));
+            }
             books.stop = true;
         }
         self.shared.bell.notify_all();

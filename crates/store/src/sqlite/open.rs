@@ -1,6 +1,7 @@
 //! Opening the embedded engine: one owner, the schema, the books, the journal, then whatever a crash left open.
 
 use std::path::Path;
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -47,6 +48,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/item_names.sql"),
     include_str!("migrations/old_holds.sql"),
     include_str!("migrations/changes.sql"),
+    include_str!("migrations/bounds.sql"),
 ];
 
 impl Engine {
@@ -70,9 +72,12 @@ impl Engine {
         let path = dir.join(FILE);
         let mut conn = connect(&path)?;
         migrate(&mut conn)?;
+        let (clock, world) = super::clock::start(&conn, &options, &world)?;
         receipts::make_first(&conn, &world)?;
         let (journal, records) = Journal::open(dir, &options).map_err(|error| StoreError::from(error).at(dir))?;
-        let Loaded { books, open, old, next_seq } = load(&conn, (world.steady_ms)())?;
+        let steady = (world.steady_ms)();
+        let Loaded { mut books, open, old, next_seq } = load(&conn, steady, clock.sure())?;
+        books.clock = Some(clock.clone());
         let shared = Arc::new(Shared::new(owner, books, journal));
         let mut prices = conn.prepare("SELECT id FROM price")?;
         let known = prices.query_map([], |r| r.get(0))?.collect::<Result<Vec<[u8; 16]>, _>>()?;
@@ -101,6 +106,8 @@ impl Engine {
             ids: Maker::new(world.clone()),
             options,
             world,
+            clock,
+            clock_saved: AtomicI64::new(steady),
         });
         Ok((engine, records))
     }
@@ -157,7 +164,7 @@ const ENTRY: &str = "SELECT seq, kind, call_id, account_id, key_id, trial, paid,
 
 /// The books as the database has them: open holds with their accounts and keys; others come when they are used. Of the ledger are read the
 /// old holds, each with what followed it up to the mark, and all that comes after the mark.
-fn load(conn: &Connection, now: i64) -> Result<Loaded, StoreError> {
+fn load(conn: &Connection, now: i64, sure: i64) -> Result<Loaded, StoreError> {
     let (last_seq, last_at): (i64, i64) = conn
         .query_row("SELECT seq, at FROM entry ORDER BY seq DESC LIMIT 1", [], |r| Ok((r.get(0)?, r.get(1)?)))
         .optional()?
@@ -183,7 +190,7 @@ fn load(conn: &Connection, now: i64) -> Result<Loaded, StoreError> {
         take_in(&mut books, &mut seqs, r, limits_from)?;
     }
     load_owners(conn, &mut books)?;
-    load_tasks(conn, &mut books, now)?;
+    load_tasks(conn, &mut books, now, sure)?;
     load_running_idem(conn, &mut books)?;
     Ok(Loaded { books, open: seqs, old, next_seq: last_seq + 1 })
 }
@@ -256,8 +263,9 @@ fn load_owners(conn: &Connection, books: &mut Books) -> Result<(), StoreError> {
 }
 
 /// Open tasks. Those whose creator was at work are due at once: it is gone. A clock that was set back since they were written must not
-/// put the others off for long, nor make them younger than they are by more than the time since.
-fn load_tasks(conn: &Connection, books: &mut Books, now: i64) -> Result<(), StoreError> {
+/// put the others off for long, nor make them younger than they are by more than the time since. Nor may one that is ahead make them old:
+/// their age is counted up to the time that is certain.
+fn load_tasks(conn: &Connection, books: &mut Books, now: i64, sure: i64) -> Result<(), StoreError> {
     let sql = "SELECT call_id, CASE WHEN state < 2 THEN 0 ELSE due_at END, provider, quiet, created_at, unknown_since, \
                absent_since, made_since FROM task WHERE state < 5";
     let mut open = conn.prepare(sql)?;
@@ -265,7 +273,8 @@ fn load_tasks(conn: &Connection, books: &mut Books, now: i64) -> Result<(), Stor
     while let Some(r) = rows.next()? {
         let provider: Option<String> = r.get(2)?;
         let due_at = r.get::<_, i64>(1)?.min(now.saturating_add(LATEST_LOOK));
-        let written = |column| Ok::<_, rusqlite::Error>(r.get::<_, Option<i64>>(column)?.map(|at| at.min(now)));
+        let age = |at: i64| sure.min(now).saturating_sub(at).max(0);
+        let written = |column| Ok::<_, rusqlite::Error>(r.get::<_, Option<i64>>(column)?.map(|at| now - age(at)));
         let (begun, unknown, absent, made) = (written(4)?.unwrap_or(now), written(5)?, written(6)?, written(7)?);
         let since = Since { begun, unknown, absent, made };
         books.leases.load(CallId(r.get(0)?), due_at, provider.map(Into::into), r.get(3)?, since);

@@ -14,6 +14,7 @@ use super::social::SocialOp;
 use super::task_rows::{TaskDone, TaskOp};
 use crate::account::{Account, Credit, Key};
 use crate::call::{Ending, Idem, StoredReply, UsageFacts};
+use crate::clock::Saved;
 use crate::error::StoreError;
 use crate::group::Group;
 use crate::ids::{AccountId, CallId, KeyId};
@@ -35,6 +36,8 @@ pub(super) enum Op {
     /// Where an account hears of its tasks.
     Webhook(AccountId, Option<String>, i64, Reply<()>),
     Lapse(Box<LapseOp>),
+    /// What the next start must know of the time.
+    Clock(Saved),
     /// What counts in the day and month, after an operation was taken back.
     Recount(AccountId, KeyId, Spent),
     Credit(Box<CreditOp>, Reply<CreditDone>),

@@ -264,17 +264,12 @@ impl Engine {
         };
         let expired = due.into_iter().filter(|call| self.resolve(*call, "expired")).count() as u64;
         let retention = i64::try_from(self.options.idem_retention.as_millis()).unwrap_or(i64::MAX);
-        let before = now.saturating_sub(retention);
+        let sure = now.min(self.clock.sure());
+        let before = sure.saturating_sub(retention);
         let forgotten = self.ask(|reply| Op::ForgetIdem { before, reply }).await?;
-        self.forget_vain(now);
+        self.forget_vain(sure);
         let lapsed = self.lapse_due().await?;
         Ok(Swept { expired, orphaned: 0, forgotten, lapsed })
-    }
-
-    /// One process owns the file: there is nobody to tell.
-    #[expect(clippy::unused_async, reason = "the verb waits on the other engine")]
-    pub async fn beat(&self) -> Result<(), StoreError> {
-        Ok(())
     }
 
     pub async fn entries(&self, page: EntryPage) -> Result<Vec<Entry>, StoreError> {

@@ -15,10 +15,12 @@ use crate::ledger::{Kind, Pots, lapse_op_id};
 use crate::lots::CreditKey;
 
 impl Books {
-    /// Takes away what has expired of the account's trial credit and is not held. Says how many credits that were.
+    /// Takes away what has expired of the account's trial credit and is not held, by the time that is certain. Says how many credits that
+    /// were.
     pub fn lapse(&mut self, account: AccountId, at: i64) -> u64 {
-        let Some(book) = self.accounts.get_mut(&account).filter(|book| book.lots.is_due(at)) else { return 0 };
-        let lapses = book.lots.lapse(at);
+        let sure = self.clock.as_ref().map_or(at, |clock| clock.sure().min(at));
+        let Some(book) = self.accounts.get_mut(&account).filter(|book| book.lots.is_due(sure)) else { return 0 };
+        let lapses = book.lots.lapse(sure);
         let gone = Pots { trial: lapses.iter().map(|lapse| lapse.amount).sum(), paid: 0 };
         book.available = book.available.minus(gone);
         let count = lapses.len() as u64;
@@ -45,7 +47,7 @@ impl Engine {
     pub(super) async fn lapse_due(&self) -> Result<u64, StoreError> {
         let now = self.now();
         let mut lapsed = 0;
-        for account in self.readers.accounts_with_due_credit(now).await? {
+        for account in self.readers.accounts_with_due_credit(self.clock.sure()).await? {
             self.load_account(account).await?;
             let mut books = lock(&self.shared.books);
             let at = books.tick(now);

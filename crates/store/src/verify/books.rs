@@ -23,7 +23,7 @@ pub(super) struct Platform {
     books: i128,
     customers: i128,
     /// Captured and written off, by day.
-    days: BTreeMap<i64, (i64, i64)>,
+    days: BTreeMap<i64, (i128, i128)>,
 }
 
 impl Platform {
@@ -36,8 +36,8 @@ impl Platform {
             Kind::Hold | Kind::Extend | Kind::Void | Kind::Expire | Kind::WriteOff | Kind::Reopen => 0,
         });
         match e.kind {
-            Kind::Settle => self.days.entry(e.at.div_euclid(DAY_MS)).or_default().0 += e.take.total(),
-            Kind::WriteOff => self.days.entry(e.at.div_euclid(DAY_MS)).or_default().1 += e.pots.paid,
+            Kind::Settle => self.days.entry(e.at.div_euclid(DAY_MS)).or_default().0 += i128::from(e.take.total()),
+            Kind::WriteOff => self.days.entry(e.at.div_euclid(DAY_MS)).or_default().1 += i128::from(e.pots.paid),
             _ => {}
         }
     }
@@ -53,9 +53,10 @@ impl Platform {
 
     /// Days on which more than a ten-thousandth of what was captured had to be written off.
     pub fn days_of_loss(&self) -> Vec<String> {
-        let bad = self.days.iter().filter(|(_, (took, lost))| i128::from(*lost) * 10_000 >= i128::from(*took).max(1));
+        let bad = self.days.iter().filter(|(_, (took, lost))| *lost * 10_000 >= (*took).max(1));
         bad.map(|(day, (took, lost))| {
-            let (took, lost) = (Money::from_nano(*took), Money::from_nano(*lost));
+            let shown = |sum: i128| Money::from_nano(i64::try_from(sum).unwrap_or(i64::MAX));
+            let (took, lost) = (shown(*took), shown(*lost));
             format!("day {day} since 1970: {lost} written off, {took} captured")
         })
         .collect()

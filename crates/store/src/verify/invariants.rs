@@ -34,7 +34,11 @@ pub const INVARIANTS: [(&str, &str, Looked); 20] = [
     ("I17", "write-offs stay below a ten-thousandth of what is captured, per day (strict)", Looked::Strictly),
     ("I18", "each charge can be computed again from its counters and its frozen price", Looked::EveryMinute),
     ("I19", "no entry was changed, removed, added or cut off", Looked::EveryMinute),
-    ("I20", "time in the ledger never goes back", Looked::EveryMinute),
+    (
+        "I20",
+        "time in the ledger never goes back, but where a clock that was far ahead was put right",
+        Looked::EveryMinute,
+    ),
 ];
 
 /// The invariants that an audit of this kind has looked at.

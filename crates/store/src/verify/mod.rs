@@ -71,6 +71,8 @@ pub(crate) struct Auditor {
     touched: Option<Touched>,
     /// Entries from before there was a chain.
     unchained: u64,
+    /// Entries that follow one that was dated by a clock far ahead.
+    put_right: u64,
 }
 
 /// What an audit has learnt, and the last entry it saw: where the next one goes on.
@@ -102,8 +104,13 @@ impl Auditor {
         let running = self.accounts.entry(e.account).or_default();
         running.sums.entry(&e);
         running.moves(&e);
-        let (a, h, late) = (running.available, running.held, e.at < running.at);
-        running.at = running.at.max(e.at);
+        let (a, h) = (running.available, running.held);
+        // A clock that was far ahead is put right in one step; strictly, that is told.
+        let late = crate::clock::ledger_time(running.at, e.at) != e.at;
+        if !late && e.at < running.at {
+            self.put_right += 1;
+        }
+        running.at = e.at.max(if late { running.at } else { e.at });
         if a.trial < 0 || a.paid < 0 || h.trial < 0 || h.paid < 0 {
             self.breach("I3", format!("{} at entry {}: available {a:?}, held {h:?}", e.account, e.seq));
         }
@@ -180,6 +187,10 @@ impl Auditor {
     fn strictly(&mut self) {
         for row in self.platform.days_of_loss() {
             self.breach("I17", row);
+        }
+        if self.put_right > 0 {
+            let why = "times in the ledger were put right after a clock that was far ahead";
+            self.breach("I20", format!("{} {why}", self.put_right));
         }
         if self.unchained > 0 {
             self.breach("I19", format!("{} entries from before there was a chain", self.unchained));

@@ -4,8 +4,12 @@
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tollgate_catalog::Money;
 use tollgate_store::testing::{PostgresServer, run_sql};
-use tollgate_store::{EntryPage, Hold, HoldRefused, Options, Page, Receipted};
+use tollgate_store::{
+    Credit, CreditKind, EntryPage, Hold, HoldRefused, NewTask, Options, Page, Place, Pot, Receipted, Standing, Store,
+    World,
+};
 
 use crate::common::{House, idem, options, reply};
 
@@ -129,4 +133,65 @@ async fn what_was_applied_before_a_crash_counts_once(url: &str) {
     assert_eq!(h.store.gauges().late_closes, 3, "the closes, and no mark beside them");
     assert_eq!(h.pots(&c).await, (0, 820, 0, 0));
     h.close().await;
+}
+
+/// The time is the database's: a replica whose own clock is two hours ahead says so, and neither takes credit away nor dates by it.
+pub async fn a_replica_two_hours_off_takes_no_credit(url: &str) {
+    let h = House::open(url).await;
+    let c = h.customer(0, 1_000).await;
+    let credit = Credit {
+        id: "gift".into(),
+        account: c.account,
+        kind: CreditKind::TopUp,
+        pot: Pot::Trial,
+        amount: Money::from_nano(500),
+        expires_at: Some(h.clock.now() + 3_600_000),
+        reason: String::new(),
+        actor: String::new(),
+    };
+    h.store.credit(credit).await.expect("trial credit");
+    let own = h.clock.beside();
+    own.set_wrong(7_200_000);
+    let world = World { now_ms: own.world(0).now_ms, ..h.clock.world(99 << 40) };
+    let dir = tempfile::tempdir().expect("a folder");
+    let place = Place { url: url.into(), data_dir: dir.path().into() };
+    let off = Store::open(place, options(), world).await.expect("the replica starts").store;
+    off.beat().await.expect("a beat");
+    let state = off.clock_state();
+    assert_eq!((state.own_clock_ahead_ms, state.now_ms, state.state), (7_200_000, h.clock.now(), Standing::Right));
+    assert_eq!(off.sweep(own.now()).await.expect("a sweep").lapsed, 0);
+    assert_eq!(off.expiring(c.account).await.expect("read").len(), 1);
+    let call = off.hold(h.wish(&c, 100)).await.expect("a hold").call;
+    off.close(h.ending(&c, call, 100)).await.expect("closed");
+    let entries = off.entries_of(c.account, call).await.expect("read");
+    assert!(entries.iter().all(|entry| entry.at == h.clock.now()), "{entries:?}");
+    assert_eq!(h.pots(&c).await, (400, 1_000, 0, 0));
+    off.shut().await;
+    h.clock.advance(3_600_000);
+    assert_eq!(h.store.sweep(h.clock.now()).await.expect("a sweep").lapsed, 1, "in its time");
+    h.close().await;
+}
+
+/// Ages of tasks go by the time the replicas have agreed on: the database's clock is set forward by two hours, and no wait ends.
+pub async fn a_database_clock_that_jumps_makes_no_task_old(url: &str) {
+    let h = House::open(url).await;
+    let c = h.customer(0, 1_000).await;
+    // The database's clock two hours ago, as the replicas wrote it down then.
+    let kept = "UPDATE meta SET value = (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 7200000 WHERE name = 'clock_base'";
+    run_sql(url, kept).await.expect("written");
+    run_sql(url, "UPDATE meta SET value = 7200000 WHERE name = 'clock_correction'").await.expect("written");
+    let mut wish = h.wish(&c, 10);
+    wish.expires_at += 86_400_000;
+    let new = NewTask { plan: "{}".into(), webhook_url: None, lease_ms: 0 };
+    h.store.begin_task(wish, new).await.expect("a task");
+    // And now it is two hours later, in a moment.
+    run_sql(url, "UPDATE meta SET value = 0 WHERE name = 'clock_correction'").await.expect("written");
+    run_sql(url, "UPDATE task SET due_at = 0").await.expect("due");
+    let taken = h.store.take_tasks(10, 60_000, &[]).await.expect("taken");
+    assert_eq!(taken.len(), 1);
+    assert!(taken[0].age_ms < 3_600_000, "{}", taken[0].age_ms);
+    // Once a replica has looked and believes it, time goes on from there.
+    h.store.beat().await.expect("a beat");
+    run_sql(url, "UPDATE task SET due_at = 0").await.expect("due");
+    assert!(h.store.take_tasks(10, 60_000, &[]).await.expect("taken")[0].age_ms >= 7_000_000);
 }

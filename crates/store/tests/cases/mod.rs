@@ -1,5 +1,7 @@
 //! The suite that every engine passes. Each case gets an empty house and leaves one in which all money adds up.
 
+mod bounds;
+mod clock;
 mod changes;
 mod credit;
 mod group;
@@ -13,6 +15,8 @@ mod tasks;
 mod terms;
 mod wish;
 
+pub use bounds::*;
+pub use clock::*;
 pub use changes::*;
 pub use credit::*;
 pub use group::*;

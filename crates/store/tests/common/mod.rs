@@ -39,6 +39,8 @@ pub fn options() -> Options {
     Options {
         journal_segment: 64 << 10,
         replica_silence: std::time::Duration::from_secs(60),
+        // Every time is certain at once; whoever tests the doubt sets its own.
+        clock_confirm: std::time::Duration::ZERO,
         hold_deadline: std::time::Duration::from_secs(20),
         ..Options::default()
     }
@@ -73,10 +75,15 @@ impl House {
 
     /// The same data after a restart; the clock has moved on.
     pub async fn reopen(self) -> Self {
+        self.reopen_after(1_000).await
+    }
+
+    /// The same data after having been off for so long.
+    pub async fn reopen_after(self, ms: i64) -> Self {
         let Self { store, clock, place, options, seed, _dir, .. } = self;
         store.shut().await;
         drop(store);
-        clock.advance(1_000);
+        clock.advance(ms);
         Self::open_in(_dir, place, options, clock, seed + 1).await
     }
 

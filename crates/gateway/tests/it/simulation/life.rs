@@ -21,6 +21,8 @@ use tollgate_store::Options;
 use tollgate_store::testing::{Crash, Simulated, Step, fill_disk, free_disk};
 use tollgate_upstream::Client;
 
+/// Longer than any credit of a customer lasts.
+const WRONG: i64 = 400 * 24 * HOUR;
 const HOUR: i64 = 3_600_000;
 /// A life that does not end is a hang.
 const STEPS: u64 = 400_000;
@@ -160,12 +162,12 @@ impl Life<'_> {
             933..936 => self.fill_or_free(),
             936..938 => {
                 let outside = self.outside();
-                let hours = outside.draw().one(&[-2, 2]);
-                // Not so far that a day has gone by: keys of clients are forgotten then.
-                if (outside.shift() + hours * HOUR).abs() < 8 * HOUR {
-                    outside.note("the clock is set", 0);
-                    outside.wall.fetch_add(hours * HOUR, Ordering::Relaxed);
-                }
+                let by = outside.draw().one(&[-2 * HOUR, 2 * HOUR, WRONG]);
+                // Now and then it is put right. Nobody sets it ever further.
+                let right = outside.draw().percent(30) || (outside.shift() + by).abs() > WRONG + 8 * HOUR;
+                let by = if right { -outside.shift() } else { by };
+                outside.note("the clock is set", by.unsigned_abs());
+                outside.wall.fetch_add(by, Ordering::Relaxed);
             }
             _ => {
                 let idle = woken.is_empty() && self.failing.is_none() && self.commit() == Step::Idle;

@@ -109,7 +109,12 @@ fn beginning() -> &'static Beginning {
 
 async fn make_customers(data: &Path) -> Vec<Customer> {
     let place = Place { url: "sqlite".to_owned(), data_dir: data.to_owned() };
-    let store = Store::open(place, Options::default(), HandClock::default().world(1)).await.expect("a store").store;
+    // The time of the beginning is certain: a clock that jumps after it is refused, one that has jumped before a start is believed and
+    // takes nothing away.
+    let clock = HandClock::default();
+    clock.advance(outside::BEGINNING - clock.now());
+    let store = Store::open(place, Options::default(), clock.world(1)).await.expect("a store").store;
+    store.accept_clock().await.expect("accepted");
     let mut customers = Vec::new();
     // One with plenty and one who can pay for a few calls only.
     for (number, funded) in [100_000_000, 400_000].into_iter().enumerate() {
@@ -124,17 +129,20 @@ async fn make_customers(data: &Path) -> Vec<Customer> {
             limits: Default::default(),
         };
         let key = store.create_key(new, &secret).await.expect("a key").id;
-        let credit = Credit {
-            id: format!("first {number}"),
+        let credit = |id: String, pot, amount, expires_at| Credit {
+            id,
             account,
             kind: CreditKind::TopUp,
-            pot: Pot::Paid,
-            amount: Money::from_nano(funded),
-            expires_at: None,
+            pot,
+            amount: Money::from_nano(amount),
+            expires_at,
             reason: String::new(),
             actor: String::new(),
         };
-        store.credit(credit).await.expect("credited");
+        store.credit(credit(format!("first {number}"), Pot::Paid, funded, None)).await.expect("credited");
+        // Longer than a simulation lasts, whatever is done to the clock: not a bit of it may lapse.
+        let ends = outside::BEGINNING + 60 * 86_400_000;
+        store.credit(credit(format!("trial {number}"), Pot::Trial, funded / 10, Some(ends))).await.expect("credited");
         customers.push(Customer { account, key, secret });
     }
     store.shut().await;

@@ -165,7 +165,10 @@ async fn check_balances(outside: &Outside, app: &App, rows: &Rows, open: &[i64],
             );
         }
         let unasked = events.iter().filter(|event| !mine.contains_key(event.reference.as_str())).count();
-        assert_eq!(unasked, 1, "{when}: besides the first top-up nobody gave more");
+        assert_eq!(
+            unasked, 2,
+            "{when}: besides the first top-up and the trial credit nobody gave more, and none of it lapsed"
+        );
         let charged: i64 =
             rows.values().filter(|row| row.account == customer.account).map(|row| row.charge.nano()).sum();
         let account = app.store.account(customer.account).await.expect("read").expect("the account");

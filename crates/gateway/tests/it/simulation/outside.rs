@@ -12,7 +12,7 @@ use tollgate_store::testing::Crash;
 use tollgate_store::{AccountId, KeyId};
 
 /// When a simulation begins, in milliseconds since 1970.
-const BEGINNING: i64 = 1_790_000_000_000;
+pub const BEGINNING: i64 = 1_790_000_000_000;
 
 pub type Actor = Pin<Box<dyn Future<Output = ()> + Send>>;
 

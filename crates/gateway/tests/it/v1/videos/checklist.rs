@@ -109,7 +109,7 @@ async fn a_key_that_is_no_good_makes_no_task() {
     for engine in &Engine::both().await {
         let house = on(engine, "").await;
         // Kling's tokens end half an hour after they were signed.
-        house.clock.set(-3_600_000);
+        house.clock.set(-7_200_000);
         for (model, _) in MAKERS.into_iter().filter(|(_, provider)| *provider == "kling") {
             let (status, error) = create(&house, model, "p").await.expect_err("refused");
             assert_eq!((status, error["code"].as_str()), (502, Some("upstream_error")), "{model}: {error}");

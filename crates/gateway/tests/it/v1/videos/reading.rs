@@ -199,7 +199,7 @@ async fn a_link_of_ours_opens_until_it_ends_and_nothing_else() {
     let picture =
         house.get(&format!("/v1/videos/{}/content?variant=thumbnail", id(&task))).send().await.expect("a reply");
     assert_eq!(error_of(picture).await.1["code"], "unsupported_value");
-    house.clock.set(25 * 3_600_000);
+    house.clock.pass(25 * 3_600_000);
     let (status, error) = error_of(house.http.get(&url).send().await.expect("a reply")).await;
     assert_eq!((status, error["param"].as_str()), (403, Some("Expires")), "{query}");
     let app = &house.running().app;
@@ -209,7 +209,7 @@ async fn a_link_of_ours_opens_until_it_ends_and_nothing_else() {
     assert_eq!(again["status"], "completed", "{again}");
     assert_ne!(link(&again), url, "reading the task again gives a fresh link");
     assert_eq!(house.http.get(link(&again)).send().await.expect("a reply").status(), 200);
-    house.clock.set(0);
+    house.clock.pass(0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -307,7 +307,7 @@ async fn nobody_is_sent_to_a_link_that_has_ended() {
     let ended = task["completed_at"].as_i64().expect("an end");
     let url = house.url(&format!("/v1/videos/{}/content", id(&task)));
     for (days, status, ends) in [(0, 302, 1), (29, 302, 30), (31, 200, 32)] {
-        house.clock.set(days * DAY);
+        house.clock.pass(days * DAY);
         let app = &house.running().app;
         app.keys.refresh(&app.store, &app.world).await.expect("refreshed");
         let reply = http.get(&url).bearer_auth(&house.key).send().await.expect("a reply");
@@ -316,7 +316,7 @@ async fn nobody_is_sent_to_a_link_that_has_ended() {
         let late = shown["expires_at"].as_i64().expect("an end") - ended;
         assert!(((ends - 1) * 86_400..ends * 86_400 + 600).contains(&late), "after {days} days: {late}");
     }
-    house.clock.set(0);
+    house.clock.pass(0);
 }
 
 fn form(fields: &[(&str, &str)]) -> String {
