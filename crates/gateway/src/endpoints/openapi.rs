@@ -145,6 +145,7 @@ fn summary(path: &str) -> &'static str {
         }
         "/v1/quote" => "The price of a call before it is made; nothing is sent, held or charged",
         "/api/pricing" => "The price list; with a key, the account's own prices",
+        "/api/pricing/versions/{price_id}" => "The price that a receipt names, as it was when the call was held",
         "/v1/models" => "The models this key can use",
         "/v1/models/{id}" => "One model",
         "/v1/balance" => "What the account has and what is held for running calls",
@@ -214,6 +215,7 @@ fn parameters(path: &str) -> Value {
         ]),
         path if path.contains("{model}:") => in_path("model"),
         "/v1/usage/{call_id}" | "/v1/usage/{call_id}/receipt" => in_path("call_id"),
+        "/api/pricing/versions/{price_id}" => in_path("price_id"),
         "/v1/usage" => json!([
             { "name": "limit", "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 500, "default": 50 } },
             { "name": "before", "in": "query", "description": "`next_before` of the page before", "schema": { "type": "string" } },
@@ -254,6 +256,7 @@ fn replies(path: &str, access: Access) -> Value {
         "/mcp" => json!({ "application/json": { "schema": { "type": "object" } } }),
         "/v1/quote" => schema("Quote"),
         "/api/pricing" => schema("PriceList"),
+        "/api/pricing/versions/{price_id}" => schema("PriceVersion"),
         "/v1/models" => schema("ModelList"),
         "/v1/models/{id}" => schema("Model"),
         "/v1/balance" => schema("Balance"),
@@ -269,6 +272,7 @@ fn replies(path: &str, access: Access) -> Value {
     all.insert("200".to_owned(), json!({ "description": "done", "content": content }));
     let expected: Vec<u16> = match access {
         Access::Public if path == "/api/pricing" => vec![401, 403, 500, 503],
+        Access::Public if path.starts_with("/api/pricing/") => vec![404, 500, 503],
         Access::Public => vec![503],
         Access::Operator => vec![404],
         Access::Admin => vec![400, 401, 404, 408, 413, 415, 500, 503],
@@ -431,6 +435,12 @@ fn schemas() -> Value {
             "refunded_nano_usd": nano, "calculation": { "type": ["object", "null"] }, "entries": { "type": "array" },
         } },
         "UsageList": list("Usage"),
+        "PriceVersion": { "type": "object", "required": ["model", "version", "tier", "group", "paid", "faces", "multiplier"], "properties": {
+            "model": text, "version": { "type": "string", "description": "`pricing_version` of the price list it was taken from" },
+            "tier": { "type": ["string", "null"] }, "when": { "type": "array" }, "group": text, "paid": { "type": "boolean" },
+            "unit": text, "faces": { "type": "object", "description": "Micro-USD per million tokens, per call or per second" },
+            "multiplier": text,
+        } },
         "Receipt": { "type": "object", "required": ["receipt", "signature"], "properties": {
             "receipt": { "type": "object", "description": "docs/receipts.md says what it contains" },
             "signature": { "type": "string", "description": "Ed25519 over the canonical bytes of `receipt`, base64url" },
