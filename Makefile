@@ -2,7 +2,7 @@
 # The work is in scripts/, so that it can be read, and run, one step at a time.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench chaos fuzz simulate mutants fmt lint clean
+.PHONY: help run test bench chaos fuzz simulate mutants upgrade fmt lint clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -27,6 +27,9 @@ simulate: ## the till in a simulated world, with crashes: SEEDS=500 of them, or 
 
 mutants: ## change the code of prices and ledger a thousand times; every change must be noticed (hours); FILES=… for some
 	@scripts/mutants $(FILES)
+
+upgrade: ## the executable of the commit before (or of REVISION=…) beside this one on one PostgreSQL database
+	@scripts/upgrade $(REVISION)
 
 fmt: ## format the Rust code
 	cargo fmt --all

@@ -431,7 +431,12 @@ pub enum Receipt {
         /// A saved copy of `GET /.well-known/tollgate-receipts`; without it, the keys of this gateway's own store.
         #[arg(long, value_name = "FILE")]
         keys: Option<PathBuf>,
+        /// A saved copy of `GET /api/pricing/versions/{price_id}`: was the receipt computed with this price?
+        #[arg(long, value_name = "FILE")]
+        price: Option<PathBuf>,
     },
+    /// The price that a receipt names by its `price_id`, whatever the catalog says today.
+    Price { price_id: String },
     /// The receipt of a call that has ended.
     Show {
         #[arg(long)]

@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::{Line, Money, Unit};
-use tollgate_store::receipt::{Invalid, PublicKeys, Receipt, Signed, Verified, verify};
+use tollgate_store::receipt::{Invalid, PublicKeys, Receipt, Signed, Verified, price_id, verify, verify_price};
 use tollgate_store::{AccountId, CallId, admin::Command};
 
 /// Nothing of ours is larger; a wrong file is told apart before it fills the memory.
@@ -19,14 +19,25 @@ const KEY_COLUMNS: &[(&str, &str)] = &[("key", "kid"), ("from", "from_ms@"), ("u
 
 pub async fn receipt(config: &Path, command: args::Receipt, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
-        args::Receipt::Verify { file, keys } => {
+        args::Receipt::Verify { file, keys, price } => {
             let text = read(&file)?;
             let keys: PublicKeys = match keys {
                 Some(path) => serde_json::from_str(&read(&path)?)
                     .with_context(|| format!("{} is not a copy of the published keys", path.display()))?,
                 None => serde_json::from_value(ask(config, Command::ReceiptKeys).await?)?,
             };
-            return Ok(tell(verify(&text, &keys), out));
+            let price = price.as_deref().map(read).transpose()?;
+            let verdict = verify(&text, &keys).and_then(|verified| match &price {
+                Some(price) => verify_price(&verified.receipt, price).map(|()| verified),
+                None => Ok(verified),
+            });
+            return Ok(tell(verdict, out));
+        }
+        args::Receipt::Price { price_id: text } => {
+            let id = price_id(&text).context("price_id: thirty-two digits, as in the receipt")?;
+            let price: String = serde_json::from_value(ask(config, Command::PriceVersion { id }).await?)?;
+            // Without a line's end: its hash is in the receipt.
+            print!("{price}");
         }
         args::Receipt::Show { account, call } => {
             let account: AccountId = account.parse().context("--account")?;

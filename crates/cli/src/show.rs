@@ -119,7 +119,8 @@ fn plain(value: &Value) -> String {
     }
 }
 
-fn utc(ms: i64) -> String {
+/// A moment for people.
+pub fn utc(ms: i64) -> String {
     let (days, rest) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
     // Days to a civil date (Howard Hinnant's algorithm, proleptic Gregorian).
     let shifted = days + 719_468;

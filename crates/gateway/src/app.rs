@@ -6,6 +6,7 @@ use crate::keys::KeyBook;
 use crate::metrics::Metrics;
 use crate::pauses::Pauses;
 use crate::price_list::PriceList;
+use crate::price_versions::PriceVersions;
 use crate::published::Published;
 use crate::secrets::Secrets;
 use crate::settings::Settings;
@@ -76,6 +77,7 @@ pub struct App {
     /// Open video tasks.
     pub tasks: Board,
     pub price_list: PriceList,
+    pub price_versions: PriceVersions,
     pub ids: ids::Maker,
     /// Work that outlives a request (reading a left stream to its end) is tracked here and awaited at the stop.
     pub tracker: TaskTracker,

@@ -14,6 +14,7 @@ pub mod metrics;
 pub mod operator;
 mod pauses;
 mod price_list;
+mod price_versions;
 mod published;
 pub mod quotes;
 pub mod refusal;

@@ -7,6 +7,7 @@ use crate::keys::KeyBook;
 use crate::metrics::Metrics;
 use crate::pauses::Pauses;
 use crate::price_list::PriceList;
+use crate::price_versions::PriceVersions;
 use crate::published::Published;
 use crate::secrets::Secrets;
 use crate::server;
@@ -156,6 +157,7 @@ pub(crate) fn build(
         social: Desk::default(),
         tasks: Board::default(),
         price_list: PriceList::default(),
+        price_versions: PriceVersions::default(),
         ids: maker,
         tracker: TaskTracker::new(),
         cut: CancellationToken::new(),

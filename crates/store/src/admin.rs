@@ -55,6 +55,7 @@ pub enum Command {
     LedgerEntries { page: EntryPage },
     Receipt { account: AccountId, call: CallId },
     ReceiptKeys,
+    PriceVersion { id: [u8; 16] },
     ReceiptRotate,
     PauseChange { change: PauseChange },
     PauseChanges { limit: u32 },
@@ -156,6 +157,9 @@ impl Store {
                 Receipted::StillOpen => Err(StoreError::Conflict(format!("{call} has not ended yet"))),
                 Receipted::NoSuchCall => Err(missing(call.to_string())),
             },
+            Command::PriceVersion { id } => value(
+                self.price_version(id).await?.ok_or_else(|| missing("no call was ever held at this price".into()))?,
+            ),
             Command::ReceiptKeys => value(self.receipt_keys().await?),
             Command::ReceiptRotate => value(self.rotate_receipt_key().await?),
             Command::ClockShow => value(self.clock_state()),

@@ -67,18 +67,18 @@ impl Content<'_> {
 }
 
 /// What is hashed, in one piece where it is short: most entries are.
-struct Packed {
+pub(crate) struct Packed {
     buffer: [u8; 512],
     len: usize,
     hasher: Sha256,
 }
 
 impl Packed {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { buffer: [0; 512], len: 0, hasher: Sha256::new() }
     }
 
-    fn raw(&mut self, bytes: &[u8]) {
+    pub fn raw(&mut self, bytes: &[u8]) {
         if let Some(space) = self.buffer.get_mut(self.len..self.len + bytes.len()) {
             space.copy_from_slice(bytes);
             self.len += bytes.len();
@@ -89,18 +89,18 @@ impl Packed {
         self.len = 0;
     }
 
-    fn number(&mut self, number: i64) {
+    pub fn number(&mut self, number: i64) {
         self.raw(&number.to_be_bytes());
     }
 
     /// Its length and then itself; all ones when there is nothing, which no length is.
-    fn bytes(&mut self, bytes: Option<&[u8]>) {
+    pub fn bytes(&mut self, bytes: Option<&[u8]>) {
         let length = bytes.map_or(u32::MAX, |bytes| u32::try_from(bytes.len()).unwrap_or(u32::MAX - 1));
         self.raw(&length.to_be_bytes());
         self.raw(bytes.unwrap_or_default());
     }
 
-    fn hash(mut self) -> Hash {
+    pub fn hash(mut self) -> Hash {
         self.hasher.update(&self.buffer[..self.len]);
         self.hasher.finalize().into()
     }

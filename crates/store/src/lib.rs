@@ -29,6 +29,7 @@ mod price;
 pub mod receipt;
 mod report;
 mod response;
+mod row_hash;
 mod social;
 mod sqlite;
 mod store;

@@ -9,7 +9,7 @@ mod make;
 #[cfg(test)]
 mod tests;
 
-pub use check::{Invalid, Verified, verify};
+pub use check::{Invalid, Verified, price_id, price_text, verify, verify_price};
 pub use form::{Calculation, Receipt, Signed};
 pub(crate) use keys::{KeyRecord, SecretKey};
 pub use keys::{PublicKey, PublicKeys};

@@ -37,6 +37,10 @@ pub struct Report {
     pub last_seq: i64,
     pub accounts: u64,
     pub usage_rows: u64,
+    /// Usage rows from before they were hashed, or by a replica of such a version: of those only the money was checked.
+    pub unhashed_rows: u64,
+    /// When the last of them ended.
+    pub unhashed_until_ms: Option<i64>,
     /// The invariants that were looked at; of the others this report says nothing.
     pub checked: Vec<&'static str>,
     pub breaches: Vec<Breach>,

@@ -16,6 +16,7 @@ use crate::operator::{AdminKey, Done, NewAdminKey, OperatorEvent};
 use crate::pause::PauseChange;
 use crate::receipt::{self, PublicKeys, Signed};
 use crate::report::{Gauges, Recovered, Report, Swept};
+use crate::row_hash::Seal;
 use crate::social::{SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain};
 use crate::task::{
     BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskStep, Told, Webhook, WebhookWish,
@@ -289,10 +290,22 @@ impl Store {
         let Some(row) = self.usage_of(account, call).await? else {
             return Ok(Receipted::NoSuchCall);
         };
+        if on_engine!(self, e => e.seal_of(account, call).await)? == Seal::Changed {
+            return Err(StoreError::broken(format!("the usage row of {call} is not the one that was written")));
+        }
         let now = on_engine!(self, e => e.now());
         let secret = on_engine!(self, e => e.receipt_secret().await)?;
         let prefix = on_engine!(self, e => e.key_prefix(row.key).await)?.unwrap_or_default();
         Ok(Receipted::Signed(Box::new(receipt::sign(&row, prefix, &secret, now)?)))
+    }
+
+    /// A price that calls were held at, whatever the catalog says today, in the form whose hash receipts name. `None`: no call ever was, or what
+    /// is stored under this id is something else by now.
+    pub async fn price_version(&self, id: [u8; 16]) -> Result<Option<String>, StoreError> {
+        let Some(text) = on_engine!(self, e => e.price_json(id).await)? else { return Ok(None) };
+        let written: serde_json::Value = serde_json::from_str(&text).map_err(StoreError::broken)?;
+        let price: tollgate_catalog::Price = serde_json::from_value(written.clone()).map_err(StoreError::broken)?;
+        Ok((price.id() == id).then(|| receipt::price_text(&written)))
     }
 
     /// The public keys of receipts, those of before included; the one that signs first.

@@ -18,6 +18,13 @@ pub use load::{Load, Owner, cpu_ticks};
 pub use server::{PostgresServer, make_database, run_sql};
 pub use simulated::{Crash, Disk, Simulated};
 
+/// What another version of this program does with a PostgreSQL database: its functions, and migrations that come after ours.
+#[derive(Clone, Debug, Default)]
+pub struct OtherVersion {
+    pub functions: Option<String>,
+    pub migrations: Vec<String>,
+}
+
 /// A clock that stands still until it is moved. Starts at a fixed moment in 2026.
 #[derive(Clone)]
 pub struct HandClock {

@@ -52,6 +52,9 @@ pub struct Options {
     /// Nothing happens by itself: a simulation says when the embedded engine commits.
     #[cfg(feature = "testing")]
     pub simulated: Option<crate::testing::Simulated>,
+    /// What another version of this program does with the database (PostgreSQL).
+    #[cfg(feature = "testing")]
+    pub version: Option<crate::testing::OtherVersion>,
 }
 
 impl Options {
@@ -79,6 +82,8 @@ impl Default for Options {
             clock_confirm: Duration::from_secs(24 * 3600),
             #[cfg(feature = "testing")]
             simulated: None,
+            #[cfg(feature = "testing")]
+            version: None,
         }
     }
 }

@@ -22,6 +22,7 @@ const DAMAGES: &[(&str, &str)] = &[
     ("I1", "UPDATE account SET month_used = month_used + 1"),
     ("I1", "UPDATE trial_lot SET free = free + 1"),
     ("I1", "DELETE FROM trial_lot"),
+    ("I1", "UPDATE account SET topped_up = NOT topped_up"),
     ("I2", "UPDATE account SET paid_available = paid_available - 1"),
     (
         "I3",
@@ -63,6 +64,8 @@ const DAMAGES: &[(&str, &str)] = &[
         "INSERT INTO entry (op_id, kind, account_id, trial, paid, at) SELECT zeroblob(17), 5, id, 0, 9, 1 FROM account",
     ),
     ("I18", "UPDATE usage SET input = input + 1000"),
+    // Of a call that was free, too: its receipt names the price.
+    ("I18", "UPDATE usage SET price_id = x'00000000000000000000000000000000' WHERE charge = 0"),
     ("I18", "UPDATE price SET json = replace(json, '\"input\":1', '\"input\":2')"),
     ("I19", "UPDATE entry SET reason = 'no' WHERE kind = 6"),
     ("I19", "UPDATE entry SET hash = zeroblob(32) WHERE kind = 0"),
@@ -73,6 +76,9 @@ const DAMAGES: &[(&str, &str)] = &[
         "INSERT INTO entry (op_id, kind, account_id, trial, paid, at) SELECT x'00', 7, id, 0, 0, 9e15 FROM account",
     ),
     ("I19", "UPDATE account SET head = zeroblob(32)"),
+    // The rows that receipts are signed from; rows.rs changes every column of them.
+    ("I19", "UPDATE usage SET model = 'dearer'"),
+    ("I19", "UPDATE entry SET reference = NULL WHERE kind = 1"),
     ("I20", "INSERT INTO entry (op_id, kind, account_id, trial, paid, at) SELECT x'01', 7, id, 0, 0, 1 FROM account"),
 ];
 /// SQLite knows open holds from the ledger alone.

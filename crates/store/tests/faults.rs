@@ -31,7 +31,8 @@ cases!(the_outcome_of_a_commit_is_unknown, a_commit_that_finds_the_disk_full);
 #[test]
 fn every_row_of_this_house_has_its_case() {
     let page = std::fs::read_to_string("../../docs/faults.md").expect("docs/faults.md");
-    let replicas = std::fs::read_to_string("tests/replicas.rs").expect("the tests of several replicas");
+    let read = |name: &str| std::fs::read_to_string(name).expect("the tests of several replicas");
+    let replicas = read("tests/replicas.rs") + &read("tests/upgrades.rs");
     let ours: Vec<&str> = page.split("`store::").skip(1).filter_map(|rest| rest.split('`').next()).collect();
     assert!(ours.len() >= 4, "{ours:?}");
     for name in &ours {

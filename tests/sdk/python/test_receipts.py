@@ -21,8 +21,9 @@ def script(tmp_path_factory):
     return path
 
 
-def run(script, receipt, keys):
-    return subprocess.run([sys.executable, str(script), str(receipt), str(keys)], capture_output=True, text=True, timeout=60)
+def run(script, *files):
+    command = [sys.executable, str(script), *(str(file) for file in files)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
 @pytest.fixture
@@ -47,6 +48,17 @@ def test_the_lines_of_the_page_verify_a_receipt(house, proof, script):
     assert charge > 0
 
 
+def test_the_lines_of_the_page_compare_it_with_its_price(house, proof, script, tmp_path):
+    _, receipt, keys = proof
+    price_id = json.loads(receipt.read_text(encoding="utf-8"))["receipt"]["calculation"]["price_id"]
+    price = tmp_path / "price.json"
+    price.write_bytes(house.request("GET", f"/api/pricing/versions/{price_id}")[2])
+    done = run(script, receipt, keys, price)
+    assert done.returncode == 0, done.stderr
+    price.write_text(price.read_text(encoding="utf-8").replace("0", "1", 1), encoding="utf-8")
+    assert run(script, receipt, keys, price).returncode != 0
+
+
 def test_the_executable_verifies_it_without_a_server(proof, tmp_path):
     call, receipt, keys = proof
     command = [executable(), "--config", str(tmp_path / "none.toml"), "receipt", "verify", str(receipt)]
@@ -58,6 +70,8 @@ def test_the_golden_receipt_verifies_in_both(script, tmp_path):
     receipt, keys = GOLDEN / "receipt.json", GOLDEN / "receipt-keys.json"
     done = run(script, receipt, keys)
     assert (done.returncode, done.stdout.split()[1:]) == (0, ["7616578", "nano-USD"]), done.stderr
+    assert run(script, receipt, keys, GOLDEN / "price.json").returncode == 0
+    assert run(script, GOLDEN / "receipt-without-price.json", keys).returncode == 0, "of an earlier version"
     pretty = tmp_path / "pretty.json"
     pretty.write_text(json.dumps(json.loads(receipt.read_text()), indent=4), encoding="utf-8")
     assert run(script, pretty, keys).returncode == 0

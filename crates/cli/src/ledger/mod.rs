@@ -92,7 +92,12 @@ async fn verify(config: &Path, how: Audit, out: &Output) -> anyhow::Result<ExitC
         }
         let verdict = if breaches.is_empty() { "every number adds up" } else { "BROKEN" };
         let (accounts, entries, rows) = (&report["accounts"], &report["entries"], &report["usage_rows"]);
-        text + &format!("{accounts} accounts, {entries} entries, {rows} usage rows: {verdict}")
+        text.push_str(&format!("{accounts} accounts, {entries} entries, {rows} usage rows: {verdict}"));
+        if let (Some(unhashed @ 1..), Some(until)) = (report["unhashed_rows"].as_u64(), report["unhashed_until_ms"].as_i64()) {
+            let until = crate::show::utc(until);
+            text.push_str(&format!("\n{unhashed} usage rows are from before rows were hashed, the last of {until}: only their money was checked"));
+        }
+        text
     });
     Ok(if breaches.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

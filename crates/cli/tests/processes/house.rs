@@ -1,9 +1,9 @@
 //! A house of real processes: simulator, one or more gateways over one database, an account with money, a key.
 
-use crate::process::{HANG, Process, free_port, tollgate};
+use crate::process::{HANG, Process, TOLLGATE, executable, free_port, tollgate};
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -48,6 +48,8 @@ pub struct Plan<'a> {
     pub log: &'a str,
     /// Lines of `[social]`; with any, the cells of social data are on sale.
     pub social: &'a str,
+    /// The executable of the first gate; those of the others are always ours.
+    pub first: &'a Path,
 }
 
 impl Default for Plan<'_> {
@@ -62,6 +64,7 @@ impl Default for Plan<'_> {
             patience: ["2s", "400ms"],
             log: "info",
             social: "",
+            first: Path::new(TOLLGATE),
         }
     }
 }
@@ -84,6 +87,7 @@ pub struct Gate {
     /// Away from the configuration: its folder is watched, and a log of what was seen there would never end.
     pub log: PathBuf,
     pub process: Option<Process>,
+    pub executable: PathBuf,
     log_level: String,
 }
 
@@ -207,7 +211,9 @@ impl Gate {
         );
         std::fs::write(&config, text.replace("{sim}", sim_url.trim_end_matches("/v1"))).expect("written");
         let log = dir.path().join(format!("gate{number}.log"));
-        Gate { config, port, log, process: None, log_level: plan.log.to_owned() }
+        let executable = if number == 0 { plan.first } else { Path::new(TOLLGATE) };
+        let (executable, log_level) = (executable.to_owned(), plan.log.to_owned());
+        Gate { config, port, log, process: None, executable, log_level }
     }
 
     pub fn url(&self) -> String {
@@ -219,7 +225,7 @@ impl Gate {
     }
 
     pub fn spawn_with(&mut self, environment: &[(&str, &str)]) -> &mut Process {
-        let mut command = tollgate(&["serve", "--config", self.config.to_str().expect("UTF-8")]);
+        let mut command = executable(&self.executable, &["serve", "--config", self.config.to_str().expect("UTF-8")]);
         command.env("SIM_SECRET", PROVIDER_SECRET).env("TOLLGATE_LOG", &self.log_level);
         command.envs(environment.iter().copied());
         self.process.insert(Process::start(command, &self.log))
@@ -256,7 +262,7 @@ impl Gate {
 
     /// A command over this gate's configuration, whatever comes of it.
     pub async fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = tollgate(arguments);
+        let mut command = executable(&self.executable, arguments);
         command.args(["--config", self.config.to_str().expect("UTF-8")]).env("SIM_SECRET", PROVIDER_SECRET);
         tokio::process::Command::from(command).kill_on_drop(true).output().await.expect("it ran")
     }

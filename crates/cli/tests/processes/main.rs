@@ -28,4 +28,5 @@ mod social;
 mod stop;
 mod tampering;
 mod tasks;
+mod upgrade;
 mod video;

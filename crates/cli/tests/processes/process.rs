@@ -22,7 +22,12 @@ pub struct Process {
 
 /// `tollgate` with nothing of the environment of whoever runs the tests.
 pub fn tollgate(arguments: &[&str]) -> Command {
-    let mut command = Command::new(TOLLGATE);
+    executable(Path::new(TOLLGATE), arguments)
+}
+
+/// The same for an executable of another version.
+pub fn executable(path: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(path);
     command.args(arguments).env_clear().stdin(Stdio::null());
     command
 }

@@ -35,6 +35,7 @@ async fn proves_and_rotates(plan: Plan<'_>) {
     let shown = house.gates[0].run(&["receipt", "show", "--account", &house.account, &call]).await;
     let shown = save(&file("shown.json"), &String::from_utf8_lossy(&shown.stdout));
     let secret = sqlite.then(|| secret_of(&house));
+    names_its_price(&house, &old, &old_keys, folder.path()).await;
 
     for proof in [&old, &shown] {
         assert_eq!(offline(proof, &old_keys), (true, format!("valid: {call} of {} on plain cost", house.account)));
@@ -67,6 +68,30 @@ async fn proves_and_rotates(plan: Plan<'_>) {
         let now = secret_of(&house);
         assert_ne!(now, secret, "the secret of the old key is erased");
         says_nothing_of(&house, &now).await;
+    }
+}
+
+/// The price that a receipt names is served to anybody and printed here, and another is told apart.
+async fn names_its_price(house: &House, receipt: &Saved, keys: &Saved, folder: &Path) {
+    let said: Value = serde_json::from_str(&receipt.1).expect("JSON");
+    let id = text(&said["receipt"]["calculation"]["price_id"]);
+    let url = format!("{}/api/pricing/versions/{id}", house.gates[house.gates.len() - 1].url());
+    let served = house.http.get(url).send().await.expect("a reply").text().await.expect("text");
+    let printed = house.gates[0].run(&["receipt", "price", &id]).await;
+    assert_eq!(String::from_utf8_lossy(&printed.stdout), served);
+    let unknown = house.gates[0].run(&["receipt", "price", &"0".repeat(32)]).await;
+    assert!(!unknown.status.success(), "no such price");
+    let price = save(&folder.join("price.json"), &served);
+    let dearer = served.replacen("\"input\":1000000", "\"input\":2000000", 1);
+    assert_ne!(dearer, served);
+    let other = save(&folder.join("other-price.json"), &dearer);
+    for (price, holds) in [(&price, true), (&other, false)] {
+        let paths = [receipt, keys, price].map(|saved| saved.0.to_str().expect("UTF-8"));
+        let mut command = tollgate(&["receipt", "verify", paths[0], "--keys", paths[1], "--price", paths[2]]);
+        let done = command.output().expect("it ran");
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert_eq!(done.status.success(), holds, "{said}");
+        assert_eq!(said.contains("the price is not the one of the receipt"), !holds, "{said}");
     }
 }
 

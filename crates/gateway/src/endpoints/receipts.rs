@@ -9,6 +9,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use http::{HeaderValue, header};
 use std::sync::Arc;
+use tollgate_store::receipt::price_id;
 use tollgate_store::{CallId, Receipted, StoreError};
 use tollgate_wire::error::{Code, Dialect};
 
@@ -36,6 +37,29 @@ pub async fn receipt(State(app): State<Arc<App>>, Path(id): Path<String>, reques
         Ok(json_text(signed.text()))
     })
     .await
+}
+
+/// A price never changes: whoever has it may keep it.
+const PRICE_KEPT: HeaderValue = HeaderValue::from_static("public, max-age=86400, immutable");
+
+/// The price that a receipt names. Its hash is asked for by those who have the receipt, and cannot be guessed by others: no key is needed, and
+/// the prices of closed groups stay with those who were charged by them.
+pub async fn price(State(app): State<Arc<App>>, Path(id): Path<String>) -> Response {
+    let unknown = || Refusal::about(Code::NotFound, "price_id", format!("No call was ever charged by a price `{id}`."));
+    let found = match price_id(&id) {
+        Some(id) => app.price_versions.find(&app.store, id).await,
+        None => Ok(None),
+    };
+    match found.and_then(|price| price.ok_or_else(unknown)) {
+        Ok(price) => {
+            let mut reply = Response::new(Body::from(price));
+            let headers = reply.headers_mut();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            headers.insert(header::CACHE_CONTROL, PRICE_KEPT);
+            reply
+        }
+        Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, ""),
+    }
 }
 
 pub async fn keys(State(app): State<Arc<App>>) -> Response {

@@ -73,6 +73,7 @@ pub const PATHS: &[(&str, &str, Access)] = &[
     ("GET", "/v1beta/models", Access::Key),
     ("GET", "/v1beta/models/{id}", Access::Key),
     ("GET", "/api/pricing", Access::Public),
+    ("GET", "/api/pricing/versions/{price_id}", Access::Public),
     // account holders
     ("GET", "/v1/balance", Access::Key),
     ("GET", "/v1/usage", Access::Key),
@@ -125,6 +126,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/conversations/{id}/items", get(conversations::list_items).post(conversations::add_items))
         .route("/v1/conversations/{id}/items/{item}", get(conversations::get_item).delete(conversations::delete_item))
         .route("/api/pricing", get(pricing::list))
+        .route("/api/pricing/versions/{price_id}", get(receipts::price))
         .route("/v1/balance", get(account::balance))
         .route("/v1/usage", get(account::usage))
         .route("/v1/usage/{call_id}", get(account::usage_of))

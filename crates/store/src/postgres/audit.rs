@@ -16,6 +16,7 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Pots;
 use crate::report::Report;
+use crate::row_hash::{Decided, Facts, Seal, seal};
 use crate::verify::{
     ACCOUNT, AccountRow, Audited, Auditor, CHARGE, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, Stored, show,
 };
@@ -26,6 +27,9 @@ const OVERLAP: i64 = 100_000;
 const LATE: &str = "SELECT call_id, 'open since before ' || due_at FROM open_hold WHERE due_at + $1 < $2 LIMIT 20";
 const LOTS: &str = "SELECT account_id, credit, free, held FROM trial_lot";
 const SWEEPS_MS: i64 = 120_000;
+/// The reference of the entry that ended the call of a usage row: the second one where a call was opened again.
+const REFERENCE: &str = "CASE WHEN again.op_id IS NULL THEN once.reference ELSE again.reference END FROM usage u \
+     LEFT JOIN entry once ON once.op_id = u.call_id || '\\x01'::bytea LEFT JOIN entry again ON again.op_id = u.call_id || '\\x04'::bytea";
 
 /// Transactions that may have inserted entries and have not ended.
 const WRITERS: &str = "FROM pg_locks WHERE database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
@@ -45,7 +49,7 @@ impl Engine {
         let snapshot = snapshot(&mut link.client).await?;
         // What the audit before has learnt is not needed any more, and is not to be gone on from if this one fails.
         *audited = None;
-        let mut auditor = Auditor::default();
+        let mut auditor = Auditor::new(&self.world.random);
         let from = snapshot.query_opt("SELECT value FROM meta WHERE name = 'limits_from'", &[]).await?;
         auditor.terms.limits_from = from.map_or(Ok(0), |r| r.try_get(0))?;
         let all = format!("SELECT {ENTRY}, replica FROM entry ORDER BY seq");
@@ -57,8 +61,13 @@ impl Engine {
         each(&snapshot, &format!("SELECT {KEY} FROM key"), &[], |r| key(&r).map(|row| auditor.key(&row))).await?;
         each(&snapshot, LOTS, &[], |r| lot(&r, &mut auditor)).await?;
         prices(&snapshot, &mut auditor).await?;
-        each(&snapshot, &format!("SELECT {CHARGE} FROM usage"), &[], |r| charge(&r).map(|row| auditor.usage(&row)))
-            .await?;
+        let all = format!("SELECT {CHARGE}, NULL::text FROM usage u");
+        each(&snapshot, &all, &[], |r| charge(&r).map(|row| auditor.usage(&row))).await?;
+        let of_account = format!("SELECT {CHARGE}, {REFERENCE} WHERE u.account_id = $1");
+        for account in auditor.doubtful() {
+            each(&snapshot, &of_account, &[&account.0.as_slice()], |r| charge(&r).map(|row| auditor.compared(&row)))
+                .await?;
+        }
         let mut open = Vec::new();
         each(&snapshot, "SELECT call_id, trial, paid FROM open_hold", &[], |r| {
             open.push((CallId(id(&r, 0)?), Pots { trial: r.try_get(1)?, paid: r.try_get(2)? }));
@@ -108,7 +117,7 @@ impl Engine {
         prices(&snapshot, &mut auditor).await?;
         let mut missing = touched.calls.clone();
         let calls: Vec<&[u8]> = touched.calls.keys().map(|c| c.0.as_slice()).collect();
-        let sql = format!("SELECT {CHARGE} FROM usage WHERE call_id = ANY($1)");
+        let sql = format!("SELECT {CHARGE}, {REFERENCE} WHERE u.call_id = ANY($1)");
         each(&snapshot, &sql, &[&calls], |r| {
             let row = charge(&r)?;
             if let Some(expected) = missing.remove(&row.call) {
@@ -127,6 +136,13 @@ impl Engine {
         self.shared.breaches.fetch_max(report.breaches.len() as u64, Ordering::Relaxed);
         *audited = Some((auditor, report.last_seq.max(after)));
         Ok(report)
+    }
+
+    /// Whether a usage row is the one that was written.
+    pub async fn seal_of(&self, account: AccountId, call: CallId) -> Result<Seal, StoreError> {
+        let sql = format!("SELECT {CHARGE}, {REFERENCE} WHERE u.account_id = $1 AND u.call_id = $2");
+        let rows = self.rows(&sql, &[&account.0.as_slice(), &call.0.as_slice()]).await?;
+        rows.first().map_or(Ok(Seal::Missing), |row| charge(row).map(|row| row.seal))
     }
 
     /// A page of entries.
@@ -261,6 +277,7 @@ fn account(r: &Row) -> Result<AccountRow, StoreError> {
         held: Pots { trial: r.try_get(3)?, paid: r.try_get(4)? },
         end: Link { number: r.try_get(5)?, hash: head.and_then(|h| h.try_into().ok()).unwrap_or_default() },
         used: used(r, 7)?,
+        topped_up: r.try_get(11)?,
     })
 }
 
@@ -275,13 +292,43 @@ fn lot(r: &Row, auditor: &mut Auditor) -> Result<(), StoreError> {
 
 fn charge(r: &Row) -> Result<ChargeRow, StoreError> {
     let price: Option<&[u8]> = r.try_get(2)?;
+    let mut counted = [0i64; 12];
+    for (i, n) in counted.iter_mut().enumerate() {
+        *n = r.try_get(6 + i)?;
+    }
+    let (charge, write_off, ended_at) = (r.try_get(3)?, r.try_get(4)?, r.try_get(20)?);
+    let facts = Facts {
+        account: r.try_get(0)?,
+        call: r.try_get(1)?,
+        at: r.try_get(19)?,
+        ended_at,
+        endpoint: r.try_get(21)?,
+        model: r.try_get(22)?,
+        provider: r.try_get(23)?,
+        upstream_model: r.try_get(24)?,
+        ending: r.try_get::<_, i16>(25)?.into(),
+        reason: r.try_get(26)?,
+        status: r.try_get::<_, i32>(27)?.into(),
+        counters: counted,
+        estimated: r.try_get(28)?,
+        raw_usage: r.try_get(30)?,
+        attempts: r.try_get(31)?,
+        first_byte_ms: r.try_get(32)?,
+        tier: r.try_get(33)?,
+        dropped: r.try_get(34)?,
+    };
+    let decided = Decided { key: r.try_get(18)?, price_id: price, hold: r.try_get(29)?, charge, write_off };
+    let own: Option<&[u8]> = r.try_get(35)?;
     Ok(ChargeRow {
         account: AccountId(id(r, 0)?),
         call: CallId(id(r, 1)?),
         price_id: price.and_then(|p| p.try_into().ok()),
-        charge: r.try_get(3)?,
-        write_off: r.try_get(4)?,
+        charge,
+        write_off,
         refunded: r.try_get(5)?,
         counters: counters(r, 6)?,
+        ended_at,
+        hash: own.and_then(|hash| hash.try_into().ok()),
+        seal: seal(&facts, &decided, r.try_get(36)?, own),
     })
 }

@@ -19,6 +19,7 @@ use crate::group::{Closing, ClosingWait, Held, HeldWait};
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::journal::record;
 use crate::ledger::extend_op_id;
+use crate::row_hash::{Decided, Facts};
 
 /// Above this many queued operations nothing new is taken in.
 const QUEUE_LIMIT: usize = 50_000;
@@ -211,11 +212,14 @@ impl Engine {
             shared.refusals_dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let body = json!({
+        let mut body = json!({
             "kind": "refusal",
             "account": bytes(&account.0),
             "row": usage_row(call, account, Ending::Refused, &reason, &row),
         });
+        let decided = Decided { key: &row.key.0, price_id: None, hold: 0, charge: 0, write_off: 0 };
+        let facts = Facts::of(&call, &account, Ending::Refused, &reason, &row);
+        body["row"]["hash"] = bytes(&decided.hash(&facts.hash())).into();
         shared.queue.push(Pending { body: body.to_string(), answer: Answer::Nobody });
     }
 }
@@ -257,15 +261,17 @@ fn price_text(price: &Price) -> String {
 }
 
 fn usage_row(call: CallId, account: AccountId, ending: Ending, reason: &str, row: &UsageFacts) -> Value {
-    let n = row.counters.columns();
+    let facts = Facts::of(&call, &account, ending, reason, row);
+    let n = facts.counters;
     json!({
         "account_id": bytes(&account.0), "call_id": bytes(&call.0), "key_id": bytes(&row.key.0),
-        "at": row.at, "ended_at": row.ended_at.max(row.at), "endpoint": row.endpoint, "model": row.model,
+        "at": facts.at, "ended_at": facts.ended_at, "endpoint": row.endpoint, "model": row.model,
         "provider": row.provider, "upstream_model": row.upstream_model, "ending": ending.code(),
         "reason": reason, "status": row.status, "input": n[0], "cache_read": n[1], "cache_write_5m": n[2],
         "cache_write_1h": n[3], "image_input": n[4], "audio_input": n[5], "output": n[6], "reasoning": n[7],
         "image_output": n[8], "audio_output": n[9], "calls": n[10], "seconds": n[11],
         "estimated": row.estimated, "raw_usage": row.raw_usage, "attempts": row.attempts,
         "first_byte_ms": row.first_byte_ms, "tier": row.tier, "dropped": row.dropped,
+        "facts": bytes(&facts.hash()),
     })
 }

@@ -357,6 +357,8 @@ DECLARE
   v_class bytea := '\x01';
   v_lots text;
   v_ends text;
+  -- The hash of the usage row.
+  v_reference text;
 BEGIN
   IF op ? 'task' THEN
     v_ends := tollgate_task_ends(op);
@@ -397,6 +399,7 @@ BEGIN
     ELSE least(v_charge - v_take_trial, h.paid + v_extend_paid) END;
   v_captured := v_take_trial + v_take_paid;
   v_write_off := v_charge - v_captured;
+  v_reference := tollgate_row_hash(op->'row', h.key_id, h.price_id, coalesce(v_held, h.trial + h.paid), v_captured, v_write_off);
   v_kind := CASE WHEN v_charge > 0 THEN 1 WHEN (op->'row'->>'ending') = '4' THEN 3 ELSE 2 END;
   v_at := tollgate_at((op->>'at')::bigint, a.last_at);
   IF v_extend_trial + v_extend_paid > 0 THEN
@@ -404,10 +407,11 @@ BEGIN
     INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, replica, lots)
     VALUES (v_call || '\x02'::bytea, 4, a.id, h.key_id, v_extend_trial, v_extend_paid, v_at, (op->>'replica')::bytea, v_lots);
   END IF;
-  INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, replica, reason)
+  INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, replica, reason, reference)
   VALUES (v_call || v_class, v_kind, a.id, h.key_id, h.trial + v_extend_trial, h.paid + v_extend_paid,
     v_take_trial, v_take_paid, v_at, (op->>'replica')::bytea,
-    CASE WHEN v_kind = 1 THEN NULL ELSE nullif(op->'row'->>'reason', '') END);
+    CASE WHEN v_kind = 1 THEN NULL ELSE nullif(op->'row'->>'reason', '') END,
+    v_reference);
   IF v_write_off > 0 THEN
     INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, replica)
     VALUES (v_call || '\xc8'::bytea, 5, a.id, h.key_id, 0, v_write_off, v_at, (op->>'replica')::bytea);
@@ -420,6 +424,7 @@ BEGIN
   u.refunded := 0;
   u.write_off := v_write_off;
   u.price_id := coalesce(u.price_id, h.price_id);
+  u.hash := decode(right(v_reference, 64), 'hex');
   INSERT INTO usage SELECT u.*;
   IF op ? 'task' THEN
     PERFORM tollgate_end_task(op, v_at);

@@ -17,6 +17,7 @@ BEGIN
     WHERE op->>'kind' = 'close' AND NOT op ?| ARRAY['task', 'again']
   ), plain AS MATERIALIZED (
     SELECT q.n, q.call, q.account, q.replica, q.charge, h.key_id AS key, h.trial, h.paid, h.price_id,
+      tollgate_row_hash(q.row, h.key_id, h.price_id, h.trial + h.paid, q.charge, 0) AS reference,
       least(q.charge, h.trial) AS take_trial, q.charge - least(q.charge, h.trial) AS take_paid, q.row,
       CASE WHEN q.charge > 0 THEN 1 WHEN q.row->>'ending' = '4' THEN 3 ELSE 2 END AS kind,
       greatest(a.last_at, max(q.at) OVER (PARTITION BY a.id ORDER BY q.n)) AS at,
@@ -29,14 +30,15 @@ BEGIN
     WHERE q.times = 1 AND h.account_id = q.account AND h.replica = q.replica AND q.charge <= h.trial + h.paid
       AND h.key_hash IS NULL AND h.lots IS NULL AND NOT h.task AND a.last_at <= q.at + 3600000
   ), entries AS (
-    INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, replica, reason)
+    INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, replica, reason, reference)
     SELECT p.call || '\x01'::bytea, p.kind, p.account, p.key, p.trial, p.paid, p.take_trial, p.take_paid, p.at, p.replica,
-      CASE WHEN p.kind <> 1 THEN nullif(p.row->>'reason', '') END
+      CASE WHEN p.kind <> 1 THEN nullif(p.row->>'reason', '') END,
+      p.reference
     FROM plain p ORDER BY p.account, p.n
   ), rows AS (
     INSERT INTO usage SELECT r.* FROM plain p CROSS JOIN LATERAL jsonb_populate_record(NULL::usage, p.row || jsonb_build_object(
       'key_id', p.key, 'hold', p.trial + p.paid, 'charge', p.charge, 'refunded', 0, 'write_off', 0,
-      'price_id', coalesce(p.row->>'price_id', p.price_id::text))) r
+      'price_id', coalesce(p.row->>'price_id', p.price_id::text), 'hash', '\x' || right(p.reference, 64))) r
   ), holds AS (
     DELETE FROM open_hold USING plain p WHERE call_id = p.call
   ), accounts AS (

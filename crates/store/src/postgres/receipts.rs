@@ -58,6 +58,11 @@ impl Engine {
         Ok(rows.first().map(|r| r.try_get(0)).transpose()?)
     }
 
+    pub async fn price_json(&self, id: [u8; 16]) -> Result<Option<String>, StoreError> {
+        let rows = self.rows("SELECT json FROM price WHERE id = $1", &[&id.as_slice()]).await?;
+        Ok(rows.first().map(|r| r.try_get(0)).transpose()?)
+    }
+
     /// Whether the call has a hold that nothing has closed yet.
     pub async fn is_open(&self, account: AccountId, call: CallId) -> Result<bool, StoreError> {
         self.catch_up().await;

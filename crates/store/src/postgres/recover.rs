@@ -90,6 +90,7 @@ impl Engine {
         let before = sure.saturating_sub(retention);
         let forgotten = self.rows("DELETE FROM idem WHERE at < $1 AND done = 1 RETURNING 1", &[&before]).await?;
         self.forget_vain(sure).await?;
+        self.drop_functions().await;
         let lapsed = self.lapse_due().await?;
         Ok(Swept { expired, orphaned, forgotten: forgotten.len() as u64, lapsed })
     }
@@ -108,6 +109,17 @@ impl Engine {
         let seen = seen.collect::<Result<Vec<(Vec<u8>, i64)>, tokio_postgres::Error>>()?;
         let silence = i64::try_from(self.options.replica_silence.as_millis()).unwrap_or(i64::MAX);
         Ok(watch.look(seen, now, silence))
+    }
+
+    /// Those of versions that nobody runs any more. What cannot be dropped is only in the way of people.
+    async fn drop_functions(&self) {
+        let dropped = match self.connector.changer().await {
+            Ok(link) => self.connector.functions.drop_unused(&link.client).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = dropped {
+            tracing::debug!(%error, "functions of earlier versions stay");
+        }
     }
 
     async fn resolve(&self, sql: &str, params: &[&(dyn ToSql + Sync)], reason: &str) -> Result<u64, StoreError> {
@@ -145,9 +157,10 @@ impl Engine {
     /// Changes our row; that it changes is all that counts. Its value is the time on the database's clock, for people.
     pub async fn beat(&self) -> Result<(), StoreError> {
         self.keep_time().await?;
-        let sql = "INSERT INTO replica (id, beat_at) VALUES ($1, tollgate_now()) \
-                   ON CONFLICT (id) DO UPDATE SET beat_at = greatest(replica.beat_at + 1, excluded.beat_at)";
-        if let Err(error) = self.rows(sql, &[&self.shared.replica.as_slice()]).await {
+        let sql = "INSERT INTO replica (id, beat_at, functions) VALUES ($1, tollgate_now(), $2) ON CONFLICT (id) \
+                   DO UPDATE SET beat_at = greatest(replica.beat_at + 1, excluded.beat_at), functions = excluded.functions";
+        if let Err(error) = self.rows(sql, &[&self.shared.replica.as_slice(), &self.connector.functions.schema()]).await
+        {
             // After an outage everybody looks silent: what was seen before it says nothing.
             *lock(&self.shared.watch) = Watch::default();
             return Err(error);

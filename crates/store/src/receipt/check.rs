@@ -2,9 +2,11 @@
 //! do its own lines come to the charge? Any change of what it says, be it one digit, fails.
 
 use serde_json::Value;
-use tollgate_catalog::total;
+use sha2::{Digest, Sha256};
+use tollgate_catalog::{Line, Price, total};
 
 use super::form::{FORMAT, canonical, has_broken_numbers};
+use super::make::hex;
 use super::{PublicKeys, Receipt, Signed};
 
 /// A receipt that holds.
@@ -32,6 +34,10 @@ pub enum Invalid {
     WrongTotal { lines: String, says: i64 },
     #[error("the amounts do not fit together: {0}")]
     WrongSum(&'static str),
+    #[error("this is not a price: {0}")]
+    NotAPrice(String),
+    #[error("the price is not the one of the receipt: {0} differs")]
+    OtherPrice(&'static str),
 }
 
 pub fn verify(text: &str, keys: &PublicKeys) -> Result<Verified, Invalid> {
@@ -61,6 +67,51 @@ pub fn verify(text: &str, keys: &PublicKeys) -> Result<Verified, Invalid> {
     }
     adds_up(&receipt)?;
     Ok(Verified { receipt })
+}
+
+/// Whether a receipt that holds was computed with this price, as `GET /api/pricing/versions/{price_id}` serves it.
+pub fn verify_price(receipt: &Receipt, text: &str) -> Result<(), Invalid> {
+    let not_a_price = |why: serde_json::Error| Invalid::NotAPrice(why.to_string());
+    let written: Value = serde_json::from_str(text).map_err(not_a_price)?;
+    let price: Price = serde_json::from_value(written.clone()).map_err(not_a_price)?;
+    let Some(said) = &receipt.calculation else {
+        return Err(Invalid::OtherPrice("the receipt has no price, and this"));
+    };
+    let hash = hex(&Sha256::digest(canonical(&written)));
+    let line_differs = |line: &Line| price.faces.get(line.face) != Some(line.micro_usd);
+    let differences = [
+        ("price_sha256", said.price_sha256.as_ref().is_some_and(|said| *said != hash)),
+        ("price_id", said.price_id.as_ref().is_some_and(|said| *said != hex(&price.id()))),
+        ("model", price.model != receipt.model),
+        ("price_version", price.version != said.price_version),
+        ("tier", price.tier != said.tier),
+        ("group", price.group != said.group),
+        ("paid", price.paid != said.paid),
+        ("unit", price.unit != said.unit),
+        ("multiplier", price.multiplier != said.multiplier),
+        ("micro_usd of a line", said.lines.iter().any(line_differs)),
+    ];
+    match differences.into_iter().find(|(_, differs)| *differs) {
+        Some((what, _)) => Err(Invalid::OtherPrice(what)),
+        None => Ok(()),
+    }
+}
+
+/// The id of a price as a receipt writes it: thirty-two digits.
+pub fn price_id(text: &str) -> Option<[u8; 16]> {
+    let mut id = [0u8; 16];
+    if text.len() != 32 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (n, byte) in id.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(2 * n..2 * n + 2)?, 16).ok()?;
+    }
+    Some(id)
+}
+
+/// A price in the form that is served, whose hash a receipt names.
+pub fn price_text(written: &Value) -> String {
+    canonical(written)
 }
 
 /// The charge again, from the lines alone, and what became of it.

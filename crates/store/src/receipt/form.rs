@@ -48,6 +48,11 @@ pub struct Receipt {
 /// The price of the call and what it was multiplied with. A call that is free has no lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calculation {
+    /// By which the price is served for ever, and the hash of what is served then. Not in receipts of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_sha256: Option<String>,
     pub price_version: String,
     pub tier: Option<String>,
     pub group: String,

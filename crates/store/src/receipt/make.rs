@@ -21,7 +21,7 @@ pub(crate) fn sign(row: &UsageRow, key_prefix: String, secret: &SecretKey, now_m
 fn receipt(row: &UsageRow, key_prefix: String, secret: &SecretKey, now_ms: i64) -> Result<Receipt, StoreError> {
     let charge = row.charge.checked_add(row.write_off).ok_or_else(|| unexplained(row))?;
     let calculation = match &row.price {
-        Some(price) => Some(calculation(row, serde_json::from_value(price.clone()).map_err(StoreError::broken)?)?),
+        Some(price) => Some(calculation(row, price)?),
         None if charge.is_zero() => None,
         None => return Err(unexplained(row)),
     };
@@ -52,9 +52,12 @@ fn receipt(row: &UsageRow, key_prefix: String, secret: &SecretKey, now_ms: i64) 
     })
 }
 
-fn calculation(row: &UsageRow, price: Price) -> Result<Calculation, StoreError> {
+fn calculation(row: &UsageRow, written: &serde_json::Value) -> Result<Calculation, StoreError> {
+    let price: Price = serde_json::from_value(written.clone()).map_err(StoreError::broken)?;
     let lines = lines(row, &price)?;
     Ok(Calculation {
+        price_id: Some(hex(&price.id())),
+        price_sha256: Some(hex(&Sha256::digest(canonical(written)))),
         price_version: price.version,
         tier: price.tier,
         group: price.group,
@@ -82,6 +85,6 @@ fn unexplained(row: &UsageRow) -> StoreError {
     StoreError::broken(format!("the charge of {} is not what its lines come to", row.call))
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

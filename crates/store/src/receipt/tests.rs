@@ -12,6 +12,8 @@ use crate::call::{Counters, Ending, UsageRow};
 use crate::ids::{AccountId, CallId, KeyId};
 
 const GOLDEN: &str = include_str!("../../tests/golden/receipt.json");
+/// As versions signed it that did not name the price by its hash.
+const GOLDEN_BEFORE: &str = include_str!("../../tests/golden/receipt-without-price.json");
 const GOLDEN_KEYS: &str = include_str!("../../tests/golden/receipt-keys.json");
 
 fn key(byte: u8, from_ms: i64) -> (SecretKey, PublicKey) {
@@ -76,6 +78,66 @@ fn the_golden_receipt() {
 }
 
 #[test]
+fn a_receipt_of_before_still_holds() {
+    let Verified { receipt } = verify(GOLDEN_BEFORE, &golden_keys()).expect("it holds");
+    let calculation = receipt.calculation.as_ref().expect("a calculation");
+    assert_eq!((&calculation.price_id, &calculation.price_sha256), (&None, &None));
+    verify_price(&receipt, &price_text(&row().price.expect("a price"))).expect("by what it does say");
+}
+
+#[test]
+fn the_price_of_a_receipt_is_that_price_and_no_other() {
+    let Verified { receipt } = verify(GOLDEN, &golden_keys()).expect("it holds");
+    let price = row().price.expect("a price");
+    let text = price_text(&price);
+    assert_eq!(text, include_str!("../../tests/golden/price.json"));
+    verify_price(&receipt, &text).expect("its price");
+    assert!(matches!(verify_price(&receipt, "[]"), Err(Invalid::NotAPrice(_))));
+    // Laid out differently it is still the same price.
+    verify_price(&receipt, &serde_json::to_string_pretty(&price).expect("JSON")).expect("its price");
+    // Without the hash, by each of its parts.
+    let Verified { receipt: before } = verify(GOLDEN_BEFORE, &golden_keys()).expect("it holds");
+    for (member, value, part) in [
+        ("model", json!("m"), "model"),
+        ("version", json!("0f1e2d3d"), "price_version"),
+        ("tier", json!(null), "tier"),
+        ("group", json!("default"), "group"),
+        ("paid", json!(false), "paid"),
+        ("unit", json!("characters"), "unit"),
+        ("multiplier", json!("1"), "multiplier"),
+        (
+            "faces",
+            json!({"input": 2_500_001, "output": 10_000_000, "cache_read": 250_000, "per_call": 1_500}),
+            "micro_usd of a line",
+        ),
+    ] {
+        let mut other = price.clone();
+        other[member] = value;
+        let text = price_text(&other);
+        assert_eq!(verify_price(&receipt, &text), Err(Invalid::OtherPrice("price_sha256")), "{member}");
+        assert_eq!(verify_price(&before, &text), Err(Invalid::OtherPrice(part)), "{member}");
+    }
+    let free = Receipt { calculation: None, ..receipt };
+    assert!(matches!(verify_price(&free, &text), Err(Invalid::OtherPrice(_))));
+}
+
+#[test]
+fn the_id_of_a_price_is_thirty_two_digits() {
+    let id = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255];
+    assert_eq!(price_id("000102030405060708090a0b0c0d0eFf"), Some(id));
+    let wrong = [
+        "",
+        "00",
+        "+00102030405060708090a0b0c0d0eff",
+        "000102030405060708090a0b0c0d0eff0",
+        "ä00102030405060708090a0b0c0d0ef",
+    ];
+    for wrong in wrong {
+        assert_eq!(price_id(wrong), None, "{wrong}");
+    }
+}
+
+#[test]
 fn a_receipt_holds_however_its_file_is_laid_out() {
     let value: serde_json::Value = serde_json::from_str(GOLDEN).expect("JSON");
     verify(&serde_json::to_string_pretty(&value).expect("JSON"), &golden_keys()).expect("spaces are not signed");
@@ -123,6 +185,7 @@ fn what_is_wrong_is_said() {
             Invalid::BadSignature => "bad signature",
             Invalid::WrongTotal { .. } => "wrong total",
             Invalid::WrongSum(why) => why,
+            Invalid::NotAPrice(_) | Invalid::OtherPrice(_) => "a price was not looked at",
         })
     };
     // Signed by the right key, and wrong all the same: verifying does not believe the signer's arithmetic either.

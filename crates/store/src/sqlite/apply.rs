@@ -8,20 +8,21 @@ use rusqlite::{CachedStatement, Connection, params};
 use super::entries::ENTRY;
 use super::ops::{CloseOp, CreditDone, HoldOp, Op, RefusalOp};
 use crate::call::{Ending, UsageFacts};
-use crate::chain::{Content, Link};
+use crate::chain::{Content, Hash, Link};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::{self, Kind, Pots, op_id};
 use crate::limits::Used;
 use crate::lots::{self, CreditKey};
 use crate::price::KnownPrices;
+use crate::row_hash::{self, Decided, Facts};
 use crate::task::Webhook;
 
 const USAGE: &str = "INSERT INTO usage (account_id, call_id, key_id, at, ended_at, endpoint, model, provider, \
      upstream_model, ending, reason, status, input, cache_read, cache_write_5m, cache_write_1h, image_input, \
      audio_input, output, reasoning, image_output, audio_output, calls, seconds, estimated, hold, charge, write_off, \
-     price_id, raw_usage, attempts, first_byte_ms, tier, dropped) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
-     ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34)";
+     price_id, raw_usage, attempts, first_byte_ms, tier, dropped, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
+     ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35)";
 const ACCOUNT: &str = "UPDATE account SET trial_available = trial_available + ?2, paid_available = paid_available + ?3, \
      trial_held = trial_held + ?4, paid_held = paid_held + ?5, day = coalesce(?6, day), \
      day_used = coalesce(?7, day_used), month = coalesce(?8, month), month_used = coalesce(?9, month_used), \
@@ -253,24 +254,8 @@ impl<'a> Apply<'a> {
 
     fn close(&mut self, c: &CloseOp) -> rusqlite::Result<()> {
         let s = c.settlement;
-        if !s.extend.is_zero() {
-            self.movement(c, Kind::Extend, ledger::CLASS_EXTEND, s.extend, Pots::default())?;
-        }
-        let kind = match (s.take.is_zero() && s.write_off == 0, c.ending) {
-            (false, _) => Kind::Settle,
-            (true, Ending::Expired) => Kind::Expire,
-            (true, _) => Kind::Void,
-        };
-        self.movement(c, kind, ledger::CLASS_TERMINAL, s.release, s.take)?;
-        if s.write_off > 0 {
-            let loss = Pots { trial: 0, paid: s.write_off };
-            self.movement(c, Kind::WriteOff, ledger::CLASS_WRITE_OFF, loss, Pots::default())?;
-        }
-        if let Some(price) = &c.row.price {
-            self.price(price)?;
-        }
         let captured = s.take.total();
-        self.usage(&UsageInsert {
+        let row = UsageInsert {
             call: c.call,
             account: c.account,
             key: c.key,
@@ -281,7 +266,26 @@ impl<'a> Apply<'a> {
             charge: captured,
             write_off: s.write_off,
             price_id: Some(&c.price_id),
-        })?;
+        };
+        if !s.extend.is_zero() {
+            self.movement(c, Kind::Extend, ledger::CLASS_EXTEND, s.extend, Pots::default(), None)?;
+        }
+        let kind = match (s.take.is_zero() && s.write_off == 0, c.ending) {
+            (false, _) => Kind::Settle,
+            (true, Ending::Expired) => Kind::Expire,
+            (true, _) => Kind::Void,
+        };
+        let hash = row.hash();
+        let reference = row_hash::reference(&hash);
+        self.movement(c, kind, ledger::CLASS_TERMINAL, s.release, s.take, Some(&reference))?;
+        if s.write_off > 0 {
+            let loss = Pots { trial: 0, paid: s.write_off };
+            self.movement(c, Kind::WriteOff, ledger::CLASS_WRITE_OFF, loss, Pots::default(), None)?;
+        }
+        if let Some(price) = &c.row.price {
+            self.price(price)?;
+        }
+        self.usage(&row, &hash)?;
         if let Some(task) = &c.task {
             self.end_task(c.call, c.account, task, c.at)?;
         }
@@ -317,7 +321,15 @@ impl<'a> Apply<'a> {
         Ok(())
     }
 
-    fn movement(&mut self, c: &CloseOp, kind: Kind, class: u8, pots: Pots, take: Pots) -> rusqlite::Result<()> {
+    fn movement(
+        &mut self,
+        c: &CloseOp,
+        kind: Kind,
+        class: u8,
+        pots: Pots,
+        take: Pots,
+        reference: Option<&str>,
+    ) -> rusqlite::Result<()> {
         // The usage row has the reason of ordinary endings; the ledger repeats it only where nothing was charged.
         let free = matches!(kind, Kind::Void | Kind::Expire);
         let reason = (free && !c.reason.is_empty()).then_some(c.reason.as_str());
@@ -333,6 +345,7 @@ impl<'a> Apply<'a> {
                 take_trial: take.trial,
                 take_paid: take.paid,
                 at: c.at,
+                reference,
                 reason,
                 lots: lots.as_deref(),
                 ..Content::default()
@@ -342,7 +355,7 @@ impl<'a> Apply<'a> {
     }
 
     pub(super) fn refusal(&mut self, r: &RefusalOp) -> rusqlite::Result<()> {
-        self.usage(&UsageInsert {
+        let row = UsageInsert {
             call: r.call,
             account: r.account,
             key: r.row.key,
@@ -353,26 +366,26 @@ impl<'a> Apply<'a> {
             charge: 0,
             write_off: 0,
             price_id: None,
-        })
+        };
+        self.usage(&row, &row.hash())
     }
 
-    fn usage(&mut self, u: &UsageInsert<'_>) -> rusqlite::Result<()> {
-        let row = u.row;
-        let n = row.counters.columns();
+    fn usage(&mut self, u: &UsageInsert<'_>, hash: &Hash) -> rusqlite::Result<()> {
+        let facts = u.facts();
+        let n = facts.counters;
         self.usage.execute(params![
             u.account.0,
             u.call.0,
             u.key.0,
-            row.at,
-            // A clock that was set back meanwhile ends nothing before it began.
-            row.ended_at.max(row.at),
-            row.endpoint,
-            row.model,
-            row.provider,
-            row.upstream_model,
-            u.ending.code(),
-            u.reason,
-            row.status,
+            facts.at,
+            facts.ended_at,
+            facts.endpoint,
+            facts.model,
+            facts.provider,
+            facts.upstream_model,
+            facts.ending,
+            facts.reason,
+            facts.status,
             n[0],
             n[1],
             n[2],
@@ -385,16 +398,17 @@ impl<'a> Apply<'a> {
             n[9],
             n[10],
             n[11],
-            row.estimated,
+            facts.estimated,
             u.hold,
             u.charge,
             u.write_off,
             u.price_id,
-            row.raw_usage,
-            row.attempts,
-            row.first_byte_ms,
-            row.tier,
-            row.dropped,
+            facts.raw_usage,
+            facts.attempts,
+            facts.first_byte_ms,
+            facts.tier,
+            facts.dropped,
+            hash,
         ])?;
         Ok(())
     }
@@ -419,4 +433,21 @@ struct UsageInsert<'a> {
     charge: i64,
     write_off: i64,
     price_id: Option<&'a [u8; 16]>,
+}
+
+impl UsageInsert<'_> {
+    fn facts(&self) -> Facts<'_> {
+        Facts::of(&self.call, &self.account, self.ending, self.reason, self.row)
+    }
+
+    fn hash(&self) -> Hash {
+        let decided = Decided {
+            key: &self.key.0,
+            price_id: self.price_id.map(<[u8; 16]>::as_slice),
+            hold: self.hold,
+            charge: self.charge,
+            write_off: self.write_off,
+        };
+        decided.hash(&self.facts().hash())
+    }
 }

@@ -10,16 +10,23 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Pots;
 use crate::report::Report;
+use crate::row_hash::{Decided, Facts, Seal, seal};
 use crate::verify::{ACCOUNT, AccountRow, Auditor, CHARGE, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, Stored, show};
 
 /// New entries are looked for from this many before the last one seen.
 const OVERLAP: i64 = 1_000;
+/// The reference of the entry that ended the call of a usage row `u`.
+const REFERENCE: &str = "(SELECT e.reference FROM entry e WHERE e.op_id = CAST(u.call_id || x'01' AS BLOB))";
 
 /// `now` is by the clock that the holds were made with, which does not jump.
-pub(super) fn audit(conn: &Connection, now: i64, strict: bool) -> Result<(Report, Auditor), StoreError> {
+pub(super) fn audit(
+    conn: &Connection,
+    mut auditor: Auditor,
+    now: i64,
+    strict: bool,
+) -> Result<(Report, Auditor), StoreError> {
     // Reads only; ending the transaction releases the snapshot.
     let snapshot = conn.unchecked_transaction()?;
-    let mut auditor = Auditor::default();
     let from = snapshot.query_row("SELECT value FROM meta WHERE name = 'limits_from'", [], |r| r.get(0)).optional()?;
     auditor.terms.limits_from = from.unwrap_or(0);
     let mut all = snapshot.prepare(&format!("SELECT {ENTRY} FROM entry ORDER BY seq"))?;
@@ -42,12 +49,20 @@ pub(super) fn audit(conn: &Connection, now: i64, strict: bool) -> Result<(Report
     while let Some(r) = rows.next()? {
         auditor.lot(AccountId(r.get(0)?), &r.get(1)?, r.get(2)?, r.get(3)?);
     }
-    let mut usage = snapshot.prepare(&format!("SELECT {CHARGE} FROM usage"))?;
+    let mut usage = snapshot.prepare(&format!("SELECT {CHARGE}, NULL FROM usage u"))?;
     let mut rows = usage.query([])?;
     while let Some(r) = rows.next()? {
         let row = charge(r)?;
         price_of(&snapshot, &mut auditor, &row)?;
         auditor.usage(&row);
+    }
+    let mut of_account =
+        snapshot.prepare(&format!("SELECT {CHARGE}, {REFERENCE} FROM usage u WHERE u.account_id = ?1"))?;
+    for account in auditor.doubtful() {
+        let mut rows = of_account.query(params![account.0])?;
+        while let Some(r) = rows.next()? {
+            auditor.compared(&charge(r)?);
+        }
     }
     for (invariant, question) in QUESTIONS {
         let mut asked = snapshot.prepare(question)?;
@@ -110,7 +125,7 @@ pub(super) fn audit_changed(
         row.transpose()?.into_iter().for_each(|row| auditor.key(&row));
     }
     for (call, expected) in &touched.calls {
-        let sql = format!("SELECT {CHARGE} FROM usage WHERE account_id = ?1 AND call_id = ?2");
+        let sql = format!("SELECT {CHARGE}, {REFERENCE} FROM usage u WHERE u.account_id = ?1 AND u.call_id = ?2");
         let mut found = snapshot.prepare_cached(&sql)?;
         let row = found.query_row(params![expected.account.0, call.0], |r| Ok(charge(r))).optional()?.transpose()?;
         if let Some(row) = &row {
@@ -121,6 +136,14 @@ pub(super) fn audit_changed(
     open_tasks(&snapshot, &mut auditor)?;
     auditor.late_holds(now);
     Ok((auditor.finish_online(&touched), auditor))
+}
+
+/// Whether a usage row is the one that was written.
+pub(super) fn seal_of(conn: &Connection, account: AccountId, call: CallId) -> Result<Seal, StoreError> {
+    let sql = format!("SELECT {CHARGE}, {REFERENCE} FROM usage u WHERE u.account_id = ?1 AND u.call_id = ?2");
+    let mut found = conn.prepare_cached(&sql)?;
+    let row = found.query_row(params![account.0, call.0], |r| Ok(charge(r))).optional()?.transpose()?;
+    Ok(row.map_or(Seal::Missing, |row| row.seal))
 }
 
 /// A page of entries. The filter is looked at in the order of the table, so that all pages together read it once.
@@ -149,14 +172,7 @@ fn price_of(conn: &Connection, auditor: &mut Auditor, row: &ChargeRow) -> Result
 }
 
 fn stored<'a>(r: &'a Row<'_>) -> Result<Stored<'a>, StoreError> {
-    let blob = |i| r.get_ref(i).map(|value| value.as_blob().ok());
-    let text = |i| {
-        Ok::<_, rusqlite::Error>(match r.get_ref(i)? {
-            // Text that is not UTF-8 is not ours: its hash will not fit.
-            ValueRef::Text(bytes) => Some(std::str::from_utf8(bytes).unwrap_or("\u{fffd}")),
-            _ => None,
-        })
-    };
+    let (blob, text) = (|i| blob(r, i), |i| text(r, i));
     Ok(Stored {
         seq: r.get(0)?,
         content: Content {
@@ -192,6 +208,7 @@ fn account(r: &Row<'_>) -> Result<AccountRow, StoreError> {
         held: Pots { trial: r.get(3)?, paid: r.get(4)? },
         end: Link { number: r.get(5)?, hash: r.get::<_, Option<[u8; 32]>>(6)?.unwrap_or_default() },
         used: super::read::used(r, 7)?,
+        topped_up: r.get(11)?,
     })
 }
 
@@ -204,13 +221,51 @@ fn charge(r: &Row<'_>) -> Result<ChargeRow, StoreError> {
     for (i, n) in counters.iter_mut().enumerate() {
         *n = r.get(6 + i)?;
     }
+    let (charge, write_off, ended_at) = (r.get(3)?, r.get(4)?, r.get(20)?);
+    let facts = Facts {
+        account: blob(r, 0)?.unwrap_or_default(),
+        call: blob(r, 1)?.unwrap_or_default(),
+        at: r.get(19)?,
+        ended_at,
+        endpoint: text(r, 21)?.unwrap_or_default(),
+        model: text(r, 22)?.unwrap_or_default(),
+        provider: text(r, 23)?,
+        upstream_model: text(r, 24)?,
+        ending: r.get(25)?,
+        reason: text(r, 26)?.unwrap_or_default(),
+        status: r.get(27)?,
+        counters,
+        estimated: r.get(28)?,
+        raw_usage: text(r, 30)?,
+        attempts: r.get(31)?,
+        first_byte_ms: r.get(32)?,
+        tier: text(r, 33)?,
+        dropped: text(r, 34)?,
+    };
+    let key = blob(r, 18)?.unwrap_or_default();
+    let decided = Decided { key, price_id: blob(r, 2)?, hold: r.get(29)?, charge, write_off };
     Ok(ChargeRow {
         account: AccountId(r.get(0)?),
         call: CallId(r.get(1)?),
         price_id: r.get(2)?,
-        charge: r.get(3)?,
-        write_off: r.get(4)?,
+        charge,
+        write_off,
         refunded: r.get(5)?,
         counters: Counters::from_columns(counters),
+        ended_at,
+        hash: blob(r, 35)?.and_then(|hash| hash.try_into().ok()),
+        seal: seal(&facts, &decided, text(r, 36)?, blob(r, 35)?),
+    })
+}
+
+fn blob<'a>(r: &'a Row<'_>, i: usize) -> rusqlite::Result<Option<&'a [u8]>> {
+    Ok(r.get_ref(i)?.as_blob().ok())
+}
+
+fn text<'a>(r: &'a Row<'_>, i: usize) -> rusqlite::Result<Option<&'a str>> {
+    Ok(match r.get_ref(i)? {
+        // Text that is not UTF-8 is not ours: its hash will not fit.
+        ValueRef::Text(bytes) => Some(std::str::from_utf8(bytes).unwrap_or("\u{fffd}")),
+        _ => None,
     })
 }

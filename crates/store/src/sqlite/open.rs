@@ -49,6 +49,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/old_holds.sql"),
     include_str!("migrations/changes.sql"),
     include_str!("migrations/bounds.sql"),
+    include_str!("migrations/row_hashes.sql"),
 ];
 
 impl Engine {

@@ -8,6 +8,7 @@ use super::{Engine, lock};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::receipt::{KeyRecord, PublicKey, SecretKey};
+use crate::row_hash::Seal;
 use crate::world::World;
 
 const INSERT: &str = "INSERT INTO receipt_key (public, secret, from_at) VALUES (?1, ?2, ?3)";
@@ -60,6 +61,16 @@ impl Engine {
         let find =
             move |c: &Connection| Ok(c.prepare_cached(sql)?.query_row(params![id.0], |r| r.get(0)).optional()?);
         self.readers.read(find).await
+    }
+
+    pub async fn price_json(&self, id: [u8; 16]) -> Result<Option<String>, StoreError> {
+        let sql = "SELECT json FROM price WHERE id = ?1";
+        let find = move |c: &Connection| Ok(c.prepare_cached(sql)?.query_row(params![id], |r| r.get(0)).optional()?);
+        self.readers.read(find).await
+    }
+
+    pub async fn seal_of(&self, account: AccountId, call: CallId) -> Result<Seal, StoreError> {
+        self.readers.read(move |c| super::audit::seal_of(c, account, call)).await
     }
 
     /// Whether the call has a hold that nothing has closed yet.

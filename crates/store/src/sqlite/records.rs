@@ -292,8 +292,8 @@ impl Engine {
         self.flush().await?;
         // What the audit before has learnt is not needed any more, and is not to be gone on from if this one fails.
         *audited = None;
-        let now = self.steady();
-        let (report, auditor) = self.readers.read(move |c| super::audit::audit(c, now, strict)).await?;
+        let (now, auditor) = (self.steady(), crate::verify::Auditor::new(&self.world.random));
+        let (report, auditor) = self.readers.read(move |c| super::audit::audit(c, auditor, now, strict)).await?;
         self.shared.breaches.store(report.breaches.len() as u64, Ordering::Relaxed);
         *audited = Some((auditor, report.last_seq));
         Ok(report)

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use tollgate_catalog::{Money, Price};
 
-use crate::ids::AccountId;
+use crate::ids::{AccountId, CallId};
 use crate::ledger::Kind;
 use crate::lots::CreditKey;
+use crate::row_hash::Seal;
 
 use super::Auditor;
 use super::rows::{AccountRow, ChargeRow, EntryRow, KeyRow};
@@ -63,12 +64,16 @@ impl Platform {
     }
 }
 
+fn changed(call: CallId) -> String {
+    format!("{call}: its usage row is not the one that was written")
+}
+
 impl Auditor {
     pub fn account(&mut self, row: &AccountRow) {
         self.platform.customers += i128::from(row.available.total()) + i128::from(row.held.total());
         let running = self.accounts.entry(row.id).or_default();
         running.seen = true;
-        let (available, held, end) = (running.available, running.held, running.end);
+        let (available, held, end, topped_up) = (running.available, running.held, running.end, running.topped_up);
         if (row.available, row.held) != (available, held) {
             let found = format!("available {:?}, held {:?}", row.available, row.held);
             let wanted = format!("available {available:?}, held {held:?}");
@@ -79,6 +84,10 @@ impl Auditor {
             self.breach("I19", format!("{}: its chain had {wanted} links and has {found}", row.id));
         } else if row.end != end {
             self.breach("I19", format!("{}: its chain ends with another hash", row.id));
+        }
+        if row.topped_up != topped_up {
+            let (found, wanted) = (row.topped_up, topped_up);
+            self.breach("I1", format!("{}: topped up: {found}; by the ledger {wanted}", row.id));
         }
         let expected = self.terms.account_used(row.id);
         if expected != row.used {
@@ -121,20 +130,52 @@ impl Auditor {
     /// A row of the usage log, in a full audit.
     pub fn usage(&mut self, row: &ChargeRow) {
         self.report.usage_rows += 1;
-        self.accounts.entry(row.account).or_default().sums.usage(row);
+        // Those without a price had no hold, and no entry.
+        let print = row.price_id.and(row.hash.as_ref()).map_or(0, |hash| self.print(hash));
+        let running = self.accounts.entry(row.account).or_default();
+        running.hashes = running.hashes.wrapping_sub(print);
+        running.sums.usage(row);
         self.charge(row);
     }
 
-    /// A usage row by itself: its refund, and its charge computed again.
+    /// Accounts whose entries carry other hashes of usage rows than their rows have: their rows are to be compared one by one. A call that was
+    /// opened again is one of the reasons.
+    pub fn doubtful(&mut self) -> Vec<AccountId> {
+        let differs = |running: &mut super::Running| std::mem::take(&mut running.hashes) != 0;
+        self.accounts.iter_mut().filter_map(|(id, running)| differs(running).then_some(*id)).collect()
+    }
+
+    /// A row of such an account, compared with the entry that ended its call.
+    pub fn compared(&mut self, row: &ChargeRow) {
+        let text = changed(row.call);
+        let told = self.report.breaches.iter().any(|b| b.invariant == "I19" && b.rows.contains(&text));
+        if row.seal == Seal::Changed && !told {
+            self.breach("I19", text);
+        }
+    }
+
+    /// A usage row by itself: is it the one that was written, its refund, and its charge computed again.
     pub fn charge(&mut self, row: &ChargeRow) {
+        match row.seal {
+            Seal::Whole => {}
+            Seal::Changed => self.breach("I19", changed(row.call)),
+            Seal::Missing => {
+                self.report.unhashed_rows += 1;
+                self.report.unhashed_until_ms = self.report.unhashed_until_ms.max(Some(row.ended_at));
+            }
+        }
         if row.refunded > row.charge {
             self.breach("I12", format!("{}: refunded {} of {}", row.call, row.refunded, row.charge));
         }
         let cost = row.charge.saturating_add(row.write_off);
+        let price = row.price_id.and_then(|id| self.prices.get(&id)).and_then(Option::as_ref);
         if cost <= 0 {
+            // Its receipt names the price all the same.
+            if row.price_id.is_some() && price.is_none() {
+                self.breach("I18", format!("{}: its price is not there, or is another", row.call));
+            }
             return;
         }
-        let price = row.price_id.and_then(|id| self.prices.get(&id)).and_then(Option::as_ref);
         let expected = price.and_then(|price| row.counters.charge(price).ok());
         if expected != Some(Money::from_nano(cost)) {
             let expected = expected.map_or("nothing (no such price)".to_owned(), |m| m.to_string());

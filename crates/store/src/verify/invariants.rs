@@ -15,7 +15,7 @@ pub enum Looked {
 
 /// Number, what it says, and which audit looks at it.
 pub const INVARIANTS: [(&str, &str, Looked); 20] = [
-    ("I1", "balances, key spending and trial credit are what the entries say", Looked::EveryMinute),
+    ("I1", "balances, key spending, trial credit and who has topped up are what the entries say", Looked::EveryMinute),
     ("I2", "every debit has its credit: all books together sum to zero", Looked::InFull),
     ("I3", "no pot was ever below zero", Looked::EveryMinute),
     ("I4", "a call has one hold", Looked::EveryMinute),
@@ -33,7 +33,7 @@ pub const INVARIANTS: [(&str, &str, Looked); 20] = [
     ("I16", "trial money never pays where only paid money may", Looked::EveryMinute),
     ("I17", "write-offs stay below a ten-thousandth of what is captured, per day (strict)", Looked::Strictly),
     ("I18", "each charge can be computed again from its counters and its frozen price", Looked::EveryMinute),
-    ("I19", "no entry was changed, removed, added or cut off", Looked::EveryMinute),
+    ("I19", "no entry was changed, removed, added or cut off, and no usage row was changed", Looked::EveryMinute),
     (
         "I20",
         "time in the ledger never goes back, but where a clock that was far ahead was put right",

@@ -11,10 +11,12 @@ mod rows;
 mod sums;
 mod terms;
 
-use crate::chain::Link;
+use crate::chain::{Hash, Link, Packed};
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::{Kind, Pots};
 use crate::report::{Breach, Report};
+use crate::row_hash;
+use crate::world::FillRandom;
 
 use books::Platform;
 use invariants::looked_at;
@@ -47,6 +49,10 @@ struct Running {
     at: i64,
     end: Link,
     sums: Sums,
+    /// Hashes of usage rows, those that its entries carry less those that its rows have. See [`Auditor::print`].
+    hashes: u64,
+    /// It has paid something in.
+    topped_up: bool,
     /// Its row was seen.
     seen: bool,
 }
@@ -60,6 +66,8 @@ struct KeySums {
 
 #[derive(Default)]
 pub(crate) struct Auditor {
+    /// Drawn anew for each audit, so that nobody can choose rows whose prints cancel out.
+    key: Hash,
     report: Report,
     accounts: IdMap<AccountId, Running>,
     keys: IdMap<KeyId, KeySums>,
@@ -79,6 +87,21 @@ pub(crate) struct Auditor {
 pub(crate) type Audited = (Auditor, i64);
 
 impl Auditor {
+    pub fn new(random: &FillRandom) -> Self {
+        let mut key = Hash::default();
+        random(&mut key);
+        Self { key, ..Self::default() }
+    }
+
+    /// What stands for the hash of a usage row in the sum of its account.
+    fn print(&self, hash: &Hash) -> u64 {
+        let mut packed = Packed::new();
+        packed.raw(&self.key);
+        packed.raw(hash);
+        let [a, b, c, d, e, f, g, h, ..] = packed.hash();
+        u64::from_be_bytes([a, b, c, d, e, f, g, h])
+    }
+
     pub fn breach(&mut self, invariant: &'static str, row: String) {
         let breaches = &mut self.report.breaches;
         match breaches.iter_mut().find(|b| b.invariant == invariant) {
@@ -101,9 +124,17 @@ impl Auditor {
         if let Some(key) = e.key {
             self.keys.entry(key).or_default().entry(&e);
         }
+        let print = match e.kind {
+            Kind::Settle | Kind::Void | Kind::Expire => {
+                stored.content.reference.map(|text| self.print(&row_hash::referred(text).unwrap_or_default()))
+            }
+            _ => None,
+        };
         let running = self.accounts.entry(e.account).or_default();
+        running.hashes = running.hashes.wrapping_add(print.unwrap_or(0));
         running.sums.entry(&e);
         running.moves(&e);
+        running.topped_up |= e.kind == Kind::TopUp && e.pots.paid > 0;
         let (a, h) = (running.available, running.held);
         // A clock that was far ahead is put right in one step; strictly, that is told.
         let late = crate::clock::ledger_time(running.at, e.at) != e.at;

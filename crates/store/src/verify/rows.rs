@@ -1,23 +1,27 @@
 //! The rows the audit looks at, in the form both engines can give them.
 
 use crate::call::Counters;
-use crate::chain::{Content, Link};
+use crate::chain::{Content, Hash, Link};
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::{Kind, Pots};
 use crate::limits::Used;
 use crate::lots::CreditKey;
+use crate::row_hash::Seal;
 
 /// The columns of an entry, in the order of [`Stored`]; PostgreSQL has `replica` after them.
 pub(crate) const ENTRY: &str = "seq, op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, price_id, model, \
      endpoint, expires_at, paid_only, reference, actor, reason, lots, link, hash";
-/// The columns of an account, in the order of [`AccountRow`]: id, pots, chain, used.
-pub(crate) const ACCOUNT: &str =
-    "id, trial_available, paid_available, trial_held, paid_held, links, head, day, day_used, month, month_used";
+/// The columns of an account, in the order of [`AccountRow`]: id, pots, chain, used, topped up.
+pub(crate) const ACCOUNT: &str = "id, trial_available, paid_available, trial_held, paid_held, links, head, day, day_used, month, month_used, \
+     topped_up";
 /// The columns of a key, in the order of [`KeyRow`].
 pub(crate) const KEY: &str = "id, spent, held, day, day_used, month, month_used";
-/// The columns of a usage row, in the order of [`ChargeRow`]; the counters come last.
-pub(crate) const CHARGE: &str = "account_id, call_id, price_id, charge, write_off, refunded, input, cache_read, cache_write_5m, \
-     cache_write_1h, image_input, audio_input, output, reasoning, image_output, audio_output, calls, seconds";
+/// The columns of a usage row `u`: all there are. The counters begin at 6; the engines put the reference of the entry that ended the call
+/// after them.
+pub(crate) const CHARGE: &str = "u.account_id, u.call_id, u.price_id, u.charge, u.write_off, u.refunded, u.input, u.cache_read, \
+     u.cache_write_5m, u.cache_write_1h, u.image_input, u.audio_input, u.output, u.reasoning, u.image_output, u.audio_output, \
+     u.calls, u.seconds, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, u.upstream_model, u.ending, u.reason, \
+     u.status, u.estimated, u.hold, u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.hash";
 
 /// A ledger entry as it is stored.
 #[derive(Default)]
@@ -80,6 +84,7 @@ pub(crate) struct AccountRow {
     pub held: Pots,
     pub end: Link,
     pub used: Used,
+    pub topped_up: bool,
 }
 
 /// What a key's row says.
@@ -90,7 +95,7 @@ pub(crate) struct KeyRow {
     pub used: Used,
 }
 
-/// What a usage row says about money.
+/// What a usage row says about money, and whether it is the row that was written.
 pub(crate) struct ChargeRow {
     pub account: AccountId,
     pub call: CallId,
@@ -100,4 +105,7 @@ pub(crate) struct ChargeRow {
     pub write_off: i64,
     pub refunded: i64,
     pub counters: Counters,
+    pub ended_at: i64,
+    pub hash: Option<Hash>,
+    pub seal: Seal,
 }

@@ -118,6 +118,7 @@ fn a_day_of_loss_is_one_on_which_a_ten_thousandth_was_written_off() {
         held: Pots::default(),
         end: Link::default(),
         used: Default::default(),
+        topped_up: false,
     });
     auditor.platform.forget_customers();
     assert_eq!(auditor.platform.difference(), None);
@@ -183,6 +184,9 @@ fn two_mistakes_that_cancel_out_in_the_sums_still_show() {
         write_off,
         refunded,
         counters: Default::default(),
+        ended_at: 0,
+        hash: None,
+        seal: crate::row_hash::Seal::Whole,
     };
     let settle = |call: u8, paid| EntryRow {
         call: Some(numbered(call)),
@@ -260,4 +264,72 @@ fn the_audit_that_goes_on_asks_for_what_changed() {
     assert!(auditor.needs_price(&[1; 16]));
     auditor.price([1; 16], None);
     assert!(!auditor.needs_price(&[1; 16]), "asked for once, also where there is none");
+}
+
+#[test]
+fn an_account_is_doubted_whose_rows_have_other_hashes_than_its_entries() {
+    let row = |call: u8, hash| ChargeRow {
+        account: AccountId(ACCOUNT),
+        call: CallId([call; 16]),
+        price_id: Some([0; 16]),
+        charge: 0,
+        write_off: 0,
+        refunded: 0,
+        counters: Default::default(),
+        ended_at: 5,
+        hash,
+        seal: crate::row_hash::Seal::Whole,
+    };
+    let doubted = |key: u8, references: [Option<&str>; 2], rows: [ChargeRow; 2]| {
+        let random: FillRandom = std::sync::Arc::new(move |bytes: &mut [u8]| bytes.fill(key));
+        let mut auditor = Auditor::new(&random);
+        for (n, reference) in (1..).zip(references) {
+            let op_id = [n; 17];
+            let end = Content { op_id: &op_id, kind: Kind::Void as i64, at: 1, reference, ..Content::default() };
+            chained(&mut auditor, n.into(), end);
+        }
+        rows.iter().for_each(|row| auditor.usage(row));
+        let doubtful = auditor.doubtful();
+        assert_eq!(auditor.doubtful(), [], "told once");
+        !doubtful.is_empty()
+    };
+    let (one, two) = (crate::row_hash::reference(&[1; 32]), crate::row_hash::reference(&[2; 32]));
+    let entries = [Some(one.as_str()), Some(two.as_str())];
+    for key in [0, 7] {
+        assert!(!doubted(key, entries, [row(1, Some([1; 32])), row(2, Some([2; 32]))]));
+        assert!(!doubted(key, [None, None], [row(1, None), row(2, None)]), "all from before");
+        assert!(!doubted(key, [None, entries[1]], [row(1, None), row(2, Some([2; 32]))]));
+        assert!(doubted(key, entries, [row(1, Some([1; 32])), row(2, Some([3; 32]))]));
+        assert!(doubted(key, entries, [row(1, Some([1; 32])), row(2, None)]));
+        assert!(doubted(key, [entries[0], None], [row(1, Some([1; 32])), row(2, Some([2; 32]))]));
+        assert!(doubted(key, [entries[0], Some("usage-1:")], [row(1, Some([1; 32])), row(2, Some([2; 32]))]));
+        let refusal = ChargeRow { price_id: None, ..row(2, Some([2; 32])) };
+        assert!(!doubted(key, [entries[0], None], [row(1, Some([1; 32])), refusal]), "it has no entry");
+    }
+}
+
+#[test]
+fn a_changed_row_is_told_once_and_one_of_before_is_counted() {
+    use crate::row_hash::Seal;
+    let row = |seal, ended_at| ChargeRow {
+        account: AccountId(ACCOUNT),
+        call: CallId([1; 16]),
+        price_id: None,
+        charge: 0,
+        write_off: 0,
+        refunded: 0,
+        counters: Default::default(),
+        ended_at,
+        hash: None,
+        seal,
+    };
+    let mut auditor = Auditor::default();
+    auditor.charge(&row(Seal::Changed, 5));
+    auditor.compared(&row(Seal::Changed, 5));
+    auditor.compared(&row(Seal::Whole, 5));
+    assert_eq!(rows(&auditor, "I19"), 1);
+    for ended_at in [3, 9, 6] {
+        auditor.charge(&row(Seal::Missing, ended_at));
+    }
+    assert_eq!((auditor.report.unhashed_rows, auditor.report.unhashed_until_ms), (3, Some(9)));
 }

@@ -205,6 +205,12 @@ fn money_schemas() -> Value {
             "refunded_nano_usd": nano, "calculation": { "type": ["object", "null"] }, "entries": { "type": "array" },
         } },
         "UsageList": list("Usage"),
+        "PriceVersion": { "type": "object", "required": ["model", "version", "tier", "group", "paid", "faces", "multiplier"], "properties": {
+            "model": text, "version": { "type": "string", "description": "`pricing_version` of the price list it was taken from" },
+            "tier": { "type": ["string", "null"] }, "when": { "type": "array" }, "group": text, "paid": { "type": "boolean" },
+            "unit": text, "faces": { "type": "object", "description": "Micro-USD per million tokens, per call or per second" },
+            "multiplier": text,
+        } },
         "Receipt": { "type": "object", "required": ["receipt", "signature"], "properties": {
             "receipt": { "type": "object", "description": "docs/receipts.md says what it contains" },
             "signature": { "type": "string", "description": "Ed25519 over the canonical bytes of `receipt`, base64url" },

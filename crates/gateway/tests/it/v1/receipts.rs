@@ -1,9 +1,10 @@
-//! GET /v1/usage/{call_id}/receipt and /.well-known/tollgate-receipts.
+//! GET /v1/usage/{call_id}/receipt, /.well-known/tollgate-receipts and /api/pricing/versions/{price_id}.
 
 use crate::house::{House, call_id, error_of, streamed};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tollgate_catalog::Money;
-use tollgate_store::receipt::{PublicKeys, Receipt, verify};
+use tollgate_store::receipt::{PublicKeys, Receipt, verify, verify_price};
 use tollgate_store::{CallId, Credit, CreditKind, Limits, NewAccount, NewKey, Pot};
 
 async fn keys(house: &House) -> PublicKeys {
@@ -112,4 +113,66 @@ async fn a_new_key_is_used_and_published_at_once_and_the_old_one_stays() {
     assert_eq!(published.keys.iter().filter(|key| key.until_ms.is_none()).count(), 1);
     house.restart().await;
     assert_eq!(keys(&house).await, published, "a restart makes no key");
+}
+
+/// The price that a receipt names, asked for without a key.
+async fn price(house: &House, id: &str) -> reqwest::Response {
+    house.http.get(house.url(&format!("/api/pricing/versions/{id}"))).send().await.expect("a reply")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_price_of_a_receipt_is_served_by_its_hash_whatever_the_catalog_says_today() {
+    let mut house = House::new().await;
+    let call = call_id(&house.ask("hello [[sim:tokens=2]]").await);
+    let (receipt, _) = proven(&house, call).await;
+    let calculation = receipt.calculation.clone().expect("a calculation");
+    let (id, hash) = (calculation.price_id.expect("an id"), calculation.price_sha256.expect("a hash"));
+    let served = price(&house, &id).await;
+    assert_eq!(
+        (served.status().as_u16(), &served.headers()["content-type"]),
+        (200, &"application/json".parse().expect("a value"))
+    );
+    assert_eq!(served.headers()["cache-control"], "public, max-age=86400, immutable");
+    let text = served.text().await.expect("text");
+    verify_price(&receipt, &text).expect("the price of the receipt");
+    let sha256: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(sha256, hash, "what is served hashes to what is signed");
+    let list: Value =
+        house.http.get(house.url("/api/pricing")).send().await.expect("a reply").json().await.expect("JSON");
+    assert_eq!(list["pricing_version"], calculation.price_version.as_str(), "the list that was published then");
+
+    // The prices change; what was charged by the old ones can still be checked.
+    let file = house.dir.join("catalog/models.toml");
+    let dearer = std::fs::read_to_string(&file).expect("the catalog").replace("input = 1_000_000", "input = 9_000_000");
+    std::fs::write(&file, dearer).expect("written");
+    house.restart().await;
+    let later = call_id(&house.ask("hello [[sim:tokens=2]]").await);
+    let (later, _) = proven(&house, later).await;
+    assert_ne!(later.calculation.and_then(|calculation| calculation.price_id).expect("an id"), id);
+    assert_eq!(price(&house, &id).await.text().await.expect("text"), text);
+    let (again, _) = proven(&house, call).await;
+    verify_price(&again, &text).expect("still the price of the call");
+
+    for unknown in ["00000000000000000000000000000000", "nonsense", &id[1..], &format!("{id}0")] {
+        let (status, error) = error_of(price(&house, unknown).await).await;
+        assert_eq!(
+            (status, error["code"].as_str(), error["param"].as_str()),
+            (404, Some("not_found"), Some("price_id"))
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_was_changed_is_not_signed() {
+    let house = House::new().await;
+    let call = call_id(&house.ask("hello [[sim:tokens=2]]").await);
+    proven(&house, call).await;
+    let file = rusqlite::Connection::open(house.dir.join("data/tollgate.db")).expect("the database");
+    let change = |sql: &str| file.execute_batch(sql).expect("changed");
+    change("UPDATE usage SET model = 'dearer'");
+    let (status, error) =
+        error_of(house.get(&format!("/v1/usage/{call}/receipt")).send().await.expect("a reply")).await;
+    assert_eq!((status, error["code"].as_str()), (500, Some("internal_error")));
+    change("UPDATE usage SET model = 'plain'");
+    proven(&house, call).await;
 }

@@ -1,0 +1,199 @@
+//! The schema as this version needs it, and its functions. One replica at a time (an advisory lock); others go on meanwhile, and so do those
+//! of the version before: a migration only adds, or says that it does more and then waits until they are gone.
+
+use std::time::Duration;
+
+use tokio_postgres::Transaction;
+use tokio_postgres::error::SqlState;
+
+use super::connect::{Connector, MIGRATION_LOCK};
+use crate::error::StoreError;
+use crate::world::Options;
+
+/// Migrations in order; the schema version is how many have run. Never change one that was released. Replicas of the version before run on
+/// while one of these does, and may start again afterwards: see [`BREAKS`].
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema.sql"),
+    include_str!("migrations/replicas.sql"),
+    include_str!("migrations/accounts.sql"),
+    include_str!("migrations/receipts.sql"),
+    include_str!("migrations/social.sql"),
+    include_str!("migrations/chain.sql"),
+    include_str!("migrations/tasks.sql"),
+    include_str!("migrations/dropped.sql"),
+    include_str!("migrations/operators.sql"),
+    include_str!("migrations/vain.sql"),
+    include_str!("migrations/responses.sql"),
+    include_str!("migrations/turns.sql"),
+    include_str!("migrations/account_webhooks.sql"),
+    include_str!("migrations/truncate.sql"),
+    include_str!("migrations/task_homes.sql"),
+    include_str!("migrations/prompt_marks.sql"),
+    include_str!("migrations/task_names.sql"),
+    include_str!("migrations/task_words.sql"),
+    include_str!("migrations/item_names.sql"),
+    include_str!("migrations/changes.sql"),
+    include_str!("migrations/bounds.sql"),
+    include_str!("migrations/row_hashes.sql"),
+    include_str!("migrations/versions.sql"),
+];
+/// A migration after which earlier versions cannot go on has a line that begins so. It is refused while one of them runs, and none of them
+/// starts afterwards.
+const BREAKS: &str = "-- Earlier versions cannot go on";
+/// The name in `meta` of the earliest schema version whose executable can still use the database.
+const EARLIEST: &str = "earliest_version";
+/// Replicas say every few seconds that they live.
+const LIVING_MS: i64 = 60_000;
+/// A migration waits this long for whoever reads or writes a table; all others wait behind it. Then it lets them pass and tries again.
+const WAIT: &str = "2s";
+const TRIES: u32 = 150;
+const USES: &str = "INSERT INTO replica (id, beat_at, functions) \
+     VALUES ($1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, $2) ON CONFLICT (id) \
+     DO UPDATE SET beat_at = greatest(replica.beat_at + 1, excluded.beat_at), functions = excluded.functions";
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Those of this version; a test adds those of a later one.
+#[cfg_attr(not(feature = "testing"), expect(unused_variables, reason = "only a test adds others"))]
+pub(super) fn of(options: &Options) -> Vec<String> {
+    let own = MIGRATIONS.iter().map(|sql| (*sql).to_owned());
+    #[cfg(feature = "testing")]
+    let own = own.chain(options.version.iter().flat_map(|version| version.migrations.clone()));
+    own.collect()
+}
+
+impl Connector {
+    pub async fn migrate(&self, replica: &[u8; 16], migrations: &[String]) -> Result<(), StoreError> {
+        for _ in 1..TRIES {
+            match self.try_migrate(replica, migrations).await {
+                Err(Waited::TooLong) => {
+                    tracing::warn!("a migration waits for somebody who uses its table; trying again")
+                }
+                Err(Waited::Failed(error)) => return Err(error),
+                Ok(()) => return Ok(()),
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Err(StoreError::away("a migration cannot get at its tables: somebody has been using them for minutes"))
+    }
+
+    async fn try_migrate(&self, replica: &[u8; 16], migrations: &[String]) -> Result<(), Waited> {
+        let mut link = self.connect_plainly().await?;
+        let tx = link.client.transaction().await?;
+        tx.execute("SELECT pg_advisory_xact_lock($1)", &[&MIGRATION_LOCK]).await?;
+        tx.batch_execute("CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)").await?;
+        let row = tx.query_one("SELECT coalesce(max(version), 0) FROM schema_version", &[]).await?;
+        let done = usize::try_from(row.get::<_, i32>(0)).unwrap_or(usize::MAX);
+        if done > migrations.len() {
+            may_use_newer(&tx, migrations.len()).await?;
+        }
+        let new = migrations.get(done..).unwrap_or_default();
+        if done > 0 && new.iter().any(|sql| breaks(sql)) {
+            nobody_else(&tx, replica).await?;
+        }
+        // After the lock above, for which others that migrate are waited for as long as it takes.
+        tx.batch_execute(&format!("SET LOCAL lock_timeout = '{WAIT}'")).await?;
+        for (version, sql) in (1i32..).zip(migrations).skip(done) {
+            tx.batch_execute(sql).await?;
+            tx.execute("INSERT INTO schema_version VALUES ($1)", &[&version]).await?;
+            if breaks(sql) {
+                let earliest =
+                    "INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2";
+                tx.execute(earliest, &[&EARLIEST, &i64::from(version)]).await?;
+            }
+        }
+        self.functions.install(&tx).await?;
+        // In the same transaction: whoever drops what nobody uses sees that we do.
+        tx.execute(USES, &[&replica.as_slice(), &self.functions.schema()]).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+enum Waited {
+    TooLong,
+    Failed(StoreError),
+}
+
+impl From<StoreError> for Waited {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<tokio_postgres::Error> for Waited {
+    fn from(error: tokio_postgres::Error) -> Self {
+        match error.code() {
+            Some(&SqlState::LOCK_NOT_AVAILABLE) => Self::TooLong,
+            _ => Self::Failed(error.into()),
+        }
+    }
+}
+
+fn breaks(sql: &str) -> bool {
+    sql.lines().any(|line| line.starts_with(BREAKS))
+}
+
+/// A newer version has migrated the database: this one may go back to it where nothing was taken away.
+async fn may_use_newer(tx: &Transaction<'_>, known: usize) -> Result<(), StoreError> {
+    let row = tx.query_opt("SELECT value FROM meta WHERE name = $1", &[&EARLIEST]).await?;
+    let earliest = row.map_or(Ok(0), |r| r.try_get::<_, i64>(0))?;
+    if usize::try_from(earliest).unwrap_or(usize::MAX) > known {
+        return Err(StoreError::broken("the database was made by a newer version, whose tables this one cannot use"));
+    }
+    tracing::warn!("the database was made by a newer version; this one only uses it");
+    Ok(())
+}
+
+/// No other replica lives: it would be of an earlier version.
+async fn nobody_else(tx: &Transaction<'_>, replica: &[u8; 16]) -> Result<(), StoreError> {
+    let living = "SELECT count(*) FROM replica WHERE id <> $1 \
+                  AND beat_at > (extract(epoch FROM clock_timestamp()) * 1000)::bigint - $2";
+    let living: i64 = tx.query_one(living, &[&replica.as_slice(), &LIVING_MS]).await?.try_get(0)?;
+    if living > 0 {
+        return Err(StoreError::broken(format!(
+            "{living} replicas of an earlier version run on this database, and they cannot go on after this version's migration: \
+             stop them, wait a minute, and start this one again"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many there were when versions began to share a database.
+    const BEFORE: usize = 19;
+
+    /// What takes something away, or asks for what earlier versions do not give.
+    const TAKES_AWAY: [&str; 10] = [
+        "DROP TABLE",
+        "DROP COLUMN",
+        "DROP VIEW",
+        "DROP FUNCTION",
+        "RENAME",
+        "ALTER COLUMN",
+        "SET NOT NULL",
+        "ADD CHECK",
+        "ADD CONSTRAINT",
+        "TRUNCATE",
+    ];
+
+    /// Earlier versions insert whole rows of these tables: they write NULL into a column they do not know.
+    const WHOLE_ROWS: [&str; 1] = ["ALTER TABLE usage ADD COLUMN"];
+
+    #[test]
+    fn a_migration_only_adds_or_says_that_it_breaks() {
+        for sql in MIGRATIONS.iter().skip(BEFORE).filter(|sql| !breaks(sql)) {
+            for line in sql.lines().filter(|line| !line.trim_start().starts_with("--")) {
+                for word in TAKES_AWAY {
+                    assert!(!line.contains(word), "{line}: say `{BREAKS}` and why");
+                }
+                if WHOLE_ROWS.iter().any(|table| line.contains(table)) {
+                    assert!(!line.contains("NOT NULL"), "{line}: earlier versions write NULL there");
+                }
+            }
+        }
+        assert!(breaks("CREATE TABLE a ();\n-- Earlier versions cannot go on: they read b.\n"));
+        assert!(!breaks("-- The -- Earlier versions cannot go on"));
+    }
+}

@@ -1,0 +1,252 @@
+//! Two versions on one PostgreSQL database, as during a rolling upgrade. `previous/` has the functions as the version before had them, beside
+//! the tables and replaced at every start; the executable of the commit before runs beside the new one in `make upgrade`.
+
+mod common;
+
+use common::{Customer, House, options};
+use tollgate_store::testing::{HandClock, OtherVersion, PostgresServer, run_sql};
+use tollgate_store::{CreditKind, NewTask, Options, Place, Pot, SentTo, Store, StoreError};
+
+/// The functions of the version before this mechanism, as its executable put them in place.
+const PREVIOUS: &str = concat!(
+    include_str!("previous/functions.sql"),
+    include_str!("previous/plain.sql"),
+    include_str!("previous/chain.sql"),
+    include_str!("previous/tasks.sql"),
+    include_str!("previous/responses.sql")
+);
+/// Its schema: it has run these, and no other.
+const PREVIOUS_SCHEMA: [&str; 19] = [
+    include_str!("../src/postgres/schema.sql"),
+    include_str!("../src/postgres/migrations/replicas.sql"),
+    include_str!("../src/postgres/migrations/accounts.sql"),
+    include_str!("../src/postgres/migrations/receipts.sql"),
+    include_str!("../src/postgres/migrations/social.sql"),
+    include_str!("../src/postgres/migrations/chain.sql"),
+    include_str!("../src/postgres/migrations/tasks.sql"),
+    include_str!("../src/postgres/migrations/dropped.sql"),
+    include_str!("../src/postgres/migrations/operators.sql"),
+    include_str!("../src/postgres/migrations/vain.sql"),
+    include_str!("../src/postgres/migrations/responses.sql"),
+    include_str!("../src/postgres/migrations/turns.sql"),
+    include_str!("../src/postgres/migrations/account_webhooks.sql"),
+    include_str!("../src/postgres/migrations/truncate.sql"),
+    include_str!("../src/postgres/migrations/task_homes.sql"),
+    include_str!("../src/postgres/migrations/prompt_marks.sql"),
+    include_str!("../src/postgres/migrations/task_names.sql"),
+    include_str!("../src/postgres/migrations/task_words.sql"),
+    include_str!("../src/postgres/migrations/item_names.sql"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_versions_share_a_database() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let server = PostgresServer::start(dir.path()).expect("a PostgreSQL server");
+    neither_version_replaces_the_functions_of_the_other(&server.database("two").await.expect("a database")).await;
+    the_version_before_goes_on(&server.database("before").await.expect("a database")).await;
+    functions_that_were_dropped_come_back(&server.database("dropped").await.expect("a database")).await;
+    a_migration_that_breaks_waits_for_the_others(&server.database("breaks").await.expect("a database")).await;
+    a_migration_lets_others_pass(&server.database("passes").await.expect("a database")).await;
+}
+
+fn version(functions: Option<String>, migrations: &[&str]) -> Options {
+    let migrations = migrations.iter().map(|sql| (*sql).to_owned()).collect();
+    Options { version: Some(OtherVersion { functions, migrations }), ..options() }
+}
+
+/// This version's functions, and one that says whose they are.
+fn marked(name: &str) -> Options {
+    let own = [
+        include_str!("../src/postgres/functions.sql"),
+        include_str!("../src/postgres/plain.sql"),
+        include_str!("../src/postgres/chain.sql"),
+        include_str!("../src/postgres/tasks.sql"),
+        include_str!("../src/postgres/responses.sql"),
+    ]
+    .concat();
+    let mark =
+        format!("CREATE OR REPLACE FUNCTION tollgate_mark() RETURNS text LANGUAGE sql AS $$ SELECT '{name}' $$;");
+    version(Some(format!("{own}\n{mark}\n")), &[])
+}
+
+/// One answer of the database, by a connection that is not ours.
+async fn ask(url: &str, sql: &str) -> String {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("connected");
+    let asked =
+        async move { client.query_one(sql, &[]).await.expect(sql).get::<_, Option<String>>(0).unwrap_or_default() };
+    let (answer, ended) = tokio::join!(asked, connection);
+    ended.expect("the connection");
+    answer
+}
+
+/// Which marks the schemas of functions have.
+async fn marks(url: &str) -> String {
+    let sql = "SELECT string_agg(btrim(p.prosrc), ',' ORDER BY p.prosrc) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace \
+               WHERE p.proname = 'tollgate_mark' AND n.nspname ~ '^tollgate_[0-9a-f]{12}$'";
+    ask(url, sql).await
+}
+
+/// Every kind of operation of the ledger, so that each function of a version is used.
+async fn work(h: &House, c: &Customer) {
+    let mut running = Vec::new();
+    for _ in 0..12 {
+        running.push(h.held(c, 100).await);
+    }
+    h.extend(h.more(c, running[0], 1, 50)).await.expect("extended");
+    // In one group, where most of them are plain.
+    let ends: Vec<_> = running.iter().map(|call| h.store.close(h.ending(c, *call, 60))).collect();
+    for end in ends {
+        assert!(end.await.expect("closed").applied);
+    }
+    let void = h.held(c, 100).await;
+    h.store.close(h.ending(c, void, 0)).await.expect("closed");
+    let name = format!("credit {void}");
+    h.credit(c, &name, CreditKind::TopUp, Pot::Trial, 10).await.expect("credit");
+    let refund = CreditKind::Refund { call: running[1] };
+    h.credit(c, &format!("{name} back"), refund, Pot::Paid, 5).await.expect("refunded");
+    let mut wish = h.wish(c, 50);
+    wish.expires_at += 86_400_000;
+    let new = NewTask { plan: "{}".into(), webhook_url: None, lease_ms: 60_000 };
+    let begun = h.store.begin_task(wish, new).await.expect("a task");
+    let to =
+        SentTo { provider: "sim".into(), upstream_model: "wan".into(), host: "sim.example".into(), key: "0".into() };
+    assert!(h.store.task_sending(begun, to, 60_000).await.expect("written"));
+    h.store.beat().await.expect("a beat");
+    h.store.sweep(h.clock.now()).await.expect("a sweep");
+}
+
+async fn neither_version_replaces_the_functions_of_the_other(url: &str) {
+    let (one, two) = (House::open_with(url, marked("one")).await, House::open_with(url, marked("two")).await);
+    let c = one.customer(0, 1_000_000).await;
+    for h in [&one, &two] {
+        work(h, &c).await;
+    }
+    // A replica of either that starts again changes nothing for the other.
+    let one = one.reopen().await;
+    assert_eq!(marks(url).await, "SELECT 'one',SELECT 'two'");
+    for h in [&two, &one] {
+        work(h, &c).await;
+    }
+    assert_eq!(ask(url, "SELECT to_regproc('public.tollgate_apply')::text").await, "", "none beside the tables");
+    let report = one.store.verify_strictly().await.expect("the audit runs");
+    assert_eq!((report.breaches.as_slice(), report.unhashed_rows), (&[][..], 0));
+    two.close().await;
+    // Its last replica has been gone for hours.
+    run_sql(url, "UPDATE replica SET beat_at = beat_at - 7200000").await.expect("hours");
+    one.store.beat().await.expect("a beat");
+    one.store.sweep(one.clock.now()).await.expect("a sweep");
+    assert_eq!(marks(url).await, "SELECT 'one'");
+    work(&one, &c).await;
+    one.close().await;
+}
+
+/// A database as the version before left it, with its replica running: it uses the functions beside the tables.
+async fn the_version_before_goes_on(url: &str) {
+    let version_before =
+        format!("CREATE TABLE schema_version (version integer NOT NULL); INSERT INTO schema_version VALUES ({})", 19);
+    run_sql(url, &format!("{};\n{version_before};\n{PREVIOUS}", PREVIOUS_SCHEMA.join("\n"))).await.expect("as it was");
+    // Its replica says that it lives, and not what it uses.
+    run_sql(url, "INSERT INTO replica (id, beat_at) VALUES (decode('0e', 'hex'), 9000000000000)")
+        .await
+        .expect("a beat");
+    let new = House::open(url).await;
+    let c = new.customer(0, 1_000_000).await;
+    // With no functions of its own a store finds those.
+    let old = House::open_with(url, version(Some(String::new()), &[])).await;
+    work(&new, &c).await;
+    work(&old, &c).await;
+    work(&new, &c).await;
+    for h in [&old, &new] {
+        let report = h.store.verify_strictly().await.expect("the audit runs");
+        assert_eq!(report.breaches.as_slice(), &[][..]);
+        assert_eq!((report.usage_rows, report.unhashed_rows), (39, 13), "rows of the version before are told");
+    }
+    // While a replica of that version lives its functions stay, and they go when it is gone.
+    let there = "SELECT to_regproc('public.tollgate_apply')::text";
+    new.store.sweep(new.clock.now()).await.expect("a sweep");
+    assert_ne!(ask(url, there).await, "");
+    old.store.shut().await;
+    run_sql(url, "UPDATE replica SET beat_at = beat_at - 9000000000000 WHERE functions IS NULL")
+        .await
+        .expect("long ago");
+    new.store.sweep(new.clock.now()).await.expect("a sweep");
+    assert_eq!(ask(url, there).await, "");
+    assert_ne!(
+        ask(url, "SELECT to_regproc('public.tollgate_link')::text").await,
+        "",
+        "the trigger's belongs to the table"
+    );
+    work(&new, &c).await;
+    new.close().await;
+}
+
+/// Somebody took a running replica for gone: it goes on as soon as it asks again.
+async fn functions_that_were_dropped_come_back(url: &str) {
+    let h = House::open_with(url, marked("one")).await;
+    let c = h.customer(0, 1_000_000).await;
+    work(&h, &c).await;
+    let drop = "DO $$ DECLARE v_name text; BEGIN FOR v_name IN SELECT nspname FROM pg_namespace WHERE nspname ~ '^tollgate_' LOOP \
+                EXECUTE 'DROP SCHEMA ' || v_name || ' CASCADE'; END LOOP; END $$";
+    run_sql(url, drop).await.expect("dropped");
+    assert_eq!(marks(url).await, "");
+    let call = h.held(&c, 100).await;
+    h.store.close(h.ending(&c, call, 60)).await.expect("closed");
+    assert_eq!(marks(url).await, "SELECT 'one'");
+    work(&h, &c).await;
+    h.close().await;
+}
+
+const ADDS: &str = "ALTER TABLE usage ADD COLUMN later text;";
+const BREAKS: &str =
+    "-- Earlier versions cannot go on: they write another column.\nALTER TABLE idem RENAME COLUMN reply TO answer;";
+
+async fn start(url: &str, options: Options) -> Result<Store, StoreError> {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let place = Place { url: url.into(), data_dir: dir.path().into() };
+    Ok(Store::open(place, options, HandClock::default().world(99 << 40)).await?.store)
+}
+
+async fn a_migration_that_breaks_waits_for_the_others(url: &str) {
+    let old = House::open(url).await;
+    let c = old.customer(0, 1_000_000).await;
+    let call = old.held(&c, 100).await;
+    // One that only adds does not wait, and the version before goes on and starts again.
+    start(url, version(None, &[ADDS])).await.expect("a later version").shut().await;
+    old.store.close(old.ending(&c, call, 60)).await.expect("closed");
+    work(&old, &c).await;
+    let old = old.reopen().await;
+    work(&old, &c).await;
+    let breaking = || version(None, &[ADDS, BREAKS]);
+    let why = start(url, breaking()).await.err().expect("the other one lives").to_string();
+    assert!(why.contains("replicas of an earlier version run on this database"), "{why}");
+    work(&old, &c).await;
+    old.close().await;
+    run_sql(url, "UPDATE replica SET beat_at = beat_at - 61000").await.expect("a minute");
+    start(url, breaking()).await.expect("the other one is gone").shut().await;
+    let why = start(url, options()).await.err().expect("it cannot").to_string();
+    assert!(why.contains("was made by a newer version"), "{why}");
+}
+
+/// Somebody reads a table for a long time, as an audit does. A migration that wants to change it does not keep all others from it meanwhile.
+async fn a_migration_lets_others_pass(url: &str) {
+    let h = House::open(url).await;
+    let c = h.customer(0, 1_000_000).await;
+    let (mut reader, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("connected");
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(async move { connection.await.expect("the connection") });
+    let reading = reader.transaction().await.expect("begun");
+    reading.query("SELECT count(*) FROM usage", &[]).await.expect("read");
+    let address = url.to_owned();
+    let started = tokio::spawn(async move { start(&address, version(None, &[ADDS])).await.expect("a later version") });
+    let waits = "SELECT count(*)::text FROM pg_locks WHERE relation = 'usage'::regclass AND NOT granted AND mode = 'AccessExclusiveLock'";
+    while ask(url, waits).await == "0" {
+        tokio::task::yield_now().await;
+    }
+    let call = h.held(&c, 100).await;
+    h.store.close(h.ending(&c, call, 60)).await.expect("closed while both wait");
+    assert!(!started.is_finished());
+    reading.commit().await.expect("the reader ends");
+    started.await.expect("started").shut().await;
+    work(&h, &c).await;
+    h.close().await;
+}
