@@ -33,7 +33,6 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/task_words.sql"),
     include_str!("migrations/item_names.sql"),
     include_str!("migrations/changes.sql"),
-    include_str!("migrations/bounds.sql"),
     include_str!("migrations/row_hashes.sql"),
     include_str!("migrations/versions.sql"),
 ];
