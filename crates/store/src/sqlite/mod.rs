@@ -11,6 +11,7 @@ mod events;
 mod extend;
 #[cfg(feature = "testing")]
 pub(crate) mod fill;
+mod kept;
 mod leases;
 mod limiting;
 mod old_holds;
@@ -59,6 +60,7 @@ use read::Readers;
 pub(crate) struct Engine {
     shared: Arc<Shared>,
     readers: Readers,
+    kept: kept::Kept,
     social: social::Days,
     lines: turns::Lines,
     writer: Mutex<Option<JoinHandle<()>>>,

@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::time::Instant;
 
 use super::books::{AccountBook, Books, IdemBook, IdemState, KeyBook};
+use super::kept::Kept;
 use super::leases::Since;
 use super::old_holds::{self, OldHolds};
 use super::ops::Open;
@@ -46,6 +47,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/task_words.sql"),
     include_str!("migrations/item_names.sql"),
     include_str!("migrations/old_holds.sql"),
+    include_str!("migrations/kept_apart.sql"),
 ];
 
 impl Engine {
@@ -67,6 +69,8 @@ impl Engine {
         crate::owner::make_folder(dir)?;
         let owner = crate::owner::own(dir)?;
         let path = dir.join(FILE);
+        // Before the ledger's file forgets what earlier versions kept in it.
+        let kept = Kept::open(dir, &path, &options)?;
         let mut conn = connect(&path)?;
         migrate(&mut conn)?;
         receipts::make_first(&conn, &world)?;
@@ -94,6 +98,7 @@ impl Engine {
         let engine = Arc::new(Self {
             shared,
             readers: Readers::new(path, thread.is_none()),
+            kept,
             social: super::social::Days::default(),
             lines: super::turns::Lines::default(),
             writer: Mutex::new(thread),

@@ -73,7 +73,12 @@ impl House {
 
     /// The same data after a restart; the clock has moved on.
     pub async fn reopen(self) -> Self {
-        let Self { store, clock, place, options, seed, _dir, .. } = self;
+        let options = self.options.clone();
+        self.reopened_with(options).await
+    }
+
+    pub async fn reopened_with(self, options: Options) -> Self {
+        let Self { store, clock, place, seed, _dir, .. } = self;
         store.shut().await;
         drop(store);
         clock.advance(1_000);
