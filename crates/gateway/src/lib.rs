@@ -5,6 +5,7 @@ pub mod app;
 pub mod call;
 pub mod caller;
 pub mod endpoints;
+mod given;
 pub mod kept;
 pub mod keys;
 mod leash;

@@ -113,6 +113,8 @@ pub struct ItemPage {
     /// Begin after this item.
     pub after: Option<String>,
     pub limit: u32,
+    /// Where items beyond so many bytes are left off, but for the first two: that there is more is seen by the second.
+    pub most_bytes: u64,
     pub newest_first: bool,
 }
 

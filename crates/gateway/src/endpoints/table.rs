@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Router, middleware};
-use http::{HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue, header};
 use std::sync::Arc;
 use tollgate_wire::error::{Code, Dialect};
 
@@ -145,7 +145,8 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/messages", post(chat::messages))
         .route("/v1/responses", post(responses::create).get(responses::socket::open))
         .route("/v1/responses/compact", post(responses::compact::compact))
-        .route("/v1/social/{platform}/{capability}", get(social::fetch))
+        // axum answers HEAD by what answers GET, and that would fetch and charge.
+        .route("/v1/social/{platform}/{capability}", get(social::fetch).head(only_get))
         .route("/v1/videos", post(video_create::videos))
         .route("/v1/video/generations", post(video_create::generations))
         .route("/v1/videos/{id}/remix", post(video_create::remix))
@@ -171,6 +172,13 @@ pub fn metrics_router(app: Arc<App>) -> Router {
 
 async fn no_such_path() -> Response {
     Refusal::new(Code::NotFound, "There is no such path.").into_reply(Dialect::OpenAi, "")
+}
+
+/// What costs something is not asked for by a question about it.
+async fn only_get() -> Response {
+    let mut reply = no_such_method().await;
+    reply.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET"));
+    reply
 }
 
 async fn no_such_method() -> Response {

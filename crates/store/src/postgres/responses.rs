@@ -315,13 +315,16 @@ impl Engine {
     pub async fn items(&self, account: AccountId, conversation: &str, page: ItemPage) -> Result<Vec<Item>, StoreError> {
         let (beyond, order) = if page.newest_first { ("<", "DESC") } else { (">", "ASC") };
         let sql = format!(
-            "SELECT id, item FROM conversation_item WHERE account_id = $1 AND conversation = $2 \
-             AND ($3::text IS NULL OR seq {beyond} \
-               (SELECT seq FROM conversation_item WHERE account_id = $1 AND conversation = $2 AND id = $3)) \
-             ORDER BY seq {order} LIMIT $4"
+            "SELECT id, item FROM (
+               SELECT id, item, seq, row_number() OVER page AS n,
+                 sum(octet_length(item)) OVER page - octet_length(item) AS before
+               FROM conversation_item WHERE account_id = $1 AND conversation = $2 AND ($3::text IS NULL OR seq {beyond}
+                 (SELECT seq FROM conversation_item WHERE account_id = $1 AND conversation = $2 AND id = $3))
+               WINDOW page AS (ORDER BY seq {order}) ORDER BY seq {order} LIMIT $4) one
+             WHERE n <= 2 OR before <= $5::bigint ORDER BY seq {order}"
         );
-        let limit = i64::from(page.limit);
-        let rows = self.rows(&sql, &[&account.0.as_slice(), &conversation, &page.after, &limit]).await?;
+        let (limit, most) = (i64::from(page.limit), whole(page.most_bytes));
+        let rows = self.rows(&sql, &[&account.0.as_slice(), &conversation, &page.after, &limit, &most]).await?;
         Ok(rows.iter().map(|row| Item { id: row.get(0), json: row.get(1) }).collect())
     }
 

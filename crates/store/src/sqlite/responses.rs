@@ -178,8 +178,16 @@ impl Engine {
         let find = move |c: &rusqlite::Connection| {
             let mut statement = c.prepare_cached(&sql)?;
             let item = |r: &Row<'_>| Ok(Item { id: r.get(0)?, json: r.get(1)? });
-            let rows = statement.query_map(params![account.0, conversation, page.after, page.limit], item)?;
-            Ok(rows.collect::<rusqlite::Result<_>>()?)
+            let (mut found, mut bytes) = (Vec::new(), 0);
+            for row in statement.query_map(params![account.0, conversation, page.after, page.limit], item)? {
+                if found.len() > 1 && bytes > page.most_bytes {
+                    break;
+                }
+                let row = row?;
+                bytes += row.json.len() as u64;
+                found.push(row);
+            }
+            Ok(found)
         };
         self.kept.read(find).await
     }

@@ -108,7 +108,7 @@ fn said(ids: &[&str], call: &str) -> Vec<Said> {
 }
 
 async fn listed(h: &House, c: &Customer, conversation: &str) -> Vec<String> {
-    let page = ItemPage { after: None, limit: 100, newest_first: false };
+    let page = ItemPage { after: None, limit: 100, most_bytes: u64::MAX, newest_first: false };
     let items = h.store.items(c.account, conversation, page).await.expect("read");
     items.into_iter().map(|item| item.id).collect()
 }
@@ -219,8 +219,8 @@ pub async fn a_conversation_grows_in_order(h: House) {
         .await
         .expect("asked")
         .expect("room");
-    let read = async |after: Option<&str>, limit, newest_first| {
-        let page = ItemPage { after: after.map(str::to_owned), limit, newest_first };
+    let read = async |after: Option<&str>, limit, most_bytes: u64::MAX, newest_first| {
+        let page = ItemPage { after: after.map(str::to_owned), limit, most_bytes: u64::MAX, newest_first };
         let items = h.store.items(c.account, "conv_1", page).await.expect("read");
         items.into_iter().map(|item| item.id).collect::<Vec<_>>()
     };
@@ -282,6 +282,6 @@ pub async fn an_id_that_cannot_be_is_not_found(h: House) {
     );
     assert_eq!(s.item(c.account, "conv_1", id).await.expect("read"), None);
     assert!(!s.delete_item(c.account, "conv_1", id).await.expect("asked"));
-    let page = ItemPage { after: None, limit: 1, newest_first: false };
+    let page = ItemPage { after: None, limit: 1, most_bytes: u64::MAX, newest_first: false };
     assert!(s.items(c.account, id, page).await.expect("read").is_empty());
 }
