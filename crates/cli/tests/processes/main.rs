@@ -11,6 +11,7 @@ mod database_crash;
 mod demo;
 mod experiment;
 mod faults;
+mod hoards;
 mod house;
 mod kinds;
 mod ledger_files;

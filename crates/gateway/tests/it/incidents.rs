@@ -61,18 +61,24 @@ fn only_what_runs_is_a_test() {
     assert_eq!(found, [true, false, false, true, true, false, false]);
 }
 
+/// A row of what happened to others (M1, …), or of what strangers found here (S1, …).
+fn is_numbered(line: &str) -> bool {
+    let name = line.strip_prefix("| M").or_else(|| line.strip_prefix("| S"));
+    name.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+}
+
 #[test]
 fn every_incident_has_a_test_that_exists() {
     let page = std::fs::read_to_string("../../docs/incidents.md").expect("docs/incidents.md");
     let rows: Vec<Vec<&str>> = page
         .lines()
-        .filter(|line| line.starts_with("| M"))
+        .filter(|line| is_numbered(line))
         .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
         .collect();
-    assert_eq!(rows.len(), 42);
+    assert_eq!(rows.iter().filter(|row| row[0].starts_with('M')).count(), 42);
     for (number, row) in (1..).zip(&rows) {
         let [name, _what, tests] = row[..] else { panic!("three columns, not {row:?}") };
-        assert_eq!(name, format!("M{number}"));
+        assert!(number > 42 || name == format!("M{number}"), "{name}");
         if PENDING.contains(&tests) {
             continue;
         }

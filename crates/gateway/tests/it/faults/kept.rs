@@ -1,6 +1,6 @@
 //! An answer that is to be kept and cannot be: its client is not told that it is.
 
-use super::ledger::locked;
+use super::ledger::locked_file;
 use super::{FUNDED, paid};
 use crate::dialects::CATALOG;
 use crate::house::{House, Plan, call_id, error_of, events};
@@ -25,7 +25,7 @@ async fn cut_off(house: &House, body: &Value) -> (tollgate_store::CallId, Vec<Va
     let call = call_id(&reply);
     let mut text = String::new();
     text.push_str(std::str::from_utf8(&reply.chunk().await.expect("a piece").expect("an event")).expect("text"));
-    let blocker = locked(house);
+    let blocker = locked_file(house, "kept.db");
     while let Some(piece) = reply.chunk().await.expect("a piece") {
         text.push_str(std::str::from_utf8(&piece).expect("text"));
     }
@@ -39,7 +39,7 @@ async fn cut_off_whole(house: &House, body: &Value) -> reqwest::Response {
         while house.sim.received().is_empty() || house.running().app.store.gauges().queue_len > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        locked(house)
+        locked_file(house, "kept.db")
     };
     let (reply, blocker) = tokio::join!(ask(house, body).send(), lock);
     drop(blocker);
