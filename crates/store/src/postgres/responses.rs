@@ -170,7 +170,7 @@ impl Engine {
         all.extend(params);
         let mut first = true;
         loop {
-            let rows = self.rows(&sql, &all).await?;
+            let rows = self.change(&sql, &all).await?;
             if count(&rows) > 0 {
                 let number: i64 = rows.first().map_or(0, |row| row.get(1));
                 return Ok(Ok(u64::try_from(number).unwrap_or_default()));
@@ -178,7 +178,7 @@ impl Engine {
             // No room, or nothing was ever stored: then there is nothing to lock yet.
             let row = "INSERT INTO stored (account_id) VALUES ($1) ON CONFLICT DO NOTHING";
             if first {
-                self.rows(row, &[&account_id]).await?;
+                self.change(row, &[&account_id]).await?;
             }
             let used = self.stored(account).await?;
             if !std::mem::take(&mut first) || !quota.has_room(used, more) {
@@ -257,7 +257,7 @@ impl Engine {
         let sql = "WITH gone AS (DELETE FROM response WHERE account_id = $1 AND id = $2 RETURNING 1), \
                    named AS (DELETE FROM response_item WHERE account_id = $1 AND response_id = $2) \
                    SELECT count(*) FROM gone";
-        Ok(count(&self.rows(sql, &[&account.0.as_slice(), &id]).await?) > 0)
+        Ok(count(&self.change(sql, &[&account.0.as_slice(), &id]).await?) > 0)
     }
 
     pub async fn create_conversation(
@@ -295,7 +295,7 @@ impl Engine {
         let sql = "WITH gone AS (DELETE FROM conversation WHERE account_id = $1 AND id = $2 RETURNING 1), \
                    items AS (DELETE FROM conversation_item WHERE account_id = $1 AND conversation = $2) \
                    SELECT count(*) FROM gone";
-        Ok(count(&self.rows(sql, &[&account.0.as_slice(), &id]).await?) > 0)
+        Ok(count(&self.change(sql, &[&account.0.as_slice(), &id]).await?) > 0)
     }
 
     pub async fn add_items(
@@ -337,7 +337,7 @@ impl Engine {
     pub async fn delete_item(&self, account: AccountId, conversation: &str, id: &str) -> Result<bool, StoreError> {
         let sql = "DELETE FROM conversation_item WHERE account_id = $1 AND conversation = $2 AND id = $3 \
                    RETURNING 1::bigint";
-        Ok(count(&self.rows(sql, &[&account.0.as_slice(), &conversation, &id]).await?) > 0)
+        Ok(count(&self.change(sql, &[&account.0.as_slice(), &conversation, &id]).await?) > 0)
     }
 
     pub async fn unsay(&self, account: AccountId, conversation: &str, said: Said) -> Result<bool, StoreError> {
@@ -349,7 +349,7 @@ impl Engine {
            )
            SELECT (SELECT count(*) FROM spare) + (SELECT count(*) FROM own)";
         let (account, Said { item, spare }) = (account.0.as_slice(), &said);
-        Ok(count(&self.rows(sql, &[&account, &conversation, spare, &item.id, &item.json]).await?) > 0)
+        Ok(count(&self.change(sql, &[&account, &conversation, spare, &item.id, &item.json]).await?) > 0)
     }
 
     pub async fn conversation_bytes(&self, account: AccountId, conversation: &str) -> Result<u64, StoreError> {
@@ -359,6 +359,6 @@ impl Engine {
     }
 
     pub async fn forget_responses(&self, now: i64) -> Result<u64, StoreError> {
-        Ok(count(&self.rows(FORGET, &[&now, &AT_ONCE]).await?))
+        Ok(count(&self.change(FORGET, &[&now, &AT_ONCE]).await?))
     }
 }

@@ -148,3 +148,26 @@ pub async fn a_conversation_cannot_be_added_to() {
         assert_eq!(left["data"], json!([]), "{model}: the conversation is as it was");
     }
 }
+
+/// The account stores as much as it may: an answer is given and not kept, and none is asked for that must be kept.
+pub async fn there_is_no_room_for_an_answer() {
+    let config = "[storage]\naccount_objects = 1\n".to_owned();
+    let house = House::with(Plan { catalog: CATALOG, config, ..Plan::default() }).await;
+    let made = house.http.post(house.url("/v1/conversations")).bearer_auth(&house.key).json(&json!({}));
+    let made: Value = made.send().await.expect("a reply").json().await.expect("JSON");
+    for model in MODELS {
+        let body = json!({ "model": model, "input": "[[sim:tokens=3]]" });
+        let reply = ask(&house, &body).send().await.expect("a reply");
+        assert_eq!(reply.status(), 200);
+        let call = call_id(&reply);
+        assert_eq!(reply.json::<Value>().await.expect("JSON")["store"], false, "{model}");
+        let row = house.row(call).await;
+        assert_eq!((row.ending, row.counters.output), (Ending::Answered, 3), "{model}: given, and paid for");
+    }
+    house.quiet().await;
+    let (left, sent) = (house.available().await, house.sim.received().len());
+    let body = json!({ "model": MODELS[0], "input": "x", "conversation": made["id"] });
+    let (status, error) = error_of(ask(&house, &body).send().await.expect("a reply")).await;
+    assert_eq!((status, error["code"].as_str()), (403, Some("storage_quota_exceeded")), "{error}");
+    assert_eq!((house.available().await, house.sim.received().len()), (left, sent), "nothing was held or sent");
+}

@@ -35,7 +35,7 @@ cases! {
     ledger: the_ledger_is_down, the_ledger_is_slow, the_database_is_locked_for_a_moment, the_disk_is_full,
         the_ledger_is_down_at_settle, the_disk_is_full_at_settle, a_handler_panics, the_clock_jumps_forward,
         the_clock_jumps_back, an_adjustment_during_calls;
-    kept: an_answer_cannot_be_kept, a_conversation_cannot_be_added_to;
+    kept: an_answer_cannot_be_kept, a_conversation_cannot_be_added_to, there_is_no_room_for_an_answer;
     upstream: nobody_listens, reset_after_the_request_was_sent, the_provider_refuses, the_provider_is_busy,
         the_provider_fails_before_output, the_first_byte_is_late, a_stream_that_breaks, a_stream_without_usage,
         garbage_and_endless_lines, a_link_that_cannot_be_fetched, a_compressed_answer;
@@ -49,7 +49,7 @@ cases! {
 }
 
 /// Rows of the table.
-const ROWS: usize = 61;
+const ROWS: usize = 62;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 1] = ["not yet: payments"];
