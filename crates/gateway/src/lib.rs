@@ -6,6 +6,7 @@ pub mod call;
 pub mod caller;
 pub mod cors;
 pub mod endpoints;
+mod given;
 mod groups;
 pub mod kept;
 pub mod keys;

@@ -339,6 +339,13 @@ fn ledger(page: &mut String, gauges: &Gauges) {
         "Usage rows of refusals left out under pressure",
         gauges.refusals_dropped,
     );
+    plain(
+        page,
+        "refusals_summed_total",
+        "counter",
+        "Refused calls that share a usage row with others of their key and minute",
+        gauges.refusals_summed,
+    );
     plain(page, "ledger_largest_group", "gauge", "Most operations in one group", gauges.largest_group);
     plain(page, "ledger_retries_total", "counter", "Groups that had to be tried again", gauges.retries);
     plain(page, "late_closes_total", "counter", "Closes whose hold was closed before", gauges.late_closes);

@@ -87,8 +87,11 @@ pub async fn indoors(loaded: Loaded, options: Options, client: Client, world: Wo
 pub async fn start(loaded: Loaded, source: Option<Source>, world: World) -> Result<Running, CannotStart> {
     let (listen, metrics_listen) = (loaded.settings.listen, loaded.settings.metrics_listen);
     let client = client(&loaded.settings);
-    let Indoors { app, recovered, settling } = indoors(loaded, Options::default(), client, world).await?;
-    // Before the first call: what is paused must not be sold, nor what is known to be vain be asked.
+    let storage = loaded.settings.storage;
+    let options =
+        Options { stored_bytes: storage.total_bytes, disk_reserve: storage.disk_reserve, ..Options::default() };
+    let Indoors { app, recovered, settling } = indoors(loaded, options, client, world).await?;
+    // Before the first call: a cell that is paused must not be sold, nor what is known to be vain be asked.
     app.refresh_social().await?;
     app.look_at_groups().await;
     let listener = server::bind(listen).await?;

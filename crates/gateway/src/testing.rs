@@ -29,6 +29,7 @@ pub async fn bare_app() -> Arc<App> {
         secrets_file: dir.join("secrets.key"),
         tasks: TaskSettings::default(),
         fetch: FetchSettings::default(),
+        storage: crate::settings::StorageSettings::default(),
         limits: Limits::default(),
     };
     let serving = Serving {

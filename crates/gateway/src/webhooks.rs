@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::net::IpAddr;
 use std::time::Duration;
 use tollgate_store::{Account, AccountId, Task, TaskState, Told, Webhook};
-use tollgate_upstream::is_public;
+use tollgate_upstream::{is_inside_name, is_public};
 use tollgate_wire::error::Code;
 
 const PURPOSE: &str = "webhook";
@@ -48,7 +48,7 @@ pub fn checked(url: &str, settings: &WebhookSettings) -> Result<String, Refusal>
         return bad("must begin with https://");
     }
     let literal: Option<IpAddr> = host.trim_start_matches('[').trim_end_matches(']').parse().ok();
-    let inside = literal.is_some_and(|address| !is_public(address)) || host.eq_ignore_ascii_case("localhost");
+    let inside = literal.is_some_and(|address| !is_public(address)) || (literal.is_none() && is_inside_name(host));
     if inside && !settings.private {
         return bad("must lead to a public address");
     }

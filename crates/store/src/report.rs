@@ -81,6 +81,8 @@ pub struct Gauges {
     pub late_closes: u64,
     /// Usage rows of refusals left out under pressure.
     pub refusals_dropped: u64,
+    /// Refused calls that share a row with others of their key and minute.
+    pub refusals_summed: u64,
     /// Breaches found by the last audit.
     pub breaches: u64,
     /// Closes by our own count, because the provider did not say, by provider: calls, tasks, and what a crash or a sweep left.

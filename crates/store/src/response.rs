@@ -5,6 +5,7 @@
 //! is not found.
 
 use crate::ids::AccountId;
+use crate::quota::Stored;
 
 /// Longest chain of responses that a request may continue, and all of its text together.
 pub const CHAIN_LENGTH: u32 = 1_000;
@@ -19,6 +20,19 @@ pub struct NewResponse {
     pub items: Vec<String>,
     /// What it adds to its conversation.
     pub said: Vec<Said>,
+}
+
+impl NewResponse {
+    /// The room it takes at most.
+    pub(crate) fn needs(&self) -> Stored {
+        let (r, conversation) = (&self.response, self.response.conversation.as_deref().unwrap_or_default());
+        let named = self.items.iter().map(|id| Stored::item(&[id, &r.id]));
+        let said = self.said.iter().map(|said| {
+            let id = if said.spare.len() > said.item.id.len() { &said.spare } else { &said.item.id };
+            Stored::item(&[conversation, id, &said.item.json])
+        });
+        named.chain(said).fold(Stored::object(&[&r.id, &r.input, &r.object]), Stored::plus)
+    }
 }
 
 /// An item that a call adds to a conversation. Another call may have come to its id in the meantime, as a provider may count anew with
@@ -58,6 +72,14 @@ pub struct Item {
     pub json: String,
 }
 
+impl Item {
+    /// The room that items of a conversation take.
+    pub(crate) fn need(conversation: &str, items: &[Item]) -> Stored {
+        let all = items.iter().map(|item| Stored::item(&[conversation, &item.id, &item.json]));
+        all.fold(Stored::default(), Stored::plus)
+    }
+}
+
 /// A response with all that it continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chain {
@@ -78,12 +100,21 @@ pub struct Conversation {
     pub metadata: String,
 }
 
+impl Conversation {
+    /// The room it takes with its items.
+    pub(crate) fn needs(&self, items: &[Item]) -> Stored {
+        Stored::object(&[&self.id, &self.metadata]).plus(Item::need(&self.id, items))
+    }
+}
+
 /// Which items of a conversation.
 #[derive(Clone, Debug)]
 pub struct ItemPage {
     /// Begin after this item.
     pub after: Option<String>,
     pub limit: u32,
+    /// Where items beyond so many bytes are left off, but for the first two: that there is more is seen by the second.
+    pub most_bytes: u64,
     pub newest_first: bool,
 }
 

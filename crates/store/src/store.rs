@@ -15,6 +15,7 @@ use crate::ids::{AccountId, AdminKeyId, CallId, KeyId, TaskId};
 use crate::operator::{AdminKey, Done, NewAdminKey, OperatorEvent};
 use crate::pause::PauseChange;
 use crate::receipt::{self, PublicKeys, Signed};
+use crate::refusals::{Refusals, Refused};
 use crate::report::{Gauges, Recovered, Report, Swept};
 use crate::row_hash::Seal;
 use crate::social::{SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain};
@@ -30,6 +31,7 @@ use crate::{bounds, postgres, sqlite};
 #[derive(Clone)]
 pub struct Store {
     engine: Engine,
+    refusals: Arc<Refusals>,
 }
 
 #[derive(Clone)]
@@ -75,11 +77,12 @@ impl Store {
         } else {
             return Err(StoreError::broken("the database must be `sqlite` or `postgres://…`"));
         };
-        Ok(Opened { store: Self { engine }, recovered })
+        Ok(Opened { store: Self { engine, refusals: Arc::default() }, recovered })
     }
 
     /// Commits all that is queued and stops. Calls still open stay open; the next start resolves them.
     pub async fn shut(&self) {
+        self.write_refusals(self.refusals.due(None));
         on_engine!(self, e => e.shut().await);
     }
 
@@ -103,7 +106,7 @@ impl Store {
     }
 
     pub fn gauges(&self) -> Gauges {
-        on_engine!(self, e => e.gauges())
+        Gauges { refusals_summed: self.refusals.summed(), ..on_engine!(self, e => e.gauges()) }
     }
 
     // Accounts and keys.
@@ -237,9 +240,16 @@ impl Store {
         on_engine!(self, e => e.mark(mark));
     }
 
-    /// Usage row of a call that was refused before it had a hold. Left out when the store is under pressure.
+    /// Usage row of a call that was refused before it had a hold; of many of one key in a minute, one row for the rest of them
+    /// ([`crate::REFUSALS_PER_MINUTE`]). Left out when the store is under pressure.
     pub fn note_refusal(&self, call: CallId, account: AccountId, reason: String, row: UsageFacts) {
-        on_engine!(self, e => e.note_refusal(call, account, reason, row));
+        self.write_refusals(self.refusals.note(Refused { call, account, reason, row }));
+    }
+
+    fn write_refusals(&self, rows: Vec<Refused>) {
+        for Refused { call, account, reason, row } in rows {
+            on_engine!(self, e => e.note_refusal(call, account, reason, row));
+        }
     }
 
     // Reading.
@@ -482,6 +492,7 @@ impl Store {
     /// Resolves holds past their time (and those of dead replicas), forgets old idempotency keys, takes back trial credit past
     /// its time.
     pub async fn sweep(&self, now: i64) -> Result<Swept, StoreError> {
+        self.write_refusals(self.refusals.due(Some(on_engine!(self, e => e.now()))));
         on_engine!(self, e => e.sweep(now).await)
     }
 

@@ -43,6 +43,10 @@ pub struct Options {
     pub journal_segment: u64,
     /// After so many entries an open hold is listed by itself, and a start does not read what came between (SQLite).
     pub old_after: u64,
+    /// All that customers may store of responses and conversations, over all accounts.
+    pub stored_bytes: u64,
+    /// What the disk must have left for the ledger before anything is stored for customers (SQLite).
+    pub disk_reserve: u64,
     /// How long an idempotency key is remembered.
     pub idem_retention: Duration,
     /// A replica silent for this long is taken for dead and its open holds are resolved (PostgreSQL).
@@ -77,6 +81,8 @@ impl Default for Options {
             journal_limit: 64 << 20,
             journal_segment: 4 << 20,
             old_after: 250_000,
+            stored_bytes: 8 << 30,
+            disk_reserve: 64 << 20,
             idem_retention: Duration::from_secs(24 * 3600),
             replica_silence: Duration::from_secs(300),
             clock_confirm: Duration::from_secs(24 * 3600),

@@ -12,7 +12,7 @@ use common::{Customer, House, idem, options, reply};
 use tollgate_store::testing::PostgresServer;
 use tollgate_store::{
     Chain, Change, Credit, CreditKind, Ending, Hold, HoldRefused, Named, NewLimits, NewResponse, NewTask, Options,
-    Page, Pot, SentTo, StoredResponse,
+    Page, Pot, Quota, SentTo, StoredResponse,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,10 +86,10 @@ async fn a_response_kept_by_one_is_found_by_the_other(url: &str) {
         said: Vec::new(),
     };
     // Kept here, read there without any wait; continued there, read here.
-    one.store.keep_response(new("a", None)).await.expect("kept");
+    one.store.keep_response(new("a", None), Quota::UNLIMITED).await.expect("asked").expect("room");
     assert_eq!(two.store.response(c.account, "a").await.expect("read"), Some(response("a", None)));
     assert_eq!(two.store.response(other.account, "a").await.expect("read"), None, "another's is not found");
-    two.store.keep_response(new("b", Some("a"))).await.expect("kept");
+    two.store.keep_response(new("b", Some("a")), Quota::UNLIMITED).await.expect("asked").expect("room");
     let Chain::Whole(chain) = one.store.response_chain(c.account, "b").await.expect("read") else {
         panic!("not the whole chain")
     };

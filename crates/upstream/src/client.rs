@@ -92,6 +92,10 @@ impl Client {
         host.parse().map_or(true, |address| self.reachable.lets(address))
     }
 
+    pub(crate) fn lets_inside_names(&self) -> bool {
+        self.reachable.lets_inside_names()
+    }
+
     /// Sends a request and waits for the headers of the reply, whatever its status.
     pub async fn send(&self, provider: &Provider, request: Request<Full<Bytes>>) -> Result<Response<Answer>, Fault> {
         self.ask(request, provider.settings.first_byte).await

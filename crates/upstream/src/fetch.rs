@@ -5,6 +5,7 @@
 //! first bytes say (`sniff.rs`). What went wrong is told without names, addresses or words of the server: a caller must not learn
 //! from it what there is inside.
 
+use crate::reach::is_inside_name;
 use crate::sniff::media_type;
 use crate::{Body, Client, Fault, is_encoded};
 use bytes::{Bytes, BytesMut};
@@ -14,7 +15,7 @@ use http_body_util::Full;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tollgate_wire::error::Code;
-use url::Url;
+use url::{Host, Url};
 
 const MOST_REDIRECTS: usize = 3;
 const LONGEST_URL: usize = 8 << 10;
@@ -75,6 +76,20 @@ impl Client {
             return Err(Unfetched::NotAnAddress);
         }
         self.judged(Url::parse(text).map_err(|_| Unfetched::NotAnAddress)?)
+    }
+
+    /// Whether an address that somebody else will open leads to a place on the web outside: what this client would not reach by itself is
+    /// not for others to reach either. Names are not looked up.
+    pub fn leads_outside(&self, text: &str) -> Result<(), Unfetched> {
+        let url = Url::parse(text).map_err(|_| Unfetched::NotAnAddress)?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Unfetched::NotAnAddress);
+        }
+        let inside = match url.host().ok_or(Unfetched::NotAnAddress)? {
+            Host::Domain(name) => is_inside_name(name) && !self.lets_inside_names(),
+            Host::Ipv4(_) | Host::Ipv6(_) => !self.may_go_to(url.host_str().unwrap_or_default()),
+        };
+        if inside { Err(Unfetched::Inside) } else { Ok(()) }
     }
 
     fn judged(&self, mut url: Url) -> Result<Address, Unfetched> {

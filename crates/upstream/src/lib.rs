@@ -41,7 +41,7 @@ pub use http1::Answer;
 pub use openai::OpenAi;
 pub use pace::{Busy, Pace};
 pub use provider::{BadProvider, BaseUrl, Provider, Settings};
-pub use reach::{Names, Reachable, is_public};
+pub use reach::{Names, Reachable, is_inside_name, is_public};
 pub use responses::OpenAiResponses;
 pub use secret::Secret;
 pub use social::{SocialAsk, SocialSource, TikHub};

@@ -52,6 +52,15 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
+/// Whether a name is one that only a network inside knows: without a dot, or below a name that is nobody's on the internet.
+pub fn is_inside_name(host: &str) -> bool {
+    const INSIDE: &[&str] =
+        &["localhost", "local", "internal", "intranet", "lan", "corp", "home", "private", "home.arpa"];
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let below = |end: &&str| host.strip_suffix(*end).is_some_and(|name| name.is_empty() || name.ends_with('.'));
+    !host.contains('.') || INSIDE.iter().any(|end| below(&end))
+}
+
 /// The addresses of a name, where somebody other than the system says which: a test. `None`: the system is asked.
 pub type Names = Arc<dyn Fn(&str) -> Option<Vec<IpAddr>> + Send + Sync>;
 
@@ -65,6 +74,14 @@ pub enum Reachable {
 }
 
 impl Reachable {
+    /// Whether names may lead inside, as far as they say it themselves.
+    pub fn lets_inside_names(&self) -> bool {
+        match self {
+            Reachable::Everything => true,
+            Reachable::Outside(also) => !also.is_empty(),
+        }
+    }
+
     pub fn lets(&self, address: IpAddr) -> bool {
         match self {
             Reachable::Everything => true,
@@ -155,6 +172,24 @@ mod tests {
             ("ff02::1", false),
         ] {
             assert_eq!(is_public(text.parse().expect("an address")), public, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_of_networks_inside() {
+        for (name, inside) in [
+            ("localhost", true),
+            ("LOCALHOST.", true),
+            ("a.localhost", true),
+            ("metadata", true),
+            ("metadata.google.internal", true),
+            ("printer.local", true),
+            ("router.home.arpa", true),
+            ("media.example", false),
+            ("internal.example.com", false),
+            ("mylocal.example", false),
+        ] {
+            assert_eq!(is_inside_name(name), inside, "{name}");
         }
     }
 

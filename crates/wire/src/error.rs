@@ -1,6 +1,7 @@
 //! The public error table: one definition per code, read by the writers of every dialect,
 //! by the documentation and by tests.
 
+use crate::cut::{MESSAGE, NAME, cut};
 use crate::json::{Object, quoted};
 use bytes::Bytes;
 use std::borrow::Cow;
@@ -75,6 +76,7 @@ table! {
     AccountSuspended = 403 "account_suspended", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The operator has suspended the account: nothing new is begun for it.";
     ModelNotAllowed = 403 "model_not_allowed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The key may not use this model.";
     IpNotAllowed = 403 "ip_not_allowed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The key may not be used from this address.";
+    StorageQuotaExceeded = 403 "storage_quota_exceeded", "permission_error", "permission_error", "RESOURCE_EXHAUSTED", Retry::Never, "The account stores as many responses, conversations or items as it may; the message says what is used and allowed. Deleting makes room.";
     LinkInvalid = 403 "link_invalid", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "A signed link has ended, or was not signed by this gateway.";
     ModelNotFound = 404 "model_not_found", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "No such model, or none visible to this account.";
     TaskNotFound = 404 "task_not_found", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "No such task on this account.";
@@ -99,6 +101,7 @@ table! {
     Overloaded = 503 "overloaded", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(2), "The gateway or the provider is busy.";
     LedgerUnavailable = 503 "ledger_unavailable", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(2), "The ledger cannot be reached; nothing was sent.";
     ServerDraining = 503 "server_draining", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(1), "The gateway is being stopped; another replica will answer.";
+    StorageFull = 503 "storage_full", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(60), "The gateway has no room to store anything more for anybody; reading and deleting work.";
     SocialDataUnavailable = 503 "social_data_unavailable", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(30), "The endpoint is paused; the catalog lists it as paused.";
     ChargeStateUnknown = 504 "charge_state_unknown", "server_error", "timeout_error", "DEADLINE_EXCEEDED", Retry::Never, "A video task was sent, and it is not known yet whether the provider took it; poll the task that the message names, do not send it again.";
     UpstreamTimeout = 504 "upstream_timeout", "server_error", "timeout_error", "DEADLINE_EXCEEDED", Retry::Soon, "The provider did not answer in time.";
@@ -177,6 +180,9 @@ pub(crate) fn write_body(
     param: Option<&str>,
     request_id: &str,
 ) {
+    // Messages name what the caller sent.
+    let (message, param) = (&*cut(message, MESSAGE), param.map(|param| cut(param, NAME)));
+    let param = param.as_deref();
     let mut body = Object::begin(out);
     match dialect {
         Dialect::OpenAi => body.object("error", |error| {

@@ -40,6 +40,7 @@
 mod anthropic;
 pub mod chat;
 pub mod count;
+mod cut;
 pub mod dialect;
 pub mod error;
 mod exchange;
@@ -55,7 +56,10 @@ pub mod usage;
 pub mod video;
 
 pub use chat::{Broken, End as StreamEnd, NotAReply, Reply, StreamFault, UpstreamError};
+pub use cut::{MESSAGE, NAME, cut};
 pub use dialect::Dialect;
-pub use exchange::{Converted, Link, LinkKind, Linked, Path, Request, Rules, Sent, Setup, Stream, convert, unsealed};
+pub use exchange::{
+    Converted, Given, Link, LinkKind, Linked, Path, Request, Rules, Sent, Setup, Stream, convert, scheme, unsealed,
+};
 pub use hub::{Dropped, Echo, Names, Target, Voice};
 pub use problem::Problem;

@@ -12,6 +12,7 @@ mod database_crash;
 mod demo;
 mod experiment;
 mod faults;
+mod hoards;
 mod house;
 mod kinds;
 mod ledger_files;

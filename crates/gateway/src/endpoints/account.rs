@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::{Money, Price};
 use tollgate_store::{
-    CallEntry, CallId, Counters, Expiring, KeyAndAccount, Limits, Page, UsageRow, Used, next_day, next_month,
+    CallEntry, CallId, Counters, Expiring, KeyAndAccount, Limits, Page, Quota, Stored, UsageRow, Used, next_day,
+    next_month,
 };
 use tollgate_wire::error::{Code, Dialect};
 
@@ -35,6 +36,8 @@ struct Balance {
     /// Trial credit that expires, the earliest first.
     expiring: Vec<Value>,
     limits: Value,
+    /// Responses and conversations.
+    storage: Value,
 }
 
 pub async fn balance(State(app): State<Arc<App>>, request: Request) -> Response {
@@ -43,6 +46,7 @@ pub async fn balance(State(app): State<Arc<App>>, request: Request) -> Response 
         // Credit past its time is taken off before the balance is read.
         let expiring = app.store.expiring(caller.account.id).await?;
         let KeyAndAccount { key, account } = app.store.key_by_hash(caller.key.hash).await?.ok_or_else(unknown)?;
+        let stored = app.store.stored(caller.account.id).await?;
         let now = app.world.now_ms();
         let available = sum(account.trial_available, account.paid_available)?;
         let held = sum(account.trial_held, account.paid_held)?;
@@ -62,9 +66,19 @@ pub async fn balance(State(app): State<Arc<App>>, request: Request) -> Response 
                 "key": limits_json(&key.limits, key.spent.nano() + key.held.nano(), &key.used, now),
                 "account": limits_json(&account.limits, 0, &account.used, now),
             }),
+            storage: storage_json(&stored, &app.settings.storage.quota(&account)),
         }))
     })
     .await
+}
+
+/// What is stored and how much may be.
+fn storage_json(used: &Stored, quota: &Quota) -> Value {
+    json!({
+        "bytes": used.bytes, "bytes_allowed": quota.bytes,
+        "objects": used.objects, "objects_allowed": quota.objects,
+        "items": used.items, "items_allowed": quota.items,
+    })
 }
 
 fn expiring_json(one: &Expiring) -> Value {

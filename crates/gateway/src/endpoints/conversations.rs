@@ -5,7 +5,7 @@ use super::responses::stored::{ListPage, answer, text};
 use super::{chat, reading};
 use crate::app::App;
 use crate::caller::Caller;
-use crate::kept::{LIFE, made_id};
+use crate::kept::{LIFE, fits, made_id, may_store, no_room};
 use crate::refusal::Refusal;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
@@ -19,6 +19,11 @@ use tollgate_wire::responses;
 /// Items in one request, and pairs of metadata.
 const MOST_ITEMS: usize = 20;
 const MOST_PAIRS: usize = 16;
+/// Characters of a name and of a value in metadata.
+const LONGEST_NAME: usize = 64;
+const LONGEST_VALUE: usize = 512;
+/// Bytes of items in one page of a list; one item is told whatever its length.
+const PAGE_BYTES: u64 = 8 << 20;
 
 pub async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
     with_body(&app, request, async |caller, body| {
@@ -27,7 +32,9 @@ pub async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
         let now = app.world.now_ms();
         let items = items(body, &made)?;
         let new = Conversation { id, created_at: now, expires_at: until(&app), metadata: metadata(body)? };
-        app.store.create_conversation(caller.account.id, new.clone(), items).await?;
+        let quota = may_store(&app, caller).await?;
+        let made = app.store.create_conversation(caller.account.id, new.clone(), items, quota).await?;
+        made.map_err(|why| no_room(why, quota))?;
         Ok(shown(&new))
     })
     .await
@@ -41,7 +48,9 @@ pub async fn update(State(app): State<Arc<App>>, Path(id): Path<String>, request
     with_body(&app, request, async |caller, body| {
         let mut conversation = find(&app, caller, &id).await?;
         (conversation.metadata, conversation.expires_at) = (metadata(body)?, until(&app));
-        app.store.change_conversation(caller.account.id, conversation.clone()).await?;
+        let quota = may_store(&app, caller).await?;
+        let changed = app.store.change_conversation(caller.account.id, conversation.clone(), quota).await?;
+        changed.map_err(|why| no_room(why, quota))?;
         Ok(shown(&conversation))
     })
     .await
@@ -67,8 +76,10 @@ pub async fn list_items(
         find(&app, caller, &id).await?;
         let page = ListPage::read(query.as_deref().unwrap_or_default())?;
         let limit = u32::try_from(page.limit + 1).unwrap_or(u32::MAX);
-        let wanted = ItemPage { after: page.after.clone(), limit, newest_first: page.newest_first };
+        let wanted =
+            ItemPage { after: page.after.clone(), limit, most_bytes: PAGE_BYTES, newest_first: page.newest_first };
         let items = app.store.items(caller.account.id, &id, wanted).await?;
+        let page = page.within(PAGE_BYTES, &items);
         Ok(page.list(items.into_iter().map(|item| (item.id, item.json)).collect()))
     })
     .await
@@ -87,7 +98,9 @@ pub async fn add_items(State(app): State<Arc<App>>, Path(id): Path<String>, requ
                 return Err(there_already(at));
             }
         }
-        if !app.store.add_items(caller.account.id, &id, added.clone(), until(&app)).await? {
+        let quota = may_store(&app, caller).await?;
+        let done = app.store.add_items(caller.account.id, &id, added.clone(), until(&app), quota).await?;
+        if !done.map_err(|why| no_room(why, quota))? {
             return Err(unknown(&id));
         }
         let page = ListPage { after: None, limit: added.len(), newest_first: false };
@@ -182,8 +195,7 @@ fn items(body: &Value, made: &str) -> Result<Vec<Item>, Refusal> {
         _ => return Err(wrong()),
     };
     let item = |(at, item): (usize, &Value)| {
-        // Not every database has a place for every character.
-        let own = item["id"].as_str().filter(|id| !id.is_empty() && !id.contains('\0'));
+        let own = item["id"].as_str().filter(|id| fits(id));
         let id = own.map_or_else(|| made_id(made, at), str::to_owned);
         Item { id, json: item.to_string() }
     };
@@ -199,14 +211,21 @@ fn there_already(at: usize) -> Refusal {
     Refusal::about(Code::InvalidParameter, &place, text)
 }
 
+fn short((name, value): (&String, &Value)) -> bool {
+    let fits = |text: &str, most: usize| text.len() <= most || text.chars().count() <= most;
+    fits(name, LONGEST_NAME) && value.as_str().is_some_and(|value| fits(value, LONGEST_VALUE))
+}
+
 fn metadata(body: &Value) -> Result<String, Refusal> {
     match &body["metadata"] {
         Value::Null => Ok("{}".to_owned()),
-        Value::Object(pairs) if pairs.len() <= MOST_PAIRS && pairs.values().all(Value::is_string) => {
+        Value::Object(pairs) if pairs.len() <= MOST_PAIRS && pairs.iter().all(short) => {
             Ok(body["metadata"].to_string())
         }
         _ => {
-            let text = format!("`metadata` has at most {MOST_PAIRS} pairs of strings.");
+            let text = format!(
+                "`metadata` has at most {MOST_PAIRS} pairs of strings, names of up to {LONGEST_NAME} characters and values of up to {LONGEST_VALUE}."
+            );
             Err(Refusal::about(Code::InvalidParameter, "metadata", text))
         }
     }

@@ -36,6 +36,7 @@ async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response
     let idem = reading::idempotency(&parts.headers, ENDPOINT, &body)?;
     let asked = Said::read(Dialect::Responses, body, None)?;
     let past = kept::find(app, caller.account.id, asked, None, false).await?;
+    kept::has_room(app, &caller, &past).await?;
     let after = After { keeper: keeper(app, &caller, id, &past), ..After::default() };
     respond(app, caller, past, after, &parts.headers, Which { id, endpoint: ENDPOINT, idem }).await
 }
@@ -59,6 +60,7 @@ fn keeper(app: &Arc<App>, caller: &Caller, call: CallId, past: &Past) -> Option<
     let keep = || Keep {
         app: app.clone(),
         account: caller.account.id,
+        quota: app.settings.storage.quota(&caller.account),
         call,
         named: past.named.clone(),
         own: past.own.clone(),

@@ -4,7 +4,7 @@
 use super::table::PATHS;
 use crate::refusal::Refusal;
 use axum::response::{Html, IntoResponse as _, Response};
-use http::{HeaderMap, Uri, header};
+use http::{HeaderMap, HeaderValue, Uri, header};
 use serde_json::json;
 use tollgate_catalog::form::nearest;
 use tollgate_wire::error::{Code, Dialect};
@@ -46,6 +46,13 @@ pub async fn no_such_path(uri: Uri) -> Response {
 
 pub async fn no_such_method(uri: Uri) -> Response {
     Refusal::new(Code::MethodNotAllowed, "This path does not take this method.").into_reply(spoken_at(uri.path()), "")
+}
+
+/// What costs something is not asked for by a question about it.
+pub async fn only_get(uri: Uri) -> Response {
+    let mut reply = no_such_method(uri).await;
+    reply.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET"));
+    reply
 }
 
 /// The dialect of whoever asks below this path.

@@ -7,6 +7,7 @@ use super::reading;
 use crate::app::App;
 use crate::call::{self, Ask};
 use crate::caller::Caller;
+use crate::given;
 use crate::quotes::Shop;
 use crate::refusal::Refusal;
 use crate::social::call::{SocialCall, paused};
@@ -34,12 +35,27 @@ pub async fn fetch(
     let work = async {
         let caller = reading::caller(&app, &parts).await?;
         let query = query.as_deref().unwrap_or("");
-        run(&app, id, caller, &platform, &capability, None, |cell| check(cell, query)).await
+        let idem = reading::idempotency(&parts.headers, ENDPOINT, &asked_for(&platform, &capability, query))?;
+        run(&app, id, caller, &platform, &capability, idem, |cell| check(cell, query)).await
     };
     match reading::guarded(work).await {
         Ok(reply) => reply,
         Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, &id.to_string()),
     }
+}
+
+/// What an Idempotency-Key of a GET stands for: its path and its parameters, in whatever order they came.
+fn asked_for(platform: &str, capability: &str, query: &str) -> Vec<u8> {
+    // One that cannot be read is refused later.
+    let mut pairs = pairs(query).unwrap_or_default();
+    pairs.sort();
+    pairs.insert(0, (platform.into(), capability.into()));
+    let mut printed = Vec::new();
+    for text in pairs.iter().flat_map(|(name, value)| [name, value]) {
+        printed.extend((text.len() as u64).to_be_bytes());
+        printed.extend(text.as_bytes());
+    }
+    printed
 }
 
 /// One call, wherever it comes from; `read` gives its parameters once it is known that they matter.
@@ -62,7 +78,11 @@ pub async fn run(
     let probing = door == Door::Probe;
     let or_paused = |refusal| if probing { paused(cell) } else { refusal };
     let caller = topped_up(app, cell, caller).await.map_err(or_paused)?;
-    let asked = Asked { cell: cell.clone(), checked: read(cell).map_err(or_paused)? };
+    let checked = read(cell).map_err(or_paused)?;
+    for (name, value) in checked.pairs(cell) {
+        given::text(app, name, &value.to_string(), &[]).map_err(or_paused)?;
+    }
+    let asked = Asked { cell: cell.clone(), checked };
     let track = Track::new(app, cell, id, caller.account.id, asked.fingerprint());
     let work = SocialCall { asked, track: track.clone(), probing };
     let outcome = call::run(app, caller, Ask { id, endpoint: ENDPOINT, work, idem }).await;

@@ -157,7 +157,8 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/messages", post(chat::messages))
         .route("/v1/responses", post(responses::create).get(responses::socket::open))
         .route("/v1/responses/compact", post(responses::compact::compact))
-        .route("/v1/social/{platform}/{capability}", get(social::fetch))
+        // axum answers HEAD by what answers GET, and that would fetch and charge.
+        .route("/v1/social/{platform}/{capability}", get(social::fetch).head(root::only_get))
         .route("/v1/videos", post(video_create::videos))
         .route("/v1/video/generations", post(video_create::generations))
         .route("/v1/videos/{id}/remix", post(video_create::remix))

@@ -4,6 +4,7 @@ use super::reading;
 use super::video_tasks::{base, json_bytes, own, unknown};
 use crate::app::App;
 use crate::call::{self, Made, TaskAsk};
+use crate::given;
 use crate::refusal::Refusal;
 use crate::video::show::Shown;
 use crate::video::{KeptPlan, VideoAsk, file};
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use tollgate_store::CallId;
 use tollgate_wire::error::{Code, Dialect};
 use tollgate_wire::multipart::{Bad, Limits, Reader};
-use tollgate_wire::video::{Request as Asked, Warning};
+use tollgate_wire::video::{Request as Asked, Warning, Warnings};
 
 pub async fn videos(State(app): State<Arc<App>>, request: Request) -> Response {
     create(&app, "/v1/videos", request).await
@@ -64,7 +65,7 @@ async fn handle_remix(app: &Arc<App>, id: CallId, source: &str, request: Request
 fn unread(fields: &serde_json::Map<String, Value>) -> Vec<Warning> {
     let others = fields.keys().filter(|field| !["prompt", "webhook_url"].contains(&field.as_str()));
     let dropped = "A remix is in all else as its source; this field was dropped.";
-    others.map(|field| Warning { field: field.clone(), message: dropped.to_owned() }).collect()
+    others.map(|field| Warning::new(field, dropped)).collect::<Warnings>().list()
 }
 
 fn remix_prompt(fields: &serde_json::Map<String, Value>) -> Result<String, Refusal> {
@@ -93,6 +94,7 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
         let bytes = reading::json_body(app, &parts, body).await?;
         (Asked::from_json(&bytes)?, bytes)
     };
+    given::of_video(app, &asked)?;
     // Both endpoints are one: the same key and body find the same task on either.
     let idem = reading::idempotency(&parts.headers, "/v1/videos", &printed)?;
     let webhook_url = webhook_url(app, &asked.others)?.or_else(|| webhooks::of_account(app, &caller.account));

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tollgate_store::{AccountId, CallId, Item, NewResponse, Said, StoreError, StoredResponse};
+use tollgate_store::{AccountId, CallId, Item, NewResponse, NoRoom, Quota, Said, StoreError, StoredResponse};
 use tollgate_wire::responses::{self, Answer, Named};
 
 /// A database that does not answer holds back no answer for longer.
@@ -19,10 +19,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Nor does one hold up the stop of the server.
 const ERASING: Duration = Duration::from_secs(20);
 
+/// Longest id by which an item is found.
+const LONGEST_ID: usize = 256;
+
 /// Keeps the answer to one request in the store.
 pub struct Keep {
     pub app: Arc<App>,
     pub account: AccountId,
+    pub quota: Quota,
     pub call: CallId,
     pub named: Named,
     /// The request's own input items.
@@ -76,8 +80,8 @@ impl Keep {
 }
 
 /// Whether an item can be found by this id: not every database has a place for every character.
-fn fits(id: &str) -> bool {
-    !id.is_empty() && !id.contains('\0')
+pub fn fits(id: &str) -> bool {
+    (1..=LONGEST_ID).contains(&id.len()) && !id.contains('\0')
 }
 
 /// The id of an input item that has none of its own: always the same for the same place, and never that of an output item.
@@ -115,7 +119,7 @@ impl Late {
 
 impl Keeper for Keep {
     fn keep(&self, answer: Bytes) -> Pin<Box<dyn Future<Output = Kept> + Send>> {
-        let (record, app, call) = (self.record(&answer), self.app.clone(), self.call);
+        let (record, app, call, quota) = (self.record(&answer), self.app.clone(), self.call, self.quota);
         let otherwise = if self.named.conversation.is_some() { Kept::Failed } else { Kept::No };
         Box::pin(async move {
             let Some(record) = record else {
@@ -123,9 +127,17 @@ impl Keeper for Keep {
                 return otherwise;
             };
             let late = Late::of(&record);
-            match tokio::time::timeout(PATIENCE, app.store.keep_response(record)).await {
-                Ok(Ok(true)) => return Kept::Yes,
-                Ok(Ok(false)) => {
+            match tokio::time::timeout(PATIENCE, app.store.keep_response(record, quota)).await {
+                Ok(Ok(Ok(true))) => return Kept::Yes,
+                Ok(Ok(Err(NoRoom::Account(_)))) => {
+                    tracing::debug!(%call, "an answer is not kept: its account stores as much as it may");
+                    return otherwise;
+                }
+                Ok(Ok(Err(NoRoom::All))) => {
+                    tracing::warn!(%call, "an answer is not kept: there is no room for anything more");
+                    return otherwise;
+                }
+                Ok(Ok(Ok(false))) => {
                     tracing::error!(%call, "a response of this id is kept already");
                     return otherwise;
                 }

@@ -8,10 +8,12 @@
 mod keep;
 mod past;
 mod place;
+mod room;
 
-pub use keep::{Keep, made_id};
+pub use keep::{Keep, fits, made_id};
 pub use past::{Local, Past, find, said_in};
 pub use place::Place;
+pub use room::{has_room, may_store, no_room};
 
 use std::time::Duration;
 

@@ -175,7 +175,7 @@ async fn conversation(app: &App, account: AccountId, id: &str) -> Result<Vec<Ite
     if app.store.conversation_bytes(account, id).await? > CHAIN_BYTES {
         return Err(too_long("conversation"));
     }
-    let page = ItemPage { after: None, limit: MOST_ITEMS + 1, newest_first: false };
+    let page = ItemPage { after: None, limit: MOST_ITEMS + 1, most_bytes: u64::MAX, newest_first: false };
     let items = app.store.items(account, id, page).await?;
     if items.len() > MOST_ITEMS as usize {
         return Err(too_long("conversation"));

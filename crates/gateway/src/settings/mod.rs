@@ -3,10 +3,12 @@
 
 mod fetch;
 mod read;
+mod storage;
 mod tasks;
 
 pub use fetch::FetchSettings;
 pub use read::{Loaded, Source, catalog_files, catalog_paths};
+pub use storage::StorageSettings;
 pub use tasks::TaskSettings;
 
 use crate::cors::Pages;
@@ -42,6 +44,7 @@ pub struct Settings {
     pub secrets_file: PathBuf,
     pub tasks: TaskSettings,
     pub fetch: FetchSettings,
+    pub storage: StorageSettings,
 }
 
 impl Settings {

@@ -3,7 +3,7 @@
 //! Every key can be set from the environment: `TOLLGATE__LIMITS__BODY_BYTES=1MiB` lays a value over `body_bytes` in `[limits]`,
 //! `TOLLGATE__PROVIDER__SIM__BASE_URL` over a provider's. The environment comes in as a value, read once by the executable.
 
-use super::{FetchSettings, Limits, Settings, TaskSettings};
+use super::{FetchSettings, Limits, Settings, StorageSettings, TaskSettings};
 use crate::app::Serving;
 use crate::cors::Pages;
 use crate::endpoints::SERVED;
@@ -128,6 +128,7 @@ impl Source {
             video: VideoSettings::read(form, self),
             tasks: TaskSettings::read(form),
             fetch: FetchSettings::read(form),
+            storage: StorageSettings::read(form),
             public_url: public_url(form),
             secrets_file: PathBuf::new(),
         };

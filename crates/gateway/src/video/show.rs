@@ -5,7 +5,7 @@ use super::{KeptPlan, KeptResult, links};
 use crate::app::App;
 use bytes::Bytes;
 use tollgate_store::{Task, TaskState};
-use tollgate_wire::video::{self, Api, Failure, State, Warning};
+use tollgate_wire::video::{self, Api, Failure, State, Warning, Warnings};
 
 /// A provider's link that ends sooner than this is of no use to somebody who reads about it now.
 const ABOUT_TO_END: i64 = 60;
@@ -35,7 +35,7 @@ impl Shown {
         let left = api.map_or("0", Api::left_length);
         let made_seconds = task.result.as_deref().and_then(KeptResult::read).and_then(|result| result.seconds());
         let (effective, remixed_from, warnings) =
-            plan.map(|plan| (plan.effective, plan.remixed_from, plan.warnings)).unwrap_or_default();
+            plan.map(|plan| (plan.effective, plan.remixed_from, Warnings::bounded(plan.warnings))).unwrap_or_default();
         Shown {
             id: task.id.to_string(),
             model: task.model.clone(),

@@ -1,54 +1,78 @@
 //! Kept responses and conversations on PostgreSQL: each verb is one statement, so that it happens whole or not at all.
 
-use tokio_postgres::Row;
+use std::sync::Mutex;
 
-use super::Engine;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::{Engine, lock};
 use crate::error::StoreError;
 use crate::ids::AccountId;
+use crate::quota::{NoRoom, Quota, Stored};
 use crate::response::{CHAIN_BYTES, CHAIN_LENGTH, Conversation, Item, ItemPage, NewResponse, Said, StoredResponse};
 
 const COLUMNS: &str = "r.id, r.previous, r.conversation, r.created_at, r.expires_at, r.input, r.object";
 /// Expired rows erased in one statement.
 const AT_ONCE: i64 = 500;
 
+/// Locks what the account has stored, if there is room for more beside it: bytes, objects and items of what comes ($2), and of what there may
+/// be ($3). Two that add to one account at the same time wait for each other here.
+const ROOM: &str = "room AS (
+  SELECT 1 FROM stored WHERE account_id = $1 AND ($2::bigint[])[1] + bytes <= ($3::bigint[])[1]
+    AND (($2::bigint[])[2] = 0 OR ($2::bigint[])[2] + objects <= ($3::bigint[])[2])
+    AND (($2::bigint[])[3] = 0 OR ($2::bigint[])[3] + items <= ($3::bigint[])[3])
+  FOR UPDATE
+)";
+
 const KEEP: &str = "
 WITH RECURSIVE back (id) AS (
-  SELECT $3::text UNION SELECT r.previous FROM back JOIN response r ON r.account_id = $1 AND r.id = back.id
-), made AS (
+  SELECT $5::text UNION SELECT r.previous FROM back JOIN response r ON r.account_id = $1 AND r.id = back.id
+), {ROOM}, made AS (
   INSERT INTO response (account_id, id, previous, conversation, created_at, expires_at, bytes, input, object)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING RETURNING id
+    SELECT $1::bytea, $4::text, $5::text, $6::text, $7::bigint, $8::bigint, $9::bigint, $10::text, $11::text FROM room ON CONFLICT DO NOTHING RETURNING id
 ), older AS (
-  UPDATE response SET expires_at = greatest(expires_at, $6)
+  UPDATE response SET expires_at = greatest(expires_at, $8)
     WHERE account_id = $1 AND id IN (SELECT id FROM back) AND EXISTS (SELECT FROM made)
 ), named AS (
   INSERT INTO response_item (account_id, id, response_id)
-    SELECT $1, unnest($10::text[]), made.id FROM made ON CONFLICT DO NOTHING
+    SELECT $1, unnest($12::text[]), made.id FROM made ON CONFLICT DO NOTHING
 ), talk AS (
-  UPDATE conversation SET expires_at = greatest(expires_at, $6)
-    WHERE account_id = $1 AND id = $4 AND EXISTS (SELECT FROM made) RETURNING id
+  UPDATE conversation SET expires_at = greatest(expires_at, $8)
+    WHERE account_id = $1 AND id = $6 AND EXISTS (SELECT FROM made) RETURNING id
 ), said AS (
-  SELECT tollgate_say($1, talk.id, $11::text[], $12::text[], $13::text[]) AS n FROM talk
+  SELECT tollgate_say($1, talk.id, $13::text[], $14::text[], $15::text[]) AS n FROM talk
 )
-SELECT (SELECT count(*) FROM made), (SELECT sum(n) FROM said)";
+SELECT (SELECT count(*) FROM room), (SELECT count(*) FROM made), (SELECT sum(n) FROM said)";
 
 const SAY: &str = "
-WITH talk AS (
-  UPDATE conversation SET expires_at = greatest(expires_at, $5) WHERE account_id = $1 AND id = $2 RETURNING id
+WITH {ROOM}, talk AS (
+  UPDATE conversation SET expires_at = greatest(expires_at, $7)
+    WHERE account_id = $1 AND id = $4 AND EXISTS (SELECT FROM room) RETURNING id
 ), said AS (
   INSERT INTO conversation_item (account_id, conversation, id, item)
-    SELECT $1, talk.id, i.id, i.item FROM talk, unnest($3::text[], $4::text[]) WITH ORDINALITY AS i (id, item, n)
+    SELECT $1, talk.id, i.id, i.item FROM talk, unnest($5::text[], $6::text[]) WITH ORDINALITY AS i (id, item, n)
     ORDER BY i.n ON CONFLICT DO NOTHING
 )
-SELECT count(*) FROM talk";
+SELECT (SELECT count(*) FROM room), (SELECT count(*) FROM talk)";
 
 const CONVERSE: &str = "
-WITH talk AS (
-  INSERT INTO conversation (account_id, id, created_at, expires_at, metadata) VALUES ($1, $2, $3, $4, $5)
+WITH {ROOM}, talk AS (
+  INSERT INTO conversation (account_id, id, created_at, expires_at, metadata)
+    SELECT $1::bytea, $4::text, $5::bigint, $6::bigint, $7::text FROM room
     ON CONFLICT DO NOTHING RETURNING id
+), said AS (
+  INSERT INTO conversation_item (account_id, conversation, id, item)
+    SELECT $1, talk.id, i.id, i.item FROM talk, unnest($8::text[], $9::text[]) WITH ORDINALITY AS i (id, item, n)
+    ORDER BY i.n ON CONFLICT DO NOTHING
 )
-INSERT INTO conversation_item (account_id, conversation, id, item)
-  SELECT $1, talk.id, i.id, i.item FROM talk, unnest($6::text[], $7::text[]) WITH ORDINALITY AS i (id, item, n)
-  ORDER BY i.n ON CONFLICT DO NOTHING";
+SELECT (SELECT count(*) FROM room), (SELECT count(*) FROM talk)";
+
+const CHANGE: &str = "
+WITH {ROOM}, talk AS (
+  UPDATE conversation SET metadata = $5, expires_at = greatest(expires_at, $6)
+    WHERE account_id = $1 AND id = $4 AND EXISTS (SELECT FROM room) RETURNING id
+)
+SELECT (SELECT count(*) FROM room), (SELECT count(*) FROM talk)";
 
 const FORGET: &str = "
 WITH due AS (SELECT account_id, id FROM response WHERE expires_at <= $1 LIMIT $2),
@@ -85,34 +109,105 @@ fn count(rows: &[Row]) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }
 
+/// A number as the database has it; one beyond is no limit.
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX).min(i64::MAX / 4)
+}
+
+/// How old what is known of all accounts together may be, in milliseconds.
+const TOTAL_AGE: i64 = 5_000;
+
+/// What all accounts have stored together, as far as this replica knows. Others add to it meanwhile, each under this same bound.
+#[derive(Default)]
+pub(super) struct Total {
+    /// Bytes, and when they were counted.
+    known: Mutex<Option<(u64, i64)>>,
+}
+
 impl Engine {
-    pub async fn keep_response(&self, new: NewResponse) -> Result<bool, StoreError> {
-        let (r, account) = (&new.response, new.account.0.as_slice());
+    pub async fn stored(&self, account: AccountId) -> Result<Stored, StoreError> {
+        let sql = "SELECT bytes, objects, items FROM stored WHERE account_id = $1";
+        let rows = self.rows(sql, &[&account.0.as_slice()]).await?;
+        let number = |row: &Row, at| u64::try_from(row.get::<_, i64>(at)).unwrap_or_default();
+        let stored = |row: &Row| Stored { bytes: number(row, 0), objects: number(row, 1), items: number(row, 2) };
+        Ok(rows.first().map(stored).unwrap_or_default())
+    }
+
+    /// Whether all accounts together have room for more, which is counted in until somebody counts again.
+    async fn has_room_for_all(&self, more: u64) -> Result<bool, StoreError> {
+        let now = self.steady();
+        let fresh = |known: &(u64, i64)| (now - TOTAL_AGE..=now).contains(&known.1);
+        if lock(&self.total.known).as_ref().filter(|known| fresh(known)).is_none() {
+            let counted = self.rows("SELECT coalesce(sum(bytes), 0)::bigint FROM stored", &[]).await?;
+            *lock(&self.total.known) = Some((count(&counted), now));
+        }
+        let mut known = lock(&self.total.known);
+        let (bytes, _) = known.get_or_insert((0, now));
+        let then = bytes.saturating_add(more);
+        let fits = then <= self.options.stored_bytes;
+        if fits {
+            *bytes = then;
+        }
+        Ok(fits)
+    }
+
+    /// Runs a statement with [`ROOM`] in it. The answer is its second number.
+    async fn with_room(
+        &self,
+        account: AccountId,
+        sql: &str,
+        (more, quota): (Stored, Quota),
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<Result<u64, NoRoom>, StoreError> {
+        if !self.has_room_for_all(more.bytes).await? {
+            return Ok(Err(NoRoom::All));
+        }
+        let sql = sql.replace("{ROOM}", ROOM);
+        let account_id = account.0.as_slice();
+        let need = vec![whole(more.bytes), whole(more.objects), whole(more.items)];
+        let most = vec![whole(quota.bytes), whole(quota.objects), whole(quota.items)];
+        let mut all: Vec<&(dyn ToSql + Sync)> = vec![&account_id, &need, &most];
+        all.extend(params);
+        let mut first = true;
+        loop {
+            let rows = self.change(&sql, &all).await?;
+            if count(&rows) > 0 {
+                let number: i64 = rows.first().map_or(0, |row| row.get(1));
+                return Ok(Ok(u64::try_from(number).unwrap_or_default()));
+            }
+            // No room, or nothing was ever stored: then there is nothing to lock yet.
+            let row = "INSERT INTO stored (account_id) VALUES ($1) ON CONFLICT DO NOTHING";
+            if first {
+                self.change(row, &[&account_id]).await?;
+            }
+            let used = self.stored(account).await?;
+            if !std::mem::take(&mut first) || !quota.has_room(used, more) {
+                return Ok(Err(NoRoom::Account(used)));
+            }
+        }
+    }
+
+    pub async fn keep_response(&self, new: NewResponse, quota: Quota) -> Result<Result<bool, NoRoom>, StoreError> {
+        let r = &new.response;
         let bytes = i64::try_from(r.bytes()).unwrap_or(i64::MAX);
         let (ids, items): (Vec<&str>, Vec<&str>) =
             new.said.iter().map(|said| (said.item.id.as_str(), said.item.json.as_str())).unzip();
         let spare: Vec<&str> = new.said.iter().map(|said| said.spare.as_str()).collect();
-        let made = self
-            .rows(
-                KEEP,
-                &[
-                    &account,
-                    &r.id,
-                    &r.previous,
-                    &r.conversation,
-                    &r.created_at,
-                    &r.expires_at,
-                    &bytes,
-                    &r.input,
-                    &r.object,
-                    &new.items,
-                    &ids,
-                    &spare,
-                    &items,
-                ],
-            )
-            .await?;
-        Ok(count(&made) > 0)
+        let params: [&(dyn ToSql + Sync); 12] = [
+            &r.id,
+            &r.previous,
+            &r.conversation,
+            &r.created_at,
+            &r.expires_at,
+            &bytes,
+            &r.input,
+            &r.object,
+            &new.items,
+            &ids,
+            &spare,
+            &items,
+        ];
+        Ok(self.with_room(new.account, KEEP, (new.needs(), quota), &params).await?.map(|made| made > 0))
     }
 
     pub async fn response(&self, account: AccountId, id: &str) -> Result<Option<StoredResponse>, StoreError> {
@@ -162,7 +257,7 @@ impl Engine {
         let sql = "WITH gone AS (DELETE FROM response WHERE account_id = $1 AND id = $2 RETURNING 1), \
                    named AS (DELETE FROM response_item WHERE account_id = $1 AND response_id = $2) \
                    SELECT count(*) FROM gone";
-        Ok(count(&self.rows(sql, &[&account.0.as_slice(), &id]).await?) > 0)
+        Ok(count(&self.change(sql, &[&account.0.as_slice(), &id]).await?) > 0)
     }
 
     pub async fn create_conversation(
@@ -170,12 +265,11 @@ impl Engine {
         account: AccountId,
         new: Conversation,
         items: Vec<Item>,
-    ) -> Result<(), StoreError> {
+        quota: Quota,
+    ) -> Result<Result<(), NoRoom>, StoreError> {
         let (ids, texts) = columns(&items);
-        let account = account.0.as_slice();
-        self.rows(CONVERSE, &[&account, &new.id, &new.created_at, &new.expires_at, &new.metadata, &ids, &texts])
-            .await?;
-        Ok(())
+        let params: [&(dyn ToSql + Sync); 6] = [&new.id, &new.created_at, &new.expires_at, &new.metadata, &ids, &texts];
+        Ok(self.with_room(account, CONVERSE, (new.needs(&items), quota), &params).await?.map(drop))
     }
 
     pub async fn conversation(&self, account: AccountId, id: &str) -> Result<Option<Conversation>, StoreError> {
@@ -186,18 +280,22 @@ impl Engine {
         Ok(self.rows(sql, &[&account.0.as_slice(), &id, &self.now()]).await?.first().map(one))
     }
 
-    pub async fn change_conversation(&self, account: AccountId, new: Conversation) -> Result<bool, StoreError> {
-        let sql = "UPDATE conversation SET metadata = $3, expires_at = greatest(expires_at, $4) \
-                   WHERE account_id = $1 AND id = $2 RETURNING 1::bigint";
-        let account = account.0.as_slice();
-        Ok(count(&self.rows(sql, &[&account, &new.id, &new.metadata, &new.expires_at]).await?) > 0)
+    pub async fn change_conversation(
+        &self,
+        account: AccountId,
+        new: Conversation,
+        quota: Quota,
+    ) -> Result<Result<bool, NoRoom>, StoreError> {
+        let more = Stored::text(&new.metadata);
+        let params: [&(dyn ToSql + Sync); 3] = [&new.id, &new.metadata, &new.expires_at];
+        Ok(self.with_room(account, CHANGE, (more, quota), &params).await?.map(|changed| changed > 0))
     }
 
     pub async fn delete_conversation(&self, account: AccountId, id: &str) -> Result<bool, StoreError> {
         let sql = "WITH gone AS (DELETE FROM conversation WHERE account_id = $1 AND id = $2 RETURNING 1), \
                    items AS (DELETE FROM conversation_item WHERE account_id = $1 AND conversation = $2) \
                    SELECT count(*) FROM gone";
-        Ok(count(&self.rows(sql, &[&account.0.as_slice(), &id]).await?) > 0)
+        Ok(count(&self.change(sql, &[&account.0.as_slice(), &id]).await?) > 0)
     }
 
     pub async fn add_items(
@@ -206,22 +304,27 @@ impl Engine {
         conversation: &str,
         items: Vec<Item>,
         expires_at: i64,
-    ) -> Result<bool, StoreError> {
+        quota: Quota,
+    ) -> Result<Result<bool, NoRoom>, StoreError> {
         let (ids, texts) = columns(&items);
-        let account = account.0.as_slice();
-        Ok(count(&self.rows(SAY, &[&account, &conversation, &ids, &texts, &expires_at]).await?) > 0)
+        let params: [&(dyn ToSql + Sync); 4] = [&conversation, &ids, &texts, &expires_at];
+        let more = Item::need(conversation, &items);
+        Ok(self.with_room(account, SAY, (more, quota), &params).await?.map(|added| added > 0))
     }
 
     pub async fn items(&self, account: AccountId, conversation: &str, page: ItemPage) -> Result<Vec<Item>, StoreError> {
         let (beyond, order) = if page.newest_first { ("<", "DESC") } else { (">", "ASC") };
         let sql = format!(
-            "SELECT id, item FROM conversation_item WHERE account_id = $1 AND conversation = $2 \
-             AND ($3::text IS NULL OR seq {beyond} \
-               (SELECT seq FROM conversation_item WHERE account_id = $1 AND conversation = $2 AND id = $3)) \
-             ORDER BY seq {order} LIMIT $4"
+            "SELECT id, item FROM (
+               SELECT id, item, seq, row_number() OVER page AS n,
+                 sum(octet_length(item)) OVER page - octet_length(item) AS before
+               FROM conversation_item WHERE account_id = $1 AND conversation = $2 AND ($3::text IS NULL OR seq {beyond}
+                 (SELECT seq FROM conversation_item WHERE account_id = $1 AND conversation = $2 AND id = $3))
+               WINDOW page AS (ORDER BY seq {order}) ORDER BY seq {order} LIMIT $4) one
+             WHERE n <= 2 OR before <= $5::bigint ORDER BY seq {order}"
         );
-        let limit = i64::from(page.limit);
-        let rows = self.rows(&sql, &[&account.0.as_slice(), &conversation, &page.after, &limit]).await?;
+        let (limit, most) = (i64::from(page.limit), whole(page.most_bytes));
+        let rows = self.rows(&sql, &[&account.0.as_slice(), &conversation, &page.after, &limit, &most]).await?;
         Ok(rows.iter().map(|row| Item { id: row.get(0), json: row.get(1) }).collect())
     }
 
@@ -234,7 +337,7 @@ impl Engine {
     pub async fn delete_item(&self, account: AccountId, conversation: &str, id: &str) -> Result<bool, StoreError> {
         let sql = "DELETE FROM conversation_item WHERE account_id = $1 AND conversation = $2 AND id = $3 \
                    RETURNING 1::bigint";
-        Ok(count(&self.rows(sql, &[&account.0.as_slice(), &conversation, &id]).await?) > 0)
+        Ok(count(&self.change(sql, &[&account.0.as_slice(), &conversation, &id]).await?) > 0)
     }
 
     pub async fn unsay(&self, account: AccountId, conversation: &str, said: Said) -> Result<bool, StoreError> {
@@ -246,7 +349,7 @@ impl Engine {
            )
            SELECT (SELECT count(*) FROM spare) + (SELECT count(*) FROM own)";
         let (account, Said { item, spare }) = (account.0.as_slice(), &said);
-        Ok(count(&self.rows(sql, &[&account, &conversation, spare, &item.id, &item.json]).await?) > 0)
+        Ok(count(&self.change(sql, &[&account, &conversation, spare, &item.id, &item.json]).await?) > 0)
     }
 
     pub async fn conversation_bytes(&self, account: AccountId, conversation: &str) -> Result<u64, StoreError> {
@@ -256,6 +359,6 @@ impl Engine {
     }
 
     pub async fn forget_responses(&self, now: i64) -> Result<u64, StoreError> {
-        Ok(count(&self.rows(FORGET, &[&now, &AT_ONCE]).await?))
+        Ok(count(&self.change(FORGET, &[&now, &AT_ONCE]).await?))
     }
 }

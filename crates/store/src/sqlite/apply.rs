@@ -141,9 +141,6 @@ impl<'a> Apply<'a> {
                 return self.take_webhooks(*now, *until, wish).map(Outcome::Webhooks);
             }
             Op::Operator(operator, _) => return Ok(Outcome::Done(self.operator(operator)?)),
-            Op::Response(response, _) => {
-                return Ok(self.response(response)?.map_or_else(|e| Outcome::Done(Err(e)), Outcome::Count));
-            }
             Op::Key(key, _) => return Ok(Outcome::Done(self.key(key)?)),
             Op::Revoke(id, at, _) => {
                 let sql = "UPDATE key SET revoked_at = ?2, changed_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";

@@ -13,6 +13,7 @@ mod events;
 mod extend;
 #[cfg(feature = "testing")]
 pub(crate) mod fill;
+mod kept;
 mod leases;
 mod old_holds;
 mod open;
@@ -61,6 +62,7 @@ use read::Readers;
 pub(crate) struct Engine {
     shared: Arc<Shared>,
     readers: Readers,
+    kept: kept::Kept,
     social: social::Days,
     lines: turns::Lines,
     writer: Mutex<Option<JoinHandle<()>>>,

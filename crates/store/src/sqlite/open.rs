@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::time::Instant;
 
 use super::books::{AccountBook, Books, IdemBook, IdemState, KeyBook};
+use super::kept::Kept;
 use super::leases::Since;
 use super::old_holds::{self, OldHolds};
 use super::ops::Open;
@@ -50,6 +51,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/changes.sql"),
     include_str!("migrations/bounds.sql"),
     include_str!("migrations/row_hashes.sql"),
+    include_str!("migrations/kept_apart.sql"),
 ];
 
 impl Engine {
@@ -71,6 +73,8 @@ impl Engine {
         crate::owner::make_folder(dir).map_err(|error| error.at(dir))?;
         let owner = crate::owner::own(dir).map_err(|error| error.at(dir))?;
         let path = dir.join(FILE);
+        // Before the ledger's file forgets what earlier versions kept in it.
+        let kept = Kept::open(dir, &path, &options)?;
         let mut conn = connect(&path)?;
         migrate(&mut conn)?;
         let (clock, world) = super::clock::start(&conn, &options, &world)?;
@@ -101,6 +105,7 @@ impl Engine {
         let engine = Arc::new(Self {
             shared,
             readers: Readers::new(path, thread.is_none()),
+            kept,
             social: super::social::Days::default(),
             lines: super::turns::Lines::default(),
             writer: Mutex::new(thread),

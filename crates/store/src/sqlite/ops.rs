@@ -9,7 +9,6 @@ use tollgate_catalog::Price;
 
 use super::changes::ChangeOp;
 use super::operator::OperatorOp;
-use super::responses::ResponseOp;
 use super::social::SocialOp;
 use super::task_rows::{TaskDone, TaskOp};
 use crate::account::{Account, Credit, Key};
@@ -43,7 +42,6 @@ pub(super) enum Op {
     Credit(Box<CreditOp>, Reply<CreditDone>),
     ReceiptKey(Box<KeyRecord>, Reply<()>),
     Social(Box<SocialOp>, Reply<()>),
-    Response(Box<ResponseOp>, Reply<u64>),
     Task(Box<TaskOp>, Reply<()>),
     TakeWebhooks {
         now: i64,

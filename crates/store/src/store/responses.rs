@@ -3,6 +3,7 @@
 use super::{Engine, Store};
 use crate::error::StoreError;
 use crate::ids::AccountId;
+use crate::quota::{NoRoom, Quota, Stored};
 use crate::response::{Chain, Conversation, Item, ItemPage, NewResponse, Said, StoredResponse};
 
 /// Whether anything can have this id: PostgreSQL has no place for this character, so nothing has it anywhere.
@@ -11,10 +12,15 @@ fn may_be(id: &str) -> bool {
 }
 
 impl Store {
+    /// How much an account has stored of responses and conversations.
+    pub async fn stored(&self, account: AccountId) -> Result<Stored, StoreError> {
+        on_engine!(self, e => e.stored(account).await)
+    }
+
     /// Keeps a response; durable when this returns. Everything it continues lives at least as long. `false`: there is one of
     /// this id, and it stays as it is.
-    pub async fn keep_response(&self, new: NewResponse) -> Result<bool, StoreError> {
-        on_engine!(self, e => e.keep_response(new).await)
+    pub async fn keep_response(&self, new: NewResponse, quota: Quota) -> Result<Result<bool, NoRoom>, StoreError> {
+        on_engine!(self, e => e.keep_response(new, quota).await)
     }
 
     pub async fn response(&self, account: AccountId, id: &str) -> Result<Option<StoredResponse>, StoreError> {
@@ -66,8 +72,9 @@ impl Store {
         account: AccountId,
         new: Conversation,
         items: Vec<Item>,
-    ) -> Result<(), StoreError> {
-        on_engine!(self, e => e.create_conversation(account, new, items).await)
+        quota: Quota,
+    ) -> Result<Result<(), NoRoom>, StoreError> {
+        on_engine!(self, e => e.create_conversation(account, new, items, quota).await)
     }
 
     pub async fn conversation(&self, account: AccountId, id: &str) -> Result<Option<Conversation>, StoreError> {
@@ -78,8 +85,13 @@ impl Store {
     }
 
     /// New metadata. `false`: no such conversation.
-    pub async fn change_conversation(&self, account: AccountId, new: Conversation) -> Result<bool, StoreError> {
-        on_engine!(self, e => e.change_conversation(account, new).await)
+    pub async fn change_conversation(
+        &self,
+        account: AccountId,
+        new: Conversation,
+        quota: Quota,
+    ) -> Result<Result<bool, NoRoom>, StoreError> {
+        on_engine!(self, e => e.change_conversation(account, new, quota).await)
     }
 
     /// Erases a conversation with its items. `false`: it was not there.
@@ -97,11 +109,12 @@ impl Store {
         conversation: &str,
         items: Vec<Item>,
         expires_at: i64,
-    ) -> Result<bool, StoreError> {
+        quota: Quota,
+    ) -> Result<Result<bool, NoRoom>, StoreError> {
         if !may_be(conversation) {
-            return Ok(false);
+            return Ok(Ok(false));
         }
-        on_engine!(self, e => e.add_items(account, conversation, items, expires_at).await)
+        on_engine!(self, e => e.add_items(account, conversation, items, expires_at, quota).await)
     }
 
     pub async fn items(&self, account: AccountId, conversation: &str, page: ItemPage) -> Result<Vec<Item>, StoreError> {

@@ -9,6 +9,7 @@ mod operator;
 mod receipts;
 mod responses;
 mod social;
+mod stored;
 mod task_homes;
 mod task_words;
 mod tasks;
@@ -35,6 +36,7 @@ use crate::common::{Customer, House, idem, reply};
 
 pub use receipts::*;
 pub use responses::*;
+pub use stored::*;
 pub use task_homes::*;
 pub use task_words::*;
 pub use tasks::*;

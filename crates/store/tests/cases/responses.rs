@@ -1,6 +1,6 @@
 //! Kept responses and conversations: found by their account, continued, erased, forgotten.
 
-use tollgate_store::{Chain, Conversation, Item, ItemPage, NewResponse, Said, StoredResponse};
+use tollgate_store::{Chain, Conversation, Item, ItemPage, NewResponse, Quota, Said, StoredResponse};
 
 use crate::common::{Customer, House};
 
@@ -22,7 +22,7 @@ fn kept(h: &House, id: &str, previous: Option<&str>) -> StoredResponse {
 async fn keep(h: &House, c: &Customer, response: StoredResponse, items: &[&str]) -> bool {
     let items = items.iter().map(|item| (*item).to_owned()).collect();
     let new = NewResponse { account: c.account, response, items, said: Vec::new() };
-    h.store.keep_response(new).await.expect("kept")
+    h.store.keep_response(new, Quota::UNLIMITED).await.expect("asked").expect("room")
 }
 
 async fn chain(h: &House, c: &Customer, id: &str) -> Chain {
@@ -108,7 +108,7 @@ fn said(ids: &[&str], call: &str) -> Vec<Said> {
 }
 
 async fn listed(h: &House, c: &Customer, conversation: &str) -> Vec<String> {
-    let page = ItemPage { after: None, limit: 100, newest_first: false };
+    let page = ItemPage { after: None, limit: 100, most_bytes: u64::MAX, newest_first: false };
     let items = h.store.items(c.account, conversation, page).await.expect("read");
     items.into_iter().map(|item| item.id).collect()
 }
@@ -119,19 +119,16 @@ pub async fn calls_that_say_items_of_one_id_lose_none(h: House) {
     let c = h.customer(0, 0).await;
     let now = h.clock.now();
     let new = Conversation { id: "conv_1".into(), created_at: now, expires_at: now + DAY, metadata: "{}".into() };
-    h.store.create_conversation(c.account, new, items(&["i0"])).await.expect("made");
+    h.store.create_conversation(c.account, new, items(&["i0"]), Quota::UNLIMITED).await.expect("asked").expect("room");
     let call = |id: &str| {
         let response = StoredResponse { conversation: Some("conv_1".into()), ..kept(&h, id, None) };
-        h.store.keep_response(NewResponse {
-            account: c.account,
-            response,
-            items: vec![],
-            said: said(&["i1", "i2"], id),
-        })
+        let said = said(&["i1", "i2"], id);
+        let new = NewResponse { account: c.account, response, items: vec![], said };
+        h.store.keep_response(new, Quota::UNLIMITED)
     };
     let (one, two, three, four) = tokio::join!(call("a"), call("b"), call("c"), call("d"));
     for kept in [one, two, three, four] {
-        assert!(kept.expect("kept"));
+        assert!(kept.expect("asked").expect("room"));
     }
     let mut all = listed(&h, &c, "conv_1").await;
     assert_eq!((all.len(), all[0].as_str()), (9, "i0"), "{all:?}");
@@ -169,7 +166,11 @@ pub async fn an_item_is_found_in_any_conversation(h: House) {
     for (id, days, json) in [("conv_1", 2, "1"), ("conv_2", 2, "2"), ("conv_3", 1, "3")] {
         let new = Conversation { id: id.into(), created_at: now, expires_at: now + days * DAY, metadata: "{}".into() };
         let items = [("both", json), (id, json)].map(|(id, json)| Item { id: id.into(), json: json.into() });
-        h.store.create_conversation(c.account, new, items.to_vec()).await.expect("made");
+        h.store
+            .create_conversation(c.account, new, items.to_vec(), Quota::UNLIMITED)
+            .await
+            .expect("asked")
+            .expect("room");
     }
     let named = async |account, ids: &[&str]| {
         let ids = ids.iter().map(|id| (*id).to_owned()).collect();
@@ -191,23 +192,35 @@ pub async fn a_conversation_grows_in_order(h: House) {
     let (c, other) = (h.customer(0, 0).await, h.customer(0, 0).await);
     let now = h.clock.now();
     let new = Conversation { id: "conv_1".into(), created_at: now, expires_at: now + 30 * DAY, metadata: "{}".into() };
-    h.store.create_conversation(c.account, new.clone(), items(&["i1", "i2"])).await.expect("made");
+    h.store
+        .create_conversation(c.account, new.clone(), items(&["i1", "i2"]), Quota::UNLIMITED)
+        .await
+        .expect("asked")
+        .expect("room");
     assert_eq!(h.store.conversation(c.account, "conv_1").await.expect("read"), Some(new.clone()));
     assert_eq!(h.store.conversation(other.account, "conv_1").await.expect("read"), None);
     h.clock.advance(DAY);
     let response = StoredResponse { conversation: Some("conv_1".into()), ..kept(&h, "resp_1", None) };
     let said_first = said(&["i3", "i4", "i5"], "a");
     h.store
-        .keep_response(NewResponse { account: c.account, response: response.clone(), items: vec![], said: said_first })
+        .keep_response(
+            NewResponse { account: c.account, response: response.clone(), items: vec![], said: said_first },
+            Quota::UNLIMITED,
+        )
         .await
-        .expect("kept");
+        .expect("asked")
+        .expect("room");
     // A second time adds nothing.
     h.store
-        .keep_response(NewResponse { account: c.account, response, items: vec![], said: said(&["i6"], "b") })
+        .keep_response(
+            NewResponse { account: c.account, response, items: vec![], said: said(&["i6"], "b") },
+            Quota::UNLIMITED,
+        )
         .await
-        .expect("kept");
-    let read = async |after: Option<&str>, limit, newest_first| {
-        let page = ItemPage { after: after.map(str::to_owned), limit, newest_first };
+        .expect("asked")
+        .expect("room");
+    let read = async |after: Option<&str>, limit, most_bytes: u64::MAX, newest_first| {
+        let page = ItemPage { after: after.map(str::to_owned), limit, most_bytes: u64::MAX, newest_first };
         let items = h.store.items(c.account, "conv_1", page).await.expect("read");
         items.into_iter().map(|item| item.id).collect::<Vec<_>>()
     };
@@ -217,15 +230,27 @@ pub async fn a_conversation_grows_in_order(h: House) {
     assert_eq!(read(Some("i4"), 9, false).await, ["i5"]);
     assert_eq!(read(Some("nobody"), 9, false).await, [""; 0], "an item that is not there has nothing after it");
     assert_eq!(h.store.conversation_bytes(c.account, "conv_1").await.expect("read"), 5 * 11);
-    assert!(h.store.add_items(c.account, "conv_1", items(&["i7"]), now).await.expect("added"));
-    assert!(!h.store.add_items(other.account, "conv_1", items(&["i8"]), now).await.expect("asked"));
+    assert!(
+        h.store
+            .add_items(c.account, "conv_1", items(&["i7"]), now, Quota::UNLIMITED)
+            .await
+            .expect("asked")
+            .expect("room")
+    );
+    assert!(
+        !h.store
+            .add_items(other.account, "conv_1", items(&["i8"]), now, Quota::UNLIMITED)
+            .await
+            .expect("asked")
+            .expect("room")
+    );
     assert_eq!(h.store.item(c.account, "conv_1", "i2").await.expect("read"), items(&["i2"]).pop());
     assert_eq!(h.store.item(other.account, "conv_1", "i2").await.expect("read"), None);
     assert!(h.store.delete_item(c.account, "conv_1", "i2").await.expect("asked"));
     assert!(!h.store.delete_item(c.account, "conv_1", "i2").await.expect("asked"));
     assert_eq!(read(None, 10, false).await, ["i1", "i3", "i4", "i5", "i7"]);
     let changed = Conversation { metadata: "{\"a\":\"b\"}".into(), ..new.clone() };
-    assert!(h.store.change_conversation(c.account, changed).await.expect("asked"));
+    assert!(h.store.change_conversation(c.account, changed, Quota::UNLIMITED).await.expect("asked").expect("room"));
     let found = h.store.conversation(c.account, "conv_1").await.expect("read").expect("there");
     assert_eq!((found.metadata.as_str(), found.expires_at), ("{\"a\":\"b\"}", now + 31 * DAY), "used, so it lives on");
     h.clock.advance(30 * DAY);
@@ -233,7 +258,7 @@ pub async fn a_conversation_grows_in_order(h: House) {
     assert_eq!(h.store.forget_responses(h.clock.now()).await.expect("swept"), 2, "with its response");
     assert_eq!(h.store.conversation_bytes(c.account, "conv_1").await.expect("read"), 0);
     let again = Conversation { expires_at: h.clock.now() + DAY, ..new };
-    h.store.create_conversation(c.account, again, items(&["x"])).await.expect("made");
+    h.store.create_conversation(c.account, again, items(&["x"]), Quota::UNLIMITED).await.expect("asked").expect("room");
     assert!(h.store.delete_conversation(c.account, "conv_1").await.expect("asked"));
     assert!(!h.store.delete_conversation(c.account, "conv_1").await.expect("asked"));
     h.close().await;
@@ -249,9 +274,14 @@ pub async fn an_id_that_cannot_be_is_not_found(h: House) {
     assert!(s.responses_with_items(c.account, vec![id.to_owned()]).await.expect("read").is_empty());
     assert_eq!(s.conversation(c.account, id).await.expect("read"), None);
     assert!(!s.delete_conversation(c.account, id).await.expect("asked"));
-    assert!(!s.add_items(c.account, id, items(&["i"]), h.clock.now()).await.expect("asked"));
+    assert!(
+        !s.add_items(c.account, id, items(&["i"]), h.clock.now(), Quota::UNLIMITED)
+            .await
+            .expect("asked")
+            .expect("room")
+    );
     assert_eq!(s.item(c.account, "conv_1", id).await.expect("read"), None);
     assert!(!s.delete_item(c.account, "conv_1", id).await.expect("asked"));
-    let page = ItemPage { after: None, limit: 1, newest_first: false };
+    let page = ItemPage { after: None, limit: 1, most_bytes: u64::MAX, newest_first: false };
     assert!(s.items(c.account, id, page).await.expect("read").is_empty());
 }

@@ -80,7 +80,16 @@ impl House {
 
     /// The same data after having been off for so long.
     pub async fn reopen_after(self, ms: i64) -> Self {
-        let Self { store, clock, place, options, seed, _dir, .. } = self;
+        let options = self.options.clone();
+        self.reopened(options, ms).await
+    }
+
+    pub async fn reopened_with(self, options: Options) -> Self {
+        self.reopened(options, 1_000).await
+    }
+
+    async fn reopened(self, options: Options, ms: i64) -> Self {
+        let Self { store, clock, place, seed, _dir, .. } = self;
         store.shut().await;
         drop(store);
         clock.advance(ms);

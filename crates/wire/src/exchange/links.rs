@@ -88,7 +88,7 @@ fn may_have_links(dialect: Dialect, body: &[u8]) -> bool {
 }
 
 /// Letters, digits and signs as `\u0020` to `\u007f`; what clients escape of other scripts is neither name nor scheme.
-fn has_escaped_ascii(body: &[u8]) -> bool {
+pub(super) fn has_escaped_ascii(body: &[u8]) -> bool {
     memmem::find_iter(body, b"\\u00").any(|at| body.get(at + 4).is_some_and(|digit| (b'2'..=b'7').contains(digit)))
 }
 
@@ -187,7 +187,7 @@ fn found<'n, 'a>(dialect: Dialect, body: &'n Node<'a>) -> Vec<Found<'n, 'a>> {
     all
 }
 
-fn each<'n, 'a>(list: Option<&'n Node<'a>>, at: &str, mut look: impl FnMut(&'n Node<'a>, String)) {
+pub(super) fn each<'n, 'a>(list: Option<&'n Node<'a>>, at: &str, mut look: impl FnMut(&'n Node<'a>, String)) {
     for (index, item) in list.map_or(&[][..], Node::items).iter().enumerate() {
         look(item, format!("{at}[{index}]"));
     }

@@ -8,6 +8,7 @@ mod any;
 mod called;
 mod facts;
 mod follow;
+mod given;
 mod links;
 mod meter;
 mod ours;
@@ -22,6 +23,7 @@ mod stream;
 mod unsealed;
 mod writer;
 
+pub use given::{Given, scheme};
 pub use links::{Link, LinkKind, Linked};
 pub use reply::{Converted, convert};
 pub use request::{Path, Request, Sent};

@@ -3,7 +3,7 @@
 //!
 //! A field nobody knows is not sent to a provider: it could change what the provider bills. It is told in a warning.
 
-use super::{Refusal, Warning};
+use super::{Refusal, Warning, Warnings};
 use crate::error::Code;
 use serde_json::{Map, Value};
 
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
 pub(crate) struct Fit<'a> {
     /// The values come from a form.
     pub loose: bool,
-    pub warnings: &'a mut Vec<Warning>,
+    pub warnings: &'a mut Warnings,
 }
 
 impl Fit<'_> {

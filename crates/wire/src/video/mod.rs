@@ -27,6 +27,7 @@ mod upload;
 mod variant;
 mod veo;
 mod wan;
+mod warnings;
 
 pub use plan::{Bound, FACTS, Plan, REMIX, plan};
 pub use refusal::{Refusal, Warning};
@@ -34,3 +35,4 @@ pub use request::{Reference, Request};
 pub use task::{Failure, State, Task, deleted, legacy, legacy_error, list, list_of, openai};
 pub use upload::Upload;
 pub use variant::{Api, Offer, Variant};
+pub use warnings::Warnings;

@@ -2,7 +2,7 @@
 
 use super::fields::Fit;
 use super::variant::{Api, Offer, Variant};
-use super::{Refusal, Request, Upload, Warning};
+use super::{Refusal, Request, Upload, Warning, Warnings};
 use serde_json::{Map, Value};
 
 /// What goes to the provider, and what is known about it beforehand.
@@ -62,7 +62,7 @@ const GATEWAY: &[&str] = &["webhook_url"];
 /// Applies the rules of the model's family.
 pub fn plan(request: &Request, offer: &Offer) -> Result<Plan, Refusal> {
     let rules = offer.variant.rules();
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::default();
     for field in request.sent().filter(|field| !rules.reads.contains(field)) {
         warnings.push(Warning::new(field, "This model does not read this field; it was dropped."));
     }
@@ -90,7 +90,7 @@ pub fn plan(request: &Request, offer: &Offer) -> Result<Plan, Refusal> {
         seconds: draft.seconds,
         bound: draft.bound,
         least: draft.least.unwrap_or(asked),
-        warnings: case.warnings,
+        warnings: case.warnings.list(),
     })
 }
 
@@ -112,11 +112,11 @@ pub(crate) struct Case<'a> {
     pub ask: &'a Request,
     pub meta: Map<String, Value>,
     pub offer: &'a Offer,
-    pub warnings: Vec<Warning>,
+    pub warnings: Warnings,
 }
 
 impl Case<'_> {
-    pub fn warn(&mut self, field: &str, message: impl Into<String>) {
+    pub fn warn(&mut self, field: &str, message: impl AsRef<str>) {
         self.warnings.push(Warning::new(field, message));
     }
 

@@ -1,5 +1,6 @@
 //! What a caller is told before anything is sent: a refusal that names its field, or a warning beside an accepted task.
 
+use crate::cut::cut;
 use crate::error::Code;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,10 @@ impl Refusal {
     }
 }
 
+/// Longest name and longest text of a warning.
+const FIELD: usize = 128;
+const MESSAGE: usize = 512;
+
 /// Something that was sent and did not count. The task runs all the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
@@ -39,7 +44,8 @@ pub struct Warning {
 }
 
 impl Warning {
-    pub(crate) fn new(field: impl Into<String>, message: impl Into<String>) -> Warning {
-        Warning { field: field.into(), message: message.into() }
+    /// Names of fields are the caller's, and told again whenever the task is.
+    pub fn new(field: impl AsRef<str>, message: impl AsRef<str>) -> Warning {
+        Warning { field: cut(field.as_ref(), FIELD).into_owned(), message: cut(message.as_ref(), MESSAGE).into_owned() }
     }
 }

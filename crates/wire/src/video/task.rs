@@ -4,6 +4,7 @@
 //! far as it was.
 
 use super::{Warning, size};
+use crate::cut::{MESSAGE, cut};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
@@ -174,7 +175,7 @@ pub fn legacy(task: &Task<'_>) -> Bytes {
 
 /// A refusal in the legacy shape.
 pub fn legacy_error(code: &str, message: &str) -> Bytes {
-    bytes(&json!({"code": code, "message": message, "data": null}))
+    bytes(&json!({"code": code, "message": cut(message, MESSAGE), "data": null}))
 }
 
 /// A page of tasks in OpenAI's shape.

@@ -27,6 +27,7 @@ impl Work for Conversation {
     }
 
     fn fits(&self, app: &App, serving: &Serving, model: &Model) -> Result<(), Refusal> {
+        self.request.given()?.iter().try_for_each(|given| crate::given::outside(app, given))?;
         self.check_routes(app, serving, model)
     }
 

@@ -166,6 +166,7 @@ async fn begin(app: Arc<App>, parts: Parts, slot: Slot, message: Utf8Bytes) -> R
     let continued = asked.attr("previous_response_id").map(|id| id.into_owned());
     let work = async {
         let past = kept::find(&app, caller.account.id, asked, local.as_ref(), false).await?;
+        kept::has_room(&app, &caller, &past).await?;
         let id = app.new_call_id();
         let before = past.all();
         let remember = Remember { slot: slot.clone(), before, stored: keeper(&app, &caller, id, &past) };

@@ -11,7 +11,7 @@ use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use http::{HeaderValue, header};
 use std::sync::Arc;
-use tollgate_store::StoredResponse;
+use tollgate_store::{Item, StoredResponse};
 use tollgate_wire::error::Code;
 use tollgate_wire::responses;
 use tollgate_wire::{Dialect, Request as Said};
@@ -152,6 +152,17 @@ impl ListPage {
             }
         }
         Ok(page)
+    }
+
+    /// A page that ends where its items have so many bytes, but not before its first.
+    pub fn within(mut self, bytes: u64, items: &[Item]) -> ListPage {
+        let mut sum = 0;
+        let fits = |item: &&Item| {
+            sum += item.json.len() as u64;
+            sum <= bytes
+        };
+        self.limit = self.limit.min(items.iter().take_while(fits).count().max(1));
+        self
     }
 
     /// The list as clients read it; one entry more than the page says that there is more.

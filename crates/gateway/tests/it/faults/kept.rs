@@ -1,6 +1,6 @@
 //! An answer that is to be kept and cannot be: its client is not told that it is.
 
-use super::ledger::locked;
+use super::ledger::locked_file;
 use super::{FUNDED, paid};
 use crate::dialects::CATALOG;
 use crate::house::{House, Plan, call_id, error_of, events};
@@ -25,7 +25,7 @@ async fn cut_off(house: &House, body: &Value) -> (tollgate_store::CallId, Vec<Va
     let call = call_id(&reply);
     let mut text = String::new();
     text.push_str(std::str::from_utf8(&reply.chunk().await.expect("a piece").expect("an event")).expect("text"));
-    let blocker = locked(house);
+    let blocker = locked_file(house, "kept.db");
     while let Some(piece) = reply.chunk().await.expect("a piece") {
         text.push_str(std::str::from_utf8(&piece).expect("text"));
     }
@@ -39,7 +39,7 @@ async fn cut_off_whole(house: &House, body: &Value) -> reqwest::Response {
         while house.sim.received().is_empty() || house.running().app.store.gauges().queue_len > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        locked(house)
+        locked_file(house, "kept.db")
     };
     let (reply, blocker) = tokio::join!(ask(house, body).send(), lock);
     drop(blocker);
@@ -147,4 +147,27 @@ pub async fn a_conversation_cannot_be_added_to() {
         }
         assert_eq!(left["data"], json!([]), "{model}: the conversation is as it was");
     }
+}
+
+/// The account stores as much as it may: an answer is given and not kept, and none is asked for that must be kept.
+pub async fn there_is_no_room_for_an_answer() {
+    let config = "[storage]\naccount_objects = 1\n".to_owned();
+    let house = House::with(Plan { catalog: CATALOG, config, ..Plan::default() }).await;
+    let made = house.http.post(house.url("/v1/conversations")).bearer_auth(&house.key).json(&json!({}));
+    let made: Value = made.send().await.expect("a reply").json().await.expect("JSON");
+    for model in MODELS {
+        let body = json!({ "model": model, "input": "[[sim:tokens=3]]" });
+        let reply = ask(&house, &body).send().await.expect("a reply");
+        assert_eq!(reply.status(), 200);
+        let call = call_id(&reply);
+        assert_eq!(reply.json::<Value>().await.expect("JSON")["store"], false, "{model}");
+        let row = house.row(call).await;
+        assert_eq!((row.ending, row.counters.output), (Ending::Answered, 3), "{model}: given, and paid for");
+    }
+    house.quiet().await;
+    let (left, sent) = (house.available().await, house.sim.received().len());
+    let body = json!({ "model": MODELS[0], "input": "x", "conversation": made["id"] });
+    let (status, error) = error_of(ask(&house, &body).send().await.expect("a reply")).await;
+    assert_eq!((status, error["code"].as_str()), (403, Some("storage_quota_exceeded")), "{error}");
+    assert_eq!((house.available().await, house.sim.received().len()), (left, sent), "nothing was held or sent");
 }

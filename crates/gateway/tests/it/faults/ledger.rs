@@ -13,7 +13,12 @@ const HOUR: i64 = 3_600_000;
 
 /// The write lock on the database of a house, in somebody else's hands.
 pub fn locked(house: &House) -> rusqlite::Connection {
-    let file = house.running().app.settings.data_dir.join("tollgate.db");
+    locked_file(house, "tollgate.db")
+}
+
+/// The same of any of its files.
+pub fn locked_file(house: &House, name: &str) -> rusqlite::Connection {
+    let file = house.running().app.settings.data_dir.join(name);
     let blocker = rusqlite::Connection::open(file).expect("the file");
     blocker.busy_timeout(Duration::from_secs(5)).expect("patience");
     blocker.execute_batch("BEGIN IMMEDIATE").expect("the write lock");

@@ -3,6 +3,7 @@
 mod conversations;
 mod named;
 mod open_responses;
+mod quotas;
 mod same_dialect;
 mod socket;
 mod state;

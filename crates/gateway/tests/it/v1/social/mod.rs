@@ -12,6 +12,7 @@ mod paging;
 mod pauses;
 mod probes;
 mod quote;
+mod repeated;
 mod sources;
 
 use crate::house::{House, Plan, call_id, error_of};

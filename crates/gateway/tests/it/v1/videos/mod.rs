@@ -1,5 +1,6 @@
 //! Video tasks: the paths below /v1/videos and /v1/video/generations.
 
+mod bounded;
 mod catalog;
 mod checklist;
 mod copying;
