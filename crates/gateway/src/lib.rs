@@ -2,12 +2,15 @@
 //! line and nothing of the simulator.
 
 pub mod app;
+mod bodies;
 pub mod call;
 pub mod caller;
+mod connections;
 pub mod endpoints;
 pub mod kept;
 pub mod keys;
 mod leash;
+pub mod machine;
 pub mod metrics;
 pub mod operator;
 mod pauses;
@@ -21,6 +24,7 @@ pub mod settings;
 pub mod social;
 pub mod start;
 pub mod timed;
+mod unread;
 pub mod video;
 pub mod webhooks;
 pub mod workers;

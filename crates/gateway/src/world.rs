@@ -1,6 +1,7 @@
 //! Time, randomness and names of hosts as values. Nothing in this crate reads a clock or the system's randomness by itself,
 //! so that a test can own both.
 
+use crate::machine::Machine;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tokio::time::Instant;
@@ -18,6 +19,7 @@ pub struct World {
     steady: NowMs,
     /// Names of addresses that others wrote down, where not the system's.
     names: Option<Names>,
+    machine: Machine,
 }
 
 impl World {
@@ -31,7 +33,13 @@ impl World {
             let since = Millis::try_from(began.1.elapsed().as_millis()).unwrap_or(Millis::MAX);
             began.0.saturating_add(since)
         };
-        World { now: Arc::new(now), fill: Arc::new(fill), steady: Arc::new(steady), names: None }
+        World {
+            now: Arc::new(now),
+            fill: Arc::new(fill),
+            steady: Arc::new(steady),
+            names: None,
+            machine: Machine::default(),
+        }
     }
 
     pub fn now_ms(&self) -> Millis {
@@ -60,6 +68,15 @@ impl World {
 
     pub fn names(&self) -> Option<Names> {
         self.names.clone()
+    }
+
+    /// The same world on this machine.
+    pub fn on(self, machine: Machine) -> World {
+        World { machine, ..self }
+    }
+
+    pub fn machine(&self) -> Machine {
+        self.machine
     }
 
     /// The same sources in the form the store takes them.

@@ -46,6 +46,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/task_words.sql"),
     include_str!("migrations/item_names.sql"),
     include_str!("migrations/old_holds.sql"),
+    include_str!("migrations/signing_secrets.sql"),
 ];
 
 impl Engine {
@@ -117,6 +118,8 @@ fn start_writer(writer: Writer, options: &Options) -> Result<Option<JoinHandle<(
 }
 
 fn connect(path: &Path) -> Result<Connection, StoreError> {
+    // Made by us, so that it and its companions are for us alone whatever the umask is.
+    crate::owner::make_file(path)?;
     let conn = Connection::open(path)?;
     conn.set_prepared_statement_cache_capacity(64);
     conn.execute_batch(

@@ -39,6 +39,7 @@ pub(super) enum Op {
     Recount(AccountId, KeyId, Spent),
     Credit(Box<CreditOp>, Reply<CreditDone>),
     ReceiptKey(Box<KeyRecord>, Reply<()>),
+    SigningSecrets(Vec<String>, i64, Reply<()>),
     Social(Box<SocialOp>, Reply<()>),
     Response(Box<ResponseOp>, Reply<u64>),
     Task(Box<TaskOp>, Reply<()>),
