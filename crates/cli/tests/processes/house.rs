@@ -1,6 +1,6 @@
 //! A house of real processes: simulator, one or more gateways over one database, an account with money, a key.
 
-use crate::process::{HANG, Process, free_port, tollgate};
+use crate::process::{HANG, Process, free_port, limited, tollgate};
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -48,6 +48,8 @@ pub struct Plan<'a> {
     pub log: &'a str,
     /// Lines of `[social]`; with any, the cells of social data are on sale.
     pub social: &'a str,
+    /// `ulimit -n` of the gateways.
+    pub descriptors: Option<u64>,
 }
 
 impl Default for Plan<'_> {
@@ -62,6 +64,7 @@ impl Default for Plan<'_> {
             patience: ["2s", "400ms"],
             log: "info",
             social: "",
+            descriptors: None,
         }
     }
 }
@@ -85,6 +88,7 @@ pub struct Gate {
     pub log: PathBuf,
     pub process: Option<Process>,
     log_level: String,
+    descriptors: Option<u64>,
 }
 
 impl House {
@@ -207,7 +211,7 @@ impl Gate {
         );
         std::fs::write(&config, text.replace("{sim}", sim_url.trim_end_matches("/v1"))).expect("written");
         let log = dir.path().join(format!("gate{number}.log"));
-        Gate { config, port, log, process: None, log_level: plan.log.to_owned() }
+        Gate { config, port, log, process: None, log_level: plan.log.to_owned(), descriptors: plan.descriptors }
     }
 
     pub fn url(&self) -> String {
@@ -219,7 +223,11 @@ impl Gate {
     }
 
     pub fn spawn_with(&mut self, environment: &[(&str, &str)]) -> &mut Process {
-        let mut command = tollgate(&["serve", "--config", self.config.to_str().expect("UTF-8")]);
+        let config = self.config.to_str().expect("UTF-8");
+        let mut command = match self.descriptors {
+            Some(descriptors) => limited(descriptors, &["serve", "--config", config]),
+            None => tollgate(&["serve", "--config", config]),
+        };
         command.env("SIM_SECRET", PROVIDER_SECRET).env("TOLLGATE_LOG", &self.log_level);
         command.envs(environment.iter().copied());
         self.process.insert(Process::start(command, &self.log))
