@@ -82,6 +82,11 @@ impl Bodies {
         self.large.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn take(&self, bytes: usize, most: usize) -> Result<(), Full> {
+        let fits = |used: usize| used.checked_add(bytes).filter(|used| *used <= most);
+        self.used.try_update(Ordering::SeqCst, Ordering::SeqCst, fits).map(drop).map_err(|_| Full::Budget)
+    }
+
     fn give_back(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) > 0 {
@@ -135,28 +140,26 @@ impl Room {
 
     fn take(&mut self, to: usize) -> Result<(), Full> {
         let Some(more) = to.checked_sub(self.bytes).filter(|more| *more > 0) else { return Ok(()) };
-        let bodies = &self.bodies;
-        let large = to > SMALL;
-        let limit = if large { bodies.most - bodies.most / 8 } else { bodies.most };
-        let fits = |used: usize| used.checked_add(more).filter(|used| *used <= limit);
-        bodies.used.try_update(Ordering::SeqCst, Ordering::SeqCst, fits).map_err(|_| Full::Budget)?;
-        if large && !self.take_of_part(to) {
-            bodies.give_back(more);
-            return Err(Full::Part);
+        if to <= SMALL {
+            self.bodies.take(more, self.bodies.most)?;
+        } else {
+            self.take_large(to, more)?;
         }
         self.bytes = to;
         Ok(())
     }
 
-    fn take_of_part(&self, to: usize) -> bool {
+    /// All or nothing: what was taken and given back again would wake those who wait, and this one too.
+    fn take_large(&self, to: usize, more: usize) -> Result<(), Full> {
         let counted = if self.bytes > SMALL { self.bytes } else { 0 };
         let mut large = self.bodies.lock();
         let of_account = large.get(&self.whose).copied().unwrap_or(0) - counted + to;
-        let fits = of_account <= self.bodies.part;
-        if fits {
-            large.insert(self.whose, of_account);
+        if of_account > self.bodies.part {
+            return Err(Full::Part);
         }
-        fits
+        self.bodies.take(more, self.bodies.most - self.bodies.most / 8)?;
+        large.insert(self.whose, of_account);
+        Ok(())
     }
 
     /// The bytes with their room: it is given back when the last of them is let go.

@@ -5,7 +5,7 @@
 use crate::connections::Seat;
 use axum::body::{Bytes, HttpBody};
 use axum::response::Response;
-use http::{HeaderValue, Request, header};
+use http::{HeaderValue, Request, StatusCode, header};
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -68,8 +68,8 @@ pub fn lend(request: Request<Incoming>, seat: &Arc<Seat>) -> (Request<axum::body
 /// Makes a reply true for its connection: either nothing is left of the request, or the reply says that it is the last.
 pub async fn settle(reply: &mut Response, seat: &Seat, waits: bool) {
     let Some(body) = seat.take_back() else { return };
-    // Reading would tell a client that waits to send what nobody wants.
-    if !waits && throw_away(body).await {
+    // Reading would tell a client that waits to send what nobody wants; and one that was too slow will not be quick now.
+    if !waits && reply.status() != StatusCode::REQUEST_TIMEOUT && throw_away(body).await {
         return;
     }
     reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
