@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::form::did_you_mean;
 use crate::load::Kept;
 use crate::social::Social;
-use crate::{Fraction, Model};
+use crate::{Book, Faces, Fraction, Model, Tier};
 
 /// A checked catalog.
 #[derive(Clone, Debug)]
@@ -45,6 +45,19 @@ impl Group {
 }
 
 impl Snapshot {
+    /// Whether somebody without money could buy something: it is on sale for nothing.
+    pub fn gives_away(&self) -> bool {
+        let free = |faces: &Faces| faces.iter().all(|(_, price)| price == 0);
+        let book = |book: &Book| {
+            let tier = |tier: &Tier| {
+                tier.multiplier.numerator() == 0 || free(&tier.standard) || tier.paid.as_ref().is_some_and(free)
+            };
+            free(&book.standard) || book.paid.as_ref().is_some_and(free) || book.tiers.iter().any(tier)
+        };
+        self.groups.values().any(|group| group.multiplier.numerator() == 0)
+            || self.models.values().any(|model| book(&model.book))
+    }
+
     pub fn model(&self, name: &str) -> Option<&Arc<Model>> {
         self.by_name.get(name)
     }

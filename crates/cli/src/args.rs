@@ -33,7 +33,11 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Command {
     /// Serve the configuration until SIGTERM or Ctrl-C.
-    Serve,
+    Serve {
+        /// Begin with secrets for links and webhooks that this database does not know: those of before were lost, or are to end.
+        #[arg(long)]
+        new_secrets: bool,
+    },
     /// Gateway and simulated providers in one process, with a funded account: try it at once.
     Demo(Demo),
     /// The simulated provider alone.

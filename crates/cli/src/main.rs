@@ -33,6 +33,7 @@ use tollgate_store::PauseKind;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    real::keep_files_private();
     let cli = args::Cli::parse();
     if let args::Command::Completions { shell } = cli.command {
         let mut script = Vec::new();
@@ -53,7 +54,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
     use args::Command;
     let out = show::Output { json: cli.json, width: real::width() };
     match cli.command {
-        Command::Serve => serve::serve(&cli.config).await.map(|()| ExitCode::SUCCESS),
+        Command::Serve { new_secrets } => serve::serve(&cli.config, new_secrets).await.map(|()| ExitCode::SUCCESS),
         Command::Demo(demo) => demo::demo(demo, &out).await.map(|()| ExitCode::SUCCESS),
         Command::Sim { listen } => demo::sim(listen, &out).await.map(|()| ExitCode::SUCCESS),
         Command::Check { print_default } => Ok(serve::check(&cli.config, print_default, &out)),

@@ -1,9 +1,12 @@
 //! The real clock, randomness, environment and runtime: the only place that touches them.
 
+use rustix::fs::Mode;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+use tollgate_gateway::machine::Machine;
 use tollgate_gateway::settings::Source;
 use tollgate_gateway::world::World;
 
@@ -21,7 +24,41 @@ pub fn fill(bytes: &mut [u8]) {
 }
 
 pub fn world() -> World {
-    World::new(now_ms, fill)
+    World::new(now_ms, fill).on(machine())
+}
+
+/// More descriptors than this nobody needs.
+const DESCRIPTORS: u64 = 1 << 20;
+
+/// What this machine allows. Of file descriptors as many are taken as the system grants: the lower limit is for programs that
+/// cannot count beyond it.
+fn machine() -> Machine {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.unwrap_or(DESCRIPTORS).min(DESCRIPTORS);
+    let mut has = limit.current;
+    if has.is_some_and(|has| has < wanted)
+        && setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum }).is_ok()
+    {
+        has = Some(wanted);
+    }
+    let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    Machine { descriptors: has.map(number), memory: memory().map(number) }
+}
+
+/// The memory of the machine, or of the container if that has less.
+fn memory() -> Option<u64> {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let machine = read("/proc/meminfo").lines().find_map(|line| {
+        let kib: u64 = line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        Some(kib << 10)
+    });
+    let container = read("/sys/fs/cgroup/memory.max").trim().parse().ok();
+    [machine, container].into_iter().flatten().min()
+}
+
+/// Whatever this process makes is for its owner alone, unless it is said otherwise: databases, exports, copies of videos.
+pub fn keep_files_private() {
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
 }
 
 /// A new key: `sk-` and 48 random letters and digits (285 bits).

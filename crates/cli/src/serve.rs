@@ -11,10 +11,11 @@ use tollgate_gateway::settings::DEFAULT_FILE;
 use tollgate_gateway::start::{Running, start};
 use tollgate_store::Recovered;
 
-pub async fn serve(config: &Path) -> anyhow::Result<()> {
+pub async fn serve(config: &Path, new_secrets: bool) -> anyhow::Result<()> {
     real::logs();
     let source = real::source(config);
-    let loaded = source.load().map_err(|mistakes| anyhow::anyhow!(listed(&mistakes)))?;
+    let mut loaded = source.load().map_err(|mistakes| anyhow::anyhow!(listed(&mistakes)))?;
+    loaded.settings.new_secrets = new_secrets;
     let mut told = std::pin::pin!(told_to_stop()?);
     let running = tokio::select! {
         started = start(loaded, Some(source), real::world()) => started?,

@@ -1,6 +1,7 @@
 //! All that a call needs, as values: settings, clock, store, key book, client, metrics, and the one snapshot
 //! of catalog and providers that is being served.
 
+use crate::bodies::Bodies;
 use crate::caller::Caller;
 use crate::keys::KeyBook;
 use crate::metrics::Metrics;
@@ -90,6 +91,8 @@ pub struct App {
     /// Cancelled when the last call is closed: the regular rounds may end.
     pub ended: CancellationToken,
     pub running: AtomicUsize,
+    /// Memory for the bodies of all requests in flight.
+    pub bodies: Arc<Bodies>,
     /// Places for connections that have become WebSockets.
     pub sockets: Arc<Semaphore>,
     /// Where a call that was dropped in the middle reports: see `workers::settler`.

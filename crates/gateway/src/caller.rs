@@ -3,6 +3,7 @@
 //! Missing, unknown, revoked and expired keys get one and the same answer, so that nobody learns which it was.
 
 use crate::app::App;
+use crate::connections::Seat;
 use crate::keys::Found;
 use crate::refusal::Refusal;
 use crate::world::Millis;
@@ -11,27 +12,70 @@ use http::{HeaderMap, HeaderName, Uri, header};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use tollgate_store::{Account, Key, KeyAndAccount};
+use std::sync::atomic::{AtomicBool, Ordering};
+use tollgate_catalog::Money;
+use tollgate_store::{Account, HoldRefused, Key, KeyAndAccount};
 use tollgate_wire::error::Code;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const X_GOOG_API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 
-/// The address at the other end of the connection, put into each request by the server.
-#[derive(Clone, Copy, Debug)]
-pub struct Peer(pub SocketAddr);
+/// The other end of the connection, put into each request by the server: its address, and its place among all connections.
+#[derive(Clone)]
+pub struct Peer {
+    address: SocketAddr,
+    /// Without one the request came over no connection of a server: in a simulation.
+    seat: Option<Arc<Seat>>,
+}
+
+impl Peer {
+    pub fn new(address: SocketAddr, seat: Option<Arc<Seat>>) -> Peer {
+        Peer { address, seat }
+    }
+
+    pub fn ip(&self) -> IpAddr {
+        self.address.ip().to_canonical()
+    }
+
+    /// A valid key was seen.
+    pub fn prove(parts: &Parts) {
+        if let Some(seat) = parts.extensions.get::<Peer>().and_then(|peer| peer.seat.as_ref()) {
+            seat.prove();
+        }
+    }
+}
 
 pub struct Caller {
     pub key: Key,
     pub account: Account,
     /// Parsed once; an unreadable entry matches nothing.
     networks: Option<Vec<IpNet>>,
+    /// A hold was refused since this was read.
+    short: AtomicBool,
 }
 
 impl Caller {
     pub fn new(found: KeyAndAccount) -> Caller {
         let networks = found.key.cidrs.as_ref().map(|list| list.iter().filter_map(|one| network(one)).collect());
-        Caller { key: found.key, account: found.account, networks }
+        Caller { key: found.key, account: found.account, networks, short: AtomicBool::new(false) }
+    }
+
+    /// The account could not pay for a call, so what is known of its balance is old.
+    pub fn falls_short(&self) {
+        self.short.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the account had something to spend when it was last looked at.
+    pub fn seems_able_to_pay(&self) -> bool {
+        let account = &self.account;
+        let has = account.trial_available.nano() > 0 || account.paid_available.nano() > 0;
+        has && !self.short.load(Ordering::Relaxed)
+    }
+
+    /// Why the smallest of holds would be refused, by what is known here.
+    pub fn cannot_pay(&self, now: Millis) -> Option<HoldRefused> {
+        let found = KeyAndAccount { key: self.key.clone(), account: self.account.clone() };
+        found.would_hold(Money::from_nano(1), false, now).err()
     }
 
     fn works_at(&self, now: Millis) -> bool {
@@ -72,6 +116,7 @@ pub async fn authenticate(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refus
     {
         return Err(Refusal::new(Code::IpNotAllowed, "This key may not be used from this address."));
     }
+    Peer::prove(parts);
     Ok(caller)
 }
 
@@ -118,12 +163,23 @@ fn key_in_query(uri: &Uri) -> Option<&str> {
 
 /// The client's address: the peer, or what a trusted proxy in front of us says.
 fn client_address(app: &App, parts: &Parts) -> Option<IpAddr> {
-    let peer = parts.extensions.get::<Peer>()?.0.ip().to_canonical();
+    let peer = parts.extensions.get::<Peer>()?.ip();
     let trusted = &app.settings.trusted_proxies;
     if trusted.is_empty() || !trusted.iter().any(|net| net.contains(&peer)) {
         return Some(peer);
     }
     Some(forwarded_for(&parts.headers, |ip| trusted.iter().any(|net| net.contains(&ip))).unwrap_or(peer))
+}
+
+/// Headers by which proxies say that they pass a request on.
+const FORWARDED: [&str; 6] =
+    ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via"];
+
+/// Whether a request was made on this machine: not one that a proxy on it passes on for somebody else.
+pub fn is_local(app: &App, peer: &Peer, headers: &HeaderMap) -> bool {
+    let passed_on = || FORWARDED.iter().any(|name| headers.contains_key(*name));
+    let proxy = |ip: IpAddr| app.settings.trusted_proxies.iter().any(|net| net.contains(&ip));
+    peer.ip().is_loopback() && !proxy(peer.ip()) && !passed_on()
 }
 
 /// The rightmost address that is not itself a trusted proxy: everything left of it can be forged. So can everything left of

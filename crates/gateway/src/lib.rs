@@ -2,8 +2,10 @@
 //! line and nothing of the simulator.
 
 pub mod app;
+mod bodies;
 pub mod call;
 pub mod caller;
+mod connections;
 pub mod cors;
 pub mod endpoints;
 mod given;
@@ -11,6 +13,7 @@ mod groups;
 pub mod kept;
 pub mod keys;
 mod leash;
+pub mod machine;
 pub mod metrics;
 pub mod operator;
 mod pauses;
@@ -26,6 +29,7 @@ pub mod social;
 pub mod start;
 pub mod switches;
 pub mod timed;
+mod unread;
 pub mod video;
 pub mod webhooks;
 pub mod workers;

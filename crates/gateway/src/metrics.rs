@@ -60,8 +60,33 @@ struct WebhookLabels {
     outcome: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ClosedLabels {
+    reason: &'static str,
+}
+
+/// What is counted of connections, for those who open and close them.
+#[derive(Clone, Default)]
+pub struct ConnectionMeter {
+    pub open: Gauge,
+    closed: Family<ClosedLabels, Counter>,
+}
+
+impl ConnectionMeter {
+    /// One that its client had not closed.
+    pub fn closed(&self, reason: &'static str) {
+        self.closed.get_or_create(&ClosedLabels { reason }).inc();
+    }
+
+    /// How many were closed for this reason.
+    pub fn count(&self, reason: &'static str) -> u64 {
+        self.closed.get_or_create(&ClosedLabels { reason }).get()
+    }
+}
+
 pub struct Metrics {
     registry: Registry,
+    pub connections: ConnectionMeter,
     ended: Family<EndedLabels, Counter>,
     answered: Counter,
     faults: Family<FaultLabels, Counter>,
@@ -92,6 +117,7 @@ impl Default for Metrics {
         let mut registry = Registry::with_prefix("tollgate");
         let buckets = || [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0].into_iter();
         let metrics = Metrics {
+            connections: ConnectionMeter::default(),
             ended: Family::default(),
             answered: Counter::default(),
             faults: Family::default(),
@@ -167,6 +193,12 @@ impl Default for Metrics {
             metrics.catalog_stale.clone(),
         );
         registry.register("catalog_loads", "Configurations taken over since the start", metrics.catalog_loads.clone());
+        registry.register("connections", "Connections of clients", metrics.connections.open.clone());
+        registry.register(
+            "connections_closed",
+            "Connections that were closed or refused by the gateway, by reason",
+            metrics.connections.closed.clone(),
+        );
         Metrics { registry, ..metrics }
     }
 }
@@ -260,6 +292,7 @@ pub fn page(app: &App) -> String {
     ledger(&mut page, &app.store.gauges());
     clock(&mut page, &app.store.clock_state());
     plain(&mut page, "calls_running", "gauge", "Calls between hold and close", running);
+    plain(&mut page, "body_bytes", "gauge", "Bytes of request bodies in flight", app.bodies.used());
     let age = app.world.steady_ms().saturating_sub(app.metrics.audited_at.load(Ordering::Relaxed)) / 1_000;
     plain(&mut page, "audit_age_seconds", "gauge", "Time since the ledger was last audited", age);
     tasks(&mut page, app);

@@ -4,7 +4,7 @@
 //! A key is read from the store with every request, so that a revoked one stops at once: operators ask seldom.
 
 use crate::app::App;
-use crate::caller::presented_key;
+use crate::caller::{Peer, presented_key};
 use crate::refusal::Refusal;
 use http::request::Parts;
 use tollgate_store::{AdminKey, hash_secret};
@@ -38,5 +38,6 @@ pub async fn authenticate(app: &App, parts: &Parts) -> Result<Operator, Refusal>
     if !found.works_at(app.world.now_ms()) {
         return Err(none());
     }
+    Peer::prove(parts);
     Ok(Operator { key: found })
 }

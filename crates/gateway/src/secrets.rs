@@ -3,7 +3,10 @@
 //! takes a changed file over.
 //!
 //! Without a file one is made at the first start, in the data folder. Replicas share one file, or each other's links do not open.
+//! The database knows the names of the secrets it was served with: a file that was lost, or is another one, ends every webhook secret
+//! and signed link, and is not replaced in silence.
 
+use crate::start::CannotStart;
 use arc_swap::ArcSwap;
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
@@ -11,6 +14,7 @@ use ring::hmac;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
+use tollgate_store::Store;
 
 /// A line shorter than this is no secret.
 const SHORTEST: usize = 32;
@@ -40,15 +44,55 @@ impl Lines {
         let key = |line: &&str| hmac::Key::new(hmac::HMAC_SHA256, line.as_bytes());
         good.then(|| Lines(lines.iter().map(key).collect()))
     }
+
+    /// What the secrets are called, the one that signs first.
+    pub fn names(&self) -> Vec<String> {
+        self.0.iter().map(name).collect()
+    }
+}
+
+/// What becomes of secrets that the database does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// One process, one folder: the file belongs to the database.
+    Refused,
+    /// Replicas may have secrets of their own, though they should not.
+    Told,
+    /// The operator says so.
+    Welcome,
 }
 
 impl Secrets {
-    /// Reads the file, or makes it.
-    pub fn open(path: &Path, fill: impl Fn(&mut [u8])) -> io::Result<Secrets> {
-        if !path.exists() {
+    /// Reads the file, or makes it where the database was never served with any.
+    pub fn open(path: &Path, known: &[String], others: Others, fill: impl Fn(&mut [u8])) -> io::Result<Secrets> {
+        let missing = !path.exists();
+        if missing && !known.is_empty() {
+            suspicious(path, "is missing, and this database was served with secrets before", others)?;
+        }
+        if missing {
             make(path, fill)?;
         }
-        Lines::open(path).map(Secrets::of)
+        let lines = Lines::open(path)?;
+        if !missing && !known.is_empty() && !lines.names().iter().any(|name| known.contains(name)) {
+            suspicious(path, "has none of the secrets that this database was served with", others)?;
+        }
+        Ok(Secrets::of(lines))
+    }
+
+    /// Reads the file for this database, and has the database remember what is in it.
+    pub async fn of_store(
+        store: &Store,
+        path: &Path,
+        others: Others,
+        fill: impl Fn(&mut [u8]),
+    ) -> Result<Secrets, CannotStart> {
+        let known = store.signing_secrets().await?;
+        let secrets = Secrets::open(path, &known, others, fill)?;
+        let names = secrets.0.load().names();
+        if names.iter().any(|name| !known.contains(name)) {
+            store.note_signing_secrets(names).await?;
+        }
+        Ok(secrets)
     }
 
     pub fn read(text: &str) -> Option<Secrets> {
@@ -96,6 +140,24 @@ impl Secrets {
         let one = |key| hmac::sign(key, &labelled(purpose, whose)).as_ref().to_vec();
         self.0.load().0.iter().map(|key| Derived(one(key))).collect()
     }
+}
+
+/// All webhook secrets and signed links would end.
+fn suspicious(path: &Path, what: &str, others: Others) -> io::Result<()> {
+    let path = path.display();
+    let text = format!(
+        "{path} {what}: webhook secrets of customers and links that were handed out would end. Put the file back from the backup \
+         (docs/operating.md), or share it between replicas (secrets_file)"
+    );
+    match others {
+        Others::Welcome => tracing::warn!("{text}"),
+        Others::Told => tracing::error!("{text}"),
+        Others::Refused => {
+            let text = format!("{text}; to begin with new secrets: tollgate serve --new-secrets");
+            return Err(io::Error::new(io::ErrorKind::NotFound, text));
+        }
+    }
+    Ok(())
 }
 
 /// Tells secrets apart without telling anything of them.
@@ -213,9 +275,35 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("data/secrets.key");
-        let made = Secrets::open(&path, |bytes| bytes.fill(7)).expect("made");
-        let again = Secrets::open(&path, |bytes| bytes.fill(8)).expect("read");
+        let made = Secrets::open(&path, &[], Others::Refused, |bytes| bytes.fill(7)).expect("made");
+        let again = Secrets::open(&path, &[], Others::Refused, |bytes| bytes.fill(8)).expect("read");
         assert!(again.has_signed("a", "b", &made.sign("a", "b")));
         assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+    }
+
+    /// A file that was lost, or is another one, is not replaced in silence, but for those who want that.
+    #[test]
+    fn secrets_that_the_database_does_not_know_are_refused_or_told() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("secrets.key");
+        let open = |text: Option<&str>, known: &[&str], others| {
+            let _ = std::fs::remove_file(&path);
+            if let Some(text) = text {
+                std::fs::write(&path, text).expect("written");
+            }
+            let known: Vec<String> =
+                known.iter().flat_map(|text| Lines::read(text).expect("secrets").names()).collect();
+            Secrets::open(&path, &known, others, |bytes| bytes.fill(7))
+        };
+        let both = format!("{NEW}\n{OLD}");
+        for (text, known) in [(None, &[][..]), (Some(OLD), &[]), (Some(OLD), &[OLD]), (Some(&both), &[OLD])] {
+            assert!(open(text, known, Others::Refused).is_ok(), "{text:?} {known:?}");
+        }
+        for (text, known) in [(None, &[OLD][..]), (Some(NEW), &[OLD])] {
+            let error = open(text, known, Others::Refused).err().expect("refused").to_string();
+            assert!(error.contains("secrets.key") && error.contains("--new-secrets"), "{error}");
+            assert_eq!(path.exists(), text.is_some(), "none is made");
+            assert!(open(text, known, Others::Told).is_ok() && open(text, known, Others::Welcome).is_ok());
+        }
     }
 }

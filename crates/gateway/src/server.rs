@@ -1,38 +1,57 @@
-//! Accepts connections, with every limit set by hand: TCP_NODELAY, header time, HTTP/2 windows and streams, write time,
-//! number of connections. Stops gracefully: open calls may finish up to a limit, then they are ended properly.
+//! Accepts connections, with every limit set by hand: TCP_NODELAY, HTTP/2 windows and streams, write time; their number and how
+//! long they may be silent is kept in `connections`. Stops gracefully: open calls may finish up to a limit, then they are ended properly.
 
 use crate::app::App;
 use crate::caller::Peer;
 use crate::cors::Admitted;
+use crate::connections::{Busy, Connections, Place, Rules, Seat};
 use crate::leash::Leashes;
 use crate::timed::TimedIo;
+use crate::unread;
 use axum::Router;
-use http::Version;
+use axum::body::{Body, Bytes, HttpBody};
+use http::{StatusCode, Version};
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tollgate_wire::error::{self, Code, Dialect};
 
 /// How long streams get to write their last event and close after they were cut.
 const LAST_EVENT: Duration = Duration::from_secs(5);
 
+/// What is said to a connection for which there is no place, before anything is read of it.
+fn full() -> Vec<u8> {
+    let text = "Too many connections are open; try again soon.";
+    let body = error::body(Dialect::OpenAi, Code::Overloaded, text, None, "");
+    let head =
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 2\r\nconnection: close";
+    let mut full = format!("{head}\r\ncontent-length: {}\r\n\r\n", body.len()).into_bytes();
+    full.extend_from_slice(&body);
+    full
+}
+
 /// Serves until `app.stopping` is cancelled, then until the last connection is done or out of time.
-pub async fn serve(app: Arc<App>, listener: TcpListener, router: Router) {
+pub async fn serve(app: Arc<App>, listener: TcpListener, router: Router, places: Connections) {
     let leashes = Leashes::new(app.tracker.clone());
     let watching = leashes.clone().watch(app.settings.limits.write_time);
     let ended = app.ended.clone();
     app.tracker.spawn(async move { ended.run_until_cancelled(watching).await });
+    let (late, ended) = (places.clone().watch(), app.ended.clone());
+    app.tracker.spawn(async move { ended.run_until_cancelled(late).await });
     let builder = builder(&app, leashes.clone());
     let graceful = GracefulShutdown::new();
-    let room = Arc::new(Semaphore::new(app.settings.limits.connections));
-    let stopping = app.stopping.clone();
+    let (stopping, full) = (app.stopping.clone(), full());
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -47,44 +66,115 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, router: Router) {
                 continue;
             }
         };
-        // Above the limit the connection is closed at once: better than a queue nobody sees.
-        let Ok(place) = room.clone().try_acquire_owned() else { continue };
-        let Ok(io) = prepare(&app, socket) else { continue };
+        let Some(place) = places.place(peer.ip()) else {
+            // Best effort: a queue nobody sees would be worse.
+            let _ = socket.try_write(&full);
+            continue;
+        };
+        let seat = place.seat().clone();
+        let Ok(io) = prepare(&app, socket, place) else { continue };
         let service = hyper::service::service_fn({
-            let (app, router, leashes) = (app.clone(), router.clone(), leashes.clone());
-            move |mut request: hyper::Request<hyper::body::Incoming>| {
-                request.extensions_mut().insert(Peer(peer));
-                let page = app.settings.pages.admit(&request);
-                let leashes = (request.version() == Version::HTTP_2).then(|| leashes.clone());
-                // A router is always ready; asking it first would only cost.
-                let reply = tower::Service::call(&mut router.clone(), request);
-                async move {
-                    let mut reply = match page.as_ref().and_then(Admitted::preflight) {
-                        Some(preflight) => preflight,
-                        None => reply.await?,
-                    };
-                    if let Some(page) = page {
-                        page.mark(reply.headers_mut());
-                    }
-                    Ok::<_, Infallible>(match leashes {
-                        Some(leashes) => reply.map(|body| leashes.hold(body)),
-                        None => reply,
-                    })
-                }
-            }
+            let (app, router, leashes, seat) = (app.clone(), router.clone(), leashes.clone(), seat.clone());
+            move |request| one(app.clone(), router.clone(), leashes.clone(), peer, seat.clone(), request)
         });
         let connection = graceful.watch(builder.serve_connection_with_upgrades(io, service).into_owned());
-        connections.spawn(async move {
-            let _place = place;
+        let task = connections.spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "connection ended");
             }
         });
+        seat.belongs_to(task);
+        places.settled().await;
     }
     drop(listener);
     stop(&app, graceful).await;
     // What is still open belongs to clients that take nothing: their calls end with the connection, as when a client leaves.
     connections.shutdown().await;
+}
+
+/// The connections that a server of this app may have.
+pub fn places(app: &App, most: usize) -> Connections {
+    let limits = &app.settings.limits;
+    let rules = Rules {
+        most,
+        per_peer: limits.connections_per_address.unwrap_or(most / 2).clamp(1, most),
+        header_time: limits.header_time,
+        idle_time: limits.idle_time,
+        trusted: app.settings.trusted_proxies.clone(),
+    };
+    Connections::new(rules, app.metrics.connections.clone())
+}
+
+/// One request on its connection.
+async fn one(
+    app: Arc<App>,
+    router: Router,
+    leashes: Leashes,
+    peer: SocketAddr,
+    seat: Arc<Seat>,
+    request: hyper::Request<Incoming>,
+) -> Result<hyper::Response<Answer>, Infallible> {
+    let http2 = request.version() == Version::HTTP_2;
+    let Some(busy) = seat.begin(http2) else {
+        // The connection was told to go; its task ends here.
+        return std::future::pending().await;
+    };
+    let peer = Peer::new(peer, Some(seat.clone()));
+    let reply = if http2 {
+        let reply = route(&app, router, peer, request.map(Body::new)).await?;
+        reply.map(|body| leashes.hold(body))
+    } else {
+        let (request, waits) = unread::lend(request, &seat);
+        let mut reply = route(&app, router, peer, request).await?;
+        unread::settle(&mut reply, &seat, waits).await;
+        if reply.status() == StatusCode::SWITCHING_PROTOCOLS {
+            seat.hand_over();
+        }
+        reply
+    };
+    Ok(reply.map(|body| Answer { body, _busy: busy }))
+}
+
+async fn route(
+    app: &App,
+    mut router: Router,
+    peer: Peer,
+    mut request: hyper::Request<Body>,
+) -> Result<hyper::Response<Body>, Infallible> {
+    request.extensions_mut().insert(peer);
+    let page = app.settings.pages.admit(&request);
+    if let Some(preflight) = page.as_ref().and_then(Admitted::preflight) {
+        return Ok(preflight);
+    }
+    // A router is always ready; asking it first would only cost.
+    let mut reply = tower::Service::call(&mut router, request).await?;
+    if let Some(page) = page {
+        page.mark(reply.headers_mut());
+    }
+    Ok(reply)
+}
+
+/// The body of a reply. Its request is under way until it is sent.
+struct Answer {
+    body: Body,
+    _busy: Busy,
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 async fn stop(app: &App, graceful: GracefulShutdown) {
@@ -102,9 +192,9 @@ async fn stop(app: &App, graceful: GracefulShutdown) {
 }
 
 /// Nagle's algorithm would hold back small events; it is switched off on every accepted socket.
-fn prepare(app: &App, socket: TcpStream) -> io::Result<TokioIo<TimedIo<TcpStream>>> {
+fn prepare(app: &App, socket: TcpStream, place: Place) -> io::Result<TokioIo<TimedIo<TcpStream>>> {
     socket.set_nodelay(true)?;
-    Ok(TokioIo::new(TimedIo::new(socket, app.settings.limits.write_time)))
+    Ok(TokioIo::new(TimedIo::new(socket, app.settings.limits.write_time, place)))
 }
 
 /// Out of file descriptors: a short pause instead of a busy loop.
@@ -119,7 +209,8 @@ fn builder(app: &App, leashes: Leashes) -> auto::Builder<Leashes> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_time)
+        // `connections` watches over heads, from the first moment of a connection and not only from where hyper begins.
+        .header_read_timeout(None)
         .keep_alive(true)
         .max_buf_size(64 << 10);
     builder
@@ -153,7 +244,8 @@ mod tests {
         let (socket, _) = accepted.expect("accepted");
         assert!(!socket.nodelay().expect("option"), "the system's default is on; otherwise this test shows nothing");
         let app = crate::testing::bare_app().await;
-        let io = super::prepare(&app, socket).expect("prepared");
+        let place = super::places(&app, 1).place(address.ip()).expect("a place");
+        let io = super::prepare(&app, socket, place).expect("prepared");
         assert!(io.inner().get_ref().nodelay().expect("option"));
     }
 }

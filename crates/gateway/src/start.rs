@@ -2,14 +2,16 @@
 //! their end, abandoned ones settled, everything committed.
 
 use crate::app::{App, Serving};
+use crate::bodies::Bodies;
 use crate::endpoints::{router, table};
 use crate::keys::KeyBook;
+use crate::machine::METRICS_CONNECTIONS;
 use crate::metrics::Metrics;
 use crate::pauses::Pauses;
 use crate::price_list::PriceList;
 use crate::price_versions::PriceVersions;
 use crate::published::Published;
-use crate::secrets::Secrets;
+use crate::secrets::{Others, Secrets};
 use crate::server;
 use crate::settings::{Loaded, Settings, Source};
 use crate::social::Desk;
@@ -73,7 +75,7 @@ pub struct Indoors {
 /// Opens the store, recovers, and starts everything but the doors and the poller, which asks providers by itself.
 pub async fn indoors(loaded: Loaded, options: Options, client: Client, world: World) -> Result<Indoors, CannotStart> {
     let opened = Store::open(place(&loaded.settings), options, world.for_store()).await?;
-    let secrets = Secrets::open(&loaded.settings.secrets_file, |bytes| world.fill(bytes))?;
+    let secrets = secrets(&opened.store, &loaded.settings, &world).await?;
     let shelf = Shelf::open(&loaded.settings.video, &client)?;
     let (abandoned, inbox) = mpsc::unbounded_channel();
     let app = build(loaded.settings, loaded.serving, opened.store, client, world, (secrets, shelf), abandoned);
@@ -83,8 +85,19 @@ pub async fn indoors(loaded: Loaded, options: Options, client: Client, world: Wo
     Ok(Indoors { app, recovered: opened.recovered, settling })
 }
 
+/// The secrets of this database. On SQLite the file belongs to it; replicas on PostgreSQL are told to share one.
+async fn secrets(store: &Store, settings: &Settings, world: &World) -> Result<Secrets, CannotStart> {
+    let others = match (settings.new_secrets, settings.database.as_str()) {
+        (true, _) => Others::Welcome,
+        (false, "sqlite") => Others::Refused,
+        (false, _) => Others::Told,
+    };
+    Secrets::of_store(store, &settings.secrets_file, others, |bytes| world.fill(bytes)).await
+}
+
 /// Opens the store, recovers, binds, and begins to serve. With a `source` its files are watched.
-pub async fn start(loaded: Loaded, source: Option<Source>, world: World) -> Result<Running, CannotStart> {
+pub async fn start(mut loaded: Loaded, source: Option<Source>, world: World) -> Result<Running, CannotStart> {
+    world.machine().fit(&mut loaded.settings.limits);
     let (listen, metrics_listen) = (loaded.settings.listen, loaded.settings.metrics_listen);
     let client = client(&loaded.settings);
     let storage = loaded.settings.storage;
@@ -112,9 +125,11 @@ pub async fn start(loaded: Loaded, source: Option<Source>, world: World) -> Resu
         }
     });
     if let Some(listener) = metrics_listener {
-        app.tracker.spawn(server::serve(app.clone(), listener, table::metrics_router(app.clone())));
+        let places = server::places(&app, METRICS_CONNECTIONS);
+        app.tracker.spawn(server::serve(app.clone(), listener, table::metrics_router(app.clone()), places));
     }
-    let serving = keep(server::serve(app.clone(), listener, router(app.clone())));
+    let places = server::places(&app, app.settings.limits.connections);
+    let serving = keep(server::serve(app.clone(), listener, router(app.clone()), places));
     Ok(Running { app, address, recovered, serving, settling })
 }
 
@@ -124,7 +139,16 @@ fn keep(work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
 }
 
 pub(crate) fn client(settings: &Settings) -> Client {
-    Client::new(ClientSettings { connect_timeout: settings.limits.connect_time, ..ClientSettings::default() })
+    Client::new(client_settings(settings))
+}
+
+fn client_settings(settings: &Settings) -> ClientSettings {
+    let limits = &settings.limits;
+    ClientSettings {
+        connect_timeout: limits.connect_time,
+        pool_max_idle_per_host: limits.idle_upstream,
+        ..ClientSettings::default()
+    }
 }
 
 pub(crate) fn build(
@@ -136,7 +160,9 @@ pub(crate) fn build(
     (secrets, shelf): (Secrets, Option<Shelf>),
     abandoned: mpsc::UnboundedSender<settler::Abandoned>,
 ) -> Arc<App> {
-    let connecting = ClientSettings { connect_timeout: settings.limits.connect_time, ..ClientSettings::default() };
+    let connecting = client_settings(&settings);
+    let limits = &settings.limits;
+    let bodies = Bodies::new(limits.bodies_bytes.unwrap_or(limits.body_bytes.saturating_mul(8)), limits.body_bytes);
     // Nobody comes back to a stranger's server, so no connection to one is kept.
     let passing = ClientSettings { pool_max_idle_per_host: 0, ..connecting.clone() };
     let private = Reachable::Outside(settings.fetch.private.as_slice().into());
@@ -168,6 +194,7 @@ pub(crate) fn build(
         stopping: CancellationToken::new(),
         ended: CancellationToken::new(),
         running: AtomicUsize::new(0),
+        bodies,
         sockets: Arc::new(Semaphore::new(settings.limits.connections)),
         abandoned,
         settings,

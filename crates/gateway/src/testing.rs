@@ -27,6 +27,7 @@ pub async fn bare_app() -> Arc<App> {
         video: VideoSettings::default(),
         public_url: None,
         secrets_file: dir.join("secrets.key"),
+        new_secrets: false,
         tasks: TaskSettings::default(),
         fetch: FetchSettings::default(),
         storage: crate::settings::StorageSettings::default(),

@@ -1,6 +1,7 @@
 //! Time, randomness and names of hosts as values. Nothing in this crate reads a clock or the system's randomness by itself,
 //! so that a test can own both.
 
+use crate::machine::Machine;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tokio::time::Instant;
@@ -22,6 +23,7 @@ pub struct World {
     database: Option<NowMs>,
     /// Names of addresses that others wrote down, where not the system's.
     names: Option<Names>,
+    machine: Machine,
 }
 
 impl World {
@@ -42,6 +44,7 @@ impl World {
             trusted: None,
             database: None,
             names: None,
+            machine: Machine::default(),
         }
     }
 
@@ -87,6 +90,15 @@ impl World {
 
     pub fn names(&self) -> Option<Names> {
         self.names.clone()
+    }
+
+    /// The same world on this machine.
+    pub fn on(self, machine: Machine) -> World {
+        World { machine, ..self }
+    }
+
+    pub fn machine(&self) -> Machine {
+        self.machine
     }
 
     /// The same sources in the form the store takes them.

@@ -329,6 +329,18 @@ impl Store {
         self.receipt_keys().await
     }
 
+    // The secrets that sign links and webhooks, by names that tell nothing of them.
+
+    /// Those that this store was ever served with.
+    pub async fn signing_secrets(&self) -> Result<Vec<String>, StoreError> {
+        on_engine!(self, e => e.signing_secrets().await)
+    }
+
+    /// It is served with these from now on.
+    pub async fn note_signing_secrets(&self, names: Vec<String>) -> Result<(), StoreError> {
+        on_engine!(self, e => e.note_signing_secrets(names).await)
+    }
+
     // Social data.
 
     /// Pauses or resumes a cell: a row with time, actor and reason.

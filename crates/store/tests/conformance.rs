@@ -89,6 +89,7 @@ suite!(
     a_receipt_proves_the_charge,
     a_receipt_tells_what_was_free_written_off_and_refunded,
     keys_of_receipts_are_made_once_and_rotate,
+    secrets_are_known_by_their_names,
     the_entries_of_a_call_tell_all_its_movements,
     a_balance_has_a_bound,
     a_refund_into_a_full_account_changes_nothing,

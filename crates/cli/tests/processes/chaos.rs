@@ -1,6 +1,8 @@
 //! Storms: the same request from everywhere at once, refunds in crowds, clients without manners, a disk that fills up under
 //! load, a stop with hundreds of streams. One line each; `make chaos` runs them, and those of the neighbouring files, for minutes.
 
+mod strangers;
+
 use crate::books;
 use crate::experiment::{Experiment, long};
 use crate::house::{House, Plan, chat, streamed};

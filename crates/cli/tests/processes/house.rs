@@ -1,6 +1,6 @@
 //! A house of real processes: simulator, one or more gateways over one database, an account with money, a key.
 
-use crate::process::{HANG, Process, TOLLGATE, executable, free_port, tollgate};
+use crate::process::{HANG, Process, TOLLGATE, executable, free_port, limited, tollgate};
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -50,6 +50,8 @@ pub struct Plan<'a> {
     pub social: &'a str,
     /// The executable of the first gate; those of the others are always ours.
     pub first: &'a Path,
+    /// `ulimit -n` of the gateways.
+    pub descriptors: Option<u64>,
 }
 
 impl Default for Plan<'_> {
@@ -65,6 +67,7 @@ impl Default for Plan<'_> {
             log: "info",
             social: "",
             first: Path::new(TOLLGATE),
+            descriptors: None,
         }
     }
 }
@@ -89,6 +92,7 @@ pub struct Gate {
     pub process: Option<Process>,
     pub executable: PathBuf,
     log_level: String,
+    descriptors: Option<u64>,
 }
 
 impl House {
@@ -213,7 +217,7 @@ impl Gate {
         let log = dir.path().join(format!("gate{number}.log"));
         let executable = if number == 0 { plan.first } else { Path::new(TOLLGATE) };
         let (executable, log_level) = (executable.to_owned(), plan.log.to_owned());
-        Gate { config, port, log, process: None, executable, log_level }
+        Gate { config, port, log, process: None, executable, log_level, descriptors: plan.descriptors }
     }
 
     pub fn url(&self) -> String {
@@ -225,7 +229,11 @@ impl Gate {
     }
 
     pub fn spawn_with(&mut self, environment: &[(&str, &str)]) -> &mut Process {
-        let mut command = executable(&self.executable, &["serve", "--config", self.config.to_str().expect("UTF-8")]);
+        let config = self.config.to_str().expect("UTF-8");
+        let mut command = match self.descriptors {
+            Some(descriptors) => limited(descriptors, &["serve", "--config", config]),
+            None => executable(&self.executable, &["serve", "--config", config]),
+        };
         command.env("SIM_SECRET", PROVIDER_SECRET).env("TOLLGATE_LOG", &self.log_level);
         command.envs(environment.iter().copied());
         self.process.insert(Process::start(command, &self.log))

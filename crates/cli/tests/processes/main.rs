@@ -22,6 +22,7 @@ mod postgres;
 mod process;
 mod quote;
 mod receipts;
+mod restore;
 mod revoked;
 mod secrets;
 mod seen;

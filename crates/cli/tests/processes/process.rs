@@ -32,6 +32,14 @@ pub fn executable(path: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// The same with so many file descriptors and no more.
+pub fn limited(descriptors: u64, arguments: &[&str]) -> Command {
+    let mut command = Command::new("/bin/sh");
+    let script = format!("ulimit -n {descriptors} && exec \"$0\" \"$@\"");
+    command.args(["-c", &script, TOLLGATE]).args(arguments).env_clear().stdin(Stdio::null());
+    command
+}
+
 impl Process {
     pub fn start(mut command: Command, log: &Path) -> Process {
         let errors = OpenOptions::new().create(true).append(true).open(log).expect("a log file");

@@ -118,6 +118,7 @@ impl Call {
         open.app.running.fetch_sub(1, Ordering::Relaxed);
         open.app.metrics.ended(open.endpoint, Ending::Refused, refusal.code.code());
         if matches!(refused, HoldRefused::Insufficient | HoldRefused::Limit(_)) {
+            open.caller.falls_short();
             let row = open.row(refusal.code.status(), Bill::nothing(&open.quote, Counters::default()));
             open.app.store.note_refusal(open.id, open.caller.account.id, refusal.code.code().to_owned(), row);
         }

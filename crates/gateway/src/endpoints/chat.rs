@@ -59,7 +59,7 @@ async fn converse(
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let caller = reading::caller(app, &parts).await?;
-    let body = reading::json_body(app, &parts, body).await?;
+    let body = reading::json_body(app, &caller, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, endpoint, &body)?;
     let work = Conversation::new(Said::read(dialect, body, None)?, &parts.headers);
     call::run(app, caller, Ask { id, endpoint, work, idem }).await

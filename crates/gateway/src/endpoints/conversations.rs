@@ -170,7 +170,7 @@ async fn with_body(
     let work = async {
         let (parts, body) = request.into_parts();
         let caller = reading::caller(app, &parts).await?;
-        let body = reading::json_body(app, &parts, body).await?;
+        let body = reading::json_body(app, &caller, &parts, body).await?;
         let body: Value = match body.is_empty() {
             true => json!({}),
             false => serde_json::from_slice(&body)

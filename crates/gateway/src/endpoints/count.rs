@@ -21,7 +21,7 @@ pub async fn of_messages(State(app): State<Arc<App>>, request: Request) -> Respo
 async fn handle(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let caller = reading::caller(app, &parts).await?;
-    let body = reading::json_body(app, &parts, body).await?;
+    let body = reading::json_body(app, &caller, &parts, body).await?;
     counted(app, &caller, Said::read_prompt(Dialect::Anthropic, body, None)?)
 }
 

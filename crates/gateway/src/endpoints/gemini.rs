@@ -33,7 +33,7 @@ async fn handle(app: &Arc<App>, id: CallId, path: &str, request: Request) -> Res
     let (parts, body) = request.into_parts();
     let caller = reading::caller(app, &parts).await?;
     let (model, endpoint, verb) = asked(path, &parts)?;
-    let body = reading::json_body(app, &parts, body).await?;
+    let body = reading::json_body(app, &caller, &parts, body).await?;
     let stream = verb == "streamGenerateContent";
     let path = Path { model, stream };
     if verb == "countTokens" {

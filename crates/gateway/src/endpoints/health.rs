@@ -1,12 +1,12 @@
 //! For the machines around us: alive, ready, metrics.
 
 use crate::app::App;
-use crate::caller::Peer;
+use crate::caller::{self, Peer};
 use crate::metrics;
 use crate::refusal::Refusal;
 use axum::extract::{Extension, State};
 use axum::response::{IntoResponse as _, Response};
-use http::{StatusCode, header};
+use http::{HeaderMap, StatusCode, header};
 use std::sync::Arc;
 use tollgate_store::{ClockState, Standing};
 use tollgate_wire::error::{Code, Dialect};
@@ -39,9 +39,9 @@ fn clock(clock: &ClockState) -> String {
     }
 }
 
-/// On the main port the page is for loopback peers, and only while it has no port of its own.
-pub async fn metrics(State(app): State<Arc<App>>, Extension(Peer(peer)): Extension<Peer>) -> Response {
-    if app.settings.metrics_listen.is_some() || !peer.ip().is_loopback() {
+/// On the main port the page is for this machine, and only while it has no port of its own.
+pub async fn metrics(State(app): State<Arc<App>>, Extension(peer): Extension<Peer>, headers: HeaderMap) -> Response {
+    if app.settings.metrics_listen.is_some() || !caller::is_local(&app, &peer, &headers) {
         return Refusal::new(Code::NotFound, "There is no such path.").into_reply(Dialect::OpenAi, "");
     }
     page(&app)

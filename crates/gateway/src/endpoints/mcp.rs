@@ -34,7 +34,7 @@ pub async fn message(State(app): State<Arc<App>>, RawQuery(query): RawQuery, req
     let (parts, body) = request.into_parts();
     let work = async {
         let caller = reading::caller(&app, &parts).await?;
-        let body = reading::json_body(&app, &parts, body).await?;
+        let body = reading::small_json_body(&app, &parts, body).await?;
         let message: Value = serde_json::from_slice(&body)
             .map_err(|_| Refusal::new(Code::InvalidJson, "The body is not a JSON-RPC message."))?;
         // A client that asks again numbers its message anew; what is asked is the same.

@@ -36,7 +36,7 @@ async fn handle(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let caller = reading::caller(app, &parts).await?;
     let (endpoint, stated) = asked(&parts.uri)?;
-    let body: Bytes = reading::json_body(app, &parts, body).await?;
+    let body: Bytes = reading::json_body(app, &caller, &parts, body).await?;
     // What a call continues is part of its price.
     let body = responses::whole_body(app, &caller, &endpoint, body).await?;
     let serving = app.serving.load_full();

@@ -1,15 +1,17 @@
 //! What every endpoint does first: find the caller, read the body within its limits, turn a refusal into a reply.
 
 use crate::app::App;
+use crate::bodies::{Room, SMALL, Whose};
+use crate::call;
 use crate::caller::{self, Caller};
 use crate::refusal::Refusal;
 use axum::body::Body;
 use axum::response::Response;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt as _;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::BodyExt as _;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::panic::AssertUnwindSafe;
@@ -34,7 +36,18 @@ pub async fn caller_if_any(app: &App, parts: &Parts) -> Result<Option<Arc<Caller
 }
 
 /// Reads a JSON body within the limits of size and time.
-pub async fn json_body(app: &App, parts: &Parts, body: Body) -> Result<Bytes, Refusal> {
+pub async fn json_body(app: &App, caller: &Caller, parts: &Parts, body: Body) -> Result<Bytes, Refusal> {
+    only_json(parts)?;
+    form_body(app, caller, parts, body).await
+}
+
+/// Reads a JSON body that has no reason to be large.
+pub async fn small_json_body(app: &App, parts: &Parts, body: Body) -> Result<Bytes, Refusal> {
+    only_json(parts)?;
+    Reading { app, parts, payer: None, largest: SMALL }.whole(body).await
+}
+
+fn only_json(parts: &Parts) -> Result<(), Refusal> {
     let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let essence = kind.split(';').next().unwrap_or("").trim();
     if !essence.eq_ignore_ascii_case("application/json") {
@@ -44,31 +57,103 @@ pub async fn json_body(app: &App, parts: &Parts, body: Body) -> Result<Bytes, Re
             "The body must be JSON with `Content-Type: application/json`.",
         ));
     }
-    form_body(app, parts, body).await
+    Ok(())
 }
 
 /// Reads a body of any kind within the limits of size and time.
-pub async fn form_body(app: &App, parts: &Parts, body: Body) -> Result<Bytes, Refusal> {
-    let limits = &app.settings.limits;
-    if parts.headers.get(header::CONTENT_ENCODING).is_some_and(|value| value != "identity") {
-        return Err(Refusal::about(
-            Code::UnsupportedMediaType,
-            "Content-Encoding",
-            "A compressed body is not accepted; send it as it is.",
-        ));
+pub async fn form_body(app: &App, caller: &Caller, parts: &Parts, body: Body) -> Result<Bytes, Refusal> {
+    Reading { app, parts, payer: Some(caller), largest: app.settings.limits.body_bytes }.whole(body).await
+}
+
+/// A body that is being read. It has room in the budget for all bodies before it is read, and keeps it.
+struct Reading<'a> {
+    app: &'a App,
+    parts: &'a Parts,
+    payer: Option<&'a Caller>,
+    largest: usize,
+}
+
+impl Reading<'_> {
+    async fn whole(&self, body: Body) -> Result<Bytes, Refusal> {
+        let headers = &self.parts.headers;
+        if headers.get(header::CONTENT_ENCODING).is_some_and(|value| value != "identity") {
+            return Err(Refusal::about(
+                Code::UnsupportedMediaType,
+                "Content-Encoding",
+                "A compressed body is not accepted; send it as it is.",
+            ));
+        }
+        let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+        if declared.is_some_and(|length| length > self.largest) {
+            return Err(too_large(self.largest));
+        }
+        let mut room = self.app.bodies.room(Whose::Penniless, 0).await?;
+        if let Some(length) = declared {
+            self.make_room(&mut room, length).await?;
+        }
+        let bytes = match tokio::time::timeout(self.app.settings.limits.body_time, self.pieces(body, &mut room)).await {
+            Ok(bytes) => bytes?,
+            Err(_) => return Err(Refusal::new(Code::RequestTimeout, "The body took too long to arrive.")),
+        };
+        Ok(room.keep(bytes))
     }
-    let declared =
-        parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if declared.is_some_and(|length| length > limits.body_bytes) {
-        return Err(too_large(limits.body_bytes));
+
+    /// All pieces as one; a body that came in one piece is not copied.
+    async fn pieces(&self, mut body: Body, room: &mut Room) -> Result<Bytes, Refusal> {
+        let (mut first, mut all) = (Bytes::new(), BytesMut::new());
+        while let Some(frame) = body.frame().await {
+            let broken = |_| Refusal::new(Code::InvalidRequest, "The body could not be read to its end.");
+            let Ok(piece) = frame.map_err(broken)?.into_data() else { continue };
+            let length = first.len() + all.len() + piece.len();
+            if length > self.largest {
+                return Err(too_large(self.largest));
+            }
+            if length > room.bytes() {
+                // Its size was not said: it doubles.
+                self.make_room(room, length.max(room.bytes() * 2).min(self.largest)).await?;
+            }
+            if length == piece.len() {
+                first = piece;
+                continue;
+            }
+            if all.is_empty() {
+                all.reserve(room.bytes());
+                all.extend_from_slice(&std::mem::take(&mut first));
+            }
+            all.extend_from_slice(&piece);
+        }
+        Ok(if all.is_empty() { first } else { all.freeze() })
     }
-    let whole = Limited::new(body, limits.body_bytes).collect();
-    match tokio::time::timeout(limits.body_time, whole).await {
-        Ok(Ok(whole)) => Ok(whole.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(limits.body_bytes)),
-        Ok(Err(_)) => Err(Refusal::new(Code::InvalidRequest, "The body could not be read to its end.")),
-        Err(_) => Err(Refusal::new(Code::RequestTimeout, "The body took too long to arrive.")),
+
+    /// Room for so many bytes in all. A large body is read for accounts that can pay; the others wait for each other, where what
+    /// they ask for may be paid for already, and are refused otherwise.
+    async fn make_room(&self, room: &mut Room, length: usize) -> Result<(), Refusal> {
+        if length > SMALL && room.bytes() <= SMALL {
+            room.belongs_to(self.whose().await?);
+        }
+        room.grow(length).await
     }
+
+    async fn whose(&self) -> Result<Whose, Refusal> {
+        let Some(caller) = self.payer else { return Ok(Whose::Penniless) };
+        match reads_large(self.app, caller).await? {
+            Ok(()) => Ok(Whose::Account(caller.account.id)),
+            // Its call may be paid for already, and its answer kept.
+            Err(_) if self.parts.headers.contains_key(IDEMPOTENCY_KEY) => Ok(Whose::Penniless),
+            Err(refusal) => Err(refusal),
+        }
+    }
+}
+
+/// Whether large bodies of this account are read before it is known what they ask for: it can pay, or there is something to be had
+/// for nothing. The inner error says why not.
+pub async fn reads_large(app: &App, caller: &Caller) -> Result<Result<(), Refusal>, Refusal> {
+    if caller.seems_able_to_pay() || app.serving.load().catalog.gives_away() {
+        return Ok(Ok(()));
+    }
+    let now = app.world.now_ms();
+    let refused = app.keys.read_again(&app.store, caller).await?.cannot_pay(now);
+    Ok(refused.map_or(Ok(()), |refused| Err(call::why_refused(&refused, now))))
 }
 
 fn too_large(limit: usize) -> Refusal {

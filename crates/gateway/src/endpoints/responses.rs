@@ -4,6 +4,7 @@
 //! also one that keeps nothing. The finished answer is kept before its last event leaves, unless `store` is false.
 
 pub mod compact;
+mod counted;
 pub mod socket;
 pub mod stored;
 
@@ -32,7 +33,7 @@ pub async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
 async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let caller = reading::caller(app, &parts).await?;
-    let body = reading::json_body(app, &parts, body).await?;
+    let body = reading::json_body(app, &caller, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, ENDPOINT, &body)?;
     let asked = Said::read(Dialect::Responses, body, None)?;
     let past = kept::find(app, caller.account.id, asked, None, false).await?;

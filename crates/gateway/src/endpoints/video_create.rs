@@ -46,7 +46,7 @@ async fn handle_remix(app: &Arc<App>, id: CallId, source: &str, request: Request
     const ENDPOINT: &str = "/v1/videos/{id}/remix";
     let (parts, body) = request.into_parts();
     let caller = reading::caller(app, &parts).await?;
-    let bytes = reading::json_body(app, &parts, body).await?;
+    let bytes = reading::json_body(app, &caller, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, &format!("{ENDPOINT} {source}"), &bytes)?;
     let fields: serde_json::Map<String, Value> =
         serde_json::from_slice(&bytes).map_err(|_| Refusal::new(Code::InvalidJson, "The body is a JSON object."))?;
@@ -87,13 +87,12 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
     let caller = reading::caller(app, &parts).await?;
     let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let form = kind.trim_start().to_ascii_lowercase().starts_with("multipart/form-data");
-    let (asked, printed) = if form {
-        let bytes = reading::form_body(app, &parts, body).await?;
-        read_form(kind, &bytes)?
-    } else {
-        let bytes = reading::json_body(app, &parts, body).await?;
-        (Asked::from_json(&bytes)?, bytes)
+    // Kept to the end: what is made of it takes the room that it has.
+    let bytes = match form {
+        true => reading::form_body(app, &caller, &parts, body).await?,
+        false => reading::json_body(app, &caller, &parts, body).await?,
     };
+    let (asked, printed) = if form { read_form(kind, &bytes)? } else { (Asked::from_json(&bytes)?, bytes.clone()) };
     given::of_video(app, &asked)?;
     // Both endpoints are one: the same key and body find the same task on either.
     let idem = reading::idempotency(&parts.headers, "/v1/videos", &printed)?;

@@ -42,6 +42,8 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// The secrets that sign links and webhooks.
     pub secrets_file: PathBuf,
+    /// Secrets that the database does not know are taken. Said at a start, and in no file.
+    pub new_secrets: bool,
     pub tasks: TaskSettings,
     pub fetch: FetchSettings,
     pub storage: StorageSettings,
@@ -61,12 +63,19 @@ const LAST_WAIT: Duration = Duration::from_secs(10 * 60);
 /// Every limit is set explicitly; none is left to a library's default.
 #[derive(Clone, Debug)]
 pub struct Limits {
+    /// From the first moment of a connection to the end of its first request's head, and for each head after that.
     pub header_time: Duration,
+    /// Between the requests of a connection with a valid key.
+    pub idle_time: Duration,
     pub body_time: Duration,
     pub body_bytes: usize,
     /// A client that does not read for this long is taken for gone.
     pub write_time: Duration,
     pub connections: usize,
+    /// Of these, the most of one address; left out, half of them.
+    pub connections_per_address: Option<usize>,
+    /// Memory for the bodies of all requests in flight; left out, a part of the machine's.
+    pub bodies_bytes: Option<usize>,
     /// Calls running at once.
     pub calls: usize,
     pub h2_streams: u32,
@@ -76,6 +85,8 @@ pub struct Limits {
     /// After SIGTERM open calls get this long to finish.
     pub drain_time: Duration,
     pub connect_time: Duration,
+    /// Connections to one provider that wait for the next call; follows the descriptors.
+    pub idle_upstream: usize,
 }
 
 impl Limits {
@@ -89,10 +100,13 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             header_time: Duration::from_secs(10),
+            idle_time: Duration::from_secs(75),
             body_time: Duration::from_secs(60),
             body_bytes: 32 << 20,
             write_time: Duration::from_secs(30),
             connections: 20_000,
+            connections_per_address: None,
+            bodies_bytes: None,
             calls: 10_000,
             h2_streams: 256,
             h2_window: 1 << 20,
@@ -100,6 +114,7 @@ impl Default for Limits {
             stream_time: Duration::from_secs(30 * 60),
             drain_time: Duration::from_secs(30),
             connect_time: Duration::from_secs(10),
+            idle_upstream: 1_024,
         }
     }
 }

@@ -131,6 +131,7 @@ impl Source {
             storage: StorageSettings::read(form),
             public_url: public_url(form),
             secrets_file: PathBuf::new(),
+            new_secrets: false,
         };
         let secrets_file = match form.opt_text("secrets_file") {
             Some(path) => self.beside(&path),
@@ -318,12 +319,20 @@ fn pages(form: &mut Form<'_>) -> Pages {
 fn limits(form: &mut Form<'_>) -> Limits {
     let default = Limits::default();
     let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+    let body_bytes = bytes(form.size_or("body_bytes", default.body_bytes as u64));
+    let bodies_bytes = form.opt_size("bodies_bytes").map(bytes);
+    if bodies_bytes.is_some_and(|all| all < body_bytes.saturating_mul(2)) {
+        form.mistake("bodies_bytes", "must hold two of the largest bodies (body_bytes) at least");
+    }
     Limits {
         header_time: form.duration_or("header_time", default.header_time),
+        idle_time: form.duration_or("idle_time", default.idle_time),
         body_time: form.duration_or("body_time", default.body_time),
-        body_bytes: bytes(form.size_or("body_bytes", default.body_bytes as u64)),
+        body_bytes,
         write_time: form.duration_or("write_time", default.write_time),
         connections: form.int_or("connections", default.connections, 1..=1_000_000),
+        connections_per_address: form.opt_int("connections_per_address", 1..=1_000_000),
+        bodies_bytes,
         calls: form.int_or("calls", default.calls, 1..=1_000_000),
         h2_streams: form.int_or("h2_streams", default.h2_streams, 1..=10_000),
         h2_window: u32::try_from(form.size_or("h2_window", u64::from(default.h2_window))).unwrap_or(default.h2_window),
@@ -331,6 +340,7 @@ fn limits(form: &mut Form<'_>) -> Limits {
         stream_time: form.duration_or("stream_time", default.stream_time),
         drain_time: form.duration_or("drain_time", default.drain_time),
         connect_time: form.duration_or("connect_time", default.connect_time),
+        idle_upstream: default.idle_upstream,
     }
 }
 

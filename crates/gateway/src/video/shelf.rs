@@ -10,6 +10,7 @@ use futures_util::stream::BoxStream;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Name;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,7 +75,8 @@ impl Shelf {
         let places = Arc::new(Semaphore::new(settings.copies_at_once));
         Ok(Some(match place {
             CopyTo::Folder(path) => {
-                std::fs::create_dir_all(path)?;
+                // Videos of customers: for the owner alone, like all that is made here.
+                std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
                 let store = LocalFileSystem::new_with_prefix(path).map_err(wrong)?.with_fsync(true);
                 Shelf { store: Arc::new(store), prefix: String::new(), folder: Some(path.clone()), keep, places }
             }

@@ -33,6 +33,9 @@ pub async fn reload(app: &App, source: &Source) -> Result<(), Vec<Mistake>> {
     let read = tokio::task::spawn_blocking(reading).await;
     match read.unwrap_or_else(|error| Err(vec![mistake(error.to_string())])) {
         Ok((loaded, secrets)) => {
+            if let Err(error) = app.store.note_signing_secrets(secrets.names()).await {
+                tracing::warn!(%error, "the names of the secrets could not be noted; the next start does");
+            }
             app.secrets.take_over(secrets);
             app.metrics.catalog_stale.set(0);
             app.metrics.catalog_loads.inc();

@@ -6,6 +6,7 @@ mod engine;
 mod house;
 
 mod dialects;
+mod door;
 mod faults;
 mod gone;
 mod health;

@@ -1,10 +1,11 @@
 //! The file of one segment. In a simulation the disk it lies on is told of every sync, so that it knows what a power cut leaves.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use crate::owner::private;
 use crate::world::Options;
 
 pub(super) struct Tape {
@@ -18,7 +19,7 @@ pub(super) struct Tape {
 
 impl Tape {
     pub fn open(dir: &Path, name: &'static str, options: &Options) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(dir.join(name))?;
+        let file = private().read(true).write(true).create(true).truncate(false).open(dir.join(name))?;
         preallocate(&file, options.journal_segment)?;
         Ok(Self {
             file,

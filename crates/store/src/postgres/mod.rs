@@ -26,7 +26,7 @@ mod trust;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -139,7 +139,7 @@ impl Shared {
         if let Some(op) = op.as_object_mut() {
             op.remove("reply");
         }
-        let file = OpenOptions::new().create(true).append(true).open(&self.refused);
+        let file = crate::owner::private().create(true).append(true).open(&self.refused);
         if let Err(error) = file.and_then(|mut file| writeln!(file, "{op}")) {
             tracing::error!(%error, "cannot keep a refused operation");
         }

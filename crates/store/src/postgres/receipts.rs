@@ -40,6 +40,16 @@ impl Engine {
         make(&self.connector, KeyRecord::draw(&self.world.random, self.now())?, Wanted::InAnyCase).await
     }
 
+    pub async fn signing_secrets(&self) -> Result<Vec<String>, StoreError> {
+        let rows = self.rows("SELECT name FROM signing_secret ORDER BY seen_at, name", &[]).await?;
+        rows.iter().map(|r| Ok(r.try_get(0)?)).collect()
+    }
+
+    pub async fn note_signing_secrets(&self, names: Vec<String>) -> Result<(), StoreError> {
+        let sql = "INSERT INTO signing_secret (name, seen_at) SELECT unnest($1::text[]), $2 ON CONFLICT DO NOTHING RETURNING name";
+        self.change(sql, &[&names, &self.now()]).await.map(drop)
+    }
+
     pub async fn receipt_keys(&self) -> Result<Vec<PublicKey>, StoreError> {
         let sql =
             "SELECT public, from_at, until_at FROM receipt_key ORDER BY until_at IS NOT NULL, from_at DESC, public";

@@ -165,6 +165,10 @@ impl<'a> Apply<'a> {
                 self.rotate_receipt_key(key)?;
                 return Ok(Outcome::Done(Ok(())));
             }
+            Op::SigningSecrets(names, at, _) => {
+                self.note_signing_secrets(names, *at)?;
+                return Ok(Outcome::Done(Ok(())));
+            }
             Op::ForgetIdem { before, .. } => {
                 let count = self.statement("DELETE FROM idem WHERE at < ?1 AND done = 1")?.execute(params![before])?;
                 return Ok(Outcome::Count(count as u64));

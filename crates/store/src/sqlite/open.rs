@@ -52,6 +52,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/bounds.sql"),
     include_str!("migrations/row_hashes.sql"),
     include_str!("migrations/kept_apart.sql"),
+    include_str!("migrations/signing_secrets.sql"),
 ];
 
 impl Engine {
@@ -131,6 +132,8 @@ fn start_writer(writer: Writer, options: &Options) -> Result<Option<JoinHandle<(
 }
 
 fn connect(path: &Path) -> Result<Connection, StoreError> {
+    // Made by us, so that it and its companions are for us alone whatever the umask is.
+    crate::owner::make_file(path)?;
     let conn = Connection::open(path)?;
     conn.set_prepared_statement_cache_capacity(64);
     conn.execute_batch(

@@ -41,6 +41,7 @@ pub(super) enum Op {
     Recount(AccountId, KeyId, Spent),
     Credit(Box<CreditOp>, Reply<CreditDone>),
     ReceiptKey(Box<KeyRecord>, Reply<()>),
+    SigningSecrets(Vec<String>, i64, Reply<()>),
     Social(Box<SocialOp>, Reply<()>),
     Task(Box<TaskOp>, Reply<()>),
     TakeWebhooks {

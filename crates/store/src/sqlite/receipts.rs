@@ -1,4 +1,5 @@
-//! The keys of receipts on the embedded engine. The first one is made when a store is opened that has none.
+//! The keys of receipts on the embedded engine, and the names of the secrets that sign the rest. The first key is made when a store
+//! is opened that has none.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -30,12 +31,31 @@ impl Apply<'_> {
         self.statement(INSERT)?.execute(params![key.public, key.secret, key.from_ms])?;
         Ok(())
     }
+
+    pub(super) fn note_signing_secrets(&mut self, names: &[String], at: i64) -> rusqlite::Result<()> {
+        for name in names {
+            let sql = "INSERT INTO signing_secret (name, seen_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+            self.statement(sql)?.execute(params![name, at])?;
+        }
+        Ok(())
+    }
 }
 
 impl Engine {
     pub async fn rotate_receipt_key(&self) -> Result<(), StoreError> {
         let key = KeyRecord::draw(&self.world.random, self.now())?;
         self.ask(|reply| Op::ReceiptKey(Box::new(key), reply)).await
+    }
+
+    pub async fn signing_secrets(&self) -> Result<Vec<String>, StoreError> {
+        let sql = "SELECT name FROM signing_secret ORDER BY seen_at, name";
+        let read = |r: &rusqlite::Row<'_>| r.get(0);
+        self.readers.read(move |c| Ok(c.prepare_cached(sql)?.query_map([], read)?.collect::<Result<_, _>>()?)).await
+    }
+
+    pub async fn note_signing_secrets(&self, names: Vec<String>) -> Result<(), StoreError> {
+        let now = self.now();
+        self.ask(|reply| Op::SigningSecrets(names, now, reply)).await
     }
 
     pub async fn receipt_keys(&self) -> Result<Vec<PublicKey>, StoreError> {

@@ -320,6 +320,7 @@ fn answer(op: Op, outcome: Outcome) {
             | Op::Social(_, reply)
             | Op::Task(_, reply)
             | Op::Operator(_, reply)
+            | Op::SigningSecrets(_, _, reply)
             | Op::ReceiptKey(_, reply),
             outcome,
         ) => {

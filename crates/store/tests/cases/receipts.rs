@@ -115,3 +115,15 @@ async fn other_replicas_sign_with_the_same_key(h: &House, c: &Customer, call: Ca
     assert_eq!(keys.iter().filter(|key| key.until_ms.is_none()).count(), 1);
     other.store.shut().await;
 }
+
+/// Noted once each, in the order in which they came.
+pub async fn secrets_are_known_by_their_names(h: House) {
+    let known = async || h.store.signing_secrets().await.expect("names");
+    assert!(known().await.is_empty());
+    for (names, expected) in [(vec!["b"], vec!["b"]), (vec!["a", "b"], vec!["b", "a"]), (vec![], vec!["b", "a"])] {
+        let names = names.into_iter().map(str::to_owned).collect();
+        h.clock.advance(1_000);
+        h.store.note_signing_secrets(names).await.expect("noted");
+        assert_eq!(known().await, expected);
+    }
+}

@@ -36,7 +36,7 @@ async fn change(
     let (parts, body) = request.into_parts();
     let outcome = async {
         let operator = operator::authenticate(app, &parts).await?;
-        let body = reading::json_body(app, &parts, body).await?;
+        let body = reading::small_json_body(app, &parts, body).await?;
         match serde_json::from_slice(&body) {
             Ok(Value::Object(fields)) => work(operator, Form(fields)).await,
             _ => Err(Refusal::new(Code::InvalidJson, "The body is not a JSON object.")),

@@ -28,7 +28,7 @@ pub async fn compact(State(app): State<Arc<App>>, request: Request) -> Response 
 async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let caller = reading::caller(app, &parts).await?;
-    let body = reading::json_body(app, &parts, body).await?;
+    let body = reading::json_body(app, &caller, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, ENDPOINT, &body)?;
     let past = asked(app, &caller, body).await?;
     let after = After { reshape: Some(pressed), ..After::default() };

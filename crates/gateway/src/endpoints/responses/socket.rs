@@ -5,8 +5,10 @@
 //! stored; a request that fails makes the connection forget it. Messages and those waiting are bounded, silence is ended by
 //! pings, and after an hour the connection is over.
 
+use super::counted::Counted;
 use super::{After, ENDPOINT, Which, keeper, respond};
 use crate::app::App;
+use crate::bodies::{Room, SMALL, Whose};
 use crate::call::{Keeper, Kept};
 use crate::caller;
 use crate::endpoints::{chat, reading};
@@ -56,7 +58,7 @@ pub async fn open(State(app): State<Arc<App>>, request: Request) -> Response {
 
 async fn upgrade(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
     let (mut parts, _) = request.into_parts();
-    reading::caller(app, &parts).await?;
+    let caller = reading::caller(app, &parts).await?;
     let accept = accept_key(&parts.headers)?;
     // Of what was offered only this is ever named again: another may be a key.
     let realtime = caller::protocols(&parts.headers).any(|offered| offered == REALTIME);
@@ -65,15 +67,18 @@ async fn upgrade(app: &Arc<App>, request: Request) -> Result<Response, Refusal> 
     let Ok(place) = app.sockets.clone().try_acquire_owned() else {
         return Err(Refusal::new(Code::Overloaded, "Too many WebSockets are open; try again soon."));
     };
-    let worker = app.clone();
+    // Somebody who cannot pay sends nothing large; once topped up, on a connection of its own.
+    let longest = match reading::reads_large(app, &caller).await? {
+        Ok(()) => app.settings.limits.body_bytes,
+        Err(_) => SMALL,
+    };
+    let (worker, account) = (app.clone(), caller.account.id);
     app.tracker.spawn(async move {
         let _place = place;
         if let Ok(io) = upgraded.await {
-            let limits = &worker.settings.limits;
-            let config = WebSocketConfig::default()
-                .max_message_size(Some(limits.body_bytes))
-                .max_frame_size(Some(limits.body_bytes));
-            let socket = WebSocketStream::from_raw_socket(TokioIo::new(io), Role::Server, Some(config)).await;
+            let io = Counted::new(TokioIo::new(io), worker.bodies.clone(), Whose::Account(account), longest);
+            let config = WebSocketConfig::default().max_message_size(Some(longest)).max_frame_size(Some(longest));
+            let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
             Session { app: worker, parts, line: Line::new(socket), local: Arc::default() }.run().await;
         }
     });
@@ -125,7 +130,7 @@ impl Session {
         let ends_at = Instant::now() + LONGEST;
         let stopping = self.app.stopping.clone();
         loop {
-            if let Some(message) = self.line.waiting.pop_front() {
+            if let Some((message, _room)) = self.line.waiting.pop_front() {
                 if self.turn(message).await.is_none() {
                     return;
                 }
@@ -214,14 +219,15 @@ impl Keeper for Remember {
 
 /// The connection, and what has come over it.
 struct Line {
-    socket: WebSocketStream<TokioIo<Upgraded>>,
-    waiting: VecDeque<Utf8Bytes>,
+    socket: WebSocketStream<Counted<TokioIo<Upgraded>>>,
+    /// With their room in the budget for all bodies.
+    waiting: VecDeque<(Utf8Bytes, Option<Room>)>,
     heard_at: Instant,
     tick: Interval,
 }
 
 impl Line {
-    fn new(socket: WebSocketStream<TokioIo<Upgraded>>) -> Line {
+    fn new(socket: WebSocketStream<Counted<TokioIo<Upgraded>>>) -> Line {
         let now = Instant::now();
         Line { socket, waiting: VecDeque::new(), heard_at: now, tick: tokio::time::interval_at(now + PING, PING) }
     }
@@ -229,15 +235,22 @@ impl Line {
     /// Waits for a message or for the next ping. None: the connection is over.
     async fn listen(&mut self) -> Option<()> {
         let message = tokio::select! {
-            message = self.socket.next() => message?.ok()?,
+            message = self.socket.next() => message?,
             _ = self.tick.tick() => {
                 let gone = self.heard_at.elapsed() > SILENCE;
                 return if gone { None } else { self.socket.send(Message::Ping(Bytes::new())).await.ok() };
             }
         };
+        let Ok(message) = message else {
+            if self.socket.get_ref().is_full() {
+                self.close(CloseCode::Again, "too many large requests are being served").await;
+            }
+            return None;
+        };
         self.heard_at = Instant::now();
+        let room = self.socket.get_mut().message();
         match message {
-            Message::Text(text) if self.waiting.len() < MOST_WAITING => self.waiting.push_back(text),
+            Message::Text(text) if self.waiting.len() < MOST_WAITING => self.waiting.push_back((text, room)),
             Message::Text(_) => {
                 self.close(CloseCode::Policy, "too many requests wait").await;
                 return None;

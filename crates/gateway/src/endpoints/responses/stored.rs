@@ -89,7 +89,7 @@ pub async fn input_tokens(State(app): State<Arc<App>>, request: Request) -> Resp
 async fn counted(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let caller = reading::caller(app, &parts).await?;
-    let body = reading::json_body(app, &parts, body).await?;
+    let body = reading::json_body(app, &caller, &parts, body).await?;
     let asked = Said::read_prompt(Dialect::Responses, body, None)?;
     let past = kept::find(app, caller.account.id, asked, None, true).await?;
     count::counted(app, &caller, past.asked)

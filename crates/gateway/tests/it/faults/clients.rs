@@ -35,6 +35,36 @@ pub async fn the_client_leaves_in_mid_stream() {
     assert!(row.charge.nano() >= input + delivered, "prompt and what was delivered: {row:?}");
 }
 
+pub async fn the_client_says_nothing() {
+    let house = House::with(Plan { config: "[limits]\nheader_time = \"200ms\"\n".to_owned(), ..Plan::default() }).await;
+    for part in ["", "PRI * HTTP/2.0", "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n"] {
+        let mut socket = tokio::net::TcpStream::connect(house.running().address).await.expect("connected");
+        // On a slow machine it may be closed before.
+        let _ = socket.write_all(part.as_bytes()).await;
+        let mut said = Vec::new();
+        let _ = socket.read_to_end(&mut said).await;
+        assert!(said.is_empty(), "{}", String::from_utf8_lossy(&said));
+    }
+    assert!(rows(&house).await.is_empty());
+    assert_eq!(house.available().await, FUNDED);
+}
+
+/// The head of a large request, without money: its body never comes, and nobody waits for it.
+pub async fn a_large_body_without_money() {
+    let house = House::with(Plan { usd: "0", ..Plan::default() }).await;
+    let mut socket = tokio::net::TcpStream::connect(house.running().address).await.expect("connected");
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ncontent-length: 30000000\r\n\r\n",
+        house.key
+    );
+    socket.write_all(head.as_bytes()).await.expect("sent");
+    let mut first = [0; 12];
+    socket.read_exact(&mut first).await.expect("the status line");
+    assert_eq!(&first, b"HTTP/1.1 402");
+    assert!(rows(&house).await.is_empty());
+    assert_eq!((house.available().await, house.running().app.bodies.used()), (0, 0));
+}
+
 pub async fn the_client_never_reads() {
     let house = House::with(Plan { config: "[limits]\nwrite_time = \"1s\"\n".to_owned(), ..Plan::default() }).await;
     let ask = "[[sim:tokens=900 size=60000]]";

@@ -42,7 +42,7 @@ cases! {
         the_provider_fails_before_output, the_first_byte_is_late, a_stream_that_breaks, a_stream_without_usage,
         garbage_and_endless_lines, a_link_that_cannot_be_fetched, a_compressed_answer;
     clients: the_client_leaves_before_the_first_byte, the_client_leaves_in_mid_stream, the_client_never_reads,
-        a_stop_with_streams_open;
+        the_client_says_nothing, a_large_body_without_money, a_stop_with_streams_open;
     repeated: the_first_is_still_running, the_first_is_finished, another_body, after_the_retention,
         a_refund_twice, a_top_up_delivered_five_times_at_once;
     videos: a_creation_without_an_answer, a_task_fails, a_task_is_completed, the_poller_dies_before_the_commit,
@@ -51,7 +51,7 @@ cases! {
 }
 
 /// Rows of the table.
-const ROWS: usize = 62;
+const ROWS: usize = 63;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 1] = ["not yet: payments"];

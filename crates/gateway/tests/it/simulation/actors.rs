@@ -93,7 +93,7 @@ fn asking(method: Method, path: &str, secret: &str, body: Option<&Value>, idem: 
         .method(method)
         .uri(path)
         .header("authorization", format!("Bearer {secret}"))
-        .extension(Peer(([127, 0, 0, 1], 1).into()));
+        .extension(Peer::new(([127, 0, 0, 1], 1).into(), None));
     if let Some(key) = idem {
         request = request.header("idempotency-key", key);
     }
