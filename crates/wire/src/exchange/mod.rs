@@ -8,6 +8,7 @@ mod any;
 mod called;
 mod facts;
 mod follow;
+mod limit;
 mod links;
 mod meter;
 mod ours;
