@@ -108,7 +108,8 @@ impl Default for Metrics {
         };
         registry.register("calls_ended", "Calls by ending and reason", metrics.ended.clone());
         registry.register("calls_answered", "Calls answered in full", metrics.answered.clone());
-        let help = "Calls whose provider went beyond their limit of tokens or what they may cost; the operator bears it";
+        let help =
+            "Calls whose provider went beyond their limit of tokens or what they may cost; the operator bears it";
         registry.register("calls_above_quote", help, metrics.above_quote.clone());
         registry.register("provider_faults", "Failed attempts by provider and code", metrics.faults.clone());
         registry.register("refusals", "Requests refused by code", metrics.refused.clone());

@@ -79,8 +79,7 @@ impl Refusal {
 
     /// The reply in the caller's dialect. `request_id` is the call id where there is one.
     pub fn into_reply(self, dialect: Dialect, request_id: &str) -> Response {
-        let body =
-            error::body_with(dialect, self.code, &self.message, self.param.as_deref(), request_id, &self.more());
+        let body = error::body_with(dialect, self.code, &self.message, self.param.as_deref(), request_id, &self.more());
         let mut reply = Response::new(Body::from(body));
         *reply.status_mut() =
             http::StatusCode::from_u16(self.code.status()).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);

@@ -337,7 +337,14 @@ mod tests {
 
     #[test]
     fn a_reason_stands_beside_the_code() {
-        let bytes = body_with(Dialect::OpenAi, Code::InvalidParameter, "No.", Some("page"), "", &[("reason", Detail::Word("too_long"))]);
+        let bytes = body_with(
+            Dialect::OpenAi,
+            Code::InvalidParameter,
+            "No.",
+            Some("page"),
+            "",
+            &[("reason", Detail::Word("too_long"))],
+        );
         let text = r#"{"error":{"message":"No.","type":"invalid_request_error","param":"page","code":"invalid_parameter","reason":"too_long"}}"#;
         assert_eq!(std::str::from_utf8(&bytes).unwrap(), text);
     }

@@ -179,6 +179,7 @@ impl Priced for Conversation {
             most: Counters { input: request.prompt_tokens, output, calls: 1, ..Counters::default() },
             exact: false,
             output_ceiling: ceiling,
+            input_open: request.runs_tools(),
             open_end: request
                 .max_output
                 .is_none()

@@ -55,7 +55,8 @@ impl Cover {
     pub fn new(call: &OpenCall) -> Cover {
         let quote = &call.quote;
         let free = quote.price.faces.get(quote.price.dearest_output()).unwrap_or(0) == 0;
-        let (held, ceiling) = if free { (u64::MAX, u64::MAX) } else { (quote.need.most.output, quote.need.output_ceiling) };
+        let (held, ceiling) =
+            if free { (u64::MAX, u64::MAX) } else { (quote.need.most.output, quote.need.output_ceiling) };
         let (money, steps) = (call.held, call.extensions);
         let mut cover =
             Cover { ask_at: u64::MAX, ends_at: u64::MAX, held, step: held, ceiling, money, steps, asking: None };
@@ -73,18 +74,16 @@ impl Cover {
         };
     }
 
-    /// Looks at the count with a piece that would go out now, and begins to ask for more when it is time. `whole`: it is the last
-    /// one, so that there is nothing left to be stopped.
-    pub fn check(&mut self, produced: u64, whole: bool, call: &OpenCall) -> Covered {
+    /// Looks at what was produced with a piece that would go out now, and begins to ask for more when it is time. `seen` is our own
+    /// count of it: what shows only in a report cannot be stopped any more.
+    pub fn check(&mut self, produced: u64, seen: u64, call: &OpenCall) -> Covered {
+        if self.held >= self.ceiling {
+            return if seen > self.ends_at { Covered::Never } else { Covered::Yes };
+        }
         if produced >= self.ask_at && self.asking.is_none() {
             self.ask(produced, call);
         }
-        match produced > self.ends_at {
-            false => Covered::Yes,
-            true if self.held < self.ceiling => Covered::NotYet,
-            true if whole => Covered::Yes,
-            true => Covered::Never,
-        }
+        if produced > self.ends_at { Covered::NotYet } else { Covered::Yes }
     }
 
     fn ask(&mut self, produced: u64, call: &OpenCall) {
@@ -136,7 +135,8 @@ fn covered(tokens: u64, more: Money, granted: Money) -> u64 {
     if granted >= more {
         return tokens;
     }
-    let part = u128::from(tokens) * u128::try_from(granted.nano()).unwrap_or(0) / u128::try_from(more.nano()).unwrap_or(1).max(1);
+    let part = u128::from(tokens) * u128::try_from(granted.nano()).unwrap_or(0)
+        / u128::try_from(more.nano()).unwrap_or(1).max(1);
     u64::try_from(part).unwrap_or(tokens)
 }
 
@@ -184,7 +184,7 @@ mod tests {
             (100, 1_000, 10, 1),
             (100, 1_000, 9, 0),
             (100, 1_000, 0, 0),
-            (u64::MAX, i64::MAX, i64::MAX - 1, u64::MAX - 2),
+            (u64::MAX, i64::MAX, i64::MAX - 1, u64::MAX - 3),
             (5, 0, 0, 5),
         ] {
             assert_eq!(covered(tokens, nano(more), nano(granted)), covers, "{granted} of {more} for {tokens}");

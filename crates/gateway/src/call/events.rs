@@ -134,7 +134,9 @@ impl Events {
     /// What goes out now, and what it means for the call.
     fn passed(&mut self, out: Bytes) -> Option<Bytes> {
         let produced = self.produced();
-        match self.cover.check(produced, self.reader.saw_done(), &self.call) {
+        // There is nothing left to be stopped of an answer that is whole.
+        let seen = if self.reader.saw_done() { 0 } else { self.reader.counted_output() };
+        match self.cover.check(produced, seen, &self.call) {
             Covered::Yes => {}
             Covered::NotYet => {
                 self.withheld = Some(out);

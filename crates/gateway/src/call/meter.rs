@@ -126,7 +126,8 @@ mod tests {
 
     #[test]
     fn output_is_taken_off_from_the_text_on() {
-        let used = Counters { input: 9, output: 10, reasoning: 5, audio_output: 3, image_output: 2, ..Counters::default() };
+        let used =
+            Counters { input: 9, output: 10, reasoning: 5, audio_output: 3, image_output: 2, ..Counters::default() };
         let left = |ceiling| {
             let one = within(used, ceiling);
             assert_eq!(one.input, 9);

@@ -66,6 +66,8 @@ pub struct Need {
     /// A model may go on producing up to this many output tokens, more than `most` says: a stream's hold is then extended
     /// on the way.
     pub output_ceiling: u64,
+    /// The provider may read the input again and again, for tools that it runs itself: nobody can say how much that will be.
+    pub input_open: bool,
     /// The caller names no limit of the output.
     pub open_end: Option<OpenEnd>,
     /// The parameter that makes the bound smaller, named in refusals.

@@ -34,8 +34,11 @@ impl Quote {
         self.with_output(model, output).map_or(self.amount, |bound| bound.amount.min(self.amount))
     }
 
-    /// What the call can cost at most. Nothing: neither caller nor catalog sets a limit.
+    /// What the call can cost at most. Nothing: neither caller nor catalog sets a limit, or tools that the provider runs set none.
     pub fn most(&self, model: &Model) -> Option<Bound> {
+        if self.need.input_open {
+            return None;
+        }
         let ceiling = self.need.output_ceiling.max(self.need.most.output);
         let most = self.with_output(model, ceiling)?;
         // Where there is no limit it is still certain if output costs nothing.
@@ -53,7 +56,8 @@ impl Quote {
             let fits = self.with_output(model, middle * choices).is_some_and(|bound| bound.amount <= held);
             if fits { covered = middle } else { beyond = middle }
         }
-        self.need = Need { output_ceiling: covered * choices, open_end: None, ..self.need.with_output(covered * choices) };
+        self.need =
+            Need { output_ceiling: covered * choices, open_end: None, ..self.need.with_output(covered * choices) };
         self.amount = held;
         Some(covered)
     }

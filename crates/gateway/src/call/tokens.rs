@@ -6,8 +6,8 @@ use tollgate_wire::{Request, Stream};
 
 /// A tool that runs at the provider makes it read the conversation again, and each reading is reported; so often at most.
 const ROUNDS: u64 = 64;
-/// A catalog may be behind its provider, so a report may be so many times what the model is listed with. The customer pays for no
-/// more than the call was quoted for; what is further off is no report at all.
+/// A catalog may be behind its provider, so a report may have so many times the output that the model is listed with. The customer
+/// pays for no more than the call was quoted for; what is further off is no report at all.
 const BEHIND: u64 = 4;
 /// Our own count leans high: up to so many times a limit, and some, it may be the count of an answer within the limit.
 const LEANS: u64 = 4;
@@ -48,7 +48,7 @@ impl Tokens {
         Tokens {
             prompt_tokens: request.prompt_tokens,
             choices,
-            input_limit: window.saturating_mul(rounds).saturating_mul(BEHIND),
+            input_limit: window.saturating_mul(rounds),
             output_limit: longest.saturating_mul(choices).saturating_mul(BEHIND),
             ..Tokens::default()
         }
@@ -95,7 +95,8 @@ impl Tokens {
         let input = self.reported.filter(|usage| self.input_plausible(usage) && usage.input_total() > 0);
         let usage = input.unwrap_or(Usage { input: self.prompt_tokens, ..Usage::default() });
         let counted = self.leaning();
-        let output = self.reported.filter(|one| one.output_total() <= self.output_limit && one.output_total() >= counted);
+        let output =
+            self.reported.filter(|one| one.output_total() <= self.output_limit && one.output_total() >= counted);
         let output = output.unwrap_or(Usage { output: counted, ..Usage::default() });
         Usage {
             output: output.output,
@@ -170,9 +171,9 @@ mod tests {
         let body = br#"{"model":"m","messages":[{"role":"user","content":"hi"}],"n":2}"#;
         let request = Request::read(tollgate_wire::Dialect::Chat, body.as_slice().into(), None).expect("a request");
         let tokens = Tokens::new(catalog.model("m").expect("a model"), &request);
-        assert_eq!((tokens.input_limit, tokens.output_limit), (4_000, 800));
-        assert!(tokens.believes(Some(&usage(4_000, 800))));
-        assert!(!tokens.believes(Some(&usage(4_001, 1))) && !tokens.believes(Some(&usage(1, 801))));
+        assert_eq!((tokens.input_limit, tokens.output_limit), (1_000, 800));
+        assert!(tokens.believes(Some(&usage(1_000, 800))));
+        assert!(!tokens.believes(Some(&usage(1_001, 1))) && !tokens.believes(Some(&usage(1, 801))));
         assert!(!tokens.believes(Some(&usage(9, 0))) && !tokens.believes(None), "then it is counted");
     }
 

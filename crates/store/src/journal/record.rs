@@ -117,7 +117,10 @@ fn unpack(from: &mut Unpack<'_>) -> Option<Record> {
     match kind {
         HOLD => {
             let row = unpack_begun(from)?;
-            Some(Record::Mark { mark: Box::new(Mark { call, account, charge: Money::ZERO, most: None, row }), price_id: None })
+            Some(Record::Mark {
+                mark: Box::new(Mark { call, account, charge: Money::ZERO, most: None, row }),
+                price_id: None,
+            })
         }
         MARK => {
             let charge = Money::from_nano(from.signed()?);

@@ -44,7 +44,10 @@ pub async fn a_hold_takes_what_there_is(h: House) {
         let c = h.capped_customer(trial, paid, cap).await;
         let held = h.hold(wish(&h, &c, wanted, least, paid_only)).await;
         if let Ok(held) = &held {
-            assert_eq!(h.pots(&c).await, (trial - held.trial.nano(), paid - held.paid.nano(), held.trial.nano(), held.paid.nano()));
+            assert_eq!(
+                h.pots(&c).await,
+                (trial - held.trial.nano(), paid - held.paid.nano(), held.trial.nano(), held.paid.nano())
+            );
         }
         assert_eq!(told(held.map(|held| (held.trial.nano(), held.paid.nano()))), expected, "{line:?}");
     }

@@ -81,14 +81,20 @@ mod tests {
         assert_eq!(limited(Dialect::Chat, chat, true), format!(r#"{start}"max_completion_tokens":300}}"#));
         assert_eq!(limited(Dialect::Chat, chat, false), format!(r#"{start}"max_tokens":300}}"#));
         let responses = r#"{"model":"m","input":"hi","max_output_tokens":null}"#;
-        assert_eq!(limited(Dialect::Responses, responses, true), r#"{"model":"m","input":"hi","max_output_tokens":300}"#);
+        assert_eq!(
+            limited(Dialect::Responses, responses, true),
+            r#"{"model":"m","input":"hi","max_output_tokens":300}"#
+        );
         let contents = r#"{"contents":[{"parts":[{"text":"hi"}]}]"#;
         for (config, written) in [
             ("", r#""generationConfig":{"maxOutputTokens":300}"#),
             (r#","generationConfig":{"topK":3}"#, r#""generationConfig":{"topK":3,"maxOutputTokens":300}"#),
             (r#","generation_config":{"max_output_tokens":null}"#, r#""generation_config":{"maxOutputTokens":300}"#),
         ] {
-            assert_eq!(limited(Dialect::Gemini, &format!("{contents}{config}}}"), true), format!("{contents},{written}}}"));
+            assert_eq!(
+                limited(Dialect::Gemini, &format!("{contents}{config}}}"), true),
+                format!("{contents},{written}}}")
+            );
         }
     }
 }

@@ -19,6 +19,7 @@ mod request;
 #[cfg(test)]
 mod round_trip;
 mod rules;
+mod steps;
 mod stream;
 mod unsealed;
 mod writer;

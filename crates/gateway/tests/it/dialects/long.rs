@@ -60,7 +60,11 @@ async fn a_stream_without_money_for_more_ends_with_what_is_paid_for() {
             let words = said.split(' ').count();
             if client.0 == Dialect::Anthropic {
                 // A client that names its limit is measured against that.
-                assert_eq!((row.ending, row.reason.as_str()), (Ending::UpstreamFault, "limit_ignored"), "{pair}: {error}");
+                assert_eq!(
+                    (row.ending, row.reason.as_str()),
+                    (Ending::UpstreamFault, "limit_ignored"),
+                    "{pair}: {error}"
+                );
                 assert!((2_000..=4 * 2_000 + 256).contains(&words), "{pair}: {words} words reached the client");
                 assert!(row.charge <= row.hold, "{pair}: {} of {}", row.charge, row.hold);
             } else {

@@ -116,11 +116,15 @@ pub async fn the_provider_ignores_the_limit() {
 
 pub async fn hidden_reasoning_beyond_the_money() {
     // Nothing of it is seen before the report: 100,000 tokens at 2,000 nano-USD.
-    let chunk = |rest: &str| format!("data: {{\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",{rest}}}\n\n");
+    let chunk = |rest: &str| {
+        format!("data: {{\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",{rest}}}\n\n")
+    };
     let events_sent = [
         chunk(r#""choices":[{"index":0,"delta":{"role":"assistant","content":"so"},"finish_reason":null}]"#),
         chunk(r#""choices":[{"index":0,"delta":{},"finish_reason":"stop"}]"#),
-        chunk(r#""choices":[],"usage":{"prompt_tokens":9,"completion_tokens":100000,"completion_tokens_details":{"reasoning_tokens":99999},"total_tokens":100009}"#),
+        chunk(
+            r#""choices":[],"usage":{"prompt_tokens":9,"completion_tokens":100000,"completion_tokens_details":{"reasoning_tokens":99999},"total_tokens":100009}"#,
+        ),
         "data: [DONE]\n\n".to_owned(),
     ];
     let script = Scripted::start(vec![Written::events(events_sent.concat())]).await;

@@ -62,11 +62,7 @@ async fn with_money_a_long_stream_runs_to_its_end_and_pays_what_it_used() {
         assert_eq!(row.charge.nano(), i64::try_from(row.counters.input).expect("fits") * 1_000 + 10_000 * 2_000);
         assert!(row.write_off.is_zero());
         // Extended twice, by the size of the first output part.
-        assert!(
-            row.hold.nano() >= 3 * 4_096 * 2_000 && row.hold.nano() < 3 * 4_096 * 2_000 + 100_000,
-            "{}",
-            row.hold
-        );
+        assert!(row.hold.nano() >= 3 * 4_096 * 2_000 && row.hold.nano() < 3 * 4_096 * 2_000 + 100_000, "{}", row.hold);
         assert_eq!(house.available().await, 1_000_000_000 - row.charge.nano(), "{}", engine.name);
     }
 }

@@ -114,13 +114,18 @@ async fn a_quote_names_the_most_that_a_call_can_cost() {
         ("endless", json!({ "stream": true }), 4_096, None, "open"),
         ("endless", json!({ "max_tokens": 50_000 }), 50_000, Some(50_000), "upper_bound"),
         ("per-call", json!({}), 2_500, Some(2_500), "upper_bound"),
+        ("long", json!({ "max_tokens": 9, "web_search_options": {} }), 9, None, "open"),
     ] {
         let mut body = chat("[[sim:tokens=2]]");
         body["model"] = json!(model);
         body.as_object_mut().expect("an object").extend(extra.as_object().expect("an object").clone());
         let quote = told(&house, "", &body).await;
         let thousands = |name: &str| quote[name].as_i64().map(|nano| nano / 1_000);
-        assert_eq!((thousands("hold_nano_usd"), thousands("most_nano_usd")), (Some(held), most), "{model} {extra}: {quote}");
+        assert_eq!(
+            (thousands("hold_nano_usd"), thousands("most_nano_usd")),
+            (Some(held), most),
+            "{model} {extra}: {quote}"
+        );
         assert_eq!(quote["kind"], kind, "{model} {extra}");
         assert_eq!(thousands("total_nano_usd"), most.or(Some(held)), "{model} {extra}");
         let reply = house.post(&body).send().await.expect("a reply");

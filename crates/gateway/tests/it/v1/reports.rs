@@ -80,15 +80,18 @@ fn streamed(dialect: Dialect, said: Option<&str>, input: u64, output: u64) -> St
                 format!("data: {chunk}\n\n")
             };
             let words = said.map(|said| {
-                let choice = json!([{ "index": 0, "delta": { "role": "assistant", "content": said }, "finish_reason": null }]);
+                let choice =
+                    json!([{ "index": 0, "delta": { "role": "assistant", "content": said }, "finish_reason": null }]);
                 let end = json!([{ "index": 0, "delta": {}, "finish_reason": "stop" }]);
                 chunk(choice, Value::Null) + &chunk(end, Value::Null)
             });
             words.unwrap_or_default() + &chunk(json!([]), all["usage"].clone()) + "data: [DONE]\n\n"
         }
         Dialect::Anthropic => {
-            let mut list = vec![json!({ "type": "message_start", "message": { "id": "msg_1", "type": "message", "role": "assistant",
-                "model": "m", "content": [], "stop_reason": null, "usage": { "input_tokens": input, "output_tokens": 1 } } })];
+            let mut list = vec![
+                json!({ "type": "message_start", "message": { "id": "msg_1", "type": "message", "role": "assistant",
+                "model": "m", "content": [], "stop_reason": null, "usage": { "input_tokens": input, "output_tokens": 1 } } }),
+            ];
             if let Some(said) = said {
                 list.push(json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }));
                 list.push(json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": said } }));
@@ -103,9 +106,7 @@ fn streamed(dialect: Dialect, said: Option<&str>, input: u64, output: u64) -> St
             let begun = json!({ "id": "resp_1", "object": "response", "created_at": 1, "model": "m", "status": "in_progress", "output": [] });
             let mut list = vec![json!({ "type": "response.created", "sequence_number": 0, "response": begun })];
             if let Some(said) = said {
-                let item = |status: &str, content: Value| {
-                    json!({ "type": "message", "id": "msg_1", "status": status, "role": "assistant", "content": content })
-                };
+                let item = |status: &str, content: Value| json!({ "type": "message", "id": "msg_1", "status": status, "role": "assistant", "content": content });
                 let part = json!({ "type": "output_text", "text": said, "annotations": [] });
                 list.push(json!({ "type": "response.output_item.added", "sequence_number": 1, "output_index": 0,
                     "item": item("in_progress", json!([])) }));
@@ -156,7 +157,11 @@ async fn hidden_reasoning_is_paid_as_far_as_there_is_money() {
             let error = events(&text).last().map(|last| last["error"]["code"].clone());
             assert_eq!(error, Some(json!("insufficient_balance")), "{name}: {text}");
             assert_eq!((row.ending, row.counters.output), (Ending::Refused, 150_000), "{name}");
-            assert_eq!((row.charge.nano(), row.write_off.nano()), (20_000_000, 280_009_000), "{name}: all that there was");
+            assert_eq!(
+                (row.charge.nano(), row.write_off.nano()),
+                (20_000_000, 280_009_000),
+                "{name}: all that there was"
+            );
             assert_eq!(house.available().await, 0);
         }
     }
@@ -197,13 +202,16 @@ async fn an_impossible_report_makes_nothing_free() {
                 false => Written::json(whole(dialect, Some(SAID), input, output)),
             };
             let name = format!("{dialect:?}, streamed: {stream}");
-            let (_house, _, row) = one("sqlite", dialect, &ask("listed", stream), answer(9, 1_000_000), 1_000_000_000).await;
+            let (_house, _, row) =
+                one("sqlite", dialect, &ask("listed", stream), answer(9, 1_000_000), 1_000_000_000).await;
             assert_eq!((row.counters.output, row.estimated), (counted(SAID), true), "{name}: what was delivered");
             assert_eq!(row.charge.nano(), 9_000 + i64::try_from(counted(SAID)).expect("fits") * 2_000, "{name}");
-            let (_house, _, row) = one("sqlite", dialect, &ask("listed", stream), answer(900_000, 6), 1_000_000_000).await;
+            let (_house, _, row) =
+                one("sqlite", dialect, &ask("listed", stream), answer(900_000, 6), 1_000_000_000).await;
             assert!(row.estimated && row.counters.output >= 6, "{name}: {:?}", row.counters);
             assert!(row.charge.nano() > 12_000 && row.charge.nano() < 100_000, "{name}: {}", row.charge);
-            let (_house, _, row) = one("sqlite", dialect, &ask("listed", stream), answer(9, 1_500), 1_000_000_000).await;
+            let (_house, _, row) =
+                one("sqlite", dialect, &ask("listed", stream), answer(9, 1_500), 1_000_000_000).await;
             assert_eq!((row.counters.output, row.estimated), (1_500, false), "{name}");
             assert_eq!((row.charge.nano(), row.write_off.nano()), (9_000 + 2_000_000, 1_000_000), "{name}");
         }
@@ -217,7 +225,10 @@ async fn a_provider_that_ignores_the_limit_costs_the_operator() {
     for (number, (stream, choices)) in [(false, 1), (false, 3), (true, 1), (true, 3)].into_iter().enumerate() {
         let mut body = chat("go on [[sim:ignore_max_tokens tokens=3900 chunks=50]]");
         body.as_object_mut().expect("an object").extend(
-            json!({ "model": "open", "stream": stream, "n": choices, "max_tokens": 1_000 }).as_object().expect("an object").clone(),
+            json!({ "model": "open", "stream": stream, "n": choices, "max_tokens": 1_000 })
+                .as_object()
+                .expect("an object")
+                .clone(),
         );
         let quote: Value = house
             .http
@@ -275,7 +286,8 @@ async fn input_beyond_the_quote_is_not_charged() {
 async fn an_answer_that_is_not_there_is_free() {
     for dialect in Dialect::ALL {
         let (house, _, row) =
-            one("sqlite", dialect, &ask("long", false), Written::json(whole(dialect, None, 500, 300)), 1_000_000_000).await;
+            one("sqlite", dialect, &ask("long", false), Written::json(whole(dialect, None, 500, 300)), 1_000_000_000)
+                .await;
         assert_eq!((row.charge.nano(), row.reason.as_str()), (0, "empty_answer"), "{dialect:?}");
         assert_eq!(house.available().await, 1_000_000_000);
         // One that is there and says nothing has thought until its limit.

@@ -123,14 +123,23 @@ async fn a_refusal_says_what_is_needed_and_what_there_is() {
                 let body: Value = reply.json().await.expect("JSON");
                 let (error, message) = (&body["error"], body["error"]["message"].as_str().expect("a message"));
                 let number = |name: &str| match client.0 {
-                    Dialect::Gemini => error["details"][0]["metadata"][name].as_str().and_then(|text| text.parse().ok()),
+                    Dialect::Gemini => {
+                        error["details"][0]["metadata"][name].as_str().and_then(|text| text.parse().ok())
+                    }
                     _ => error[name].as_i64(),
                 };
                 let needed: i64 = number("needed_nano_usd").unwrap_or_else(|| panic!("{client:?}: {body}"));
                 // Anthropic's clients name their limit: 1,000 tokens here.
                 let tokens = if client.0 == Dialect::Anthropic { 1_000 } else { 256 };
-                assert_eq!((needed / 1_000, number("available_nano_usd")), (tokens, Some(255_000)), "{client:?}: {body}");
-                assert!(message.contains(&Money::from_nano(needed).to_string()) && message.contains("0.000255 USD"), "{message}");
+                assert_eq!(
+                    (needed / 1_000, number("available_nano_usd")),
+                    (tokens, Some(255_000)),
+                    "{client:?}: {body}"
+                );
+                assert!(
+                    message.contains(&Money::from_nano(needed).to_string()) && message.contains("0.000255 USD"),
+                    "{message}"
+                );
                 assert_eq!(message.contains("`max_tokens`"), client.0 == Dialect::Anthropic, "{message}");
             }
         }
