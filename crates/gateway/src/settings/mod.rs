@@ -87,6 +87,8 @@ pub struct Limits {
     pub connect_time: Duration,
     /// Connections to one provider that wait for the next call; follows the descriptors.
     pub idle_upstream: usize,
+    /// Output tokens that a stream is held for at first when its caller names no limit.
+    pub stream_hold: u64,
 }
 
 impl Limits {
@@ -115,6 +117,7 @@ impl Default for Limits {
             drain_time: Duration::from_secs(30),
             connect_time: Duration::from_secs(10),
             idle_upstream: 1_024,
+            stream_hold: 4_096,
         }
     }
 }

@@ -76,7 +76,7 @@ impl Engine {
         let shared = &self.shared;
         self.takes_more()?;
         if hold.amount.is_negative() {
-            return Err(HoldRefused::Insufficient);
+            return Err(HoldRefused::Insufficient { available: Money::ZERO });
         }
         let mut body = json!({
             "kind": "hold",
@@ -84,6 +84,7 @@ impl Engine {
             "account": bytes(&hold.account.0),
             "key": bytes(&hold.key.0),
             "amount": hold.amount.nano(),
+            "least": hold.least.nano(),
             "price_id": bytes(&hold.price.id()),
             "model": hold.model,
             "endpoint": hold.endpoint,
@@ -116,7 +117,7 @@ impl Engine {
     pub async fn extend(&self, extend: Extend) -> Result<Held, HoldRefused> {
         self.takes_more()?;
         if extend.more.is_negative() {
-            return Err(HoldRefused::Insufficient);
+            return Err(HoldRefused::Insufficient { available: Money::ZERO });
         }
         let body = json!({
             "kind": "extend",
@@ -124,6 +125,7 @@ impl Engine {
             "call": bytes(&extend.call.0),
             "account": bytes(&extend.account.0),
             "amount": extend.more.nano(),
+            "least": extend.least.nano(),
             "at": self.now(),
             "sure": self.clock.sure(),
             "replica": bytes(&self.shared.replica),
@@ -182,6 +184,9 @@ impl Engine {
             "keep": close.keeps_key(),
             "row": usage_row(close.call, close.account, close.ending, &close.reason, &close.row),
         });
+        if let Some(most) = close.most {
+            body["most"] = most.nano().into();
+        }
         if let Some(id) = price_id {
             body["row"]["price_id"] = bytes(&id).into();
         }

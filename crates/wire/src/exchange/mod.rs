@@ -9,6 +9,7 @@ mod called;
 mod facts;
 mod follow;
 mod given;
+mod limit;
 mod links;
 mod meter;
 mod ours;
@@ -19,6 +20,7 @@ mod request;
 #[cfg(test)]
 mod round_trip;
 mod rules;
+mod steps;
 mod stream;
 mod unsealed;
 mod writer;

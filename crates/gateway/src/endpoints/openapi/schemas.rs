@@ -26,6 +26,8 @@ fn error_schemas() -> Value {
             "properties": {
                 "message": text, "type": text, "param": { "type": ["string", "null"] }, "code": words(|code| code.code()),
                 "reason": { "type": "string", "description": "Tells cases of one code apart" },
+                "needed_nano_usd": { "type": "integer", "description": "On a 402: what must be set aside at least" },
+                "available_nano_usd": { "type": "integer", "description": "On a 402 for want of balance: what the account has for such a call" },
                 "upstream_code": { "type": "string", "description": "Creations of videos only: the provider's own code" },
             },
         } } },
@@ -226,17 +228,26 @@ fn money_schemas() -> Value {
             "groups": { "type": "array", "items": text }, "paid_prices": { "type": "boolean" },
             "data": { "type": "array", "items": { "type": "object", "required": ["model_name", "billing_unit", "book_faces"] } },
         } },
-        "Quote": { "type": "object", "required": [
-            "object", "endpoint", "model", "kind", "pricing_version", "group", "tier", "multiplier", "lines", "total_nano_usd",
-            "hold_nano_usd", "depends_on", "would_be_refused",
-        ], "properties": {
-            "object": { "const": "quote" }, "endpoint": text, "model": text, "kind": { "enum": ["upper_bound", "exact"] },
-            "pricing_version": text, "group": text, "paid_prices": { "type": "boolean" }, "billing_unit": text,
-            "tier": { "type": ["object", "null"] }, "tier_is_settled": { "type": "boolean" }, "multiplier": text,
-            "lines": { "type": "array", "items": { "type": "object" } },
-            "total_nano_usd": nano, "total_usd": text, "hold_nano_usd": nano, "hold_usd": text,
-            "depends_on": { "type": "array", "items": text }, "available_nano_usd": nano,
-            "would_be_refused": { "type": ["object", "null"] },
-        } },
+        "Quote": quote_form(&nano, &text),
     })
+}
+
+/// The answer of `POST /v1/quote`.
+fn quote_form(nano: &Value, text: &Value) -> Value {
+    let most = json!({ "type": ["integer", "null"], "description": "No call with this body costs more; null: neither the request nor the catalog limits the answer" });
+    let most_usd = json!({ "type": ["string", "null"] });
+    let output_limit = json!({ "type": ["integer", "null"], "description": "The account has less than the hold: the limit of tokens that the call would be made with" });
+    json!({ "type": "object", "required": [
+        "object", "endpoint", "model", "kind", "pricing_version", "group", "tier", "multiplier", "lines", "total_nano_usd",
+        "hold_nano_usd", "depends_on", "would_be_refused",
+    ], "properties": {
+        "object": { "const": "quote" }, "endpoint": text, "model": text, "kind": { "enum": ["upper_bound", "exact", "open"] },
+        "pricing_version": text, "group": text, "paid_prices": { "type": "boolean" }, "billing_unit": text,
+        "tier": { "type": ["object", "null"] }, "tier_is_settled": { "type": "boolean" }, "multiplier": text,
+        "lines": { "type": "array", "items": { "type": "object" } },
+        "total_nano_usd": nano, "total_usd": text, "hold_nano_usd": nano, "hold_usd": text,
+        "most_nano_usd": most, "most_usd": most_usd, "output_limit": output_limit,
+        "depends_on": { "type": "array", "items": text }, "available_nano_usd": nano,
+        "would_be_refused": { "type": ["object", "null"] },
+    } })
 }
