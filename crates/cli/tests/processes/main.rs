@@ -27,4 +27,5 @@ mod social;
 mod stop;
 mod tampering;
 mod tasks;
+mod unseen;
 mod video;

@@ -1,8 +1,8 @@
 //! Tokens of a language model: the provider's own report where there is a plausible one, our own count otherwise.
 
-use tollgate_catalog::Model;
+use tollgate_catalog::{Model, Uses};
 use tollgate_wire::usage::Usage;
-use tollgate_wire::{Request, Stream};
+use tollgate_wire::{Request, Stream, ToolUses};
 
 /// A tool that runs at the provider makes it read the conversation again, and each reading is reported; so often at most.
 const ROUNDS: u64 = 64;
@@ -18,6 +18,9 @@ pub struct Tokens {
     pub report_is_whole: bool,
     pub counted_output: u64,
     pub has_output: bool,
+    /// Uses of tools at the provider: the most that are held for, and those that were seen.
+    pub tools_held: Uses,
+    pub tools: Uses,
     /// Reported values above what the model can do are not believed.
     pub input_limit: u64,
     pub output_limit: u64,
@@ -43,6 +46,15 @@ impl Tokens {
         self.report_is_whole = reader.usage_is_current();
         self.counted_output = reader.counted_output();
         self.has_output = reader.has_output();
+        self.note_tools(&reader.tools());
+    }
+
+    /// Takes over how often tools ran at the provider: those that were asked for, and no more than was held for.
+    pub fn note_tools(&mut self, seen: &ToolUses) {
+        self.tools = self.tools_held.iter().fold(Uses::NONE, |all, (tool, held)| {
+            let name = tool.name().strip_prefix("tool:").unwrap_or_default();
+            all.with(tool, seen.of(name).min(held))
+        });
     }
 
     /// The client got no more output than this: what the provider says of the rest is not the client's affair.

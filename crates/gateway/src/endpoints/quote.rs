@@ -42,6 +42,7 @@ async fn handle(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
     let serving = app.serving.load_full();
     let request = quotes::read(&serving, &endpoint, body)?;
     let (model, group) = call::find(&serving, &caller, &*request)?;
+    request.fits(app, &serving, &model)?;
     let terms = Terms { at: app.world.now_ms(), group, topped_up: caller.account.topped_up };
     let (quote, told) = quotes::tell(&endpoint, terms, &model, &*request, stated)?;
     let (available, would_be_refused) = can_pay(app, &caller, &model, quote.amount).await?;

@@ -43,7 +43,7 @@ pub(crate) fn write_mark(mark: &Mark, known: &KnownPrices) -> Vec<u8> {
     let mut pack = begin(MARK, mark.call, mark.account);
     pack.signed(mark.charge.nano());
     facts(&mut pack, &mark.row, known);
-    dropped(&mut pack, &mark.row);
+    behind(&mut pack, &mark.row);
     pack.0
 }
 
@@ -59,14 +59,18 @@ pub(crate) fn write_close(close: &Close, known: &KnownPrices) -> Vec<u8> {
         pack.text(&reply.content_type);
         pack.bytes(&reply.body);
     });
-    dropped(&mut pack, &close.row);
+    behind(&mut pack, &close.row);
     pack.0
 }
 
 /// Behind everything else, and nothing where there is none: records without it are as they always were.
-fn dropped(pack: &mut Pack, row: &UsageFacts) {
-    if let Some(dropped) = &row.dropped {
-        pack.text(dropped);
+fn behind(pack: &mut Pack, row: &UsageFacts) {
+    let tools = row.counters.tools.text();
+    if row.dropped.is_some() || tools.is_some() {
+        pack.text(row.dropped.as_deref().unwrap_or_default());
+    }
+    if let Some(tools) = tools {
+        pack.text(&tools);
     }
 }
 
@@ -119,7 +123,7 @@ fn unpack(from: &mut Unpack<'_>) -> Option<Record> {
         MARK => {
             let charge = Money::from_nano(from.signed()?);
             let (mut row, price_id) = unpack_facts(from)?;
-            row.dropped = unpack_dropped(from);
+            unpack_behind(from, &mut row);
             Some(Record::Mark { mark: Box::new(Mark { call, account, charge, row }), price_id })
         }
         CLOSE => {
@@ -131,7 +135,7 @@ fn unpack(from: &mut Unpack<'_>) -> Option<Record> {
                 let status = u16::try_from(from.number()?).ok()?;
                 Some(StoredReply { status, content_type: from.text()?, body: from.bytes()?.to_vec().into() })
             })?;
-            row.dropped = unpack_dropped(from);
+            unpack_behind(from, &mut row);
             let close = Close { call, account, ending, reason, charge, row, reply };
             Some(Record::Close { close: Box::new(close), price_id })
         }
@@ -139,8 +143,10 @@ fn unpack(from: &mut Unpack<'_>) -> Option<Record> {
     }
 }
 
-fn unpack_dropped(from: &mut Unpack<'_>) -> Option<String> {
-    if from.0.is_empty() { None } else { from.text() }
+fn unpack_behind(from: &mut Unpack<'_>, row: &mut UsageFacts) {
+    let mut next = || if from.0.is_empty() { None } else { from.text() };
+    row.dropped = next().filter(|dropped| !dropped.is_empty());
+    row.counters = row.counters.with_tools(next().as_deref());
 }
 
 fn unpack_begun(from: &mut Unpack<'_>) -> Option<UsageFacts> {

@@ -283,6 +283,6 @@ fn charge(r: &Row) -> Result<ChargeRow, StoreError> {
         charge: r.try_get(3)?,
         write_off: r.try_get(4)?,
         refunded: r.try_get(5)?,
-        counters: counters(r, 6)?,
+        counters: counters(r, 6)?.with_tools(r.try_get(18)?),
     })
 }

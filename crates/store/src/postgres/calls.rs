@@ -264,5 +264,6 @@ fn usage_row(call: CallId, account: AccountId, ending: Ending, reason: &str, row
         "image_output": n[8], "audio_output": n[9], "calls": n[10], "seconds": n[11],
         "estimated": row.estimated, "raw_usage": row.raw_usage, "attempts": row.attempts,
         "first_byte_ms": row.first_byte_ms, "tier": row.tier, "dropped": row.dropped,
+        "tools": row.counters.tools.text(),
     })
 }

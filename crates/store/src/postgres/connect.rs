@@ -31,6 +31,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/task_names.sql"),
     include_str!("migrations/task_words.sql"),
     include_str!("migrations/item_names.sql"),
+    include_str!("migrations/tool_uses.sql"),
 ];
 /// The functions as this version has them. Once released, a change of them needs a migration (an empty one will do), so that
 /// a replica of the version before does not start again and put its own back.

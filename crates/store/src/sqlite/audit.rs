@@ -211,6 +211,6 @@ fn charge(r: &Row<'_>) -> Result<ChargeRow, StoreError> {
         charge: r.get(3)?,
         write_off: r.get(4)?,
         refunded: r.get(5)?,
-        counters: Counters::from_columns(counters),
+        counters: Counters::from_columns(counters).with_tools(r.get::<_, Option<String>>(18)?.as_deref()),
     })
 }

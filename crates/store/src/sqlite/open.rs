@@ -46,6 +46,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/task_words.sql"),
     include_str!("migrations/item_names.sql"),
     include_str!("migrations/old_holds.sql"),
+    include_str!("migrations/tool_uses.sql"),
 ];
 
 impl Engine {

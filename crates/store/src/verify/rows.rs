@@ -15,9 +15,9 @@ pub(crate) const ACCOUNT: &str =
     "id, trial_available, paid_available, trial_held, paid_held, links, head, day, day_used, month, month_used";
 /// The columns of a key, in the order of [`KeyRow`].
 pub(crate) const KEY: &str = "id, spent, held, day, day_used, month, month_used";
-/// The columns of a usage row, in the order of [`ChargeRow`]; the counters come last.
+/// The columns of a usage row, in the order of [`ChargeRow`]; the counters come last, and behind them the uses of tools.
 pub(crate) const CHARGE: &str = "account_id, call_id, price_id, charge, write_off, refunded, input, cache_read, cache_write_5m, \
-     cache_write_1h, image_input, audio_input, output, reasoning, image_output, audio_output, calls, seconds";
+     cache_write_1h, image_input, audio_input, output, reasoning, image_output, audio_output, calls, seconds, tools";
 
 /// A ledger entry as it is stored.
 #[derive(Default)]

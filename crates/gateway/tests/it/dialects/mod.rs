@@ -11,6 +11,7 @@ mod pairs;
 pub mod scripted;
 mod seals;
 mod thinking;
+mod unseen;
 
 use crate::house::{House, Plan};
 
