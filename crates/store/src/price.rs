@@ -164,6 +164,16 @@ mod tests {
         let duration = price("audio_duration", json!({"input": 6_000_000, "output": 0}));
         let per_call = price("per_call", json!({"per_call": 40_000}));
         let per_second = price("per_second", json!({"video_second": 100_000}));
+        let tool = price(
+            "tokens",
+            json!({"input": 1_000_000, "output": 2_000_000, "tool:web_search": 10_000, "tool:maps": 0}),
+        );
+        let searched = Counters {
+            input: 10,
+            calls: 1,
+            tools: Uses::NONE.with(Face::WebSearch, 2).with(Face::Maps, 1).with(Face::Mcp, 9),
+            ..Counters::default()
+        };
         let chat = Counters { input: 10, output: 3, reasoning: 2, calls: 1, ..Counters::default() };
         let speech = Counters::speech("Hello, world!", Duration::from_millis(1_500)).expect("counted");
         let recording = Counters::recording(Duration::from_millis(60_001)).expect("counted");
@@ -180,6 +190,8 @@ mod tests {
             // 61 seconds at 50/3 tokens each, exactly; the 1,017 tokens shown are not charged a second time.
             (recording, &duration, "input=61 0.0061"),
             (recording, &per_call, "per_call=1 0.04"),
+            // What has no price was not asked for: shown only.
+            (searched, &tool, "input=10 tool:web_search=2 tool:maps=1 0.02001"),
             (Counters::default(), &tokens, " 0"),
         ] {
             assert_eq!(charged(&counters, price), want, "{counters:?} by {}", price.unit.name());

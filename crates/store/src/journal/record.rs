@@ -188,6 +188,7 @@ fn unpack_facts(from: &mut Unpack<'_>) -> Option<(UsageFacts, Option<[u8; 16]>)>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tollgate_catalog::{Face, Uses};
 
     fn price() -> Price {
         serde_json::from_str(
@@ -224,15 +225,19 @@ mod tests {
     #[test]
     fn a_close_comes_back_with_all_it_said() {
         let known = KnownPrices::default();
-        for dropped in [None, Some("seed,top_k")] {
+        let searched = Uses::NONE.with(Face::WebSearch, 3);
+        for (dropped, tools) in
+            [(None, Uses::NONE), (Some("seed,top_k"), Uses::NONE), (None, searched), (Some("seed,top_k"), searched)]
+        {
             for (length, kept) in
                 [(None, None), (Some(0), Some(0)), (Some(REPLY_KEPT), Some(1 << 20)), (Some(REPLY_KEPT + 1), None)]
             {
-                let written = close(dropped, length);
+                let mut written = close(dropped, length);
+                written.row.counters.tools = tools;
                 let (read, price_id) = read_back(&write_close(&written, &known));
                 assert_eq!((read.call, read.account, read.ending), (written.call, written.account, written.ending));
                 assert_eq!((read.reason, read.charge), (written.reason, written.charge));
-                assert_eq!(read.row.dropped.as_deref(), dropped);
+                assert_eq!((read.row.dropped.as_deref(), read.row.counters.tools), (dropped, tools));
                 assert_eq!(read.reply.map(|reply| reply.body.len()), kept, "a longer reply is not journalled");
                 assert_eq!(price_id, Some(price().id()));
                 assert_eq!(read.row.price.map(|price| price.id()), price_id);

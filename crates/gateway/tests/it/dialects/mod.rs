@@ -2,6 +2,7 @@
 
 pub mod client;
 mod endpoints;
+mod hosted;
 mod links;
 mod long;
 mod lost;
