@@ -77,6 +77,7 @@ impl Price {
         for (face, quantity) in need.iter() {
             let others = match face {
                 Face::PerCall | Face::VideoSecond => &[],
+                tool if tool.is_tool() => &[],
                 Face::Output | Face::ImageOutput | Face::AudioOutput => &[Face::Output][..],
                 _ => TEXT,
             };

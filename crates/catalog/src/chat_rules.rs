@@ -38,9 +38,22 @@ pub struct ChatRules {
     pub prefill: bool,
     /// Takes `previous_response_id` and `conversation`; else the whole conversation is sent each time.
     pub state: bool,
+    /// The most tokens that its providers count for one picture.
+    pub image_tokens: u64,
+    /// The most tokens that its providers read of what the gateway cannot see (links, file ids, PDFs, clips, stored prompts); `None`: as
+    /// many as it takes at all.
+    pub unseen_tokens: Option<u64>,
+    /// Uses of tools that run at the provider that are held for where the request names no limit, and that the provider is told
+    /// where it can be.
+    pub tool_uses: u64,
 }
 
 impl ChatRules {
+    /// What a picture counts for at most where the catalog does not say: more than current models make of one at full detail.
+    pub const IMAGE_TOKENS: u64 = 5_000;
+    /// Enough for a question with a few searches.
+    pub const TOOL_USES: u64 = 4;
+
     /// What `refused_tool_choice` may contain.
     pub const TOOL_CHOICES: [&'static str; 4] = ["auto", "none", "any", "named"];
 
@@ -73,6 +86,9 @@ impl Default for ChatRules {
             named_roles: Vec::new(),
             prefill: true,
             state: true,
+            image_tokens: ChatRules::IMAGE_TOKENS,
+            unseen_tokens: None,
+            tool_uses: ChatRules::TOOL_USES,
         }
     }
 }

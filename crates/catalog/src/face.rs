@@ -22,6 +22,24 @@ pub enum Face {
     AudioOutput,
     PerCall,
     VideoSecond,
+    #[serde(rename = "tool:web_search")]
+    WebSearch,
+    #[serde(rename = "tool:web_fetch")]
+    WebFetch,
+    #[serde(rename = "tool:code_execution")]
+    CodeExecution,
+    #[serde(rename = "tool:file_search")]
+    FileSearch,
+    #[serde(rename = "tool:image_generation")]
+    ImageGeneration,
+    #[serde(rename = "tool:maps")]
+    Maps,
+    #[serde(rename = "tool:mcp")]
+    Mcp,
+    #[serde(rename = "tool:tool_search")]
+    ToolSearch,
+    #[serde(rename = "tool:shell")]
+    Shell,
 }
 
 /// What the integer price of a face is for.
@@ -31,6 +49,8 @@ pub enum Unit {
     MillionTokens,
     Call,
     Second,
+    /// One use of a tool that runs at the provider.
+    Use,
 }
 
 impl Unit {
@@ -38,13 +58,26 @@ impl Unit {
     pub const fn size(self) -> u128 {
         match self {
             Unit::MillionTokens => 1_000_000,
-            Unit::Call | Unit::Second => 1,
+            Unit::Call | Unit::Second | Unit::Use => 1,
         }
     }
 }
 
 impl Face {
-    pub const COUNT: usize = 11;
+    pub const COUNT: usize = 11 + Face::TOOLS.len();
+    /// Tools that a provider runs and may charge for, each by the use. Written `tool:NAME`; a model that sells one has a price for it,
+    /// be it zero.
+    pub const TOOLS: [Face; 9] = [
+        Face::WebSearch,
+        Face::WebFetch,
+        Face::CodeExecution,
+        Face::FileSearch,
+        Face::ImageGeneration,
+        Face::Maps,
+        Face::Mcp,
+        Face::ToolSearch,
+        Face::Shell,
+    ];
     pub const ALL: [Face; Face::COUNT] = [
         Face::Input,
         Face::Output,
@@ -57,6 +90,15 @@ impl Face {
         Face::AudioOutput,
         Face::PerCall,
         Face::VideoSecond,
+        Face::WebSearch,
+        Face::WebFetch,
+        Face::CodeExecution,
+        Face::FileSearch,
+        Face::ImageGeneration,
+        Face::Maps,
+        Face::Mcp,
+        Face::ToolSearch,
+        Face::Shell,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -72,6 +114,15 @@ impl Face {
             Face::AudioOutput => "audio_output",
             Face::PerCall => "per_call",
             Face::VideoSecond => "video_second",
+            Face::WebSearch => "tool:web_search",
+            Face::WebFetch => "tool:web_fetch",
+            Face::CodeExecution => "tool:code_execution",
+            Face::FileSearch => "tool:file_search",
+            Face::ImageGeneration => "tool:image_generation",
+            Face::Maps => "tool:maps",
+            Face::Mcp => "tool:mcp",
+            Face::ToolSearch => "tool:tool_search",
+            Face::Shell => "tool:shell",
         }
     }
 
@@ -79,10 +130,20 @@ impl Face {
         Face::ALL.into_iter().find(|face| face.name() == name)
     }
 
+    /// The face of a tool by the name of the tool.
+    pub fn tool(name: &str) -> Option<Face> {
+        Face::TOOLS.into_iter().find(|face| face.name().strip_prefix("tool:") == Some(name))
+    }
+
+    pub const fn is_tool(self) -> bool {
+        self.at() >= Face::WebSearch.at()
+    }
+
     pub const fn unit(self) -> Unit {
         match self {
             Face::PerCall => Unit::Call,
             Face::VideoSecond => Unit::Second,
+            tool if tool.is_tool() => Unit::Use,
             _ => Unit::MillionTokens,
         }
     }
@@ -98,7 +159,7 @@ impl Face {
             Face::CacheRead | Face::CacheWrite | Face::ImageInput | Face::AudioInput => Some(Face::Input),
             Face::CacheWrite1h => Some(Face::CacheWrite),
             Face::ImageOutput | Face::AudioOutput => Some(Face::Output),
-            Face::Input | Face::Output | Face::PerCall | Face::VideoSecond => None,
+            _ => None,
         }
     }
 }

@@ -118,6 +118,12 @@ impl Price {
         hash.update(self.multiplier.numerator().to_le_bytes());
         hash.update(self.multiplier.denominator().to_le_bytes());
         for face in Face::ALL {
+            match self.faces.get(face) {
+                // Tools were not always sold: prices without them keep their id.
+                None if face.is_tool() => continue,
+                Some(_) if face.is_tool() => hash.update(face.name()),
+                _ => {}
+            }
             // Prices stay far below the all-ones word that stands for "none".
             hash.update(self.faces.get(face).unwrap_or(u64::MAX).to_le_bytes());
         }

@@ -27,6 +27,8 @@ pub enum Measure {
     VideoSecond,
     /// A call, or one image of a call that makes several.
     Call,
+    /// One use of a tool that runs at the provider.
+    Use,
 }
 
 /// A second of audio in tokens: a thousand a minute.
@@ -67,7 +69,7 @@ impl BillingUnit {
             BillingUnit::Characters | BillingUnit::AudioDuration => {
                 matches!(face, Face::Input | Face::PerCall) || self.is_free(face)
             }
-            BillingUnit::PerCall => matches!(face, Face::PerCall),
+            BillingUnit::PerCall => matches!(face, Face::PerCall) || face.is_tool(),
             BillingUnit::PerSecond => matches!(face, Face::VideoSecond | Face::PerCall),
         }
     }
@@ -86,6 +88,7 @@ impl BillingUnit {
         match (face, self) {
             (Face::PerCall, _) => Measure::Call,
             (Face::VideoSecond, _) => Measure::VideoSecond,
+            (tool, _) if tool.is_tool() => Measure::Use,
             (Face::Input, BillingUnit::Characters) => Measure::Character,
             (Face::Input, BillingUnit::AudioDuration) => Measure::AudioSecond,
             _ => Measure::Token,
@@ -122,7 +125,7 @@ impl Measure {
     pub const fn conversion(self) -> Fraction {
         match self {
             Measure::AudioSecond => TOKENS_PER_AUDIO_SECOND,
-            Measure::Token | Measure::Character | Measure::VideoSecond | Measure::Call => Fraction::ONE,
+            Measure::Token | Measure::Character | Measure::VideoSecond | Measure::Call | Measure::Use => Fraction::ONE,
         }
     }
 }

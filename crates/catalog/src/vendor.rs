@@ -101,6 +101,7 @@ impl VendorList {
                 Unit::MillionTokens => "1M tokens",
                 Unit::Call => "call",
                 Unit::Second => "second",
+                Unit::Use => "use",
             },
             list_source: &self.source,
             verified_at: self.verified_at.as_deref(),

@@ -19,6 +19,7 @@ pub(crate) fn per(face: Face) -> &'static str {
         Unit::MillionTokens => "per million tokens",
         Unit::Call => "per call",
         Unit::Second => "per second",
+        Unit::Use => "per use",
     }
 }
 

@@ -104,6 +104,7 @@ fn sentence(receipt: &Receipt) -> String {
             Unit::MillionTokens => "million tokens",
             Unit::Call => "call",
             Unit::Second => "second",
+            Unit::Use => "use",
         };
         let Line { quantity, face, micro_usd, .. } = line;
         text.push_str(&format!("\n  {quantity} × {} at {micro_usd} micro-USD per {per}", face.name()));

@@ -228,16 +228,21 @@ pub fn tell(
 
 /// A counter that a caller states, by the name it has in the usage log.
 pub fn state(stated: &mut Counters, name: &str, value: &str) -> Result<bool, Refusal> {
+    if let Some(tool) = Face::named(name).filter(|face| face.is_tool()) {
+        let uses: u64 = value.parse().map_err(|_| not_a_count(name))?;
+        stated.tools = stated.tools.with(tool, uses);
+        return Ok(true);
+    }
     let Ok(mut all) = serde_json::to_value(*stated) else { return Ok(false) };
     let Some(slot) = all.get_mut(name) else { return Ok(false) };
-    let number: u64 = value.parse().map_err(|_| {
-        Refusal::about(Code::InvalidParameter, name, format!("`{name}` is a whole number, not negative."))
-    })?;
+    let number: u64 = value.parse().map_err(|_| not_a_count(name))?;
     *slot = json!(number);
-    *stated = serde_json::from_value(all).map_err(|_| {
-        Refusal::about(Code::InvalidParameter, name, format!("`{name}` is a whole number, not negative."))
-    })?;
+    *stated = serde_json::from_value(all).map_err(|_| not_a_count(name))?;
     Ok(true)
+}
+
+fn not_a_count(name: &str) -> Refusal {
+    Refusal::about(Code::InvalidParameter, name, format!("`{name}` is a whole number, not negative."))
 }
 
 /// A refusal that is told instead of made: the call has a price, but would not be served now.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use tollgate_catalog::{Money, Price};
+use tollgate_catalog::{Money, Price, Uses};
 
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::limits::LimitReached;
@@ -143,6 +143,9 @@ pub struct Counters {
     pub calls: u64,
     /// Whole seconds of a video or of a recording.
     pub seconds: u64,
+    /// Uses of tools that ran at the provider.
+    #[serde(skip_serializing_if = "Uses::is_empty")]
+    pub tools: Uses,
 }
 
 /// What the usage row says besides the money.

@@ -3,16 +3,16 @@
 //!
 //! | billed by | charged | shown only |
 //! |---|---|---|
-//! | tokens | all token counters; `calls` where the price has `per_call` | `seconds` |
+//! | tokens | all token counters; `calls` where the price has `per_call`; tools that have a price, by the use | `seconds` |
 //! | characters | `input` (characters); generated speech (`output`, `audio_output`) at rate zero | the rest |
 //! | audio_duration | `seconds`, each 50/3 tokens, under `input`; the transcript (`output`) at rate zero | `audio_input`, the tokens the seconds are shown as; the rest |
-//! | per_call | `calls` | the rest |
+//! | per_call | `calls`; tools that have a price, by the use | the rest |
 //! | per_second | `seconds`; `calls` where the price has `per_call` | the rest |
 
 use std::collections::HashSet;
 use std::sync::RwLock;
 
-use tollgate_catalog::{BillingUnit, Face, Money, Price, Quantities, Uncharged};
+use tollgate_catalog::{BillingUnit, Face, Money, Price, Quantities, Uncharged, Uses};
 
 use crate::call::Counters;
 
@@ -49,6 +49,9 @@ impl Counters {
             .with(Face::AudioOutput, self.audio_output)
             .with(Face::PerCall, self.calls)
             .with(Face::VideoSecond, self.seconds);
+        for (tool, uses) in self.tools.iter() {
+            used[tool] = uses;
+        }
         if unit == BillingUnit::AudioDuration {
             // A recording is charged by its seconds; the tokens they are shown as are not charged again.
             used[Face::Input] = self.seconds;
@@ -79,6 +82,7 @@ impl Counters {
         self.list().map(|n| i64::try_from(n).unwrap_or(i64::MAX))
     }
 
+    /// Without the uses of tools, which stand in a column of their own ([`Counters::with_tools`]).
     pub(crate) fn from_columns(c: [i64; 12]) -> Self {
         let c = c.map(|n| n.max(0).unsigned_abs());
         Self {
@@ -94,7 +98,13 @@ impl Counters {
             audio_output: c[9],
             calls: c[10],
             seconds: c[11],
+            tools: Uses::NONE,
         }
+    }
+
+    /// With what the column `tools` says.
+    pub(crate) fn with_tools(self, text: Option<&str>) -> Self {
+        Self { tools: text.map_or(Uses::NONE, Uses::of_text), ..self }
     }
 }
 
@@ -154,6 +164,16 @@ mod tests {
         let duration = price("audio_duration", json!({"input": 6_000_000, "output": 0}));
         let per_call = price("per_call", json!({"per_call": 40_000}));
         let per_second = price("per_second", json!({"video_second": 100_000}));
+        let tool = price(
+            "tokens",
+            json!({"input": 1_000_000, "output": 2_000_000, "tool:web_search": 10_000, "tool:maps": 0}),
+        );
+        let searched = Counters {
+            input: 10,
+            calls: 1,
+            tools: Uses::NONE.with(Face::WebSearch, 2).with(Face::Maps, 1).with(Face::Mcp, 9),
+            ..Counters::default()
+        };
         let chat = Counters { input: 10, output: 3, reasoning: 2, calls: 1, ..Counters::default() };
         let speech = Counters::speech("Hello, world!", Duration::from_millis(1_500)).expect("counted");
         let recording = Counters::recording(Duration::from_millis(60_001)).expect("counted");
@@ -170,6 +190,8 @@ mod tests {
             // 61 seconds at 50/3 tokens each, exactly; the 1,017 tokens shown are not charged a second time.
             (recording, &duration, "input=61 0.0061"),
             (recording, &per_call, "per_call=1 0.04"),
+            // What has no price was not asked for: shown only.
+            (searched, &tool, "input=10 tool:web_search=2 tool:maps=1 0.02001"),
             (Counters::default(), &tokens, " 0"),
         ] {
             assert_eq!(charged(&counters, price), want, "{counters:?} by {}", price.unit.name());

@@ -5,6 +5,8 @@
 //! reads rows by themselves.
 //! A column that comes later is hashed at the end of [`Facts`], and only where it is not NULL: older rows then keep their hash.
 
+use std::borrow::Cow;
+
 use crate::call::{Ending, UsageFacts};
 use crate::chain::{Hash, Packed};
 use crate::ids::{AccountId, CallId};
@@ -13,7 +15,7 @@ use crate::ids::{AccountId, CallId};
 const REFERENCE: &str = "usage-1:";
 
 /// What a usage row says of the call itself, as its columns have it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Facts<'a> {
     pub account: &'a [u8],
     pub call: &'a [u8],
@@ -33,6 +35,7 @@ pub(crate) struct Facts<'a> {
     pub first_byte_ms: Option<i64>,
     pub tier: Option<&'a str>,
     pub dropped: Option<&'a str>,
+    pub tools: Option<Cow<'a, str>>,
 }
 
 /// What the ledger decided about the call.
@@ -74,6 +77,7 @@ impl<'a> Facts<'a> {
             first_byte_ms: row.first_byte_ms.map(i64::from),
             tier: row.tier.as_deref(),
             dropped: row.dropped.as_deref(),
+            tools: row.counters.tools.text().map(Cow::Owned),
         }
     }
 
@@ -99,6 +103,9 @@ impl<'a> Facts<'a> {
         packed.bytes(self.first_byte_ms.map(i64::to_be_bytes).as_ref().map(<[u8; 8]>::as_slice));
         packed.bytes(self.tier.map(str::as_bytes));
         packed.bytes(self.dropped.map(str::as_bytes));
+        if let Some(tools) = &self.tools {
+            packed.bytes(Some(tools.as_bytes()));
+        }
         packed.hash()
     }
 }
@@ -183,6 +190,7 @@ mod tests {
             first_byte_ms: None,
             tier: None,
             dropped: None,
+            tools: None,
         }
     }
 

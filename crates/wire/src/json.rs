@@ -162,6 +162,12 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// What lies ahead, to be looked at before it is read.
+    #[inline]
+    pub fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
     /// First byte of the next value or mark, blanks skipped.
     #[inline]
     pub fn peek(&mut self) -> Option<u8> {

@@ -49,6 +49,7 @@ mod hub;
 mod json;
 pub mod multipart;
 mod problem;
+mod reads;
 pub mod responses;
 pub mod social;
 pub mod sse;
@@ -63,3 +64,4 @@ pub use exchange::{
 };
 pub use hub::{Dropped, Echo, Names, Target, Voice};
 pub use problem::Problem;
+pub use reads::{Hosted, Modality, Reads, TOOLS, ToolUses, hosted_names, limit_uses};

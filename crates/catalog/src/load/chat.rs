@@ -5,6 +5,8 @@ use crate::form::Form;
 
 /// Larger than any model's.
 const MAX_TOKENS: u64 = 1_000_000_000;
+/// Each use makes the provider read the conversation again.
+const MOST_USES: u64 = 63;
 
 pub(super) fn read(form: &mut Form<'_>) -> ChatRules {
     let usual = ChatRules::default();
@@ -28,6 +30,9 @@ pub(super) fn read(form: &mut Form<'_>) -> ChatRules {
         named_roles: table.texts("named_roles"),
         prefill: table.flag_or("prefill", usual.prefill),
         state: table.flag_or("state", usual.state),
+        image_tokens: table.opt_int("image_tokens", 1..=MAX_TOKENS).unwrap_or(usual.image_tokens),
+        unseen_tokens: table.opt_int("unseen_tokens", 1..=MAX_TOKENS),
+        tool_uses: table.opt_int("tool_uses", 1..=MOST_USES).unwrap_or(usual.tool_uses),
     };
     table.finish();
     rules

@@ -77,7 +77,7 @@ fn calculation(price: &Price, used: &Quantities) -> String {
 
 fn written(line: &Line) -> String {
     let mut mark = match line.unit {
-        Measure::Token | Measure::Call => String::new(),
+        Measure::Token | Measure::Call | Measure::Use => String::new(),
         Measure::Character => "c".to_owned(),
         Measure::AudioSecond | Measure::VideoSecond => "s".to_owned(),
     };

@@ -30,5 +30,6 @@ mod social;
 mod stop;
 mod tampering;
 mod tasks;
+mod unseen;
 mod upgrade;
 mod video;

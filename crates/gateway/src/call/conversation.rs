@@ -4,6 +4,7 @@
 //! Where both speak the same the client's bytes pass; elsewhere the request is translated once, before anything is held, so
 //! that a request which cannot be translated costs nothing and leaves nothing.
 
+mod bound;
 mod keep;
 mod links;
 mod send;
@@ -15,16 +16,17 @@ use super::meter::Meter;
 use super::need::{Need, OpenEnd, Priced};
 use super::open::OpenCall;
 use super::tokens::Tokens;
+use crate::app::{App, Serving};
 use crate::refusal::Refusal;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use links::Linked;
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use tollgate_catalog::{Face, Model};
 use tollgate_store::{CallId, Counters};
 use tollgate_wire::error::Code;
-use tollgate_wire::{Dialect, Echo, Problem, Request, Rules, Sent};
+use tollgate_wire::{Dialect, Echo, Hosted, Problem, Request, Rules, Sent};
 
 /// Output tokens reserved for a call that names no limit (money.md R2), so that one such call does not lock a whole balance.
 const DEFAULT_OUTPUT: u64 = 16_384;
@@ -32,7 +34,9 @@ const DEFAULT_OUTPUT: u64 = 16_384;
 /// What a provider takes a parameter for when it is not given.
 const DEFAULTS: [(&str, &str); 3] = [("service_tier", "auto"), ("n", "1"), ("stream", "false")];
 
+/// The first only where tools run at the provider.
 const DEPENDS_ON: &[(Face, &str)] = &[
+    (Face::Input, "how often the provider uses its tools, and what they bring"),
     (Face::Input, "prompt tokens as the provider counts them"),
     (Face::Input, "how much of the prompt the provider has cached"),
     (Face::Output, "how many tokens are produced"),
@@ -66,6 +70,8 @@ pub struct Conversation {
     translated: Mutex<Vec<(String, String, Arc<Sent>)>>,
     /// Links of the request and what they lead to, looked at for providers that take no links.
     linked: Linked,
+    /// Tools that run at some provider of the model, once its routes were looked at.
+    hosted: OnceLock<Vec<Hosted>>,
 }
 
 impl Conversation {
@@ -89,6 +95,7 @@ impl Conversation {
             passed,
             translated: Mutex::default(),
             linked: Linked::default(),
+            hosted: OnceLock::new(),
         }
     }
 
@@ -98,6 +105,13 @@ impl Conversation {
             None => Ok(Cow::Borrowed(&self.request)),
             Some(most) => self.request.limited(most, call.model.chat.current_chat).map(Cow::Owned),
         }
+    }
+
+    /// The meter that a conversation fills.
+    fn metering(&self, model: &Model) -> Meter {
+        // What has no price was refused when the call was priced.
+        let tools_held = self.tools(model).unwrap_or_default();
+        Meter::Tokens(Tokens { tools_held, ..Tokens::new(model, &self.request) })
     }
 
     /// What the model refuses although its dialect has it.
@@ -160,6 +174,11 @@ impl Priced for Conversation {
         self.request.dialect.word()
     }
 
+    fn fits(&self, app: &App, serving: &Serving, model: &Model) -> Result<(), Refusal> {
+        self.request.given()?.iter().try_for_each(|given| crate::given::outside(app, given))?;
+        self.check_routes(app, serving, model)
+    }
+
     fn need(&self, model: &Model) -> Result<Need, Refusal> {
         self.check_rules(model)?;
         self.check_length(model)?;
@@ -171,21 +190,21 @@ impl Priced for Conversation {
         let output = each.checked_mul(request.choices).ok_or_else(|| {
             Refusal::about(Code::InvalidParameter, sized_by, "This request is too large to be priced.")
         })?;
+        let input = self.most_input(model, request)?;
         let ceiling = request.max_output.unwrap_or(u64::MAX).min(limit).max(1).saturating_mul(request.choices);
         Ok(Need {
             context_len: request.prompt_tokens,
             // The estimate leans high, so twice the estimate bounds what a provider can report.
-            context_max: request.prompt_tokens.saturating_mul(2).min(model.context_window.unwrap_or(u64::MAX)),
-            most: Counters { input: request.prompt_tokens, output, calls: 1, ..Counters::default() },
+            context_max: longest(request.prompt_tokens, input, model),
+            most: Counters { input, output, calls: 1, tools: self.tools(model)?, ..Counters::default() },
             exact: false,
             output_ceiling: ceiling,
-            input_open: request.runs_tools(),
             open_end: request
                 .max_output
                 .is_none()
                 .then_some(OpenEnd { choices: request.choices, stream: request.stream }),
             sized_by,
-            depends_on: DEPENDS_ON,
+            depends_on: if self.hosted().is_empty() { &DEPENDS_ON[1..] } else { DEPENDS_ON },
         })
     }
 
@@ -208,7 +227,9 @@ impl Priced for Conversation {
     }
 }
 
-/// The meter that a conversation fills.
-fn meter(request: &Request, model: &Model) -> Meter {
-    Meter::Tokens(Tokens::new(model, request))
+/// The longest input that a provider can report: prices go by it. The estimate leans high, so twice the estimate bounds what is
+/// made of text.
+pub(super) fn longest(estimate: u64, most: u64, model: &Model) -> u64 {
+    let once = estimate.saturating_mul(2).min(model.context_window.unwrap_or(u64::MAX));
+    once.max(most)
 }

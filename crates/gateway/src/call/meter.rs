@@ -33,7 +33,7 @@ impl Meter {
             Meter::Nothing => (Counters::default(), false),
             Meter::Tokens(tokens) => {
                 let (usage, estimated) = tokens.measured();
-                (counters(&usage), estimated)
+                (Counters { tools: tokens.tools, ..counters(&usage) }, estimated)
             }
             Meter::Known { used, estimated, .. } => (*used, *estimated),
         }
@@ -116,7 +116,7 @@ fn counters(usage: &Usage) -> Counters {
         image_output: usage.image_output,
         audio_output: usage.audio_output,
         calls: 1,
-        seconds: 0,
+        ..Counters::default()
     }
 }
 

@@ -19,6 +19,11 @@ pub trait Priced: Send + Sync {
     fn model(&self) -> &str;
     /// The value of `supported_endpoint_types` that the model must offer.
     fn endpoint_type(&self) -> &'static str;
+    /// What else may refuse the call before it is priced: nothing is sent that no provider of the model could take. What it may use
+    /// at most can depend on what they are sent.
+    fn fits(&self, _: &App, _: &Serving, _: &Model) -> Result<(), Refusal> {
+        Ok(())
+    }
     /// What the call may use at most of this model, or why it cannot be served by it.
     fn need(&self, model: &Model) -> Result<Need, Refusal>;
     /// The effective value of a parameter by dotted path, after defaults. Asked only for paths that a tier of the
@@ -34,10 +39,6 @@ pub trait Priced: Send + Sync {
 pub trait Work: Priced + 'static {
     /// The meter that this work fills.
     fn meter(&self, model: &Model) -> Meter;
-    /// What else may refuse the call before anything is held: nothing is sent that no provider of the model could take.
-    fn fits(&self, _: &App, _: &Serving, _: &Model) -> Result<(), Refusal> {
-        Ok(())
-    }
     /// What else may refuse the call once its money is held and before anything is sent.
     fn before(&self, _: &Call) -> impl Future<Output = Result<(), Refusal>> + Send {
         async { Ok(()) }
@@ -66,8 +67,6 @@ pub struct Need {
     /// A model may go on producing up to this many output tokens, more than `most` says: a stream's hold is then extended
     /// on the way.
     pub output_ceiling: u64,
-    /// The provider may read the input again and again, for tools that it runs itself: nobody can say how much that will be.
-    pub input_open: bool,
     /// The caller names no limit of the output.
     pub open_end: Option<OpenEnd>,
     /// The parameter that makes the bound smaller, named in refusals.

@@ -85,8 +85,8 @@ impl Quote {
         let mut need = self.need;
         need.context_len = need.context_len.checked_add(tokens)?;
         let longest = need.context_len.saturating_mul(2).min(model.context_window.unwrap_or(u64::MAX));
-        need.context_max = need.context_max.max(longest);
         need.most.input = need.most.input.checked_add(tokens)?;
+        need.context_max = need.context_max.max(longest).max(need.most.input);
         let bound = self.bound(model, need)?;
         Some((need, bound.amount.checked_sub(self.amount).unwrap_or(Money::ZERO).max(Money::ZERO)))
     }

@@ -1,6 +1,6 @@
 //! What a caller is told who gets no hold: for want of money with what is needed and what there is, in words and in numbers.
 
-use super::limited;
+use super::{admit, limited};
 use super::quote::Quote;
 use crate::refusal::{Amounts, Refusal};
 use crate::world::Millis;
@@ -48,7 +48,8 @@ pub fn why_refused(refused: &HoldRefused, needed: Needed, now: Millis) -> Refusa
             let amounts = Amounts { needed: needed.amount, available: None };
             Refusal { amounts: Some(amounts), ..limited::limited(reached, now) }
         }
-        HoldRefused::NoAccount => Refusal::new(Code::InvalidApiKey, "This key is revoked, or its account is closed."),
+        HoldRefused::NoAccount => Refusal::new(Code::InvalidApiKey, "This key is revoked."),
+        HoldRefused::Suspended => admit::suspended(),
         HoldRefused::IdemConflict => Refusal::about(
             Code::IdempotencyConflict,
             "Idempotency-Key",

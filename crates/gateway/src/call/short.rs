@@ -34,11 +34,8 @@ impl Quote {
         self.with_output(model, output).map_or(self.amount, |bound| bound.amount.min(self.amount))
     }
 
-    /// What the call can cost at most. Nothing: neither caller nor catalog sets a limit, or tools that the provider runs set none.
+    /// What the call can cost at most. Nothing: neither caller nor catalog sets a limit.
     pub fn most(&self, model: &Model) -> Option<Bound> {
-        if self.need.input_open {
-            return None;
-        }
         let ceiling = self.need.output_ceiling.max(self.need.most.output);
         let most = self.with_output(model, ceiling)?;
         // Where there is no limit it is still certain if output costs nothing.

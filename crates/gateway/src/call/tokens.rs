@@ -1,8 +1,8 @@
 //! Tokens of a language model: the provider's own report where there is a plausible one, our own count otherwise.
 
-use tollgate_catalog::Model;
+use tollgate_catalog::{Model, Uses};
 use tollgate_wire::usage::Usage;
-use tollgate_wire::{Request, Stream};
+use tollgate_wire::{Request, Stream, ToolUses};
 
 /// A tool that runs at the provider makes it read the conversation again, and each reading is reported; so often at most.
 const ROUNDS: u64 = 64;
@@ -32,6 +32,9 @@ pub struct Tokens {
     pub has_output: bool,
     /// There is an answer at all, with or without output in it.
     pub has_answer: bool,
+    /// Uses of tools at the provider: the most that are held for, and those that were seen.
+    pub tools_held: Uses,
+    pub tools: Uses,
     /// Reported values above these are not believed.
     pub input_limit: u64,
     pub output_limit: u64,
@@ -62,6 +65,15 @@ impl Tokens {
         self.counted_output = reader.counted_output();
         self.has_output = reader.has_output();
         self.has_answer = reader.has_answer();
+        self.note_tools(&reader.tools());
+    }
+
+    /// Takes over how often tools ran at the provider: those that were asked for, and no more than was held for.
+    pub fn note_tools(&mut self, seen: &ToolUses) {
+        self.tools = self.tools_held.iter().fold(Uses::NONE, |all, (tool, held)| {
+            let name = tool.name().strip_prefix("tool:").unwrap_or_default();
+            all.with(tool, seen.of(name).min(held))
+        });
     }
 
     /// The client got no more output than this. What the provider reports was produced all the same.

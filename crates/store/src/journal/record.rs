@@ -65,8 +65,12 @@ pub(crate) fn write_close(close: &Close, known: &KnownPrices) -> Vec<u8> {
 
 /// Behind everything else, and nothing where there is none: records without it are as they always were.
 fn tail(pack: &mut Pack, row: &UsageFacts, most: Option<Money>) {
-    if row.dropped.is_some() || most.is_some() {
+    let tools = row.counters.tools.text();
+    if row.dropped.is_some() || tools.is_some() || most.is_some() {
         pack.text(row.dropped.as_deref().unwrap_or_default());
+    }
+    if tools.is_some() || most.is_some() {
+        pack.text(tools.as_deref().unwrap_or_default());
     }
     if let Some(most) = most {
         pack.signed(most.nano());
@@ -145,12 +149,16 @@ fn unpack(from: &mut Unpack<'_>) -> Option<Record> {
     }
 }
 
-/// What was dropped goes to the row; told is the most that the customer pays.
+/// What was dropped and which tools ran goes to the row; told is the most that the customer pays.
 fn unpack_tail(from: &mut Unpack<'_>, row: &mut UsageFacts) -> Option<Option<Money>> {
     if from.0.is_empty() {
         return Some(None);
     }
     row.dropped = Some(from.text()?).filter(|dropped| !dropped.is_empty());
+    if from.0.is_empty() {
+        return Some(None);
+    }
+    row.counters = row.counters.with_tools(Some(&from.text()?));
     Some(if from.0.is_empty() { None } else { Some(Money::from_nano(from.signed()?)) })
 }
 
@@ -193,6 +201,7 @@ fn unpack_facts(from: &mut Unpack<'_>) -> Option<(UsageFacts, Option<[u8; 16]>)>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tollgate_catalog::{Face, Uses};
 
     fn price() -> Price {
         serde_json::from_str(
@@ -230,16 +239,21 @@ mod tests {
     #[test]
     fn a_close_comes_back_with_all_it_said() {
         let known = KnownPrices::default();
-        for dropped in [None, Some("seed,top_k")] {
+        let searched = Uses::NONE.with(Face::WebSearch, 3);
+        for (dropped, tools) in
+            [(None, Uses::NONE), (Some("seed,top_k"), Uses::NONE), (None, searched), (Some("seed,top_k"), searched)]
+        {
             for (length, kept) in
                 [(None, None), (Some(0), Some(0)), (Some(REPLY_KEPT), Some(1 << 20)), (Some(REPLY_KEPT + 1), None)]
             {
                 let most = length.map(|length| i64::try_from(length).expect("fits"));
-                let written = close(dropped, length, most);
+                let mut written = close(dropped, length, most);
+                written.row.counters.tools = tools;
                 let (read, price_id) = read_back(&write_close(&written, &known));
                 assert_eq!((read.call, read.account, read.ending), (written.call, written.account, written.ending));
                 assert_eq!((read.reason, read.charge), (written.reason, written.charge));
                 assert_eq!((read.row.dropped.as_deref(), read.most), (dropped, written.most));
+                assert_eq!(read.row.counters.tools, tools);
                 assert_eq!(read.reply.map(|reply| reply.body.len()), kept, "a longer reply is not journalled");
                 assert_eq!(price_id, Some(price().id()));
                 assert_eq!(read.row.price.map(|price| price.id()), price_id);

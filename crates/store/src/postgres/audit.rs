@@ -1,5 +1,6 @@
 //! Feeds the audit from PostgreSQL, from one snapshot, row by row.
 
+use std::borrow::Cow;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -316,6 +317,7 @@ fn charge(r: &Row) -> Result<ChargeRow, StoreError> {
         first_byte_ms: r.try_get(32)?,
         tier: r.try_get(33)?,
         dropped: r.try_get(34)?,
+        tools: r.try_get::<_, Option<&str>>(36)?.map(Cow::Borrowed),
     };
     let decided = Decided { key: r.try_get(18)?, price_id: price, hold: r.try_get(29)?, charge, write_off };
     let own: Option<&[u8]> = r.try_get(35)?;
@@ -326,9 +328,9 @@ fn charge(r: &Row) -> Result<ChargeRow, StoreError> {
         charge,
         write_off,
         refunded: r.try_get(5)?,
-        counters: counters(r, 6)?,
+        counters: counters(r, 6)?.with_tools(facts.tools.as_deref()),
         ended_at,
         hash: own.and_then(|hash| hash.try_into().ok()),
-        seal: seal(&facts, &decided, r.try_get(36)?, own),
+        seal: seal(&facts, &decided, r.try_get(37)?, own),
     })
 }

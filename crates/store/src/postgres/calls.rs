@@ -278,5 +278,6 @@ fn usage_row(call: CallId, account: AccountId, ending: Ending, reason: &str, row
         "estimated": row.estimated, "raw_usage": row.raw_usage, "attempts": row.attempts,
         "first_byte_ms": row.first_byte_ms, "tier": row.tier, "dropped": row.dropped,
         "facts": bytes(&facts.hash()),
+        "tools": row.counters.tools.text(),
     })
 }

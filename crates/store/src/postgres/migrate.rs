@@ -36,6 +36,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/row_hashes.sql"),
     include_str!("migrations/stored.sql"),
     include_str!("migrations/signing_secrets.sql"),
+    include_str!("migrations/tool_uses.sql"),
     include_str!("migrations/versions.sql"),
 ];
 /// A migration after which earlier versions cannot go on has a line that begins so. It is refused while one of them runs, and none of them

@@ -20,8 +20,8 @@ pub(super) const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
      u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.input, u.cache_read, u.cache_write_5m, u.cache_write_1h, \
      u.image_input, u.audio_input, u.output, u.reasoning, u.image_output, u.audio_output, u.calls, u.seconds, \
-     u.dropped";
-const USAGE_COLUMNS: usize = 34;
+     u.dropped, u.tools";
+const USAGE_COLUMNS: usize = 35;
 
 pub(super) fn id(r: &Row, i: usize) -> Result<[u8; 16], StoreError> {
     r.try_get::<_, &[u8]>(i)?.try_into().map_err(|_| StoreError::broken("an id is not 16 bytes"))
@@ -121,7 +121,7 @@ pub(super) fn usage(r: &Row) -> Result<UsageRow, StoreError> {
         ending: Ending::from_code(r.try_get::<_, i16>(9)?.into()),
         reason: r.try_get(10)?,
         status: small(r.try_get::<_, i32>(11)?.into(), u16::MAX),
-        counters: counters(r, 21)?,
+        counters: counters(r, 21)?.with_tools(r.try_get(34)?),
         estimated: r.try_get(12)?,
         hold: money(r, 13)?,
         charge: money(r, 14)?,

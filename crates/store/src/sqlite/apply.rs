@@ -21,8 +21,8 @@ use crate::task::Webhook;
 const USAGE: &str = "INSERT INTO usage (account_id, call_id, key_id, at, ended_at, endpoint, model, provider, \
      upstream_model, ending, reason, status, input, cache_read, cache_write_5m, cache_write_1h, image_input, \
      audio_input, output, reasoning, image_output, audio_output, calls, seconds, estimated, hold, charge, write_off, \
-     price_id, raw_usage, attempts, first_byte_ms, tier, dropped, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
-     ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35)";
+     price_id, raw_usage, attempts, first_byte_ms, tier, dropped, hash, tools) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
+     ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)";
 const ACCOUNT: &str = "UPDATE account SET trial_available = trial_available + ?2, paid_available = paid_available + ?3, \
      trial_held = trial_held + ?4, paid_held = paid_held + ?5, day = coalesce(?6, day), \
      day_used = coalesce(?7, day_used), month = coalesce(?8, month), month_used = coalesce(?9, month_used), \
@@ -410,6 +410,7 @@ impl<'a> Apply<'a> {
             facts.tier,
             facts.dropped,
             hash,
+            facts.tools,
         ])?;
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Feeds the audit from SQLite, from one snapshot of the database.
 
+use std::borrow::Cow;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -241,6 +242,7 @@ fn charge(r: &Row<'_>) -> Result<ChargeRow, StoreError> {
         first_byte_ms: r.get(32)?,
         tier: text(r, 33)?,
         dropped: text(r, 34)?,
+        tools: text(r, 36)?.map(Cow::Borrowed),
     };
     let key = blob(r, 18)?.unwrap_or_default();
     let decided = Decided { key, price_id: blob(r, 2)?, hold: r.get(29)?, charge, write_off };
@@ -251,10 +253,10 @@ fn charge(r: &Row<'_>) -> Result<ChargeRow, StoreError> {
         charge,
         write_off,
         refunded: r.get(5)?,
-        counters: Counters::from_columns(counters),
+        counters: Counters::from_columns(counters).with_tools(facts.tools.as_deref()),
         ended_at,
         hash: blob(r, 35)?.and_then(|hash| hash.try_into().ok()),
-        seal: seal(&facts, &decided, text(r, 36)?, blob(r, 35)?),
+        seal: seal(&facts, &decided, text(r, 37)?, blob(r, 35)?),
     })
 }
 

@@ -53,6 +53,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/row_hashes.sql"),
     include_str!("migrations/kept_apart.sql"),
     include_str!("migrations/signing_secrets.sql"),
+    include_str!("migrations/tool_uses.sql"),
 ];
 
 impl Engine {

@@ -257,8 +257,8 @@ const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endp
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
      u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.input, u.cache_read, u.cache_write_5m, u.cache_write_1h, \
      u.image_input, u.audio_input, u.output, u.reasoning, u.image_output, u.audio_output, u.calls, u.seconds, \
-     u.dropped";
-const USAGE_COLUMNS: usize = 34;
+     u.dropped, u.tools";
+const USAGE_COLUMNS: usize = 35;
 
 fn money(r: &Row<'_>, i: usize) -> rusqlite::Result<Money> {
     r.get(i).map(Money::from_nano)
@@ -339,7 +339,7 @@ fn read_usage(r: &Row<'_>) -> rusqlite::Result<UsageRow> {
         ending: Ending::from_code(r.get(9)?),
         reason: r.get(10)?,
         status: r.get(11)?,
-        counters: Counters::from_columns(counters),
+        counters: Counters::from_columns(counters).with_tools(r.get::<_, Option<String>>(34)?.as_deref()),
         estimated: r.get(12)?,
         hold: money(r, 13)?,
         charge: money(r, 14)?,

@@ -21,7 +21,7 @@ pub(crate) const KEY: &str = "id, spent, held, day, day_used, month, month_used"
 pub(crate) const CHARGE: &str = "u.account_id, u.call_id, u.price_id, u.charge, u.write_off, u.refunded, u.input, u.cache_read, \
      u.cache_write_5m, u.cache_write_1h, u.image_input, u.audio_input, u.output, u.reasoning, u.image_output, u.audio_output, \
      u.calls, u.seconds, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, u.upstream_model, u.ending, u.reason, \
-     u.status, u.estimated, u.hold, u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.hash";
+     u.status, u.estimated, u.hold, u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.hash, u.tools";
 
 /// A ledger entry as it is stored.
 #[derive(Default)]

@@ -60,6 +60,7 @@ pub async fn settle_below_the_hold(h: House) {
     assert_eq!((row.hold.nano(), row.charge.nano(), row.ending), (300, 250, Ending::Answered));
     assert_eq!(row.raw_usage.as_deref(), Some("{\"prompt_tokens\":1}"), "no NUL survives");
     assert_eq!(row.dropped.as_deref(), Some("seed,top_k"));
+    assert_eq!(row.counters.tools.text().as_deref(), Some("tool:web_search=2"));
     assert_eq!(row.price.expect("the frozen price")["model"], "test");
     let stranger = h.customer(0, 0).await;
     assert!(h.store.usage_of(stranger.account, call).await.expect("reading").is_none());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::TempDir;
-use tollgate_catalog::{Money, Price};
+use tollgate_catalog::{Face, Money, Price, Uses};
 use tollgate_store::testing::{HandClock, price};
 use tollgate_store::{
     AccountId, CallId, Close, Counters, Credit, CreditKind, Ending, Extend, Held, Hold, HoldRefused, Idem, Key, KeyId,
@@ -241,7 +241,11 @@ impl House {
             provider: Some("sim".into()),
             upstream_model: Some("test-1".into()),
             status: 200,
-            counters: Counters { input: charge.unsigned_abs() * 1_000, ..Counters::default() },
+            counters: Counters {
+                input: charge.unsigned_abs() * 1_000,
+                tools: Uses::NONE.with(Face::WebSearch, 2),
+                ..Counters::default()
+            },
             estimated: false,
             raw_usage: Some("{\"prompt_tokens\":1}\0".into()),
             attempts: 1,

@@ -3,6 +3,7 @@
 use super::UpstreamError;
 use super::part::{Tally, UsageSeen};
 use crate::json::{self, Broken, Scan};
+use crate::reads::ToolUses;
 use crate::usage::{Report, Usage};
 use bytes::Bytes;
 use std::ops::Range;
@@ -26,6 +27,8 @@ pub struct Reply {
     pub counted_output: u64,
     /// The reply is an error object.
     pub error: Option<UpstreamError>,
+    /// Uses of tools that ran at the provider, as far as the answer shows them.
+    pub tools: ToolUses,
     pub(crate) model: Option<Range<usize>>,
 }
 

@@ -3,10 +3,12 @@
 //! Only what money and routing depend on is checked here; the provider judges the rest. Keys
 //! given twice are refused, because two readers could understand them differently.
 
-use super::prompt::Estimate;
+use super::prompt::{Estimate, Part};
+use crate::dialect::Dialect;
 use crate::error::Code;
 use crate::json::{self, Broken, Edit, Scan, Text};
 use crate::problem::Problem;
+use crate::reads::Reads;
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -27,6 +29,8 @@ pub struct Request {
     pub service_tier: Option<String>,
     /// Names what may run at the provider, which reads the conversation again after each step of it.
     pub has_tools: bool,
+    /// What the provider reads besides the text.
+    pub reads: Reads,
     body: Bytes,
     model_place: Range<usize>,
     /// What must be written where so that the provider reports usage of a stream.
@@ -76,6 +80,7 @@ pub fn read_request(body: Bytes) -> Result<Request, Problem> {
         prompt_tokens: form.estimate.tokens(),
         service_tier: form.service_tier,
         has_tools: form.has_tools,
+        reads: form.estimate.reads(),
         model_place,
         ask_usage,
         body,
@@ -154,16 +159,15 @@ impl<'a> Form<'a> {
             b"service_tier" if scan.peek() == Some(b'"') => {
                 self.service_tier = Some(scan.string()?.text().into_owned());
             }
-            b"web_search_options" => {
+            b"tools" => {
                 self.has_tools = true;
-                scan.skip()?;
+                self.estimate.tools(Dialect::Chat, scan)?;
             }
-            b"tools" | b"functions" | b"response_format" => {
-                self.has_tools |= key.as_ref() == b"tools";
-                let raw = scan.value()?;
-                self.estimate.verbatim(raw);
+            b"functions" | b"response_format" => self.estimate.verbatim(scan.value()?),
+            name => {
+                self.has_tools |= name == b"web_search_options";
+                self.estimate.around(Dialect::Chat, name, scan)?;
             }
-            _ => scan.skip()?,
         }
         self.keys.push(key);
         Ok(())
@@ -208,6 +212,8 @@ impl<'a> Form<'a> {
             return Err(Problem::wrong(&format!("messages[{index}]"), "an object"));
         }
         self.estimate.message();
+        let at = scan.at();
+        let mut part = Part::default();
         let mut role = false;
         scan.object(|key, scan| {
             if key.is("role") {
@@ -217,8 +223,9 @@ impl<'a> Form<'a> {
                 }
                 return Ok(());
             }
-            Ok(self.estimate.value(scan)?)
+            Ok(self.estimate.member(key, scan, &mut part)?)
         })?;
+        self.estimate.resolve(&part, at);
         if role { Ok(()) } else { Err(Problem::missing(&format!("messages[{index}].role"))) }
     }
 

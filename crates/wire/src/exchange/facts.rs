@@ -69,22 +69,23 @@ impl<'a> Facts<'a> {
             (Dialect::Gemini, b"generationConfig" | b"generation_config") => self.config(scan)?,
             (Dialect::Gemini, b"systemInstruction" | b"system_instruction") => self.estimate.value(scan)?,
             (Dialect::Gemini, b"serviceTier" | b"service_tier") => self.tier(scan)?,
-            (Dialect::Gemini, b"tools") => self.estimate.verbatim(scan.value()?),
-            (Dialect::Gemini, _) => scan.skip()?,
+            (_, b"tools") => self.estimate.tools(self.dialect, scan)?,
+            (Dialect::Gemini, name) => self.estimate.around(self.dialect, name, scan)?,
             (_, b"model") => self.model(scan)?,
             (_, b"stream") => self.stream = flag(scan, "stream")?,
             (_, b"service_tier") => self.tier(scan)?,
             (Dialect::Anthropic, b"messages") => self.conversation("messages", scan)?,
             (Dialect::Anthropic, b"max_tokens") => self.max_output = whole(scan, "max_tokens")?,
             (Dialect::Anthropic, b"system") => self.estimate.value(scan)?,
-            (Dialect::Responses, b"previous_response_id" | b"conversation") => {
-                self.continues |= scan.value()? != b"null";
+            (Dialect::Responses, name @ (b"previous_response_id" | b"conversation")) => {
+                self.continues |= scan.peek() != Some(b'n');
+                self.estimate.around(self.dialect, name, scan)?;
             }
             (Dialect::Responses, b"input") => self.conversation("input", scan)?,
             (Dialect::Responses, b"max_output_tokens") => self.max_output = whole(scan, "max_output_tokens")?,
             (Dialect::Responses, b"instructions") => self.estimate.value(scan)?,
-            (_, b"tools" | b"output_config" | b"text") => self.estimate.verbatim(scan.value()?),
-            _ => scan.skip()?,
+            (_, b"output_config" | b"text") => self.estimate.verbatim(scan.value()?),
+            (_, name) => self.estimate.around(self.dialect, name, scan)?,
         }
         self.keys.push(key);
         Ok(())

@@ -4,6 +4,7 @@ use crate::count::{Counter, IMAGE, SPOKEN_LETTERS};
 use crate::dialect::Dialect;
 use crate::hub::Event;
 use crate::json::Node;
+use crate::reads::ToolUses;
 use crate::usage::{Report, Usage};
 
 #[derive(Debug)]
@@ -22,6 +23,9 @@ pub(super) struct Meter {
     call: Counter,
     raw: String,
     raw_first: String,
+    /// Uses of tools that ran at the provider.
+    pub tools: ToolUses,
+    from: Dialect,
 }
 
 /// Longest report kept as text.
@@ -41,6 +45,8 @@ impl Meter {
             call: Counter::default(),
             raw: String::new(),
             raw_first: String::new(),
+            tools: ToolUses::new(from),
+            from,
         }
     }
 
@@ -60,8 +66,14 @@ impl Meter {
                 }
                 return;
             }
+            Event::Searches { count, .. } => {
+                self.tools.searches(*count);
+                return;
+            }
+            Event::Search { .. } => self.tools.searched(self.from),
+            Event::Foreign { origin, what, .. } => self.tools.left(*origin, what),
             // A sealed thought is output too, though nobody can count it.
-            Event::ThoughtEnd { seal: Some(_), .. } | Event::Foreign { .. } | Event::Search { .. } => {}
+            Event::ThoughtEnd { seal: Some(_), .. } => {}
             _ => return,
         }
         self.output = true;

@@ -20,7 +20,6 @@ mod request;
 #[cfg(test)]
 mod round_trip;
 mod rules;
-mod steps;
 mod stream;
 mod unsealed;
 mod writer;

@@ -66,6 +66,7 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
         has_answer: meter.answer,
         counted_output: if meter.usage().is_none_or(|usage| usage.output_total() == 0) { counted } else { 0 },
         error: answer.error.clone(),
+        tools: meter.tools,
         ..Reply::default()
     };
     if facts.error.is_some() {

@@ -7,6 +7,7 @@ use crate::dialect::Dialect;
 use crate::hub::{Ask, Dropped, Echo, Effort, Names, Target, ToolChoice};
 use crate::json::{self, Broken, Node, Scan};
 use crate::problem::Problem;
+use crate::reads::{self, Reads};
 use crate::{anthropic, gemini, responses};
 use bytes::Bytes;
 use std::borrow::Cow;
@@ -36,6 +37,8 @@ pub struct Request {
     pub service_tier: Option<String>,
     /// Names what may run at the provider, which reads the conversation again after each step of it.
     pub has_tools: bool,
+    /// What the provider reads besides the text.
+    pub reads: Reads,
     form: Form,
 }
 
@@ -93,6 +96,7 @@ impl Request {
             prompt_tokens: facts.estimate.tokens(),
             service_tier: facts.service_tier,
             has_tools: facts.has_tools,
+            reads: facts.estimate.reads(),
             form: Form::Other { model: place, body },
         })
     }
@@ -103,6 +107,11 @@ impl Request {
             Form::Chat(request) => request.body(),
             Form::Other { body, .. } => body,
         }
+    }
+
+    /// The name of a place that [`Reads`] tells.
+    pub fn place(&self, at: usize) -> String {
+        reads::place(self.body(), at)
     }
 
     /// Whether the request has this member, and not as null.
@@ -245,6 +254,7 @@ impl From<chat::Request> for Request {
             prompt_tokens: request.prompt_tokens,
             service_tier: request.service_tier.clone(),
             has_tools: request.has_tools,
+            reads: request.reads.clone(),
             form: Form::Chat(Box::new(request)),
         }
     }

@@ -10,6 +10,7 @@ use crate::chat::{self, Broken, End};
 use crate::dialect::Dialect;
 use crate::error::Code;
 use crate::hub::{Dropped, Names, Voice};
+use crate::reads::ToolUses;
 use crate::usage::Usage;
 use bytes::Bytes;
 
@@ -113,6 +114,14 @@ impl Stream {
     /// A keep-alive the caller's client tolerates between events.
     pub fn heartbeat(&self) -> Bytes {
         Bytes::from_static(self.to.heartbeat())
+    }
+
+    /// Uses of tools that ran at the provider, as far as the answer shows them; chat completions show none.
+    pub fn tools(&self) -> ToolUses {
+        match &self.form {
+            Form::Chat(_) => ToolUses::default(),
+            Form::Any(any) => any.meter.tools,
+        }
     }
 
     /// Disjoint counters from what was reported so far.

@@ -10,6 +10,7 @@ use super::Conversation;
 use crate::app::App;
 use crate::call::open::Call;
 use crate::call::refused::{Needed, why_refused};
+use crate::refusal::Refusal;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use futures_util::{StreamExt as _, stream};
@@ -138,7 +139,7 @@ impl Conversation {
         drop(shelf);
         let asked = self.asked(call).map_err(Fault::refusal)?.into_owned();
         let request = put_in(asked, files).await.map_err(Fault::refusal)?;
-        cover(call, &request).await?;
+        self.cover(call, &request).await?;
         self.make(&request, &call.model, route, dialect).map_err(Fault::refusal)
     }
 
@@ -257,17 +258,26 @@ async fn apart_if_long<T: Send + 'static>(
     })
 }
 
-/// Pictures are held for whatever their size; a document only now shows how long it is.
-async fn cover(call: &mut Call, request: &Request) -> Result<(), Fault> {
-    let known = call.meter.tokens().prompt_tokens;
-    let Some(more) = request.prompt_tokens.checked_sub(known).filter(|more| *more > 0) else { return Ok(()) };
-    if let Err((refused, needed)) = call.cover_input(more).await {
-        let refusal = why_refused(&refused, Needed { amount: needed, lower: "" }, call.app.world.now_ms());
-        let problem = Problem { code: refusal.code, param: refusal.param, message: refusal.message };
-        return Err(Fault { retry_after: refusal.retry_after, ..Fault::refusal(problem) });
+impl Conversation {
+    /// Pictures are held for whatever their size, and documents at the model's context; data that shows to be more is held for now.
+    async fn cover(&self, call: &mut Call, request: &Request) -> Result<(), Fault> {
+        let most = self.most_input(&call.model, request).map_err(|refusal| Fault::refusal(told_as(refusal)))?;
+        let held = call.quote.need.most.input;
+        if let Some(more) = most.checked_sub(held).filter(|more| *more > 0)
+            && let Err((refused, needed)) = call.cover_input(more).await
+        {
+            let refusal = why_refused(&refused, Needed { amount: needed, lower: "" }, call.app.world.now_ms());
+            let retry_after = refusal.retry_after;
+            return Err(Fault { retry_after, ..Fault::refusal(told_as(refusal)) });
+        }
+        let meter = call.meter.tokens();
+        meter.prompt_tokens = meter.prompt_tokens.max(request.prompt_tokens);
+        Ok(())
     }
-    call.meter.tokens().prompt_tokens = request.prompt_tokens;
-    Ok(())
+}
+
+fn told_as(refusal: Refusal) -> Problem {
+    Problem { code: refusal.code, param: refusal.param, message: refusal.message }
 }
 
 fn wrong(link: &Link, why: &str) -> Problem {

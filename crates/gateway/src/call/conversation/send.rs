@@ -1,12 +1,10 @@
 //! How a conversation is sent along one route, until its answer begins.
 
-use super::{Conversation, meter};
-use crate::app::{App, Serving};
+use super::Conversation;
 use crate::call::dispatch::{Begun, Started, Whole, note};
 use crate::call::meter::Meter;
 use crate::call::need::Work;
 use crate::call::open::Call;
-use crate::refusal::Refusal;
 use crate::world::Millis;
 use bytes::Bytes;
 use http::HeaderValue;
@@ -23,12 +21,7 @@ const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 impl Work for Conversation {
     fn meter(&self, model: &Model) -> Meter {
-        meter(&self.request, model)
-    }
-
-    fn fits(&self, app: &App, serving: &Serving, model: &Model) -> Result<(), Refusal> {
-        self.request.given()?.iter().try_for_each(|given| crate::given::outside(app, given))?;
-        self.check_routes(app, serving, model)
+        self.metering(model)
     }
 
     async fn attempt(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Begun, Fault> {
@@ -161,6 +154,7 @@ impl Way<'_> {
         meter.has_output = facts.has_output;
         meter.has_answer = facts.has_answer;
         meter.counted_output = counted;
+        meter.note_tools(&facts.tools);
         Ok(Begun::Whole(Whole { content_type: JSON, body, keeper: self.conversation.keeper.clone() }))
     }
 

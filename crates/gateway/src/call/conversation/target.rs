@@ -9,7 +9,7 @@ use tollgate_catalog::{Condition, Model, Route};
 use tollgate_upstream::Provider;
 use tollgate_wire::error::Code;
 use tollgate_wire::responses::unstored;
-use tollgate_wire::{Dialect, Dropped, Names, Problem, Request, Rules, Sent, Target};
+use tollgate_wire::{Dialect, Dropped, Hosted, Names, Problem, Request, Rules, Sent, Target, hosted_names, limit_uses};
 
 /// Sent to a provider that demands a limit of the output when neither caller nor catalog gives one.
 const USUAL_OUTPUT: u64 = 8_192;
@@ -20,24 +20,47 @@ impl Conversation {
     /// Can some route of the model take this request? Translated here for the first that can.
     pub(super) fn check_routes(&self, app: &App, serving: &Serving, model: &Model) -> Result<(), Refusal> {
         let mut first = None;
+        let mut taken = false;
+        // What the provider of each route gets of the tools that would run there, and the longest list of them.
+        let mut hosted: Vec<Hosted> = Vec::new();
+        let runs = !self.request.reads.hosted.is_empty();
         for route in &model.routes {
             let Some(provider) = serving.providers.get(&route.provider) else { continue };
             let Some(dialect) = provider.kind.dialect() else { continue };
             let outcome = if self.wants_data(provider, dialect) {
                 self.check_links(app, provider, dialect)
                     .and_then(|request| self.make(&request, model, route, dialect))
-                    .map(|_| ())
+                    .map(|sent| Some(sent.body))
             } else if dialect == self.request.dialect && model.chat.sampling {
-                Ok(())
+                Ok(None)
             } else {
-                self.sent(model, route, provider, dialect).map(|_| ())
+                self.sent(model, route, provider, dialect).map(|sent| Some(sent.body.clone()))
             };
             match outcome {
-                Ok(()) => return Ok(()),
+                Ok(_) if !runs => return Ok(()),
+                Ok(sent) => {
+                    taken = true;
+                    let there = self.runs_there(dialect, sent);
+                    if there.len() > hosted.len() {
+                        hosted = there;
+                    }
+                }
                 Err(problem) => first = first.or(Some(problem)),
             }
         }
+        if taken {
+            let _ = self.hosted.set(hosted);
+            return Ok(());
+        }
         first.map_or(Ok(()), |problem| Err(problem.into()))
+    }
+
+    /// The request's tools that run at a provider of this dialect. Named by their places in the client's own body.
+    fn runs_there(&self, dialect: Dialect, sent: Option<Bytes>) -> Vec<Hosted> {
+        let own = &self.request.reads.hosted;
+        let (true, Some(sent)) = (dialect != self.request.dialect, sent) else { return own.clone() };
+        let names = hosted_names(dialect, &sent);
+        own.iter().filter(|tool| names.contains(&tool.name)).cloned().collect()
     }
 
     /// The request for one route, translated once.
@@ -61,7 +84,7 @@ impl Conversation {
     /// The body for a provider of the client's own dialect. What the gateway keeps of a conversation it can erase; a provider that stored
     /// it too would go on having it, so it is told not to.
     pub(super) fn own(&self, request: &Request, model: &Model, route: &Route) -> Bytes {
-        let body = request.own_body(&route.upstream_model);
+        let body = limited(request, model, request.dialect, request.own_body(&route.upstream_model));
         if request.dialect != Dialect::Responses {
             return body;
         }
@@ -101,8 +124,15 @@ impl Conversation {
             sent.dropped.add(BETA);
         }
         priced_is_sent(model, &sent.dropped)?;
+        sent.body = limited(request, model, dialect, sent.body);
         Ok(sent)
     }
+}
+
+/// What is held for is what the provider is allowed.
+fn limited(request: &Request, model: &Model, dialect: Dialect, body: Bytes) -> Bytes {
+    let runs = !request.reads.hosted.is_empty();
+    if runs { limit_uses(dialect, body, model.chat.tool_uses) } else { body }
 }
 
 /// What a price of the model goes by is not left out on the way: it would be charged for and not be had, or the other way round.

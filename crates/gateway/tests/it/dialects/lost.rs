@@ -14,7 +14,7 @@ const SCRIPTED: &str = r#"
 context_window = 100000
 max_output_tokens = 5000
 supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
-price = { input = 1_000_000, output = 2_000_000 }
+price = { input = 1_000_000, output = 2_000_000, "tool:web_search" = 0 }
 route = [{ provider = "script", upstream_model = "up" }]
 "#;
 

@@ -3,6 +3,7 @@
 pub mod client;
 mod endpoints;
 mod given;
+mod hosted;
 mod links;
 mod long;
 mod lost;
@@ -12,6 +13,7 @@ mod pairs;
 pub mod scripted;
 mod seals;
 mod thinking;
+mod unseen;
 
 use crate::house::{House, Plan};
 

@@ -73,6 +73,23 @@ pub async fn a_model_that_is_paused() {
     assert_eq!((house.available().await, house.sim.received().len()), (before, sent));
 }
 
+/// A tenth of what the context of the model costs, and a film behind a link.
+pub async fn content_that_is_not_seen() {
+    let house = House::with(Plan { usd: "0", ..Plan::default() }).await;
+    house.credit("trial", Pot::Trial, Money::from_nano(10_000_000)).await;
+    let mut body = chat("[[sim:prompt=90000]]");
+    let film = json!({ "type": "video_url", "video_url": { "url": "https://files.example/film.mp4" } });
+    body["messages"][0]["content"] = json!([{ "type": "text", "text": "[[sim:prompt=90000]]" }, film]);
+    let reply = house.post(&body).send().await.expect("a reply");
+    let call = crate::house::call_id(&reply);
+    let (status, error) = error_of(reply).await;
+    assert_eq!((status, error["code"].as_str()), (402, Some("insufficient_balance")));
+    let row = house.row(call).await;
+    assert_eq!((row.ending, row.reason.as_str(), row.charge.nano()), (Ending::Refused, "insufficient_balance", 0));
+    assert_eq!(house.available().await, 10_000_000);
+    assert!(house.sim.received().is_empty());
+}
+
 pub async fn not_enough_money() {
     let house = House::with(Plan { usd: "0", ..Plan::default() }).await;
     house.credit("trial", Pot::Trial, Money::from_nano(FUNDED)).await;

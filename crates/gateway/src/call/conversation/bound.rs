@@ -1,0 +1,109 @@
+//! The most input that a provider can report for a conversation: what the hold is made for.
+//!
+//! Text is counted, pictures are bounded by the model's own number. What the gateway cannot see (links, file ids, PDFs, clips, stored
+//! prompts, caches) can be as long as the model takes. A tool that runs at the provider makes it read the conversation again after
+//! each use, so every use that is allowed adds as much once more. What has no bound is refused by its name, and so is what the catalog
+//! says the model does not take.
+
+use super::Conversation;
+use crate::refusal::Refusal;
+use tollgate_catalog::{Face, Model, Uses};
+use tollgate_wire::error::Code;
+use tollgate_wire::{Hosted, Modality, Reads, Request};
+
+impl Conversation {
+    /// The tools that run at a provider of the model, of those that the request names: what is left out on the way runs nowhere.
+    pub(super) fn hosted(&self) -> &[Hosted] {
+        self.hosted.get().map_or(&self.request.reads.hosted, Vec::as_slice)
+    }
+
+    /// The most input tokens of a request that is this one, or this one with data in the place of its links.
+    pub(super) fn most_input(&self, model: &Model, request: &Request) -> Result<u64, Refusal> {
+        let reads = &request.reads;
+        takes(model, request)?;
+        let here = written(model, request);
+        let hosted = self.hosted();
+        let unseen = reads.unseen.or(hosted.first().map(|tool| tool.at));
+        let Some(at) = unseen else {
+            // To shorten a conversation is to read it once more.
+            return Ok(if reads.compacts { here.saturating_mul(2) } else { here });
+        };
+        let known = model.chat.unseen_tokens.or(model.max_input_tokens).or(model.context_window);
+        let Some(known) = known else { return Err(unbounded(model, &request.place(at))) };
+        let each = here.max(known);
+        let readings = 1 + self.uses(model) + u64::from(reads.compacts);
+        Ok(each.saturating_mul(readings))
+    }
+
+    /// The most uses of each tool that runs at the provider. One without a price is refused by its name: its use would be the
+    /// operator's loss.
+    pub(super) fn tools(&self, model: &Model) -> Result<Uses, Refusal> {
+        let mut uses = Uses::NONE;
+        for tool in self.hosted() {
+            let Some(face) = Face::tool(&tool.name).filter(|face| model.book.standard.has(*face)) else {
+                return Err(unpriced(model, tool, &self.request.place(tool.at)));
+            };
+            let each = tool.most.or(self.request.reads.most_uses).unwrap_or(model.chat.tool_uses);
+            uses = uses.with(face, uses.get(face).saturating_add(each));
+        }
+        Ok(uses)
+    }
+
+    /// Uses of tools at the provider that are held for, all together.
+    fn uses(&self, model: &Model) -> u64 {
+        let hosted = self.hosted();
+        if hosted.is_empty() {
+            return 0;
+        }
+        let usual = model.chat.tool_uses;
+        let stated = hosted.iter().filter_map(|tool| tool.most).fold(0, u64::saturating_add);
+        let open = if hosted.iter().any(|tool| tool.most.is_none()) { usual } else { 0 };
+        match self.request.reads.most_uses {
+            Some(most) if open > 0 => most,
+            Some(most) => most.min(stated),
+            None => stated.saturating_add(open),
+        }
+    }
+}
+
+/// Tokens of what stands in the request, leaning high.
+fn written(model: &Model, request: &Request) -> u64 {
+    let Reads { pictures, pictured, aside, packed, .. } = &request.reads;
+    let drawn = pictures.saturating_mul(model.chat.image_tokens).max(*pictured);
+    (request.prompt_tokens - pictured).saturating_add(drawn).saturating_add(*aside).saturating_add(*packed)
+}
+
+/// Where the catalog lists what a model takes, anything else is refused by its name.
+fn takes(model: &Model, request: &Request) -> Result<(), Refusal> {
+    if model.input_modalities.is_empty() {
+        return Ok(());
+    }
+    for modality in Modality::ALL {
+        let word = modality.word();
+        if let Some(at) = request.reads.first(modality)
+            && !model.input_modalities.iter().any(|listed| listed == word)
+        {
+            let field = request.place(at);
+            let listed = model.input_modalities.join(", ");
+            let text = format!("`{field}`: `{}` takes no input of the kind {word}; it takes: {listed}.", model.name);
+            return Err(Refusal::about(Code::UnsupportedValue, &field, text));
+        }
+    }
+    Ok(())
+}
+
+fn unpriced(model: &Model, tool: &Hosted, field: &str) -> Refusal {
+    let (name, model) = (&tool.name, &model.name);
+    let text = format!(
+        "`{field}`: the tool `{name}` runs at the provider, and `{model}` has no price for it (`tool:{name}`)."
+    );
+    Refusal::about(Code::UnsupportedValue, field, text)
+}
+
+fn unbounded(model: &Model, field: &str) -> Refusal {
+    let text = format!(
+        "`{field}`: how much is read here is not known before the call, and `{}` has no `context_window` in the catalog that would bound it.",
+        model.name
+    );
+    Refusal::about(Code::UnsupportedValue, field, text)
+}
