@@ -56,6 +56,8 @@ pub mod video;
 
 pub use chat::{Broken, End as StreamEnd, NotAReply, Reply, StreamFault, UpstreamError};
 pub use dialect::Dialect;
-pub use exchange::{Converted, Link, LinkKind, Linked, Path, Request, Rules, Sent, Setup, Stream, convert, unsealed};
+pub use exchange::{
+    Converted, Home, Link, LinkKind, Linked, Path, Request, Rules, Sent, Setup, Stream, convert, own_seals, unsealed,
+};
 pub use hub::{Dropped, Echo, Names, Target, Voice};
 pub use problem::Problem;

@@ -212,14 +212,17 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Its cache mark, or one inside it.
-    pub fn is_cached(&self) -> bool {
+    /// Forgets its cache mark, and those inside it.
+    pub fn unmark(&mut self) {
         match self {
-            Part::Text { cached, .. } => *cached,
-            Part::Result { cached, parts, .. } => *cached || parts.iter().any(Part::is_cached),
-            Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => media.cached,
-            Part::Call(call) => call.cached,
-            _ => false,
+            Part::Text { cached, .. } => *cached = false,
+            Part::Result { cached, parts, .. } => {
+                *cached = false;
+                parts.iter_mut().for_each(Part::unmark);
+            }
+            Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => media.cached = false,
+            Part::Call(call) => call.cached = false,
+            Part::Refusal { .. } | Part::Thought { .. } | Part::Foreign { .. } => {}
         }
     }
 }

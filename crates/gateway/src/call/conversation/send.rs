@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tollgate_catalog::{Model, Route};
 use tollgate_upstream::{Blame, Body, ChatAsk, Fault, Provider, is_encoded};
 use tollgate_wire::{
-    Dialect, Dropped, Names, Setup, Stream, StreamEnd, StreamFault, UpstreamError, Voice, chat, convert, unsealed,
+    Dialect, Names, Setup, Stream, StreamEnd, StreamFault, UpstreamError, Voice, chat, convert, unsealed,
 };
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -57,8 +57,9 @@ impl Conversation {
             return Ok((sent.body, sent.names));
         }
         if from == self.request.dialect && call.model.chat.sampling {
-            call.dropped = Dropped::default();
-            return Ok((self.own(&self.request, &call.model, route), Names::default()));
+            let (body, dropped) = self.own(&self.request, &call.model, route).map_err(Fault::refusal)?;
+            call.dropped = dropped;
+            return Ok((body, Names::default()));
         }
         let sent = self.sent(&call.model, route, provider, from).map_err(Fault::refusal)?;
         call.dropped = sent.dropped.clone();
