@@ -214,15 +214,20 @@ impl<'a> Part<'a> {
 
     /// Forgets its cache mark, and those inside it.
     pub fn unmark(&mut self) {
-        match self {
-            Part::Text { cached, .. } => *cached = false,
-            Part::Result { cached, parts, .. } => {
-                *cached = false;
+        let (cached, rest) = match self {
+            Part::Text { cached, rest, .. } => (cached, rest),
+            Part::Result { cached, parts, rest, .. } => {
                 parts.iter_mut().for_each(Part::unmark);
+                (cached, rest)
             }
-            Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => media.cached = false,
-            Part::Call(call) => call.cached = false,
-            Part::Refusal { .. } | Part::Thought { .. } | Part::Foreign { .. } => {}
+            Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
+                (&mut media.cached, &mut media.rest)
+            }
+            Part::Call(call) => (&mut call.cached, &mut call.rest),
+            Part::Refusal { .. } | Part::Thought { .. } | Part::Foreign { .. } => return,
+        };
+        if std::mem::take(cached) {
+            rest.retain(|member| !matches!(member.name.as_ref(), "cache_control" | "prompt_cache_breakpoint"));
         }
     }
 }
