@@ -66,13 +66,14 @@ fn every_incident_has_a_test_that_exists() {
     let page = std::fs::read_to_string("../../docs/incidents.md").expect("docs/incidents.md");
     let rows: Vec<Vec<&str>> = page
         .lines()
-        .filter(|line| line.starts_with("| M"))
+        .filter(|line| line.starts_with("| M") || line.starts_with("| S"))
         .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
         .collect();
-    assert_eq!(rows.len(), 42);
+    let collected = rows.iter().filter(|row| row[0].starts_with('M')).count();
+    assert_eq!(collected, 42);
     for (number, row) in (1..).zip(&rows) {
         let [name, _what, tests] = row[..] else { panic!("three columns, not {row:?}") };
-        assert_eq!(name, format!("M{number}"));
+        assert!(name == format!("M{number}") || (number > collected && name.starts_with('S')), "{name}");
         if PENDING.contains(&tests) {
             continue;
         }

@@ -169,16 +169,18 @@ impl Leaving {
         (changed, changed)
     }
 
-    /// In the middle of a tool turn a model that thinks wants to see what it thought before; without, it must go on without thinking.
+    /// Of the answers since somebody spoke, each must begin with what was thought; where one does not, the model goes on without thinking.
     fn ends_in_a_tool_turn(self, messages: &[Node<'_>]) -> bool {
         fn content<'n, 'a>(message: &'n Node<'a>) -> &'n [Node<'a>] {
             message.get("content").map_or(&[][..], Node::items)
         }
-        let answers = |message: &Node<'_>| content(message).iter().any(|block| block.str_of("type") == "tool_result");
-        let last = messages.iter().rev().find(|message| message.str_of("role") == "assistant");
-        let first = last.and_then(|message| content(message).iter().find(|block| !self.is_thought(block)));
-        let thought = first.is_some_and(|block| matches!(block.str_of("type"), "thinking" | "redacted_thinking"));
-        messages.last().is_some_and(answers) && !thought
+        let result = |block: &Node<'_>| block.str_of("type") == "tool_result";
+        let spoke = |message: &Node<'_>| message.str_of("role") == "user" && !content(message).iter().any(result);
+        let since = messages.iter().rposition(spoke).map_or(0, |at| at + 1);
+        messages[since..].iter().filter(|message| message.str_of("role") == "assistant").any(|message| {
+            let first = content(message).iter().find(|block| !self.is_thought(block));
+            !first.is_some_and(|block| matches!(block.str_of("type"), "thinking" | "redacted_thinking"))
+        })
     }
 
     fn responses(self, body: &Node<'_>, out: &mut Vec<u8>) -> (bool, bool) {

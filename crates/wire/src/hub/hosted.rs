@@ -19,8 +19,10 @@ const LEFT_OUT: &[(Dialect, &[&str])] = &[
 /// Sees to the tools that the target does not have.
 pub(super) fn leave_out(ask: &mut Ask<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     let offered = ask.tools.len();
+    let functions =
+        ask.tools.iter().any(|tool| matches!(tool.kind, ToolKind::Function { .. } | ToolKind::Custom { .. }));
     for tool in std::mem::take(&mut ask.tools) {
-        if is_known(&tool, carry.target) {
+        if is_known(&tool, carry.target, functions) {
             ask.tools.push(tool);
         } else if !is_left_out(&tool, ask.origin) {
             return Err(Problem::unsupported(&tool.at, format!("The tool `{}` runs at another provider.", tool.name)));
@@ -41,11 +43,14 @@ fn insists(name: &str) -> Problem {
     Problem::unsupported("tool_choice", text)
 }
 
-fn is_known(tool: &Tool<'_>, target: &Target) -> bool {
-    match tool.kind {
-        ToolKind::Function { .. } | ToolKind::Custom { .. } => true,
-        ToolKind::WebSearch(_) => target.dialect != Dialect::Chat || target.web_search,
-        ToolKind::Hosted(_) => false,
+fn is_known(tool: &Tool<'_>, target: &Target, functions: bool) -> bool {
+    match (&tool.kind, target.dialect) {
+        (ToolKind::Function { .. } | ToolKind::Custom { .. }, _) => true,
+        (ToolKind::WebSearch(_), Dialect::Chat) => target.web_search,
+        // Gemini takes its search or functions, not both, and an agent lives by its functions.
+        (ToolKind::WebSearch(_), Dialect::Gemini) => !functions,
+        (ToolKind::WebSearch(_), Dialect::Anthropic | Dialect::Responses) => true,
+        (ToolKind::Hosted(_), _) => false,
     }
 }
 
