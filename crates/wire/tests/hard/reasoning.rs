@@ -168,6 +168,29 @@ fn case_67_a_signature_comes_back_on_its_call_and_once() {
     }
 }
 
+/// Gemini may sign the last piece of a text. A seal in front of it would break the answer in two.
+#[test]
+fn a_signed_last_piece_goes_on_with_the_text() {
+    let piece = |part: Value, finish: Value| json!({"candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": finish}], "modelVersion": "up"});
+    let events = [
+        piece(json!({"text": "The gate"}), Value::Null),
+        piece(json!({"text": " opens.", "thoughtSignature": "c2ln"}), json!("STOP")),
+    ];
+    let played = play(G, A, &events);
+    let starts: Vec<&Value> = played.data.iter().filter(|event| event["type"] == "content_block_start").collect();
+    let kinds: Vec<&Value> = starts.iter().map(|event| &event["content_block"]["type"]).collect();
+    assert_eq!(kinds, ["text", "redacted_thinking"], "{}", played.text);
+    let messages = json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": [{"type": "text", "text": "The gate opens."}, starts[1]["content_block"]]},
+        {"role": "user", "content": "q"}]);
+    let back = sent(A, G, json!({"model": "m", "max_tokens": 9, "messages": messages}));
+    assert_eq!(
+        back["contents"][1]["parts"],
+        json!([{"text": "The gate opens."}, {"text": "", "thoughtSignature": "c2ln"}])
+    );
+    let output = play(G, R, &events).data.last().unwrap()["response"]["output"].clone();
+    assert_eq!(output[0]["content"][0]["text"], "The gate opens.", "{output}");
+}
+
 #[test]
 fn case_66_a_paragraph_between_summary_parts() {
     let events = |index: u64, text: &str| {
