@@ -21,7 +21,9 @@ fn original(golden: &str, model: &str) -> Value {
 }
 
 async fn claude_code(house: &House, model: &str) -> Response {
-    let body = original(CLAUDE_CODE, model);
+    let mut body = original(CLAUDE_CODE, model);
+    let last = json!({ "type": "text", "text": "Go on.", "cache_control": { "type": "ephemeral" } });
+    body["messages"][2]["content"].as_array_mut().expect("blocks").push(last);
     let post = Client(Dialect::Anthropic).post(house, "/v1/messages?beta=true", &body);
     post.header("anthropic-beta", "claude-code-20250219,interleaved-thinking-2025-05-14").send().await.expect("a reply")
 }
@@ -35,21 +37,20 @@ fn received(house: &House) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn claude_code_is_answered_by_every_provider() {
+async fn claude_code_is_answered_in_every_other_dialect() {
     let house = house().await;
-    for model in UPSTREAMS {
+    // In its own every byte passes, and the simulator knows no switches of betas.
+    for model in UPSTREAMS.into_iter().filter(|model| *model != "gemini-on-anthropic") {
         let reply = claude_code(&house, model).await;
         let (status, told) = (reply.status(), told(&reply));
         let text = reply.text().await.expect("text");
         assert_eq!(status, 200, "{model}: {text}");
         assert!(text.contains("event: message_stop"), "{model}: {text}");
-        if model != "gemini-on-anthropic" {
-            let told: Vec<&str> = told.split(',').collect();
-            for name in ["cache_control", "context_management", "max_tokens", "anthropic-beta"] {
-                assert!(told.contains(&name), "{model}: {name} is not told in {told:?}");
-            }
-            assert!(!received(&house).to_string().contains("cache_"), "{model}: {}", received(&house));
+        let told: Vec<&str> = told.split(',').collect();
+        for name in ["cache_control", "context_management", "max_tokens", "anthropic-beta"] {
+            assert!(told.contains(&name), "{model}: {name} is not told in {told:?}");
         }
+        assert!(!received(&house).to_string().contains("cache_"), "{model}: {}", received(&house));
     }
 }
 
