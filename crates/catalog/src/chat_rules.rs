@@ -14,6 +14,10 @@ pub struct ChatRules {
     pub native_schema: bool,
     /// Takes `max_completion_tokens` and the role `developer`; else `max_tokens` and `system`.
     pub current_chat: bool,
+    /// Takes `prompt_cache_breakpoint` in chat completions and Responses; else cache marks of other formats are left out and told.
+    pub cache_marks: bool,
+    /// Takes `web_search_options` in chat completions; else a wish for web search is left out and told.
+    pub web_search: bool,
     /// Wants its reasoning back as text on turns with tool calls.
     pub wants_reasoning_back: bool,
     /// The least and the most budget of thoughts, for a model of Gemini's that thinks by one.
@@ -74,6 +78,8 @@ impl Default for ChatRules {
             system_turns: false,
             native_schema: true,
             current_chat: true,
+            cache_marks: false,
+            web_search: false,
             wants_reasoning_back: false,
             least_budget: 0,
             most_budget: None,

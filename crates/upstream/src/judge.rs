@@ -88,6 +88,12 @@ const SEALS: &[&str] = &[
     "item with id",
     "thought signature",
     "thought_signature",
+    // A turn that somebody else began, or that lost what was thought in it.
+    "must start with a thinking block",
+    // Members of chat messages that only the server which made them takes.
+    "reasoning_details",
+    "'reasoning_content' was unexpected",
+    ".reasoning_content'",
 ];
 
 fn about_seals(error: &UpstreamError) -> bool {

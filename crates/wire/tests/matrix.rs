@@ -70,6 +70,9 @@ fn target(to: Dialect, words: &str) -> Target {
     target.wants_reasoning_back = words.contains("reasoning_back");
     target.gemini3 = !words.contains("gemini2");
     target.native_schema = !words.contains("no_schema");
+    target.cache_marks = words.contains("cache_marks");
+    target.web_search = words.contains("search_options");
+    target.thinks = !words.contains("unthinking");
     target
 }
 

@@ -9,12 +9,14 @@ mod client;
 use client::{Client, kept_stream, kept_whole, request_after};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tollgate_wire::{Dialect, Names, Path, Request, Target};
+use tollgate_wire::{Dialect, Home, Names, Path, Request, Target, own_seals};
 
 /// A block of an answer.
 #[derive(Clone, Debug, PartialEq)]
 enum Block {
     Thought(String, String),
+    /// Signed by Anthropic and not shown; what is sealed for the others.
+    Signed(String),
     /// Sealed, without any text.
     Sealed(String),
     Text(String),
@@ -29,6 +31,7 @@ fn any_block() -> impl Strategy<Value = Block> {
     prop_oneof![
         ("[a-z\u{e9}\"\n]{1,8}", any_seal()).prop_map(|(text, seal)| Block::Thought(text, seal)),
         any_seal().prop_map(Block::Sealed),
+        any_seal().prop_map(Block::Signed),
         "[A-Za-z \u{4e2d}\u{2028}]{1,8}".prop_map(Block::Text),
         ("[a-z_]{1,8}", "[a-z\"\\\\]{0,6}", any::<i32>())
             .prop_map(|(name, text, n)| Block::Call(name, json!({"t": text, "n": [n]}))),
@@ -44,6 +47,7 @@ fn any_answer() -> impl Strategy<Value = Vec<Block>> {
 fn anthropic(blocks: &[Block]) -> Vec<Value> {
     let one = |(at, block): (usize, &Block)| match block {
         Block::Thought(text, seal) => json!({"type": "thinking", "thinking": text, "signature": seal}),
+        Block::Signed(seal) => json!({"type": "thinking", "thinking": "", "signature": seal}),
         Block::Sealed(seal) => json!({"type": "redacted_thinking", "data": seal}),
         Block::Text(text) => json!({"type": "text", "text": text}),
         Block::Call(name, args) => {
@@ -58,7 +62,7 @@ fn responses(blocks: &[Block]) -> Vec<Value> {
     let one = |(at, block): (usize, &Block)| match block {
         Block::Thought(text, seal) => json!({"type": "reasoning", "id": format!("rs_{at}"),
             "summary": [{"type": "summary_text", "text": text}], "encrypted_content": seal}),
-        Block::Sealed(seal) => {
+        Block::Sealed(seal) | Block::Signed(seal) => {
             json!({"type": "reasoning", "id": format!("rs_{at}"), "summary": [], "encrypted_content": seal})
         }
         Block::Text(text) => {
@@ -83,7 +87,7 @@ fn gemini(blocks: &[Block]) -> Vec<Value> {
                 parts.push(json!({"text": text, "thought": true}));
                 seal = Some(sealed);
             }
-            Block::Sealed(sealed) => seal = Some(sealed),
+            Block::Sealed(sealed) | Block::Signed(sealed) => seal = Some(sealed),
             Block::Text(text) => parts.push(json!({"text": text})),
             Block::Call(name, args) => {
                 let mut part = json!({"functionCall": {"id": format!("id.{at}"), "name": name, "args": args}});
@@ -314,6 +318,28 @@ fn check(upstream: Dialect, client: Dialect, blocks: &[Block], streamed: bool) -
     Ok(())
 }
 
+/// The same answer taken to a provider of the client's own dialect: it finds nothing of another maker, and nothing of ours.
+fn check_home(upstream: Dialect, client: Dialect, blocks: &[Block], streamed: bool) -> Result<(), TestCaseError> {
+    let said = if streamed {
+        kept_stream(upstream, client, &events(upstream, blocks))
+    } else {
+        kept_whole(upstream, client, &whole(upstream, blocks))
+    };
+    let body = request_after(client, &said).to_string();
+    let home = Home { wants_reasoning_back: false, gemini3: true };
+    let sent =
+        own_seals(client, body.as_bytes(), home).map_or(body, |(sent, _)| String::from_utf8(sent.to_vec()).unwrap());
+    for ours in ["tg1.", "dGcxL", "reasoning_details", "reasoning_content"] {
+        prop_assert!(!sent.contains(ours), "{:?} for {:?}: {}", upstream, client, sent);
+    }
+    let sent: Value = serde_json::from_str(&sent).unwrap();
+    for content in sent["contents"].as_array().into_iter().flatten() {
+        let call = content["parts"].as_array().unwrap().iter().find(|part| part["functionCall"].is_object());
+        prop_assert!(call.is_none_or(|call| call["thoughtSignature"].is_string()), "{}", sent);
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
     /// Cases 58 and 60, 61, 62 and 67 for every pair, whole and streamed.
@@ -323,6 +349,7 @@ proptest! {
             for client in Dialect::ALL {
                 if client != upstream {
                     check(upstream, client, &blocks, streamed)?;
+                    check_home(upstream, client, &blocks, streamed)?;
                 }
             }
         }

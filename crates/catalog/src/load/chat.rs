@@ -18,6 +18,8 @@ pub(super) fn read(form: &mut Form<'_>) -> ChatRules {
         system_turns: table.flag_or("system_turns", usual.system_turns),
         native_schema: table.flag_or("native_schema", usual.native_schema),
         current_chat: table.flag_or("current_chat", usual.current_chat),
+        cache_marks: table.flag_or("cache_marks", usual.cache_marks),
+        web_search: table.flag_or("web_search", usual.web_search),
         wants_reasoning_back: table.flag_or("wants_reasoning_back", usual.wants_reasoning_back),
         least_budget,
         most_budget: table.opt_int("most_budget", least_budget.max(1)..=MAX_TOKENS),

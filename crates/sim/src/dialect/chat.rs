@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::Dialect;
-use super::check::{Checked, Place, is_name, no_thinking};
+use super::check::{Checked, Place, is_name, no_marks, no_thinking, short_names};
 use super::responses::{data_url, strict_schema};
 use crate::refusal::Refusal;
 
@@ -40,6 +40,8 @@ pub(crate) fn check_unthinking(body: &Value) -> Checked {
 pub(crate) fn check(body: &Value) -> Checked {
     // OpenAI words its complaints alike at both of its endpoints.
     let root = Place::root(Dialect::Responses, body);
+    no_marks(&root)?;
+    short_names(&root, &["safety_identifier", "user", "prompt_cache_key"])?;
     for message in root.need("messages")?.list()? {
         check_message(&message)?;
     }

@@ -151,6 +151,40 @@ pub(super) fn no_thinking(root: &Place<'_>) -> Checked {
     Ok(())
 }
 
+/// Marks for the cache, which only few of OpenAI's models know: here those that have the word `marks` in their names.
+pub(super) fn no_marks(root: &Place<'_>) -> Checked {
+    const MARK: &str = "prompt_cache_breakpoint";
+    fn find(value: &Value, path: &str) -> Option<String> {
+        match value {
+            Value::Object(map) if map.contains_key(MARK) => Some(format!("{path}.{MARK}")),
+            Value::Object(map) => map.iter().find_map(|(name, value)| find(value, &format!("{path}.{name}"))),
+            Value::Array(list) => list.iter().enumerate().find_map(|(at, value)| find(value, &format!("{path}[{at}]"))),
+            _ => None,
+        }
+    }
+    if root.value["model"].as_str().is_some_and(|model| model.contains("marks")) {
+        return Ok(());
+    }
+    match ["messages", "input"].iter().find_map(|name| find(&root.value[*name], name)) {
+        Some(path) => {
+            let text = format!("Unknown parameter: '{path}'.");
+            Err(Refusal::bad(&path, &text).with_code(Some("unknown_parameter")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Who asks, and under which name its prompts are cached: at most 64 characters each.
+pub(super) fn short_names(root: &Place<'_>, names: &[&str]) -> Checked {
+    for name in names {
+        let long = |place: &Place<'_>| place.value.as_str().is_none_or(|text| text.chars().count() > 64);
+        if let Some(place) = root.field(name).filter(long) {
+            return Err(place.wrong("expected a string of at most 64 characters"));
+        }
+    }
+    Ok(())
+}
+
 /// Letters, digits, `_` and `-`, and so many of them at most.
 pub(super) fn is_name(text: &str, most: usize) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';

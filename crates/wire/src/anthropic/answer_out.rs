@@ -2,7 +2,9 @@
 
 use super::blocks_out::input;
 use crate::dialect::Dialect;
-use crate::hub::{Answer, Choice, Citation, Finish, Origin, Output, Seal, Stop, Thought, Voice, fitting_id, tier_in};
+use crate::hub::{
+    Answer, Choice, Citation, Finish, Origin, Output, Seal, Stop, Thought, UNSIGNED, Voice, fitting_id, tier_in,
+};
 use crate::json::{Array, Object};
 use crate::usage::{Shape, Usage};
 
@@ -113,7 +115,7 @@ fn thought(list: &mut Array<'_>, thought: &Thought<'_>) {
         } else {
             one.text("type", "thinking");
             one.text("thinking", &thought.text);
-            one.text("signature", seal.as_deref().unwrap_or(""));
+            one.text("signature", seal.as_deref().unwrap_or(UNSIGNED));
         }
     });
 }

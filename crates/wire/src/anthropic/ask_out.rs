@@ -4,7 +4,6 @@ use super::blocks_out::{self, Marks};
 use super::own_out;
 use super::thinking::Thinking;
 use super::tools_out;
-use crate::dialect::Dialect;
 use crate::hub::{Ask, Carry, Dropped, Format, Merge, Names, Role, Target, paired};
 use crate::json::{Array, Object};
 use crate::problem::Problem;
@@ -15,11 +14,11 @@ const JSON_ONLY: &str = "Answer with one JSON object and nothing else: no explan
 const BEGINS: &str = "<system-reminder>\nThe assistant speaks first in this conversation.\n</system-reminder>";
 
 pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, Names), Problem> {
-    let mut carry = Carry::begin(&ask, target)?;
+    let mut carry = Carry::begin(&mut ask, target)?;
     if carry.home {
         return own_out::write(&ask, carry);
     }
-    let names = Names::of(&ask.tools, Dialect::Anthropic);
+    let names = Names::of(&ask.tools, target);
     let mut out = Vec::with_capacity(4096);
     let mut body = Object::begin(&mut out);
     let system = blocks_out::prepare(&mut ask, &mut carry)?;

@@ -60,15 +60,14 @@ fn block<'a>(node: &Node<'a>) -> Part<'a> {
     };
     read.unwrap_or_else(|| match kind.as_ref() {
         "search_result" => search_result(kind, node),
+        "tool_reference" => tool_reference(kind, node),
         _ => Part::foreign(Dialect::Anthropic, kind, node.raw),
     })
 }
 
 /// A thought and whoever sealed it.
 pub(super) fn thinking<'a>(text: Cow<'a, str>, signature: Option<Cow<'a, str>>) -> Thought<'a> {
-    let seal = signature
-        .filter(|signature| !signature.is_empty())
-        .map(|signature| Seal::read(Dialect::Anthropic, signature, Cow::Borrowed("")));
+    let seal = signature.and_then(|signature| Seal::read_any(Dialect::Anthropic, signature, Cow::Borrowed("")));
     let origin = seal.as_ref().map(|seal| seal.origin);
     Thought {
         summary: origin == Some(Origin::OpenAi) && !text.is_empty(),
@@ -98,6 +97,14 @@ fn source<'a>(fields: &mut Fields<'_, 'a>) -> Option<Place<'a>> {
         "text" => Some(Place::Text(fields.text("data")?)),
         _ => None,
     }
+}
+
+/// A tool that a search for tools has found. It is among the tools of the request, and others have all of those at hand.
+fn tool_reference<'a>(what: Cow<'a, str>, node: &Node<'a>) -> Part<'a> {
+    let mut fields = Fields::of(node);
+    fields.take("type");
+    let words = fields.text("tool_name").map(|name| format!("The tool `{name}` is available."));
+    Part::Foreign { origin: Dialect::Anthropic, what, raw: node.raw, words, rest: fields.rest() }
 }
 
 /// A search result, in words: title, source, text.

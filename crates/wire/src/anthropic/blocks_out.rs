@@ -362,7 +362,14 @@ fn told(
         parts => {
             let mut inner = Array::begin(one.key("content"));
             for part in parts.iter().filter(|part| !matches!(part, Part::Text { text, .. } if text.is_empty())) {
-                block(part, at, &mut inner, carry, marks)?;
+                match part {
+                    // A tool may tell anything: what has no form here is told as it was written.
+                    Part::Foreign { words: None, raw, .. } => inner.object(|one| {
+                        one.text("type", "text");
+                        one.text("text", raw);
+                    }),
+                    part => block(part, at, &mut inner, carry, marks)?,
+                }
             }
             inner.end();
         }

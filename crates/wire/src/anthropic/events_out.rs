@@ -7,7 +7,8 @@
 use super::answer_out::{self, citation, is_redacted, stop_details, stop_reason};
 use crate::dialect::Dialect;
 use crate::hub::{
-    CallKind, Citation, Event, FREE_TEXT, Finish, Held, Lane, Saying, Seal, Voice, Waiting, fitting_id, quoted_text,
+    CallKind, Citation, Event, FREE_TEXT, Finish, Held, Lane, Saying, Seal, UNSIGNED, Voice, Waiting, fitting_id,
+    quoted_text,
 };
 use crate::json::{Array, Object};
 use crate::usage::Usage;
@@ -231,8 +232,14 @@ impl Writer {
                 }
                 self.lane.end();
             }
+            Some(Open::Thinking) => self.delta(out, "signature_delta", |delta| delta.text("signature", UNSIGNED)),
             Some(_) => {}
         }
+        self.stop(out);
+    }
+
+    fn stop(&mut self, out: &mut Vec<u8>) {
+        self.open = None;
         event(out, "content_block_stop", |body| body.number("index", self.next - 1));
     }
 
@@ -240,13 +247,12 @@ impl Writer {
         if seal.is_some() && !is_redacted(seal, redacted) {
             self.turn_to(Open::Thinking, out);
         }
+        let Some(seal) = seal else { return self.close_if(Open::Thinking, out) };
         if self.open == Some(Open::Thinking) {
-            if let Some(seal) = seal {
-                let text = seal.written(Dialect::Anthropic);
-                self.delta(out, "signature_delta", |delta| delta.text("signature", &text));
-            }
-            self.close(out);
-        } else if let Some(seal) = seal {
+            let text = seal.written(Dialect::Anthropic);
+            self.delta(out, "signature_delta", |delta| delta.text("signature", &text));
+            self.stop(out);
+        } else {
             self.close(out);
             let data = seal.written(Dialect::Anthropic).into_owned();
             self.begin(out, |block| {

@@ -67,13 +67,13 @@ fn fitting(budget: u64, max_tokens: u64) -> Option<u64> {
     (max_tokens > LEAST_BUDGET).then(|| if budget < max_tokens { budget } else { cut() })
 }
 
-/// The model is in the middle of a tool turn that does not begin with a thought it signed.
+/// The model is in the middle of a tool turn in which some answer does not begin with a thought it signed.
 fn unsigned_tool_turn(ask: &Ask<'_>) -> bool {
-    let answered = ask.turns.last().is_some_and(|turn| {
-        turn.role == Role::User && turn.parts.iter().any(|part| matches!(part, Part::Result { .. }))
-    });
-    let last = ask.turns.iter().rev().find(|turn| turn.role == Role::Assistant);
-    answered && last.is_some_and(|turn| !matches!(turn.parts.first(), Some(Part::Thought { .. })))
+    let result = |part: &Part<'_>| matches!(part, Part::Result { .. });
+    let spoke = ask.turns.iter().rposition(|turn| turn.role == Role::User && !turn.parts.iter().any(result));
+    let mut answers = ask.turns.iter().skip(spoke.map_or(0, |at| at + 1)).filter(|turn| turn.role == Role::Assistant);
+    ask.turns.last().is_some_and(|turn| turn.parts.iter().any(result))
+        && answers.any(|turn| !matches!(turn.parts.first(), Some(Part::Thought { .. })))
 }
 
 /// A forced tool and thinking exclude each other; thinking wins and the model may choose.

@@ -11,6 +11,9 @@ use crate::problem::Problem;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+/// What Anthropic's search is called.
+const SEARCH: &str = "web_search";
+
 pub(super) fn write(
     ask: &Ask<'_>,
     thinking: bool,
@@ -42,6 +45,7 @@ pub(super) fn write(
         Some(ToolChoice::None) => ("none", None),
         Some(ToolChoice::Auto | ToolChoice::Allowed { required: false, .. }) => ("auto", None),
         Some(ToolChoice::Required | ToolChoice::Allowed { required: true, .. }) => ("any", None),
+        Some(ToolChoice::Named(_)) if ask.chooses_search() => ("tool", Some(Cow::Borrowed(SEARCH))),
         Some(ToolChoice::Named(name)) => ("tool", Some(chosen_name(Dialect::Anthropic, &ask.tools, name))),
         Some(ToolChoice::Foreign(_)) => {
             return Err(Problem::unsupported("tool_choice", "The model's provider has no such tool choice."));
@@ -102,14 +106,12 @@ pub(super) fn write_tool(
         ToolKind::WebSearch(_) => {
             list.object(|one| {
                 one.text("type", "web_search_20250305");
-                one.text("name", "web_search");
+                one.text("name", SEARCH);
             });
             return Ok(());
         }
-        ToolKind::Hosted(_) => {
-            let text = format!("The tool `{}` runs at another provider.", tool.name);
-            return Err(Problem::unsupported(&tool.at, text));
-        }
+        // None is left.
+        ToolKind::Hosted(_) => return Ok(()),
     };
     let strict = match tool.kind {
         ToolKind::Function { strict, .. } => strict.filter(|strict| *strict || carry.home),

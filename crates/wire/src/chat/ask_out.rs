@@ -1,16 +1,16 @@
 //! A request of the hub written for a provider that speaks chat completions.
 
-use crate::dialect::Dialect;
-use crate::hub::{Ask, Carry, Dropped, Effort, Format, Merge, Names, Target, paired};
+use crate::hub::{Ask, Carry, Dropped, Effort, Format, Merge, Names, Target, fitting_user, paired};
 use crate::json::{Array, Object};
 use crate::problem::Problem;
+use std::borrow::Cow;
 
 /// Most stop sequences chat takes.
 const MOST_STOPS: usize = 4;
 
 pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, Names), Problem> {
-    let mut carry = Carry::begin(&ask, target)?;
-    let names = if carry.home { Names::default() } else { Names::of(&ask.tools, Dialect::Chat) };
+    let mut carry = Carry::begin(&mut ask, target)?;
+    let names = if carry.home { Names::default() } else { Names::of(&ask.tools, target) };
     if !carry.home {
         ask.turns = paired(std::mem::take(&mut ask.turns), Merge::Assistants)?;
     }
@@ -39,7 +39,8 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
     super::tools_out::write(&ask, &mut body, &mut carry)?;
     body.maybe("prompt_cache_key", ask.cache_key.as_deref());
     body.maybe("service_tier", tier(&ask, &mut carry)?);
-    body.maybe(user, ask.user.as_deref());
+    let who = ask.user.as_deref().map(|who| if carry.home { Cow::Borrowed(who) } else { fitting_user(who) });
+    body.maybe(user, who.as_deref());
     body.maybe_raw("metadata", ask.metadata);
     carry.unmarked(ask.cache_all)?;
     carry.rest(&ask, &mut body)?;

@@ -1,11 +1,13 @@
 //! `reasoning_details`: the extension in which chat carries thoughts with their seals.
 //!
 //! Entries are `reasoning.text`, `reasoning.summary` and `reasoning.encrypted`, each with the `format` of its maker and
-//! the `id` it is bound to, so that a client that sends them back lets the next turn go on.
+//! the `id` it is bound to, so that a client that sends them back lets the next turn go on. Ids begin with a mark: providers of this dialect
+//! that have the same extension want their own entries back, and none of ours.
 
 use crate::dialect::Dialect;
-use crate::hub::{Origin, Thought};
-use crate::json::Array;
+use crate::hub::{MARK, Origin, Thought};
+use crate::json::{Array, Node};
+use std::borrow::Cow;
 
 /// The entries of one thought. `index` numbers thoughts of a message.
 pub(super) fn write_thought(list: &mut Array<'_>, thought: &Thought<'_>, index: u64) {
@@ -22,6 +24,7 @@ pub(super) fn write_thought(list: &mut Array<'_>, thought: &Thought<'_>, index: 
                 one.text("signature", &seal.data);
             }
             one.text("format", format);
+            one.text("id", MARK);
             one.number("index", index);
         });
     }
@@ -30,10 +33,22 @@ pub(super) fn write_thought(list: &mut Array<'_>, thought: &Thought<'_>, index: 
             one.text("type", "reasoning.encrypted");
             one.text("data", &seal.data);
             one.text("format", format);
-            if !seal.bound.is_empty() {
-                one.text("id", &seal.bound_in(Dialect::Chat));
-            }
+            one.text("id", &format!("{MARK}{}", seal.bound_in(Dialect::Chat)));
             one.number("index", index);
         });
     }
+}
+
+/// What an entry is bound to. Helpers of streams may have joined the ids of all its pieces.
+pub(super) fn bound<'a>(detail: &Node<'a>) -> Cow<'a, str> {
+    let id = detail.text_of("id").cloned().unwrap_or_default();
+    match id.trim_start_matches(MARK) {
+        own if own.len() == id.len() => id,
+        own => Cow::Owned(own.to_owned()),
+    }
+}
+
+/// Whether we made an entry.
+pub(crate) fn is_ours(detail: &Node<'_>) -> bool {
+    detail.str_of("id").starts_with(MARK)
 }

@@ -93,6 +93,7 @@ impl Writer {
                                     one.text("type", "reasoning.text");
                                     one.text("signature", &seal.data);
                                     one.text("format", seal.origin.format());
+                                    one.text("id", crate::hub::MARK);
                                     one.number("index", index);
                                 });
                             } else {

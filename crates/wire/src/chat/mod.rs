@@ -29,6 +29,7 @@ mod turns_out;
 
 pub use crate::problem::Problem;
 pub(crate) use answer_out::joined;
+pub(crate) use details::is_ours;
 pub use ending::{Broken, End, HEARTBEAT, StreamFault, error_event};
 pub(crate) use events_in::citation;
 pub use fault::UpstreamError;

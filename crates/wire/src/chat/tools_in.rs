@@ -17,6 +17,9 @@ pub(super) fn read<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) -> Result
         inner.rest_at("function", &mut tool.rest);
         ask.tools.push(Tool { old: true, cached: node.get("cache_control").is_some(), ..tool });
     }
+    if let Some(node) = fields.see("web_search_options").filter(|node| node.is_map()) {
+        ask.tools.push(search(node));
+    }
     let key = if fields.see("tool_choice").is_some() { "tool_choice" } else { "function_call" };
     let Some(node) = fields.take(key) else { return Ok(()) };
     ask.spelt.extend((key == "function_call").then_some("function_call"));
@@ -48,6 +51,20 @@ fn function<'a>(inner: &mut Fields<'_, 'a>, name: Cow<'a, str>, custom: bool, at
     };
     let description = inner.text("description");
     Tool { name, namespace: None, description, kind, cached: false, old: false, at, rest: Vec::new() }
+}
+
+/// A wish for the provider's search, which stays a member of the request.
+fn search<'a>(node: &Node<'a>) -> Tool<'a> {
+    let mut rest = Vec::new();
+    Fields::of(node).rest_at("web_search_options", &mut rest);
+    let kind = ToolKind::WebSearch(node.raw);
+    Tool {
+        name: Cow::Borrowed("web_search"),
+        kind,
+        at: "web_search_options".to_owned(),
+        rest,
+        ..hosted(node, String::new())
+    }
 }
 
 /// A tool that runs at the provider.

@@ -1,6 +1,7 @@
 //! The messages of a chat request as turns.
 
 use super::ask_in::call_kind;
+use super::details::bound;
 use crate::dialect::Dialect;
 use crate::hub::{
     Call, CallKind, Fields, Media, Member, Origin, Part, Place, Role, Seal, Shape, Thought, Turn, place_of_url,
@@ -231,7 +232,7 @@ pub(super) fn read_detail<'a>(detail: &Node<'a>, thoughts: &mut Vec<Thought<'a>>
     let same_thought = &(index.is_some() && index == *last_index);
     *last_index = index;
     let origin = Origin::of_format(detail.str_of("format"));
-    let bound = || detail.text_of("id").cloned().unwrap_or_default();
+    let bound = || bound(detail);
     match detail.str_of("type") {
         kind @ ("reasoning.text" | "reasoning.summary") => {
             let summary = kind == "reasoning.summary";

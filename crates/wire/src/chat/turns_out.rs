@@ -1,10 +1,12 @@
 //! Turns written as chat messages.
 
 use super::own_out::{own_assistant, own_message, own_result};
+use crate::anthropic::input;
 use crate::dialect::Dialect;
 use crate::hub::{Ask, Call, CallKind, Carry, Media, Part, Place, Role, Turn, fitting_id, sent_name};
 use crate::json::{Array, Object};
 use crate::problem::Problem;
+use std::borrow::Cow;
 
 /// What stands in a tool message for a picture that follows it.
 const SEE_BELOW: &str = "(see the next message)";
@@ -311,13 +313,19 @@ fn assistant(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Re
 
 pub(super) fn write_call(call: &Call<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     carry.unmarked(call.cached)?;
-    let (kind, input) = match call.kind {
-        CallKind::Function => ("function", "arguments"),
-        CallKind::Custom => ("custom", "input"),
+    // A function stands for a tool with free text where that is not known.
+    let stands = call.kind == CallKind::Custom && !carry.home && !carry.target.takes_free_text();
+    let (kind, key) = match call.kind {
+        CallKind::Custom if !stands => ("custom", "input"),
+        CallKind::Function | CallKind::Custom => ("function", "arguments"),
     };
     let name = sent_name(Dialect::Chat, call.namespace.as_deref(), &call.name);
     let id = fitting_id(Dialect::Chat, &call.id);
-    let nothing = call.kind == CallKind::Function && call.args.trim().is_empty() && !carry.home;
+    let args = match &call.args {
+        _ if stands => Cow::Owned(input(call)),
+        args if call.kind == CallKind::Function && args.trim().is_empty() && !carry.home => Cow::Borrowed("{}"),
+        args => Cow::Borrowed(args.as_ref()),
+    };
     list.object(|one| {
         carry.text(one, "id", if carry.home { &call.id } else { &id });
         if !carry.is_own("type", "", &call.rest) {
@@ -325,8 +333,8 @@ pub(super) fn write_call(call: &Call<'_>, list: &mut Array<'_>, carry: &mut Carr
         }
         one.object(kind, |inner| {
             carry.text(inner, "name", if carry.home { &call.name } else { &name });
-            if !carry.is_own(input, "function", &call.rest) {
-                carry.text(inner, input, if nothing { "{}" } else { &call.args });
+            if !carry.is_own(key, "function", &call.rest) {
+                carry.text(inner, key, &args);
             }
             carry.own(inner, "function", &call.rest);
         });

@@ -30,4 +30,4 @@ pub use reply::{Converted, convert};
 pub use request::{Path, Request, Sent};
 pub use rules::Rules;
 pub use stream::{Setup, Stream};
-pub use unsealed::unsealed;
+pub use unsealed::{Home, own_seals, unsealed};

@@ -225,6 +225,7 @@ fn silent(golden: &Golden, text: &str, mark: &str, way: &[String]) -> String {
         let other = match field.as_str() {
             "metadata" => way.iter().any(|name| name == "labels"),
             "tool_choice.allowed_tools" => way.first().is_some_and(|name| name == "tools"),
+            whole if whole.starts_with("tools.") => way.first().is_some_and(|name| name == "tools"),
             _ => false,
         };
         other || field == "?" || last == mark || way.iter().any(|name| name == last)

@@ -1,23 +1,54 @@
-//! A request without sealed reasoning, for a provider that did not accept the seals it was sent: they were made by another account, region
-//! or model behind the same name. What was said and done stays; what was thought is gone, and the turn is thought through anew.
+//! A request in its provider's own dialect without reasoning that the provider cannot take back. What was said and done stays, byte for byte.
+//!
+//! [`unsealed`] leaves out all of it, for a provider that has refused the seals it was sent: they were made by another account, region or model
+//! behind the same name. [`own_seals`] leaves out what is not the provider's own by our marks, before anything is sent: a conversation may have
+//! gone on with another maker in between, by the client's choice or along another route.
 
+use crate::chat::is_ours;
 use crate::dialect::Dialect;
 use crate::gemini::NO_SIGNATURE as STAND_IN;
+use crate::hub::{MARK, Seal};
 use crate::json::{Array, Node, Object};
 use bytes::Bytes;
+use memchr::memmem;
 
-/// The body, in the provider's own dialect, without what was thought. `None`: it has nothing of the kind.
+/// The body without what was thought. `None`: it has nothing of the kind.
 pub fn unsealed(dialect: Dialect, body: &[u8]) -> Option<Bytes> {
-    let text = std::str::from_utf8(body).ok()?;
-    let node = Node::read(text).ok()?;
-    let mut out = Vec::with_capacity(text.len());
-    let left_out = match dialect {
-        Dialect::Chat => chat(&node, &mut out),
-        Dialect::Anthropic => anthropic(&node, &mut out),
-        Dialect::Responses => responses(&node, &mut out),
-        Dialect::Gemini => gemini(&node, &mut out),
-    };
-    left_out.then(|| Bytes::from(out))
+    let leaving = Leaving { foreign: false, texts: true, stand_ins: false };
+    leaving.written(dialect, body).map(|(body, _)| body)
+}
+
+/// What must be known of a model to see to the seals of a request in its own dialect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Home {
+    /// Chat: wants `reasoning_content` back on turns with tool calls.
+    pub wants_reasoning_back: bool,
+    /// Gemini 3: refuses calls without a signature.
+    pub gemini3: bool,
+}
+
+/// The body without what other makers thought, and whether anything was left out; calls that no Gemini model made have Google's stand-in for
+/// a signature. `None`, mostly without reading it: there is nothing to change.
+pub fn own_seals(dialect: Dialect, body: &[u8], home: Home) -> Option<(Bytes, bool)> {
+    let has = |word: &str| memmem::find(body, word.as_bytes()).is_some();
+    let marked = has(if dialect == Dialect::Gemini { MARK_IN_BASE64 } else { MARK });
+    let stand_ins = dialect == Dialect::Gemini && home.gemini3 && (has("functionCall") || has("function_call"));
+    let leaving = Leaving { foreign: true, texts: !home.wants_reasoning_back, stand_ins };
+    if marked || stand_ins { leaving.written(dialect, body) } else { None }
+}
+
+/// How our mark begins in base64, whatever follows it.
+const MARK_IN_BASE64: &str = "dGcxL";
+
+/// What is left out of a request.
+#[derive(Clone, Copy)]
+struct Leaving {
+    /// Only what was sealed for another maker, or by none.
+    foreign: bool,
+    /// Chat: the thoughts as plain text too.
+    texts: bool,
+    /// Gemini: calls without a signature get the stand-in.
+    stand_ins: bool,
 }
 
 /// Writes an object anew; `change` writes a member in another way and says so.
@@ -33,163 +64,222 @@ fn rewritten(
     }
 }
 
-fn chat(body: &Node<'_>, out: &mut Vec<u8>) -> bool {
-    const THOUGHTS: [&str; 3] = ["reasoning_details", "reasoning_content", "reasoning"];
-    let mut any = false;
-    let mut object = Object::begin(out);
-    rewritten(body, &mut object, |name, value, object| {
-        if name != "messages" || !value.is_list() {
-            return false;
-        }
-        object.array("messages", |list| {
-            for message in value.items() {
-                list.object(|one| {
-                    rewritten(message, one, |name, _, _| {
-                        let thought = THOUGHTS.contains(&name);
-                        any |= thought;
-                        thought
-                    });
-                });
-            }
-        });
-        true
-    });
-    object.end();
-    any
+fn kept<'n, 'a>(list: &'n Node<'a>, goes: impl Fn(&Node<'a>) -> bool) -> impl Iterator<Item = &'n Node<'a>> {
+    list.items().iter().filter(move |item| !goes(item))
 }
 
-fn is_thought(block: &Node<'_>) -> bool {
-    matches!(block.str_of("type"), "thinking" | "redacted_thinking")
-}
-
-fn anthropic(body: &Node<'_>, out: &mut Vec<u8>) -> bool {
-    let messages = body.get("messages").map_or(&[][..], Node::items);
-    let blocks = |message: &Node<'_>| message.get("content").map_or(0, |content| content.items().len());
-    let thoughts = |message: &Node<'_>| {
-        message.get("content").map_or(0, |content| content.items().iter().filter(|block| is_thought(block)).count())
-    };
-    if !messages.iter().any(|message| thoughts(message) > 0) {
-        return false;
+impl Leaving {
+    /// The body anew, and whether anything was left out of it; nothing where nothing changes.
+    fn written(self, dialect: Dialect, body: &[u8]) -> Option<(Bytes, bool)> {
+        let node = Node::read(std::str::from_utf8(body).ok()?).ok()?;
+        let mut out = Vec::with_capacity(body.len());
+        let (changed, left_out) = match dialect {
+            Dialect::Chat => self.chat(&node, &mut out),
+            Dialect::Anthropic => self.anthropic(&node, &mut out),
+            Dialect::Responses => self.responses(&node, &mut out),
+            Dialect::Gemini => self.gemini(&node, &mut out),
+        };
+        changed.then(|| (Bytes::from(out), left_out))
     }
-    // In the middle of a tool turn a model that thinks wants to see what it thought before.
-    let answers = |message: &Node<'_>| {
-        message
-            .get("content")
-            .is_some_and(|content| content.items().iter().any(|block| block.str_of("type") == "tool_result"))
-    };
-    let in_turn = messages.last().is_some_and(answers);
-    let mut object = Object::begin(out);
-    rewritten(body, &mut object, |name, value, object| {
-        if name == "thinking" {
-            return in_turn;
+
+    fn is_foreign(self, dialect: Dialect, seal: &str) -> bool {
+        !self.foreign || Seal::is_foreign(dialect, seal)
+    }
+
+    fn chat(self, body: &Node<'_>, out: &mut Vec<u8>) -> (bool, bool) {
+        let details =
+            |message: &Node<'_>| message.get("reasoning_details").is_some_and(|list| list.items().iter().any(is_ours));
+        let mut any = false;
+        let mut object = Object::begin(out);
+        rewritten(body, &mut object, |name, value, object| {
+            if name != "messages" || !value.is_list() {
+                return false;
+            }
+            object.array("messages", |list| {
+                for message in value.items() {
+                    let ours = !self.foreign || details(message);
+                    list.object(|one| {
+                        rewritten(message, one, |name, _, _| {
+                            let goes = match name {
+                                "reasoning_details" => ours,
+                                // The same again as plain text.
+                                "reasoning_content" | "reasoning" => ours && self.texts,
+                                _ => false,
+                            };
+                            any |= goes;
+                            goes
+                        });
+                    });
+                }
+            });
+            true
+        });
+        object.end();
+        (any, any)
+    }
+
+    fn is_thought(self, block: &Node<'_>) -> bool {
+        match block.str_of("type") {
+            "thinking" => self.is_foreign(Dialect::Anthropic, block.str_of("signature")),
+            "redacted_thinking" => self.is_foreign(Dialect::Anthropic, block.str_of("data")),
+            _ => false,
         }
-        if name != "messages" {
-            return false;
+    }
+
+    fn anthropic(self, body: &Node<'_>, out: &mut Vec<u8>) -> (bool, bool) {
+        let messages = body.get("messages").map_or(&[][..], Node::items);
+        let blocks = |message: &Node<'_>| message.get("content").map_or(0, |content| content.items().len());
+        let said = |message: &Node<'_>| {
+            message.get("content").map_or(0, |content| kept(content, |block| self.is_thought(block)).count())
+        };
+        let any = messages.iter().any(|message| said(message) < blocks(message));
+        let mut unthought = false;
+        let mut object = Object::begin(out);
+        rewritten(body, &mut object, |name, value, object| {
+            if name == "thinking" {
+                unthought = self.ends_in_a_tool_turn(messages);
+                return unthought;
+            }
+            if name != "messages" {
+                return false;
+            }
+            let mut list = Array::begin(object.key("messages"));
+            for message in value.items() {
+                match (said(message), blocks(message)) {
+                    (said, blocks) if said == blocks => list.raw(message.raw),
+                    // Nothing was said but what was thought: neighbours of one role are one turn.
+                    (0, _) => {}
+                    _ => list.object(|one| {
+                        rewritten(message, one, |name, value, one| {
+                            if name == "content" {
+                                one.array("content", |inner| {
+                                    kept(value, |block| self.is_thought(block)).for_each(|block| inner.raw(block.raw));
+                                });
+                            }
+                            name == "content"
+                        });
+                    }),
+                }
+            }
+            list.end();
+            true
+        });
+        object.end();
+        let changed = any || (unthought && !self.foreign);
+        (changed, changed)
+    }
+
+    /// Of the answers since somebody spoke, each must begin with what was thought; where one does not, the model goes on without thinking.
+    fn ends_in_a_tool_turn(self, messages: &[Node<'_>]) -> bool {
+        fn content<'n, 'a>(message: &'n Node<'a>) -> &'n [Node<'a>] {
+            message.get("content").map_or(&[][..], Node::items)
         }
-        let mut list = Array::begin(object.key("messages"));
-        for message in value.items() {
-            match (thoughts(message), blocks(message)) {
-                (0, _) => list.raw(message.raw),
-                // Nothing was said but what was thought: neighbours of one role are one turn.
-                (all, blocks) if all == blocks => {}
-                _ => list.object(|one| {
-                    rewritten(message, one, |name, value, one| {
-                        if name == "content" {
-                            one.array("content", |inner| {
-                                value
-                                    .items()
-                                    .iter()
-                                    .filter(|block| !is_thought(block))
-                                    .for_each(|block| inner.raw(block.raw));
+        let result = |block: &Node<'_>| block.str_of("type") == "tool_result";
+        let spoke = |message: &Node<'_>| message.str_of("role") == "user" && !content(message).iter().any(result);
+        let since = messages.iter().rposition(spoke).map_or(0, |at| at + 1);
+        messages[since..].iter().filter(|message| message.str_of("role") == "assistant").any(|message| {
+            let first = content(message).iter().find(|block| !self.is_thought(block));
+            !first.is_some_and(|block| matches!(block.str_of("type"), "thinking" | "redacted_thinking"))
+        })
+    }
+
+    fn responses(self, body: &Node<'_>, out: &mut Vec<u8>) -> (bool, bool) {
+        let goes = |item: &Node<'_>| {
+            item.str_of("type") == "reasoning" && self.is_foreign(Dialect::Responses, item.str_of("encrypted_content"))
+        };
+        if !body.get("input").is_some_and(|input| input.items().iter().any(goes)) {
+            return (false, false);
+        }
+        let mut object = Object::begin(out);
+        rewritten(body, &mut object, |name, value, object| {
+            if name != "input" {
+                return false;
+            }
+            object.array("input", |list| {
+                for item in kept(value, goes) {
+                    if self.foreign {
+                        list.raw(item.raw);
+                    } else {
+                        // Under its id the provider looks for the reasoning that came with the item.
+                        list.object(|one| rewritten(item, one, |name, _, _| name == "id"));
+                    }
+                }
+            });
+            true
+        });
+        object.end();
+        (true, true)
+    }
+
+    fn gemini(self, body: &Node<'_>, out: &mut Vec<u8>) -> (bool, bool) {
+        let (mut stood_in, mut lost) = (false, false);
+        let goes = |part: &Node<'_>| {
+            let thought = part.get("thought").and_then(Node::bool) == Some(true);
+            thought && (!self.foreign || signature(part).is_some_and(|seal| self.is_foreign(Dialect::Gemini, seal)))
+        };
+        let mut object = Object::begin(out);
+        rewritten(body, &mut object, |name, value, object| {
+            if name != "contents" || !value.is_list() {
+                return false;
+            }
+            let mut list = Array::begin(object.key("contents"));
+            for content in value.items() {
+                let Some(parts) = content.get("parts") else {
+                    list.raw(content.raw);
+                    continue;
+                };
+                let said: Vec<_> = kept(parts, goes).collect();
+                lost |= said.len() < parts.items().len();
+                // Nothing was said but what was thought.
+                if said.is_empty() && !parts.items().is_empty() {
+                    continue;
+                }
+                let first = said.iter().position(|part| is_call(part));
+                list.object(|one| {
+                    rewritten(content, one, |name, _, one| {
+                        if name == "parts" {
+                            one.array("parts", |list| {
+                                for (at, part) in said.iter().enumerate() {
+                                    let wanted = self.stand_ins && first == Some(at);
+                                    match signature(part).filter(|seal| *seal != STAND_IN) {
+                                        Some(seal) if self.is_foreign(Dialect::Gemini, seal) => {
+                                            lost = true;
+                                            signed_anew(part, is_call(part), list);
+                                        }
+                                        None if wanted && signature(part).is_none() => {
+                                            stood_in = true;
+                                            signed_anew(part, true, list);
+                                        }
+                                        _ => list.raw(part.raw),
+                                    }
+                                }
                             });
                         }
-                        name == "content"
+                        name == "parts"
                     });
-                }),
-            }
-        }
-        list.end();
-        true
-    });
-    object.end();
-    true
-}
-
-fn responses(body: &Node<'_>, out: &mut Vec<u8>) -> bool {
-    let is_thought = |item: &Node<'_>| item.str_of("type") == "reasoning";
-    if !body.get("input").is_some_and(|input| input.items().iter().any(is_thought)) {
-        return false;
-    }
-    let mut object = Object::begin(out);
-    rewritten(body, &mut object, |name, value, object| {
-        if name != "input" {
-            return false;
-        }
-        object.array("input", |list| {
-            for item in value.items().iter().filter(|item| !is_thought(item)) {
-                // Under its id the provider looks for the reasoning that came with the item.
-                list.object(|one| rewritten(item, one, |name, _, _| name == "id"));
-            }
-        });
-        true
-    });
-    object.end();
-    true
-}
-
-fn gemini(body: &Node<'_>, out: &mut Vec<u8>) -> bool {
-    let mut any = false;
-    let mut object = Object::begin(out);
-    rewritten(body, &mut object, |name, value, object| {
-        if name != "contents" || !value.is_list() {
-            return false;
-        }
-        let mut list = Array::begin(object.key("contents"));
-        for content in value.items() {
-            let parts = content.get("parts").map_or(&[][..], Node::items);
-            let said: Vec<_> =
-                parts.iter().filter(|part| part.get("thought").and_then(Node::bool) != Some(true)).collect();
-            any |= said.len() < parts.len() || said.iter().any(|part| signature(part).is_some());
-            // Nothing was said but what was thought.
-            if said.is_empty() && !parts.is_empty() {
-                continue;
-            }
-            list.object(|one| {
-                rewritten(content, one, |name, _, one| {
-                    if name == "parts" {
-                        one.array("parts", |list| said.iter().for_each(|part| unsigned(part, list)));
-                    }
-                    name == "parts"
                 });
-            });
-        }
-        list.end();
-        true
-    });
-    object.end();
-    any
-}
-
-/// The signature of a part, unless it only stands for one.
-fn signature<'n, 'a>(part: &'n Node<'a>) -> Option<&'n Node<'a>> {
-    let signature = part.either("thoughtSignature", "thought_signature");
-    signature.filter(|one| one.text().is_none_or(|text| text != STAND_IN))
-}
-
-/// A part without its signature; a call gets the stand-in.
-fn unsigned(part: &Node<'_>, parts: &mut Array<'_>) {
-    if signature(part).is_none() {
-        return parts.raw(part.raw);
-    }
-    let call = part.either("functionCall", "function_call").is_some();
-    parts.object(|one| {
-        rewritten(part, one, |name, _, one| {
-            let signature = matches!(name, "thoughtSignature" | "thought_signature");
-            if signature && call {
-                one.text("thoughtSignature", STAND_IN);
             }
-            signature
+            list.end();
+            true
         });
+        object.end();
+        (stood_in || lost, lost)
+    }
+}
+
+fn is_call(part: &Node<'_>) -> bool {
+    part.either("functionCall", "function_call").is_some()
+}
+
+fn signature<'n>(part: &'n Node<'_>) -> Option<&'n str> {
+    part.either("thoughtSignature", "thought_signature").and_then(Node::text).map(|text| text.as_ref())
+}
+
+/// A part with the stand-in for its signature, or with none.
+fn signed_anew(part: &Node<'_>, stand_in: bool, parts: &mut Array<'_>) {
+    parts.object(|one| {
+        rewritten(part, one, |name, _, _| matches!(name, "thoughtSignature" | "thought_signature"));
+        one.maybe("thoughtSignature", stand_in.then_some(STAND_IN));
     });
 }
 

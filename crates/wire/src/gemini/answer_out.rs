@@ -84,7 +84,8 @@ fn parts(list: &mut Array<'_>, choice: &Choice) {
                     list.object(|one| {
                         one.text("text", &thought.text);
                         one.bool("thought", true);
-                        signature(one, thought.seal.as_ref().filter(|_| bound.is_none()));
+                        let seal = thought.seal.as_ref().filter(|_| bound.is_none());
+                        signature(one, seal.map(|seal| seal.with_signed(thought.redacted, "")).as_deref());
                     });
                 }
             }

@@ -9,14 +9,13 @@ use crate::problem::Problem;
 use std::collections::HashMap;
 
 pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, Names), Problem> {
-    let mut carry = Carry::begin(&ask, target)?;
+    let mut carry = Carry::begin(&mut ask, target)?;
     if carry.home {
         return own_out::write(&ask, carry);
     }
-    let names = Names::of(&ask.tools, Dialect::Gemini);
+    let names = Names::of(&ask.tools, target);
     let mut out = Vec::with_capacity(4096);
     let mut body = Object::begin(&mut out);
-    let marked = marked(&ask);
     let system = prepare(&mut ask, &mut carry)?;
     ask.turns = paired(std::mem::take(&mut ask.turns), Merge::All)?;
     if ask.turns.last().is_none_or(|turn| turn.role == Role::Assistant) {
@@ -46,17 +45,12 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
         ("metadata", ask.metadata.is_some_and(|raw| raw != "{}")),
         ("prompt_cache_key", ask.cache_key.is_some()),
         ("verbosity", ask.verbosity.is_some()),
-        ("cache_control", ask.cache_all || marked),
     ] {
         carry.drop_if(name, given)?;
     }
     carry.rest(&ask, &mut body)?;
     body.end();
     Ok((out, carry.dropped, names))
-}
-
-fn marked(ask: &Ask<'_>) -> bool {
-    ask.turns.iter().flat_map(|turn| &turn.parts).any(Part::is_cached) || ask.tools.iter().any(|tool| tool.cached)
 }
 
 /// Takes the leading system texts out and makes reminders of later ones.

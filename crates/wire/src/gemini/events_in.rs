@@ -31,6 +31,8 @@ struct Choice {
     calls: u32,
     parts: usize,
     thinking: bool,
+    /// The last part was text, which may go on.
+    saying: bool,
     finished: bool,
     text: String,
 }
@@ -136,6 +138,7 @@ impl Choice {
         let at = self.parts;
         self.parts += 1;
         let signature = node.either("thoughtSignature", "thought_signature").and_then(Node::text).cloned();
+        self.saying &= node.text_of("text").is_some() && node.get("thought").and_then(Node::bool) != Some(true);
         if let Some(text) = node.text_of("text") {
             if node.get("thought").and_then(Node::bool) == Some(true) {
                 if !text.is_empty() {
@@ -147,14 +150,19 @@ impl Choice {
                 }
                 return;
             }
-            self.end_thought(choice, signature.map(|data| Seal::read(Dialect::Gemini, data, NEXT_TEXT.into())), sink);
+            let seal = signature.map(|data| Seal::read(Dialect::Gemini, data, NEXT_TEXT.into()));
+            // In front of a text that goes on it would break it in two, and clients would see two answers.
+            let (before, after) = if self.saying && !text.is_empty() { (None, seal) } else { (seal, None) };
+            self.end_thought(choice, before, sink);
             if !text.is_empty() {
                 if *room > 0 {
                     *room = room.saturating_sub(text.len());
                     self.text.push_str(text);
                 }
                 sink(Event::Text { choice, text: text.clone() });
+                self.saying = true;
             }
+            self.end_thought(choice, after, sink);
             return;
         }
         if let Some(node) = node.either("functionCall", "function_call") {

@@ -99,14 +99,14 @@ impl Writer {
                 part.text("text", text);
                 part.bool("thought", true);
             }),
-            Event::ThoughtEnd { seal: Some(seal), .. } => {
+            Event::ThoughtEnd { seal: Some(seal), redacted, .. } => {
                 if seal.origin == Origin::Gemini && !seal.bound.is_empty() {
                     self.choices[at].seals.push(owned_seal(seal));
                 } else {
                     self.part(choice, out, |part| {
                         part.text("text", "");
                         part.bool("thought", true);
-                        signature(part, Some(seal));
+                        signature(part, Some(&*seal.with_signed(*redacted, "")));
                     });
                 }
             }

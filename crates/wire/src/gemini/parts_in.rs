@@ -86,6 +86,7 @@ fn thought<'a>(
     parts: &mut Vec<Part<'a>>,
 ) {
     let seal = signature.map(|data| Seal::read(Dialect::Gemini, data, Cow::Borrowed("")));
+    let (seal, signed) = seal.map_or((None, false), without_mark);
     let open = |part: &Part<'a>| matches!(part, Part::Thought { thought, own, .. } if thought.seal.is_none() && !own.is_empty());
     if !parts.last().is_some_and(open) {
         parts.push(Part::thought(Thought::default()));
@@ -101,14 +102,20 @@ fn thought<'a>(
         let origin = seal.as_ref().map(|seal| seal.origin);
         thought.seal = seal;
         thought.summary = origin == Some(Origin::OpenAi) && !thought.text.is_empty();
-        thought.redacted = origin == Some(Origin::Anthropic) && thought.text.is_empty();
+        thought.redacted = origin == Some(Origin::Anthropic) && thought.text.is_empty() && !signed;
     }
 }
 
 fn sealed<'a>(data: Cow<'a, str>, bound: Cow<'a, str>) -> Thought<'a> {
-    let seal = Seal::read(Dialect::Gemini, data, bound);
-    let redacted = seal.origin == Origin::Anthropic;
-    Thought { seal: Some(seal), redacted, ..Thought::default() }
+    let (seal, signed) = without_mark(Seal::read(Dialect::Gemini, data, bound));
+    let redacted = seal.as_ref().is_some_and(|seal| seal.origin == Origin::Anthropic) && !signed;
+    Thought { seal, redacted, ..Thought::default() }
+}
+
+/// A seal, and whether it signs a thought: an empty one that does was not redacted.
+fn without_mark(mut seal: Seal<'_>) -> (Option<Seal<'_>>, bool) {
+    let signed = seal.take_signed().is_some();
+    (Some(seal), signed)
 }
 
 /// Pictures, sound, clips and files are told apart by their type alone.

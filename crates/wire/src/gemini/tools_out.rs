@@ -25,10 +25,8 @@ pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>)
     for tool in &ask.tools {
         match &tool.kind {
             ToolKind::WebSearch(_) => search = true,
-            ToolKind::Hosted(_) => {
-                let text = format!("The tool `{}` runs at another provider.", tool.name);
-                return Err(Problem::unsupported(&tool.at, text));
-            }
+            // None is left.
+            ToolKind::Hosted(_) => {}
             _ if loose.is_some_and(|names| !names.contains(&tool.name)) => {}
             _ => declare(tool, &mut list, carry)?,
         }
@@ -42,10 +40,14 @@ pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>)
             list.object(|one| one.raw("googleSearch", "{}"));
         }
     });
-    choice(ask, body)
+    choice(ask, body, carry)
 }
 
-fn choice(ask: &Ask<'_>, body: &mut Object<'_>) -> Result<(), Problem> {
+fn choice(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
+    if ask.chooses_search() {
+        // Whether to search is always the model's own affair.
+        return carry.drop("tool_choice");
+    }
     let sent = |name: &str| chosen_name(Dialect::Gemini, &ask.tools, name).into_owned();
     let (mode, names) = match &ask.choice {
         None => return Ok(()),

@@ -1,6 +1,6 @@
 //! A request in the form in the middle.
 
-use super::part::Turn;
+use super::part::{Part, Turn};
 use super::{Effort, Fields};
 use crate::dialect::Dialect;
 use std::borrow::Cow;
@@ -111,6 +111,19 @@ impl Ask<'_> {
     /// The name a field was given by: `old` where that was used.
     pub fn name(&self, usual: &'static str, old: &'static str) -> &'static str {
         if self.spelt.contains(&old) { old } else { usual }
+    }
+
+    /// Forgets every cache mark.
+    pub fn unmark(&mut self) {
+        self.cache_all = false;
+        self.tools.iter_mut().for_each(|tool| tool.cached = false);
+        self.turns.iter_mut().flat_map(|turn| &mut turn.parts).for_each(Part::unmark);
+    }
+
+    /// The one tool that must be called is the provider's search.
+    pub fn chooses_search(&self) -> bool {
+        let Some(ToolChoice::Named(name)) = &self.choice else { return false };
+        self.tools.iter().any(|tool| tool.name == *name && matches!(tool.kind, ToolKind::WebSearch(_)))
     }
 
     /// Whether anything is left of an object that stood here.

@@ -1,9 +1,12 @@
 //! What readers and writers of requests share: members left over, data URLs, and the record of what is left behind.
 
 use super::base64::standard;
+use super::hosted;
 use super::policy::{is_carried, leave_out};
 use super::schema::{for_anthropic, labelled, object_schema};
-use super::{Ask, Dropped, Fields, Format, Media, Member, Part, Place, Target, Tool, ToolChoice, ToolKind};
+use super::{
+    Ask, Dropped, Effort, Fields, Format, Media, Member, Part, Place, Reasoning, Target, Tool, ToolChoice, ToolKind,
+};
 use crate::dialect::Dialect;
 use crate::json::{Node, Object};
 use crate::problem::Problem;
@@ -60,10 +63,13 @@ pub(crate) struct Carry<'t> {
 
 impl<'t> Carry<'t> {
     /// Begins with what is left over in turns, parts and tools: abroad it is told here, whatever becomes of its object.
-    pub fn begin(ask: &Ask<'_>, target: &'t Target) -> Result<Self, Problem> {
+    /// Tools and cache marks that the target does not have are gone from the request afterwards.
+    pub fn begin(ask: &mut Ask<'_>, target: &'t Target) -> Result<Self, Problem> {
         let home = ask.origin == target.dialect;
         let mut carry = Carry { target, home, dropped: Dropped::default(), origin: ask.origin };
         if !home {
+            hosted::leave_out(ask, &mut carry)?;
+            carry.beyond(ask)?;
             carry.only_here(ask)?;
             for turn in &ask.turns {
                 carry.left(&turn.rest)?;
@@ -78,8 +84,31 @@ impl<'t> Carry<'t> {
             if let Some(mark) = ask.rest.iter().find(|member| ask.cache_all && member.told() == "cache_control") {
                 carry.left(std::slice::from_ref(mark))?;
             }
+            if !target.takes_marks() {
+                ask.unmark();
+            }
         }
         Ok(carry)
+    }
+
+    /// What the model cannot do, whatever it is asked: it would refuse the request.
+    fn beyond(&mut self, ask: &mut Ask<'_>) -> Result<(), Problem> {
+        let openai = |dialect| matches!(dialect, Dialect::Chat | Dialect::Responses);
+        // A wish in the words of OpenAI's dialects passes as it is.
+        let unheard = !self.target.thinks && openai(self.target.dialect) && !openai(ask.origin);
+        if unheard && (ask.reasoning.budget.is_some() || ask.reasoning.effort.is_some_and(|one| one != Effort::None)) {
+            ask.reasoning = Reasoning { shown: ask.reasoning.shown, ..Reasoning::default() };
+            self.drop("reasoning")?;
+        }
+        let Some((most, asked)) = self.target.most_output.zip(ask.max_output) else { return Ok(()) };
+        ask.max_output = Some(asked.min(most));
+        let name = match ask.origin {
+            Dialect::Chat => ask.name("max_completion_tokens", "max_tokens"),
+            Dialect::Anthropic => "max_tokens",
+            Dialect::Responses => "max_output_tokens",
+            Dialect::Gemini => "generationConfig.maxOutputTokens",
+        };
+        self.drop_if(name, asked > most)
     }
 
     /// What the hub has a place for and no other dialect but one or two: told here, because turns are joined on their way.
@@ -239,6 +268,10 @@ impl<'t> Carry<'t> {
         let origin = self.origin;
         for member in rest.iter().filter(|member| !is_carried(origin, member)) {
             match (member.place, member.name.as_ref()) {
+                // A hint that changes no answer: told once, by its name alone.
+                ("", mark @ ("cache_control" | "prompt_cache_breakpoint")) if !self.target.takes_marks() => {
+                    self.drop(mark)?;
+                }
                 ("", mark @ ("cache_control" | "prompt_cache_breakpoint")) => {
                     let Ok(node) = Node::read(member.raw) else { continue };
                     let mut fields = Fields::of(&node);

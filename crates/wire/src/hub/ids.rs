@@ -27,6 +27,12 @@ pub(crate) fn fitting_id<'a>(dialect: Dialect, id: &'a str) -> Cow<'a, str> {
     Cow::Owned(format!("{head}_{}", short_hash(id)))
 }
 
+/// Who asks, as providers of OpenAI's dialects take it: what is longer is told by a hash, the same each time.
+pub(crate) fn fitting_user(user: &str) -> Cow<'_, str> {
+    const MOST: usize = 64;
+    if user.chars().count() <= MOST { Cow::Borrowed(user) } else { Cow::Owned(format!("user_{}", short_hash(user))) }
+}
+
 /// An id for a call that came without one (Gemini), from its turn, its place there, name and arguments. The turn of an answer is the
 /// call of ours that it answers: a model that does the same again in the next turn does another thing.
 pub(crate) fn made_id(turn: &str, part: usize, name: &str, args: &str) -> String {

@@ -6,6 +6,7 @@
 use super::ask::{Tool, ToolKind};
 use super::ids::short_hash;
 use super::part::CallKind;
+use super::target::Target;
 use crate::dialect::Dialect;
 use std::borrow::Cow;
 
@@ -25,12 +26,12 @@ struct Name {
 pub(crate) const FREE_TEXT: &str = "input";
 
 impl Names {
-    pub(crate) fn of(tools: &[Tool<'_>], target: Dialect) -> Names {
+    pub(crate) fn of(tools: &[Tool<'_>], target: &Target) -> Names {
         let mut names = Names::default();
         for tool in tools {
             let custom = matches!(tool.kind, ToolKind::Custom { .. });
-            let keeps_custom = matches!(target, Dialect::Chat | Dialect::Responses);
-            let sent = sent_name(target, tool.namespace.as_deref(), &tool.name);
+            let keeps_custom = target.takes_free_text();
+            let sent = sent_name(target.dialect, tool.namespace.as_deref(), &tool.name);
             let changed = sent != tool.name || (custom && !keeps_custom);
             if changed {
                 names.0.push(Name {

@@ -212,14 +212,22 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Its cache mark, or one inside it.
-    pub fn is_cached(&self) -> bool {
-        match self {
-            Part::Text { cached, .. } => *cached,
-            Part::Result { cached, parts, .. } => *cached || parts.iter().any(Part::is_cached),
-            Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => media.cached,
-            Part::Call(call) => call.cached,
-            _ => false,
+    /// Forgets its cache mark, and those inside it.
+    pub fn unmark(&mut self) {
+        let (cached, rest) = match self {
+            Part::Text { cached, rest, .. } => (cached, rest),
+            Part::Result { cached, parts, rest, .. } => {
+                parts.iter_mut().for_each(Part::unmark);
+                (cached, rest)
+            }
+            Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
+                (&mut media.cached, &mut media.rest)
+            }
+            Part::Call(call) => (&mut call.cached, &mut call.rest),
+            Part::Refusal { .. } | Part::Thought { .. } | Part::Foreign { .. } => return,
+        };
+        if std::mem::take(cached) {
+            rest.retain(|member| !matches!(member.name.as_ref(), "cache_control" | "prompt_cache_breakpoint"));
         }
     }
 }

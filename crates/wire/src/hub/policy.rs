@@ -39,7 +39,8 @@ const TABLE: &[(Dialect, &str, Word)] = &[
     (Dialect::Chat, "logit_bias", Refused("Token ids of one vocabulary mean nothing in another.", &[])),
     (Dialect::Chat, "audio", Refused(NOT_HERE, &[])),
     (Dialect::Chat, "modalities", Refused(NOT_HERE, &[r#"["text"]"#, r#"[ "text" ]"#])),
-    (Dialect::Chat, "web_search_options", Refused(NOT_HERE, &[])),
+    // A tool of the provider's, seen to among the tools.
+    (Dialect::Chat, "web_search_options", Honoured),
     (Dialect::Anthropic, "stream", Drop(&["false"])),
     // Told where its mark is written.
     (Dialect::Anthropic, "cache_control", Honoured),
@@ -81,9 +82,10 @@ const CARRIED: &[(Dialect, &str, &str, &str)] = &[
     (Dialect::Chat, "", "reasoning", "\""),
     (Dialect::Chat, "function", "arguments", ""),
     (Dialect::Anthropic, "", "type", "\"custom\""),
+    (Dialect::Anthropic, "", "is_error", "false"),
     (Dialect::Anthropic, "source", "media_type", "\"text/"),
     (Dialect::Responses, "", "type", "\""),
-    (Dialect::Responses, "", "id", ""),
+    (Dialect::Responses, "", "id", "\""),
     (Dialect::Responses, "", "status", ""),
     (Dialect::Gemini, "", "role", "\""),
     (Dialect::Gemini, "", "thoughtSignature", "\""),

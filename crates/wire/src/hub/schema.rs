@@ -168,6 +168,28 @@ pub(crate) fn any_text(format: Option<&str>) -> bool {
     node.str_of("type") == "text" && node.members().len() == 1
 }
 
+/// The `format` of a tool that takes free text, with its grammar in an object of its own, as chat has it, or beside its type, as Responses does.
+pub(crate) fn grammar(format: Option<&str>, nested: bool) -> Option<Cow<'_, str>> {
+    let raw = format?;
+    let Ok(node) = Node::read(raw) else { return Some(Cow::Borrowed(raw)) };
+    let inner = node.get("grammar").filter(|inner| inner.is_map());
+    if node.str_of("type") != "grammar" || inner.is_some() == nested {
+        return Some(Cow::Borrowed(raw));
+    }
+    let mut out = Vec::with_capacity(raw.len() + 16);
+    let mut object = Object::begin(&mut out);
+    object.text("type", "grammar");
+    let own = node.members().iter().filter(|(name, _)| !matches!(&**name, "type" | "grammar"));
+    let members = own.chain(inner.map_or(&[][..], |inner| inner.members()));
+    if nested {
+        object.object("grammar", |one| members.for_each(|(name, value)| one.raw(name, value.raw)));
+    } else {
+        members.for_each(|(name, value)| object.raw(name, value.raw));
+    }
+    object.end();
+    Some(Cow::Owned(String::from_utf8(out).unwrap_or_default()))
+}
+
 /// A JSON string as text.
 pub(crate) fn quoted_text(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len() + 2);

@@ -65,7 +65,13 @@ pub(crate) struct Seal<'a> {
     pub bound: Cow<'a, str>,
 }
 
-const MARK: &str = "tg1.";
+/// How everything begins that we put in the place of a seal.
+pub(crate) const MARK: &str = "tg1.";
+/// Stands where a seal would: the thought is nobody's who signs. Without it a provider could not be kept from being shown it as its own.
+pub(crate) const UNSIGNED: &str = "tg1.x..";
+/// Before the text that Anthropic signed, in what its seal is bound to. What is redacted has none, and is another thing than a thought that
+/// was signed and not shown.
+pub(crate) const SIGNED: char = '=';
 /// Gemini: bound to the text that follows rather than to a call.
 pub(crate) const NEXT_TEXT: &str = "@text";
 
@@ -91,6 +97,34 @@ impl<'a> Seal<'a> {
             Origin::Gemini if !self.bound.is_empty() && self.bound != NEXT_TEXT => fitting_id(dialect, &self.bound),
             _ => Cow::Borrowed(&self.bound),
         }
+    }
+
+    /// The same with the text that it signs, for dialects that may lose it on the way, or cannot say that there is none.
+    pub fn with_signed(&self, redacted: bool, text: &str) -> Cow<'_, Seal<'_>> {
+        if self.origin != Origin::Anthropic || redacted {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(Seal::new(self.origin, &*self.data, format!("{SIGNED}{text}")))
+    }
+
+    /// Takes the text out again that it signs.
+    pub fn take_signed(&mut self) -> Option<String> {
+        let text = self.bound.strip_prefix(SIGNED).filter(|_| self.origin == Origin::Anthropic)?.to_owned();
+        self.bound = Cow::Borrowed("");
+        Some(text)
+    }
+
+    /// Whether a field of `dialect` holds a seal that another maker's thoughts came with, or our word that there was none.
+    pub fn is_foreign(dialect: Dialect, text: &str) -> bool {
+        match dialect {
+            Dialect::Gemini => base64::decode(text).is_some_and(|bytes| bytes.starts_with(MARK.as_bytes())),
+            _ => text.starts_with(MARK),
+        }
+    }
+
+    /// The same as `read`, where there may be none.
+    pub fn read_any(dialect: Dialect, text: Cow<'a, str>, bound: Cow<'a, str>) -> Option<Seal<'a>> {
+        (!text.is_empty() && text != UNSIGNED).then(|| Self::read(dialect, text, bound))
     }
 
     /// Reads a field of `dialect`; `bound` is what the field itself belongs to.

@@ -12,6 +12,8 @@ pub struct Target {
     pub strict: bool,
     /// Sent when the caller sets no limit and the dialect demands one (Anthropic): the model's own most.
     pub default_max_output: u64,
+    /// The most the model says in one answer, thoughts included; a limit above it is cut and told.
+    pub most_output: Option<u64>,
     /// The efforts of reasoning the model knows; another one becomes the nearest of them. Empty: all.
     pub efforts: Vec<String>,
     /// Thinks at all. OpenAI refuses to be told how, or asked for sealed thoughts, where a model does not.
@@ -24,8 +26,12 @@ pub struct Target {
     pub system_turns: bool,
     /// Anthropic: takes `output_config.format`.
     pub native_schema: bool,
-    /// Chat: takes `max_completion_tokens` and the role `developer`; else `max_tokens` and `system`.
+    /// Chat: takes `max_completion_tokens`, the role `developer` and tools with free text; else `max_tokens`, `system` and functions.
     pub current_chat: bool,
+    /// Chat and Responses: takes `prompt_cache_breakpoint`, which most servers refuse.
+    pub cache_marks: bool,
+    /// Chat: takes `web_search_options`.
+    pub web_search: bool,
     /// Chat: wants `reasoning_content` back on turns with tool calls (DeepSeek).
     pub wants_reasoning_back: bool,
     /// Gemini before 3: the least and the most budget of thoughts it takes.
@@ -44,6 +50,7 @@ impl Target {
             model: model.into(),
             strict: false,
             default_max_output: 8_192,
+            most_output: None,
             efforts: Vec::new(),
             thinks: true,
             sampling: true,
@@ -51,10 +58,30 @@ impl Target {
             system_turns: false,
             native_schema: true,
             current_chat: true,
+            cache_marks: false,
+            web_search: false,
             wants_reasoning_back: false,
             budgets: 0..=u64::MAX,
             thinks_always: false,
             gemini3: true,
+        }
+    }
+
+    /// Cache marks mean something there.
+    pub(crate) fn takes_marks(&self) -> bool {
+        match self.dialect {
+            Dialect::Anthropic => true,
+            Dialect::Chat | Dialect::Responses => self.cache_marks,
+            Dialect::Gemini => false,
+        }
+    }
+
+    /// Tools with free text are known there; elsewhere a function with one text argument stands for them.
+    pub(crate) fn takes_free_text(&self) -> bool {
+        match self.dialect {
+            Dialect::Responses => true,
+            Dialect::Chat => self.current_chat,
+            Dialect::Anthropic | Dialect::Gemini => false,
         }
     }
 }

@@ -5,13 +5,13 @@
 
 use super::{items_out, tools_out};
 use crate::dialect::Dialect;
-use crate::hub::{Ask, Carry, Dropped, Effort, Format, Merge, Names, Part, Role, Target, Turn, paired};
+use crate::hub::{Ask, Carry, Dropped, Effort, Format, Merge, Names, Part, Role, Target, Turn, fitting_user, paired};
 use crate::json::{Array, Object};
 use crate::problem::Problem;
 
 pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, Names), Problem> {
-    let mut carry = Carry::begin(&ask, target)?;
-    let names = if carry.home { Names::default() } else { Names::of(&ask.tools, Dialect::Responses) };
+    let mut carry = Carry::begin(&mut ask, target)?;
+    let names = if carry.home { Names::default() } else { Names::of(&ask.tools, target) };
     let mut out = Vec::with_capacity(4096);
     let mut body = Object::begin(&mut out);
     body.text("model", &target.model);
@@ -46,10 +46,11 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
     tools_out::write(&ask, &mut body, &mut carry)?;
     body.maybe("prompt_cache_key", ask.cache_key.as_deref());
     body.maybe("service_tier", ask.tier.as_deref());
-    body.maybe(
-        if carry.home { ask.name("safety_identifier", "user") } else { "safety_identifier" },
-        ask.user.as_deref(),
-    );
+    if carry.home {
+        body.maybe(ask.name("safety_identifier", "user"), ask.user.as_deref());
+    } else {
+        body.maybe("safety_identifier", ask.user.as_deref().map(fitting_user).as_deref());
+    }
     body.maybe_raw("metadata", ask.metadata);
     carry.unmarked(ask.cache_all)?;
     carry.rest(&ask, &mut body)?;

@@ -2,12 +2,8 @@
 
 use crate::chat::joined;
 use crate::dialect::Dialect;
-use crate::hub::{Call, CallKind, Citation, Origin, Seal, Thought, fitting_id};
+use crate::hub::{Call, CallKind, Citation, Thought, UNSIGNED, fitting_id};
 use crate::json::{Array, Object};
-
-/// Before the text that Anthropic signed, in the envelope of its signature: clients of this dialect send back what is encrypted and may
-/// leave out what was shown, and a signature is of no use without its text. What is redacted has none.
-pub(super) const SIGNED: char = '=';
 
 /// One content part of a message.
 #[derive(Debug, Default)]
@@ -61,11 +57,10 @@ pub(super) fn reasoning(id: &str, thought: &Thought<'_>) -> String {
         if !thought.summary && !thought.text.is_empty() {
             one.array("content", |list| part(list, "reasoning_text"));
         }
-        if let Some(seal) = &thought.seal {
-            let signed = seal.origin == Origin::Anthropic && !thought.redacted;
-            let whole = signed.then(|| Seal::new(seal.origin, &*seal.data, format!("{SIGNED}{}", thought.text)));
-            one.text("encrypted_content", &whole.as_ref().unwrap_or(seal).written(Dialect::Responses));
-        }
+        // Clients send back what is encrypted and may leave out what was shown, and a signature is of no use without its text.
+        let seal = thought.seal.as_ref().map(|seal| seal.with_signed(thought.redacted, &thought.text));
+        let seal = seal.as_ref().map(|seal| seal.written(Dialect::Responses));
+        one.maybe("encrypted_content", seal.as_deref().or((!thought.text.is_empty()).then_some(UNSIGNED)));
     })
 }
 

@@ -1,6 +1,5 @@
 //! Input items read as turns: each item is a turn of its own, neighbours are joined where a dialect wants that.
 
-use super::item::SIGNED;
 use crate::dialect::Dialect;
 use crate::hub::{
     Call, CallKind, Fields, Media, Member, Origin, Part, Place, Role, Seal, Shape, Thought, Turn, others, place_of_url,
@@ -87,13 +86,10 @@ pub(super) fn thought<'a>(item: &Node<'a>) -> Thought<'a> {
     let summary = raw.is_empty();
     let text = if summary { join("summary") } else { raw };
     let bound = item.text_of("id").cloned().unwrap_or_default();
-    let seal = item.text_of("encrypted_content").map(|data| Seal::read(Dialect::Responses, data.clone(), bound));
-    if let Some(seal) = seal.as_ref().filter(|seal| seal.origin == Origin::Anthropic)
-        && let Some(signed) = seal.bound.strip_prefix(SIGNED)
-    {
-        let text = Cow::Owned(signed.to_owned());
-        let seal = Some(Seal::new(seal.origin, seal.data.clone(), ""));
-        return Thought { text, summary: false, seal, redacted: false };
+    let sealed = item.text_of("encrypted_content");
+    let mut seal = sealed.and_then(|data| Seal::read_any(Dialect::Responses, data.clone(), bound));
+    if let Some(text) = seal.as_mut().and_then(Seal::take_signed) {
+        return Thought { text: Cow::Owned(text), summary: false, seal, redacted: false };
     }
     let redacted = text.is_empty() && seal.as_ref().is_some_and(|seal| seal.origin == Origin::Anthropic);
     Thought { summary: summary && !text.is_empty(), text: Cow::Owned(text), seal, redacted }

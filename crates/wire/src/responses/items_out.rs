@@ -322,7 +322,14 @@ fn told(parts: &[Part<'_>], turn: &Turn<'_>, one: &mut Object<'_>, carry: &mut C
         parts => {
             let mut inner = Array::begin(one.key("output"));
             for part in parts {
-                content(part, turn, false, &mut inner, carry)?;
+                match part {
+                    // A tool may tell anything: what has no form here is told as it was written.
+                    Part::Foreign { words: None, raw, .. } => inner.object(|one| {
+                        one.text("type", "input_text");
+                        one.text("text", raw);
+                    }),
+                    part => content(part, turn, false, &mut inner, carry)?,
+                }
             }
             inner.end();
         }

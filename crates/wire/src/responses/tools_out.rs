@@ -1,10 +1,13 @@
 //! Tools and the choice among them, written for a provider that speaks Responses.
 
 use crate::dialect::Dialect;
-use crate::hub::{Ask, Carry, Group, NO_ARGUMENTS, Tool, ToolChoice, ToolKind, sent_name};
+use crate::hub::{Ask, Carry, Group, NO_ARGUMENTS, Tool, ToolChoice, ToolKind, grammar, sent_name};
 use crate::json::{Array, Object};
 use crate::problem::Problem;
 use std::borrow::Cow;
+
+/// What the search of a Responses provider is called.
+const SEARCH: &str = "web_search";
 
 pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     if carry.home {
@@ -27,6 +30,9 @@ pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>)
         Some(ToolChoice::None) => body.text("tool_choice", "none"),
         Some(ToolChoice::Auto) => body.text("tool_choice", "auto"),
         Some(ToolChoice::Required) => body.text("tool_choice", "required"),
+        Some(ToolChoice::Named(_)) if ask.chooses_search() => {
+            body.object("tool_choice", |choice| choice.text("type", SEARCH));
+        }
         Some(ToolChoice::Named(name)) => body.object("tool_choice", |choice| one_tool(choice, ask, name)),
         Some(ToolChoice::Allowed { names, required }) => body.object("tool_choice", |choice| {
             choice.text("type", "allowed_tools");
@@ -97,13 +103,11 @@ fn write_tool(tool: &Tool<'_>, list: &mut Array<'_>, carry: &Carry<'_>) -> Resul
             return Ok(());
         }
         ToolKind::WebSearch(_) => {
-            list.object(|one| one.text("type", "web_search"));
+            list.object(|one| one.text("type", SEARCH));
             return Ok(());
         }
-        ToolKind::Hosted(_) => {
-            let text = format!("The tool `{}` runs at another provider.", tool.name);
-            return Err(Problem::unsupported(&tool.at, text));
-        }
+        // None is left.
+        ToolKind::Hosted(_) => return Ok(()),
     };
     let name = match carry.home {
         true => Cow::Borrowed(tool.name.as_ref()),
@@ -121,7 +125,8 @@ fn write_tool(tool: &Tool<'_>, list: &mut Array<'_>, carry: &Carry<'_>) -> Resul
                     one.bool("strict", strict);
                 }
             }
-            ToolKind::Custom { format } => one.maybe_raw("format", *format),
+            ToolKind::Custom { format } if carry.home => one.maybe_raw("format", *format),
+            ToolKind::Custom { format } => one.maybe_raw("format", grammar(*format, false).as_deref()),
             ToolKind::WebSearch(_) | ToolKind::Hosted(_) => {}
         }
         carry.own(one, "", &tool.rest);

@@ -1,5 +1,5 @@
-//! 2.3: tools that run at the provider. Web search is translated; any other is refused by the name of its field, what it left in the
-//! history is dropped and told, and so is what it leaves in an answer.
+//! 2.3: tools that run at the provider. Web search is translated; what agents offer with every request is left out and told, any other is refused
+//! by the name of its field; what they left in the history is dropped and told, and so is what they leave in an answer.
 
 use super::*;
 
@@ -20,7 +20,6 @@ fn with_tool(from: Dialect, tool: Value) -> Value {
 fn tools_of_another_provider_are_refused_by_their_place() {
     for (from, tool, place) in [
         (A, json!({"type": "code_execution_20250825", "name": "code_execution"}), "tools[0]"),
-        (A, json!({"type": "web_fetch_20250910", "name": "web_fetch"}), "tools[0]"),
         (
             A,
             json!({"type": "computer_20250124", "name": "computer", "display_width_px": 1, "display_height_px": 1}),
@@ -28,12 +27,10 @@ fn tools_of_another_provider_are_refused_by_their_place() {
         ),
         (A, json!({"type": "bash_20250124", "name": "bash"}), "tools[0]"),
         (A, json!({"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"}), "tools[0]"),
-        (A, json!({"type": "tool_search_tool_regex_20251119", "name": "tool_search"}), "tools[0]"),
         (R, json!({"type": "code_interpreter", "container": {"type": "auto"}}), "tools[0]"),
         (R, json!({"type": "file_search", "vector_store_ids": ["v"]}), "tools[0]"),
         (R, json!({"type": "computer_use_preview", "environment": "browser"}), "tools[0]"),
         (R, json!({"type": "mcp", "server_label": "s", "server_url": "https://x.example"}), "tools[0]"),
-        (R, json!({"type": "image_generation"}), "tools[0]"),
         (R, json!({"type": "local_shell"}), "tools[0]"),
         (
             R,
@@ -41,7 +38,6 @@ fn tools_of_another_provider_are_refused_by_their_place() {
             "tools[0].tools[0]",
         ),
         (G, json!({"codeExecution": {}}), "tools[1].codeExecution"),
-        (G, json!({"urlContext": {}}), "tools[1].urlContext"),
         (G, json!({"fileSearch": {"fileSearchStoreNames": ["s"]}}), "tools[1].fileSearch"),
         (G, json!({"computer_use": {"environment": "ENVIRONMENT_BROWSER"}}), "tools[1].computer_use"),
         (G, json!({"googleMaps": {}}), "tools[1].googleMaps"),
@@ -70,6 +66,86 @@ fn tools_of_another_provider_are_refused_by_their_place() {
         ),
         "container"
     );
+}
+
+/// Agents offer these with every request. Without them the model answers from what it knows.
+#[test]
+fn tools_that_agents_offer_unasked_are_left_out_and_told() {
+    for (from, tool, told) in [
+        (A, json!({"type": "web_fetch_20250910", "name": "web_fetch", "max_uses": 3}), "tools.web_fetch"),
+        (A, json!({"type": "tool_search_tool_regex_20251119", "name": "tool_search"}), "tools.tool_search"),
+        (R, json!({"type": "image_generation", "output_format": "png"}), "tools.image_generation"),
+        (R, json!({"type": "tool_search"}), "tools.tool_search"),
+        (G, json!({"urlContext": {}}), "tools.urlContext"),
+    ] {
+        for to in [C, A, R, G].into_iter().filter(|to| *to != from) {
+            let body = with_tool(from, tool.clone());
+            assert_eq!(dropped(from, to, body.clone()), told, "{from:?} to {to:?}");
+            let strict = Target { strict: true, ..Target::new(to, "up") };
+            assert_eq!(try_sent(from, &strict, &body).unwrap_err().param.unwrap(), told, "{from:?} to {to:?}");
+        }
+    }
+    // A chat provider may have no search at all; the tools of the client stay.
+    let function = json!({"type": "function", "name": "f", "parameters": {"type": "object"}});
+    let search = json!({"type": "web_search", "external_web_access": true});
+    let codex = json!({"model": "m", "input": "q", "tool_choice": "auto", "parallel_tool_calls": true, "tools": [function, search]});
+    let (body, all) = try_sent(R, &Target::new(C, "up"), &codex).unwrap();
+    assert_eq!((body["tools"].as_array().unwrap().len(), all.dropped.to_string().as_str()), (1, "tools.web_search"));
+    let alone =
+        json!({"model": "m", "input": "q", "tool_choice": "auto", "parallel_tool_calls": true, "tools": [search]});
+    let body = sent(R, C, alone);
+    let none = ["tools", "tool_choice", "parallel_tool_calls"].iter().all(|name| body.get(name).is_none());
+    assert!(none, "{body}");
+    for (from, tool, told) in [
+        (A, json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 8}), "tools.web_search"),
+        (G, json!({"googleSearch": {}}), "tools.googleSearch"),
+    ] {
+        assert_eq!(dropped(from, C, with_tool(from, tool)), told, "{from:?}");
+    }
+}
+
+/// What a request insists on is not left out.
+#[test]
+fn a_search_that_must_be_made_is_made_or_refused() {
+    let search = json!({"type": "web_search_20250305", "name": "web_search"});
+    let mut claude = with_tool(A, search);
+    claude["tool_choice"] = json!({"type": "tool", "name": "web_search"});
+    let mut responses = with_tool(R, json!({"type": "web_search"}));
+    responses["tool_choice"] = json!({"type": "web_search"});
+    for body in [(A, &claude), (R, &responses)] {
+        assert_eq!(refused(body.0, C, body.1.clone()), "tool_choice");
+    }
+    assert_eq!(sent(A, R, claude.clone())["tool_choice"], json!({"type": "web_search"}));
+    assert_eq!(sent(R, A, responses.clone())["tool_choice"], json!({"type": "tool", "name": "web_search"}));
+    // Gemini, and chat models that can search, search when they see fit.
+    for (from, body) in [(A, &claude), (R, &responses)] {
+        let has = Target { web_search: true, ..Target::new(C, "up") };
+        for target in [has, Target::new(G, "up")] {
+            let (body, all) = try_sent(from, &target, body).unwrap();
+            assert_eq!(all.dropped.to_string(), "tool_choice", "{from:?}");
+            assert!(body.get("tool_choice").is_none() && body.get("toolConfig").is_none(), "{body}");
+        }
+    }
+    claude["tool_choice"] = json!({"type": "any"});
+    assert_eq!(refused(A, C, claude), "tool_choice");
+}
+
+/// Chat has no tool for it but a member of the request, for models that take it.
+#[test]
+fn a_search_of_chat_is_one_of_the_others() {
+    let has = Target { web_search: true, ..Target::new(C, "up") };
+    let (body, all) = try_sent(R, &has, &with_tool(R, json!({"type": "web_search"}))).unwrap();
+    assert_eq!((&body["web_search_options"], body.get("tools"), all.dropped.is_empty()), (&json!({}), None, true));
+    let chat = json!({"model": "m", "messages": [{"role": "user", "content": "q"}], "web_search_options": {"search_context_size": "low"}});
+    for (to, tools) in [
+        (A, json!([{"type": "web_search_20250305", "name": "web_search"}])),
+        (R, json!([{"type": "web_search"}])),
+        (G, json!([{"googleSearch": {}}])),
+    ] {
+        let (body, all) = try_sent(C, &Target::new(to, "up"), &chat).unwrap();
+        assert_eq!(body["tools"], tools, "{to:?}");
+        assert_eq!(all.dropped.to_string(), "web_search_options.search_context_size", "{to:?}");
+    }
 }
 
 #[test]

@@ -3,7 +3,9 @@
 
 mod agents;
 mod citations;
+mod coding;
 mod hosted;
+mod makers;
 mod parameters;
 mod reasoning;
 mod schemas;

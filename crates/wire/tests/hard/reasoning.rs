@@ -92,10 +92,13 @@ fn a_signed_thought_without_its_text_comes_back_as_one() {
     let kept = reply(A, C, message.clone())["choices"][0]["message"].clone();
     let chat = sent(C, A, json!({"model": "m", "messages": [question, kept, question]}));
     let mut input = vec![question.clone()];
-    input.extend(reply(A, R, message)["output"].as_array().unwrap().clone());
+    input.extend(reply(A, R, message.clone())["output"].as_array().unwrap().clone());
     input.push(question);
     let responses = sent(R, A, json!({"model": "m", "input": input}));
-    for back in [chat, responses] {
+    let asked = json!({"role": "user", "parts": [{"text": "q"}]});
+    let kept = reply(A, G, message)["candidates"][0]["content"].clone();
+    let gemini = sent(G, A, json!({"contents": [asked, kept, asked]}));
+    for back in [chat, responses, gemini] {
         assert_eq!(back["messages"][1]["content"][0], signed, "{back}");
     }
 }
@@ -163,6 +166,29 @@ fn case_67_a_signature_comes_back_on_its_call_and_once() {
         assert_eq!((&parts[0]["thoughtSignature"], parts[1].get("thoughtSignature")), (&json!("U0lH"), None), "{back}");
         assert_eq!(back.to_string().matches("U0lH").count(), 1, "{back}");
     }
+}
+
+/// Gemini may sign the last piece of a text. A seal in front of it would break the answer in two.
+#[test]
+fn a_signed_last_piece_goes_on_with_the_text() {
+    let piece = |part: Value, finish: Value| json!({"candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": finish}], "modelVersion": "up"});
+    let events = [
+        piece(json!({"text": "The gate"}), Value::Null),
+        piece(json!({"text": " opens.", "thoughtSignature": "c2ln"}), json!("STOP")),
+    ];
+    let played = play(G, A, &events);
+    let starts: Vec<&Value> = played.data.iter().filter(|event| event["type"] == "content_block_start").collect();
+    let kinds: Vec<&Value> = starts.iter().map(|event| &event["content_block"]["type"]).collect();
+    assert_eq!(kinds, ["text", "redacted_thinking"], "{}", played.text);
+    let messages = json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": [{"type": "text", "text": "The gate opens."}, starts[1]["content_block"]]},
+        {"role": "user", "content": "q"}]);
+    let back = sent(A, G, json!({"model": "m", "max_tokens": 9, "messages": messages}));
+    assert_eq!(
+        back["contents"][1]["parts"],
+        json!([{"text": "The gate opens."}, {"text": "", "thoughtSignature": "c2ln"}])
+    );
+    let output = play(G, R, &events).data.last().unwrap()["response"]["output"].clone();
+    assert_eq!(output[0]["content"][0]["text"], "The gate opens.", "{output}");
 }
 
 #[test]
@@ -282,8 +308,19 @@ fn case_74_nothing_is_said_about_thinking_to_a_model_that_does_not() {
         }
     }
     let unthinking = Target { thinks: false, ..Target::new(R, "up") };
-    // What the client itself asks for is asked for.
-    let (sent, _) = try_sent(A, &unthinking, &claude(json!({"type": "enabled", "budget_tokens": 8000})).1).unwrap();
+    // A budget is what other makers' clients send without being asked to: told, not sent.
+    let (budget, level) = (json!({"type": "enabled", "budget_tokens": 8000}), json!({"thinkingLevel": "HIGH"}));
+    for (from, body) in [claude(budget), gemini(level)] {
+        for to in [C, R] {
+            let target = Target { thinks: false, ..Target::new(to, "up") };
+            let (sent, all) = try_sent(from, &target, &body).unwrap();
+            let silent = ["reasoning", "reasoning_effort", "include"].iter().all(|name| sent.get(name).is_none());
+            assert!(silent && all.dropped.to_string() == "reasoning", "{body} to {to:?}: {sent}");
+        }
+    }
+    // What a client says in OpenAI's own words is asked for.
+    let high = json!({"model": "m", "messages": [{"role": "user", "content": "q"}], "reasoning_effort": "high"});
+    let (sent, _) = try_sent(C, &unthinking, &high).unwrap();
     assert_eq!(
         (&sent["include"], &sent["reasoning"]["effort"]),
         (&json!(["reasoning.encrypted_content"]), &json!("high"))

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tollgate_catalog::{Model, Route};
 use tollgate_upstream::{Blame, Body, ChatAsk, Fault, Provider, is_encoded};
 use tollgate_wire::{
-    Dialect, Dropped, Names, Setup, Stream, StreamEnd, StreamFault, UpstreamError, Voice, chat, convert, unsealed,
+    Dialect, Names, Setup, Stream, StreamEnd, StreamFault, UpstreamError, Voice, chat, convert, unsealed,
 };
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -52,8 +52,9 @@ impl Conversation {
         }
         let asked = self.asked(call).map_err(Fault::refusal)?;
         if from == self.request.dialect && call.model.chat.sampling {
-            call.dropped = Dropped::default();
-            return Ok((self.own(&asked, &call.model, route), Names::default()));
+            let (body, dropped) = self.own(&asked, &call.model, route).map_err(Fault::refusal)?;
+            call.dropped = dropped;
+            return Ok((body, Names::default()));
         }
         let sent = match call.limit {
             None => self.sent(&call.model, route, provider, from),

@@ -9,7 +9,9 @@ use tollgate_catalog::{Condition, Model, Route};
 use tollgate_upstream::Provider;
 use tollgate_wire::error::Code;
 use tollgate_wire::responses::unstored;
-use tollgate_wire::{Dialect, Dropped, Hosted, Names, Problem, Request, Rules, Sent, Target, hosted_names, limit_uses};
+use tollgate_wire::{
+    Dialect, Dropped, Home, Hosted, Names, Problem, Request, Rules, Sent, Target, hosted_names, limit_uses, own_seals,
+};
 
 /// Sent to a provider that demands a limit of the output when neither caller nor catalog gives one.
 const USUAL_OUTPUT: u64 = 8_192;
@@ -31,7 +33,7 @@ impl Conversation {
                 self.check_links(app, provider, dialect)
                     .and_then(|request| self.make(&request, model, route, dialect))
                     .map(|sent| Some(sent.body))
-            } else if dialect == self.request.dialect && model.chat.sampling {
+            } else if dialect == self.request.dialect && model.chat.sampling && !self.strict {
                 Ok(None)
             } else {
                 self.sent(model, route, provider, dialect).map(|sent| Some(sent.body.clone()))
@@ -82,14 +84,32 @@ impl Conversation {
     }
 
     /// The body for a provider of the client's own dialect. What the gateway keeps of a conversation it can erase; a provider that stored
-    /// it too would go on having it, so it is told not to.
-    pub(super) fn own(&self, request: &Request, model: &Model, route: &Route) -> Bytes {
-        let body = limited(request, model, request.dialect, request.own_body(&route.upstream_model));
-        if request.dialect != Dialect::Responses {
-            return body;
+    /// it too would go on having it, so it is told not to. Nor is it shown as its own what another maker thought.
+    pub(super) fn own(&self, request: &Request, model: &Model, route: &Route) -> Result<(Bytes, Dropped), Problem> {
+        let mut body = limited(request, model, request.dialect, request.own_body(&route.upstream_model));
+        let mut dropped = Dropped::default();
+        let home = Home { wants_reasoning_back: model.chat.wants_reasoning_back, gemini3: model.chat.gemini3 };
+        if let Some((own, left_out)) = own_seals(request.dialect, &body, home) {
+            if left_out {
+                self.leave_out("reasoning", &mut dropped)?;
+            }
+            body = own;
         }
-        // A model that does not think refuses to be asked for its sealed reasoning.
-        unstored(body, thinks(model) || request.mentions("reasoning"))
+        if request.dialect == Dialect::Responses {
+            // A model that does not think refuses to be asked for its sealed reasoning.
+            body = unstored(body, thinks(model) || request.mentions("reasoning"));
+        }
+        Ok((body, dropped))
+    }
+
+    /// Notes what the provider does not get; refused where the caller wants nothing left out.
+    fn leave_out(&self, field: &str, dropped: &mut Dropped) -> Result<(), Problem> {
+        if self.strict {
+            let message = format!("`{field}`: the model is served by a provider that has nothing like this.");
+            return Err(Problem { code: Code::UnsupportedValue, param: Some(field.to_owned()), message });
+        }
+        dropped.add(field);
+        Ok(())
     }
 
     /// `request` is the client's, or the same with data in the place of its links.
@@ -102,14 +122,13 @@ impl Conversation {
     ) -> Result<Sent, Problem> {
         if dialect == request.dialect {
             let stripped = if model.chat.sampling { None } else { request.without_sampling(self.strict)? };
-            return Ok(match stripped {
-                Some((stripped, dropped)) => {
-                    Sent { body: self.own(&stripped, model, route), dropped, names: Names::default() }
-                }
-                None => {
-                    Sent { body: self.own(request, model, route), dropped: Dropped::default(), names: Names::default() }
-                }
-            });
+            let (request, unsampled) = match &stripped {
+                Some((stripped, dropped)) => (stripped, Some(dropped)),
+                None => (request, None),
+            };
+            let (body, mut dropped) = self.own(request, model, route)?;
+            unsampled.iter().for_each(|more| dropped.extend(more));
+            return Ok(Sent { body, dropped, names: Names::default() });
         }
         if let (Dialect::Chat, Some(effort)) = (dialect, model.chat.tools_need_effort.as_deref()) {
             // A rule of the provider's chat completions holds whatever our client speaks; a chat client is held to it on every route.
@@ -117,11 +136,7 @@ impl Conversation {
         }
         let mut sent = request.upstream_body(&target(model, route, dialect, self.strict))?;
         if self.passed.iter().any(|(name, _)| name == BETA) {
-            if self.strict {
-                let message = format!("`{BETA}`: the model is served by a provider that has nothing like this.");
-                return Err(Problem { code: Code::UnsupportedValue, param: Some(BETA.to_owned()), message });
-            }
-            sent.dropped.add(BETA);
+            self.leave_out(BETA, &mut sent.dropped)?;
         }
         priced_is_sent(model, &sent.dropped)?;
         sent.body = limited(request, model, dialect, sent.body);
@@ -160,6 +175,7 @@ fn target(model: &Model, route: &Route, dialect: Dialect, strict: bool) -> Targe
     Target {
         strict,
         default_max_output: rules.default_max_output.or(model.max_output_tokens).unwrap_or(USUAL_OUTPUT),
+        most_output: model.max_output_tokens,
         efforts: model.reasoning_efforts.clone(),
         thinks: thinks(model),
         sampling: rules.sampling,
@@ -167,6 +183,8 @@ fn target(model: &Model, route: &Route, dialect: Dialect, strict: bool) -> Targe
         system_turns: rules.system_turns,
         native_schema: rules.native_schema,
         current_chat: rules.current_chat,
+        cache_marks: rules.cache_marks,
+        web_search: rules.web_search,
         wants_reasoning_back: rules.wants_reasoning_back,
         budgets: rules.least_budget..=rules.most_budget.unwrap_or(u64::MAX),
         thinks_always: rules.thinks_always,

@@ -1,5 +1,6 @@
 //! Conversations in four dialects on either side: what a client of each gets, whatever its model's provider speaks.
 
+mod agents;
 pub mod client;
 mod endpoints;
 mod given;
@@ -7,6 +8,7 @@ mod hosted;
 mod links;
 mod long;
 mod lost;
+mod makers;
 mod model_names;
 pub mod packed;
 mod pairs;
@@ -29,6 +31,7 @@ pub async fn house() -> House {
 pub const CATALOG: &str = r#"
 [model."gemini-on-openai"]
 context_window = 100000
+reasoning_efforts = ["none", "low", "medium", "high"]
 max_output_tokens = 1000
 supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
 price = { input = 1_000_000, output = 2_000_000 }
@@ -43,6 +46,7 @@ route = [{ provider = "sim-anthropic", upstream_model = "sim-plain" }]
 
 [model."gemini-on-openai-response"]
 context_window = 100000
+reasoning_efforts = ["none", "low", "medium", "high"]
 max_output_tokens = 1000
 supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
 price = { input = 1_000_000, output = 2_000_000 }

@@ -6,7 +6,7 @@ mod tools;
 
 use serde_json::Value;
 
-use super::check::{Checked, Place, is_name};
+use super::check::{Checked, Place, is_name, no_marks, short_names};
 use crate::ask::{Ask, forced, words};
 use crate::refusal::Refusal;
 
@@ -28,6 +28,7 @@ pub(super) fn read(root: &Place<'_>, count: bool) -> Checked<Ask> {
     root.fields(if count { COUNTED } else { FIELDS })?;
     let model = root.need("model")?.text()?;
     state(root)?;
+    no_marks(root)?;
     let input = items::read(&root.need("input")?)?;
     let offered = tools::read(root)?;
     let stream = root.flag("stream")?;
@@ -95,11 +96,7 @@ fn parameters(root: &Place<'_>) -> Checked {
     for name in ["store", "background", "parallel_tool_calls"] {
         root.flag(name)?;
     }
-    for name in ["prompt_cache_key", "safety_identifier"] {
-        if let Some(place) = root.field(name).filter(|place| place.value.as_str().is_none_or(|text| text.len() > 64)) {
-            return Err(place.wrong("expected a string of at most 64 characters"));
-        }
-    }
+    short_names(root, &["prompt_cache_key", "safety_identifier"])?;
     if let Some(metadata) = root.field("metadata") {
         let map = metadata.value.as_object().filter(|map| map.len() <= 16 && map.values().all(Value::is_string));
         map.ok_or_else(|| metadata.wrong("expected at most 16 pairs of strings"))?;
