@@ -316,6 +316,7 @@ fn quote_parameters() -> Value {
 fn all_schemas() -> Value {
     let mut all = schemas();
     all["VideoRequest"] = video_request();
+    all["PriceVersion"] = price_version();
     if let (Some(all), Value::Object(more)) = (all.as_object_mut(), operator_schemas()) {
         all.extend(more);
     }
@@ -336,6 +337,17 @@ fn operator_schemas() -> Value {
             "object": { "const": "list" }, "data": { "type": "array", "items": { "type": "object" } },
         } },
     })
+}
+
+/// A price that a receipt names.
+fn price_version() -> Value {
+    let text = json!({ "type": "string" });
+    json!({ "type": "object", "required": ["model", "version", "tier", "group", "paid", "faces", "multiplier"], "properties": {
+        "model": text, "version": { "type": "string", "description": "`pricing_version` of the price list it was taken from" },
+        "tier": { "type": ["string", "null"] }, "when": { "type": "array" }, "group": text, "paid": { "type": "boolean" },
+        "unit": text, "faces": { "type": "object", "description": "Micro-USD per million tokens, per call or per second" },
+        "multiplier": text,
+    } })
 }
 
 /// A request for a video; each family reads its own part of it.
@@ -435,12 +447,6 @@ fn schemas() -> Value {
             "refunded_nano_usd": nano, "calculation": { "type": ["object", "null"] }, "entries": { "type": "array" },
         } },
         "UsageList": list("Usage"),
-        "PriceVersion": { "type": "object", "required": ["model", "version", "tier", "group", "paid", "faces", "multiplier"], "properties": {
-            "model": text, "version": { "type": "string", "description": "`pricing_version` of the price list it was taken from" },
-            "tier": { "type": ["string", "null"] }, "when": { "type": "array" }, "group": text, "paid": { "type": "boolean" },
-            "unit": text, "faces": { "type": "object", "description": "Micro-USD per million tokens, per call or per second" },
-            "multiplier": text,
-        } },
         "Receipt": { "type": "object", "required": ["receipt", "signature"], "properties": {
             "receipt": { "type": "object", "description": "docs/receipts.md says what it contains" },
             "signature": { "type": "string", "description": "Ed25519 over the canonical bytes of `receipt`, base64url" },
