@@ -75,7 +75,7 @@ impl Caller {
     /// Why the smallest of holds would be refused, by what is known here.
     pub fn cannot_pay(&self, now: Millis) -> Option<HoldRefused> {
         let found = KeyAndAccount { key: self.key.clone(), account: self.account.clone() };
-        found.would_hold(Money::from_nano(1), false, now).err()
+        found.would_hold(Money::from_nano(1), Money::from_nano(1), false, now).err()
     }
 
     fn works_at(&self, now: Millis) -> bool {

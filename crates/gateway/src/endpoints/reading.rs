@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::bodies::{Room, SMALL, Whose};
-use crate::call;
+use crate::call::{self, Needed};
 use crate::caller::{self, Caller};
 use crate::refusal::Refusal;
 use axum::body::Body;
@@ -16,6 +16,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use tollgate_catalog::Money;
 use tollgate_store::Idem;
 use tollgate_wire::error::{Code, Dialect};
 
@@ -153,7 +154,9 @@ pub async fn reads_large(app: &App, caller: &Caller) -> Result<Result<(), Refusa
     }
     let now = app.world.now_ms();
     let refused = app.keys.read_again(&app.store, caller).await?.cannot_pay(now);
-    Ok(refused.map_or(Ok(()), |refused| Err(call::why_refused(&refused, now))))
+    // Nobody knows yet what the call would cost; that there is nothing is enough.
+    let needed = Needed { amount: Money::from_nano(1), lower: "" };
+    Ok(refused.map_or(Ok(()), |refused| Err(call::why_refused(&refused, needed, now))))
 }
 
 fn too_large(limit: usize) -> Refusal {
