@@ -59,9 +59,10 @@ async fn the_previous_executable_runs_beside_the_new_one() {
     drop(open);
 
     // The old executable is not started again on a database that a newer one has migrated, and leaves everything as it is.
-    let process = house.gates[0].spawn();
+    house.gates[0].spawn();
     let until = Instant::now() + HANG;
     let refused = loop {
+        let process = house.gates[0].process.as_mut().expect("started");
         if let Some(ended) = process.ended() {
             break !ended.success() && process.logged().contains("newer version");
         }
