@@ -237,16 +237,17 @@ async fn a_migration_lets_others_pass(url: &str) {
     let reading = reader.transaction().await.expect("begun");
     reading.query("SELECT count(*) FROM usage", &[]).await.expect("read");
     let address = url.to_owned();
-    let started = tokio::spawn(async move { start(&address, version(None, &[ADDS])).await.expect("a later version") });
+    let mut started = tokio::task::JoinSet::new();
+    started.spawn(async move { start(&address, version(None, &[ADDS])).await.expect("a later version") });
     let waits = "SELECT count(*)::text FROM pg_locks WHERE relation = 'usage'::regclass AND NOT granted AND mode = 'AccessExclusiveLock'";
     while ask(url, waits).await == "0" {
         tokio::task::yield_now().await;
     }
     let call = h.held(&c, 100).await;
     h.store.close(h.ending(&c, call, 60)).await.expect("closed while both wait");
-    assert!(!started.is_finished());
+    assert!(started.try_join_next().is_none());
     reading.commit().await.expect("the reader ends");
-    started.await.expect("started").shut().await;
+    started.join_next().await.expect("one").expect("started").shut().await;
     work(&h, &c).await;
     h.close().await;
 }
