@@ -99,7 +99,7 @@ impl KeyChange {
         told.note("name", Some(&before.name), self.name.as_ref().map(Some));
         told.list("models", before.models.as_ref(), &self.models);
         told.list("networks", before.cidrs.as_ref(), &self.cidrs);
-        told.note("expires_at_ms", before.expires_at.as_ref(), self.expires_at.new());
+        told.note("expires_at_ms", before.expires_at.as_ref(), self.expires_at.after());
         told.limits(&before.limits, self.limits);
         Logged { action: "key.update", detail: told.0.join("; "), done }
     }
@@ -118,14 +118,14 @@ impl Told {
 
     fn list(&mut self, what: &str, before: Option<&Vec<String>>, change: &Change<Vec<String>>) {
         let text = |list: &Vec<String>| list.join(",");
-        let after = change.new().map(|after| after.map(text));
+        let after = change.after().map(|after| after.map(text));
         self.note(what, before.map(text).as_ref(), after.as_ref().map(Option::as_ref));
     }
 
     fn limits(&mut self, before: &Limits, change: NewLimits) {
-        self.note("limit_total", before.total.as_ref(), change.total.new());
-        self.note("limit_day", before.day.as_ref(), change.day.new());
-        self.note("limit_month", before.month.as_ref(), change.month.new());
+        self.note("limit_total", before.total.as_ref(), change.total.after());
+        self.note("limit_day", before.day.as_ref(), change.day.after());
+        self.note("limit_month", before.month.as_ref(), change.month.after());
     }
 }
 

@@ -46,7 +46,7 @@ impl<T> Change<T> {
     }
 
     /// What there is afterwards, if anything changes.
-    pub(crate) fn new(&self) -> Option<Option<&T>> {
+    pub(crate) fn after(&self) -> Option<Option<&T>> {
         (!matches!(self, Self::Keep)).then(|| self.set())
     }
 }

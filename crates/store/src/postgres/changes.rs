@@ -30,7 +30,7 @@ impl Engine {
              month_limit = CASE WHEN $13 THEN $14 ELSE month_limit END, changed_at = tollgate_now() WHERE id = $1",
             15,
         );
-        let (models, cidrs, expires) = (change.models.new(), change.cidrs.new(), change.expires_at.new());
+        let (models, cidrs, expires) = (change.models.after(), change.cidrs.after(), change.expires_at.after());
         let (set_total, total) = change.limits.total.parts();
         let (set_day, day) = change.limits.day.parts();
         let (set_month, month) = change.limits.month.parts();

@@ -120,8 +120,8 @@ impl Apply<'_> {
                            cidrs = CASE WHEN ?5 THEN ?6 ELSE cidrs END, \
                            expires_at = CASE WHEN ?7 THEN ?8 ELSE expires_at END, \
                            cap = ?9, day_limit = ?10, month_limit = ?11, changed_at = ?12 WHERE id = ?1";
-                let (models, cidrs) = (c.models.new(), c.cidrs.new());
-                let expires = c.expires_at.new();
+                let (models, cidrs) = (c.models.after(), c.cidrs.after());
+                let expires = c.expires_at.after();
                 let row = params![
                     id.0,
                     c.name,

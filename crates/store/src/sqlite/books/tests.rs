@@ -15,7 +15,7 @@ fn books() -> Books {
     let account = AccountBook {
         available: Pots { trial: 0, paid: 1_000 },
         held: Pots::default(),
-        closed: false,
+        suspended: false,
         topped_up: false,
         limits: Limits::default(),
         used: Used::default(),

@@ -68,7 +68,7 @@ async fn a_closed_cell_does_not_exist_for_others() {
     app.store.change_account(house.account, change, Done::default()).await.expect("asked").expect("changed");
     app.keys.refresh(&app.store, &app.world).await.expect("refreshed");
     let own = listed(&house, Some(&house.key)).await;
-    assert_eq!(own, [(comments.clone(), 0.01), (post, 0.01)], "at its own price");
+    assert_eq!(own, [(post, 0.01), (comments.clone(), 0.01)], "at its own price");
     assert!(tools(&house).await.contains(&comments));
     let (status, error) = error_of(house.get("/v1/social/mine/comments").send().await.expect("a reply")).await;
     assert_eq!((status, error["code"].as_str()), (400, Some("missing_parameter")));
