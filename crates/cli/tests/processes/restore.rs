@@ -43,9 +43,9 @@ async fn the_data_folder_is_for_its_owner_alone() {
     // As an earlier version left it.
     house.gates[0].kill();
     for name in names(&folder) {
-        std::fs::set_permissions(folder.join(name), PermissionsExt::from_mode(0o644)).expect("ours");
+        std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o644)).expect("ours");
     }
-    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).expect("ours");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).expect("ours");
     house.gates[0].start().await;
     is_private(&folder);
     let log = house.gates[0].logged();
