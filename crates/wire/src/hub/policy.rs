@@ -86,7 +86,7 @@ const CARRIED: &[(Dialect, &str, &str, &str)] = &[
     (Dialect::Anthropic, "source", "media_type", "\"text/"),
     (Dialect::Responses, "", "type", "\""),
     (Dialect::Responses, "", "id", "\""),
-    (Dialect::Responses, "", "status", ""),
+    (Dialect::Responses, "", "status", "\""),
     (Dialect::Gemini, "", "role", "\""),
     (Dialect::Gemini, "", "thoughtSignature", "\""),
     (Dialect::Gemini, "fileData", "mimeType", "\""),

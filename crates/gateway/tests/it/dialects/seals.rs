@@ -46,6 +46,8 @@ async fn case_64_refused_seals_are_left_out_once() {
         (Dialect::Responses, "gemini-on-openai-response"),
         (Dialect::Gemini, "gemini-on-gemini"),
         (Dialect::Chat, "gemini-on-anthropic"),
+        // Details of another chat server, which a strict one does not know.
+        (Dialect::Chat, "gemini-on-openai"),
     ] {
         for stream in [false, true] {
             let client = Client(dialect);
