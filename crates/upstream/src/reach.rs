@@ -58,7 +58,7 @@ pub fn is_inside_name(host: &str) -> bool {
         &["localhost", "local", "internal", "intranet", "lan", "corp", "home", "private", "home.arpa"];
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     let below = |end: &&str| host.strip_suffix(*end).is_some_and(|name| name.is_empty() || name.ends_with('.'));
-    !host.contains('.') || INSIDE.iter().any(|end| below(&end))
+    !host.contains('.') || INSIDE.iter().any(below)
 }
 
 /// The addresses of a name, where somebody other than the system says which: a test. `None`: the system is asked.

@@ -219,7 +219,7 @@ pub async fn a_conversation_grows_in_order(h: House) {
         .await
         .expect("asked")
         .expect("room");
-    let read = async |after: Option<&str>, limit, most_bytes: u64::MAX, newest_first| {
+    let read = async |after: Option<&str>, limit, newest_first| {
         let page = ItemPage { after: after.map(str::to_owned), limit, most_bytes: u64::MAX, newest_first };
         let items = h.store.items(c.account, "conv_1", page).await.expect("read");
         items.into_iter().map(|item| item.id).collect::<Vec<_>>()
