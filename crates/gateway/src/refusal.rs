@@ -23,7 +23,7 @@ pub struct Refusal {
     /// The provider's own word for it.
     pub upstream_code: Option<String>,
     /// What would have been needed, for want of money.
-    pub amounts: Option<Amounts>,
+    pub amounts: Option<Box<Amounts>>,
 }
 
 /// Money that a call needs and does not have.
@@ -71,8 +71,8 @@ impl Refusal {
     fn more(&self) -> Vec<(&'static str, Detail<'_>)> {
         let words = [("reason", self.reason), ("upstream_code", self.upstream_code.as_deref())];
         let words = words.into_iter().filter_map(|(name, word)| Some((name, Detail::Word(word?))));
-        let needed = self.amounts.map(|one| ("needed_nano_usd", one.needed));
-        let available = self.amounts.and_then(|one| Some(("available_nano_usd", one.available?)));
+        let needed = self.amounts.as_deref().map(|one| ("needed_nano_usd", one.needed));
+        let available = self.amounts.as_deref().and_then(|one| Some(("available_nano_usd", one.available?)));
         let amounts = needed.into_iter().chain(available);
         words.chain(amounts.map(|(name, amount)| (name, Detail::Amount(amount.nano())))).collect()
     }

@@ -36,7 +36,7 @@ impl Needed {
             "This call needs {} USD set aside before it is sent, and the account has {available} USD for it. Top up{advice}.",
             self.amount
         );
-        let amounts = Amounts { needed: self.amount, available: Some(available) };
+        let amounts = Box::new(Amounts { needed: self.amount, available: Some(available) });
         Refusal { amounts: Some(amounts), ..Refusal::new(Code::InsufficientBalance, text) }
     }
 }
@@ -45,7 +45,7 @@ pub fn why_refused(refused: &HoldRefused, needed: Needed, now: Millis) -> Refusa
     match refused {
         HoldRefused::Insufficient { available } => needed.insufficient(*available),
         HoldRefused::Limit(reached) => {
-            let amounts = Amounts { needed: needed.amount, available: None };
+            let amounts = Box::new(Amounts { needed: needed.amount, available: None });
             Refusal { amounts: Some(amounts), ..limited::limited(reached, now) }
         }
         HoldRefused::NoAccount => Refusal::new(Code::InvalidApiKey, "This key is revoked."),

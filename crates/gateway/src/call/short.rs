@@ -37,10 +37,12 @@ impl Quote {
     /// What the call can cost at most. Nothing: neither caller nor catalog sets a limit.
     pub fn most(&self, model: &Model) -> Option<Bound> {
         let ceiling = self.need.output_ceiling.max(self.need.most.output);
-        let most = self.with_output(model, ceiling)?;
-        // Where there is no limit it is still certain if output costs nothing.
-        let certain = || self.with_output(model, 0).is_some_and(|least| least.amount == most.amount);
-        (ceiling < u64::MAX || certain()).then_some(most)
+        if ceiling < u64::MAX {
+            return self.with_output(model, ceiling);
+        }
+        // Where there is no limit it is certain all the same if output costs nothing.
+        let held = self.with_output(model, self.need.most.output)?;
+        self.with_output(model, 0).is_some_and(|least| least.amount == held.amount).then_some(held)
     }
 
     /// Less was held than was asked for: how many tokens of each choice that covers. From here on the call is one for so many.

@@ -12,16 +12,20 @@ use tollgate_wire::Dialect;
 
 /// 1,000 nano-USD a token of input, 2,000 of output.
 const CATALOG: &str = r#"
-[model."long"]
+[model."gemini-long"]
 supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
 price = { input = 1_000_000, output = 2_000_000 }
 route = [{ provider = "script", upstream_model = "long" }]
-[model."listed"]
+[model."gemini-listed"]
 supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
 context_window = 10_000
 max_output_tokens = 1_000
 price = { input = 1_000_000, output = 2_000_000 }
 route = [{ provider = "script", upstream_model = "listed" }]
+"#;
+
+/// The same prices at the simulator.
+const OPEN: &str = r#"
 [model."open"]
 price = { input = 1_000_000, output = 2_000_000 }
 route = [{ provider = "sim", upstream_model = "sim-plain" }]
@@ -148,12 +152,13 @@ async fn hidden_reasoning_is_paid_as_far_as_there_is_money() {
     for engine in Engine::both().await {
         for dialect in Dialect::ALL {
             let answer = || Written::events(streamed(dialect, Some(SAID), 9, 150_000));
-            let (house, text, row) = one(&engine.url, dialect, &ask("long", true), answer(), 1_000_000_000).await;
+            let (house, text, row) =
+                one(&engine.url, dialect, &ask("gemini-long", true), answer(), 1_000_000_000).await;
             let name = format!("{} {dialect:?}", engine.name);
             assert!(text.contains("[DONE]"), "{name}: {text}");
             assert_eq!((row.charge.nano(), row.write_off.nano()), (9_000 + 300_000_000, 0), "{name}");
             drop(house);
-            let (house, text, row) = one(&engine.url, dialect, &ask("long", true), answer(), 20_000_000).await;
+            let (house, text, row) = one(&engine.url, dialect, &ask("gemini-long", true), answer(), 20_000_000).await;
             let error = events(&text).last().map(|last| last["error"]["code"].clone());
             assert_eq!(error, Some(json!("insufficient_balance")), "{name}: {text}");
             assert_eq!((row.ending, row.counters.output), (Ending::Refused, 150_000), "{name}");
@@ -171,7 +176,7 @@ async fn hidden_reasoning_is_paid_as_far_as_there_is_money() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_goes_on_as_far_as_the_money_does() {
     for engine in Engine::both().await {
-        let plan = Plan { usd: "0", catalog: CATALOG, database: engine.url.clone(), ..Plan::default() };
+        let plan = Plan { usd: "0", catalog: OPEN, database: engine.url.clone(), ..Plan::default() };
         let house = House::with(plan).await;
         // The first hold is for 4,096 tokens; this is for some 5,000.
         house.credit("all", Pot::Paid, Money::from_nano(10_100_000)).await;
@@ -203,15 +208,15 @@ async fn an_impossible_report_makes_nothing_free() {
             };
             let name = format!("{dialect:?}, streamed: {stream}");
             let (_house, _, row) =
-                one("sqlite", dialect, &ask("listed", stream), answer(9, 1_000_000), 1_000_000_000).await;
+                one("sqlite", dialect, &ask("gemini-listed", stream), answer(9, 1_000_000), 1_000_000_000).await;
             assert_eq!((row.counters.output, row.estimated), (counted(SAID), true), "{name}: what was delivered");
             assert_eq!(row.charge.nano(), 9_000 + i64::try_from(counted(SAID)).expect("fits") * 2_000, "{name}");
             let (_house, _, row) =
-                one("sqlite", dialect, &ask("listed", stream), answer(900_000, 6), 1_000_000_000).await;
+                one("sqlite", dialect, &ask("gemini-listed", stream), answer(900_000, 6), 1_000_000_000).await;
             assert!(row.estimated && row.counters.output >= 6, "{name}: {:?}", row.counters);
             assert!(row.charge.nano() > 12_000 && row.charge.nano() < 100_000, "{name}: {}", row.charge);
             let (_house, _, row) =
-                one("sqlite", dialect, &ask("listed", stream), answer(9, 1_500), 1_000_000_000).await;
+                one("sqlite", dialect, &ask("gemini-listed", stream), answer(9, 1_500), 1_000_000_000).await;
             assert_eq!((row.counters.output, row.estimated), (1_500, false), "{name}");
             assert_eq!((row.charge.nano(), row.write_off.nano()), (9_000 + 2_000_000, 1_000_000), "{name}");
         }
@@ -221,9 +226,9 @@ async fn an_impossible_report_makes_nothing_free() {
 /// Whatever a provider does with the limit, the call costs no more than its quote said, and not more output than was asked for.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_ignores_the_limit_costs_the_operator() {
-    let house = House::with(Plan { catalog: CATALOG, ..Plan::default() }).await;
+    let house = House::with(Plan { catalog: OPEN, ..Plan::default() }).await;
     for (number, (stream, choices)) in [(false, 1), (false, 3), (true, 1), (true, 3)].into_iter().enumerate() {
-        let mut body = chat("go on [[sim:ignore_max_tokens tokens=3900 chunks=50]]");
+        let mut body = chat("go on [[sim:ignore_max_tokens tokens=3000 chunks=50]]");
         body.as_object_mut().expect("an object").extend(
             json!({ "model": "open", "stream": stream, "n": choices, "max_tokens": 1_000 })
                 .as_object()
@@ -249,10 +254,10 @@ async fn a_provider_that_ignores_the_limit_costs_the_operator() {
         house.quiet().await;
         let row = house.row(call).await;
         let input = i64::try_from(row.counters.input).expect("fits");
-        assert_eq!(row.counters.output, 3_900 * choices, "streamed: {stream}");
+        assert_eq!(row.counters.output, 3_000 * choices, "streamed: {stream}");
         let limit = i64::try_from(choices).expect("fits") * 2_000_000;
         assert_eq!(row.charge.nano(), input * 1_000 + limit, "streamed: {stream}, {choices}");
-        assert_eq!(row.write_off.nano(), limit * 29 / 10, "streamed: {stream}, {choices}");
+        assert_eq!(row.write_off.nano(), limit * 2, "streamed: {stream}, {choices}");
         assert!(quote["most_nano_usd"].as_i64().expect("a bound") >= row.charge.nano(), "{quote}");
         assert_eq!(house.available().await, before - row.charge.nano());
         if let Some(said) = said {
@@ -269,7 +274,7 @@ async fn a_provider_that_ignores_the_limit_costs_the_operator() {
 async fn input_beyond_the_quote_is_not_charged() {
     for engine in Engine::both().await {
         for dialect in Dialect::ALL {
-            let mut body = ask("long", false);
+            let mut body = ask("gemini-long", false);
             body["max_tokens"] = json!(20);
             let answer = Written::json(whole(dialect, Some(SAID), 50_000, 6));
             let (house, _, row) = one(&engine.url, dialect, &body, answer, 1_000_000_000).await;
@@ -285,14 +290,19 @@ async fn input_beyond_the_quote_is_not_charged() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_not_there_is_free() {
     for dialect in Dialect::ALL {
-        let (house, _, row) =
-            one("sqlite", dialect, &ask("long", false), Written::json(whole(dialect, None, 500, 300)), 1_000_000_000)
-                .await;
+        let (house, _, row) = one(
+            "sqlite",
+            dialect,
+            &ask("gemini-long", false),
+            Written::json(whole(dialect, None, 500, 300)),
+            1_000_000_000,
+        )
+        .await;
         assert_eq!((row.charge.nano(), row.reason.as_str()), (0, "empty_answer"), "{dialect:?}");
         assert_eq!(house.available().await, 1_000_000_000);
         // One that is there and says nothing has thought until its limit.
         let answer = Written::json(whole(dialect, Some(""), 500, 300));
-        let (_house, _, row) = one("sqlite", dialect, &ask("long", false), answer, 1_000_000_000).await;
+        let (_house, _, row) = one("sqlite", dialect, &ask("gemini-long", false), answer, 1_000_000_000).await;
         assert_eq!((row.charge.nano(), row.counters.output), (500_000 + 600_000, 300), "{dialect:?}");
     }
 }
@@ -304,7 +314,7 @@ async fn a_streamed_answer_that_is_not_there_is_free() {
         let script = Scripted::start(vec![Written::events(streamed(dialect, None, 500, 300))]).await;
         let config = script.config(kind(dialect));
         let house = House::with(Plan { catalog: CATALOG, config, ..Plan::default() }).await;
-        let reply = Client(dialect).ask(&house, "long", "hello", true).await;
+        let reply = Client(dialect).ask(&house, "gemini-long", "hello", true).await;
         let (status, call) = (reply.status(), call_id(&reply));
         let text = reply.text().await.expect("text");
         house.quiet().await;
