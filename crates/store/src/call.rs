@@ -17,6 +17,9 @@ pub struct Hold {
     pub account: AccountId,
     pub key: KeyId,
     pub amount: Money,
+    /// The hold is granted with less than `amount`, all that there is, as long as it is at least this much. The same as
+    /// `amount`: all or nothing.
+    pub least: Money,
     /// The price the amount was computed with; frozen with the hold.
     pub price: Arc<Price>,
     pub model: String,
@@ -38,6 +41,8 @@ pub struct Extend {
     /// Counts the extensions of this call from 1: the same step is applied once, however often it is asked for.
     pub step: u32,
     pub more: Money,
+    /// Less than `more`, all that there is, is granted too, as long as it is at least this much.
+    pub least: Money,
 }
 
 /// A client's idempotency key: the same key must come with the same body.
@@ -51,7 +56,10 @@ pub struct Idem {
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum HoldRefused {
     #[error("the balance does not cover the call")]
-    Insufficient,
+    Insufficient {
+        /// What the account has for such a call.
+        available: Money,
+    },
     #[error("a spending limit does not cover the call")]
     Limit(LimitReached),
     /// The amount was computed for an account that had never topped up, and it has since: compute it again.
@@ -179,7 +187,10 @@ pub struct Close {
     pub account: AccountId,
     pub ending: Ending,
     pub reason: String,
+    /// What the counters of the row come to.
     pub charge: Money,
+    /// What of it the customer pays at most; the rest is written off. `None`: all of it, as far as the account has it.
+    pub most: Option<Money>,
     pub row: UsageFacts,
     /// Kept for repeated requests when the call had an idempotency key.
     pub reply: Option<StoredReply>,
@@ -189,7 +200,7 @@ pub struct Close {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Closed {
     pub captured: Money,
-    /// What the account could not pay; the operator's loss.
+    /// What the account could not pay, or was not to pay; the operator's loss.
     pub write_off: Money,
     /// `false`: the hold had been closed before (expired, or a repeated close); nothing was changed.
     pub applied: bool,
@@ -201,6 +212,8 @@ pub struct Mark {
     pub call: CallId,
     pub account: AccountId,
     pub charge: Money,
+    /// As in [`Close`].
+    pub most: Option<Money>,
     pub row: UsageFacts,
 }
 
@@ -299,7 +312,7 @@ impl Close {
 
     /// The end of a call that left no evidence: nothing is charged.
     pub(crate) fn unanswered(call: CallId, account: AccountId, ending: Ending, reason: &str, row: UsageFacts) -> Self {
-        Self { call, account, ending, reason: reason.into(), charge: Money::ZERO, row, reply: None }
+        Self { call, account, ending, reason: reason.into(), charge: Money::ZERO, most: None, row, reply: None }
     }
 
     /// The end of a call at what it had produced when it was last heard of.
@@ -310,6 +323,7 @@ impl Close {
             ending: Ending::Expired,
             reason: reason.into(),
             charge: mark.charge,
+            most: mark.most,
             row: mark.row,
             reply: None,
         }

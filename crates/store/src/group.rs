@@ -82,6 +82,11 @@ pub(crate) enum HeldWait {
 }
 
 impl Held {
+    /// All that is held: of an extension, the whole hold as it is then.
+    pub fn total(&self) -> Money {
+        self.trial.checked_add(self.paid).unwrap_or(Money::MAX)
+    }
+
     /// Waits until the hold survives a crash; at once when it does already. An error means: the ledger did not
     /// answer in time; close the call without a charge.
     pub async fn durable(&mut self) -> Result<(), StoreError> {

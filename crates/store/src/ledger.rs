@@ -35,14 +35,20 @@ impl Pots {
     }
 }
 
-/// How a hold of `amount` is taken from what is available; `None` = it does not fit.
-pub(crate) fn split_hold(available: Pots, amount: i64, paid_only: bool) -> Option<Pots> {
-    if amount < 0 {
-        return None;
-    }
-    let usable = if paid_only { Pots { trial: 0, ..available } } else { available };
+/// What of the available money may pay for a call.
+fn usable(available: Pots, paid_only: bool) -> Pots {
+    if paid_only { Pots { trial: 0, ..available } } else { available }
+}
+
+/// How a hold of `amount`, or of all that there is if that is at least `least`, is taken from what is available. Refused with
+/// what there is.
+pub(crate) fn split_hold(available: Pots, amount: i64, least: i64, paid_only: bool) -> Result<Pots, i64> {
+    let usable = usable(available, paid_only);
     let part = usable.take(amount);
-    (part.total() == amount).then_some(part)
+    if amount < 0 || part.total() < least.min(amount) {
+        return Err(usable.total());
+    }
+    Ok(part)
 }
 
 /// What closing a hold does.
@@ -54,17 +60,17 @@ pub(crate) struct Settlement {
     pub release: Pots,
     /// What of it goes to revenue; the rest returns to available.
     pub take: Pots,
-    /// What nobody could pay: the operator's loss.
+    /// What nobody could pay, or was not to pay: the operator's loss.
     pub write_off: i64,
 }
 
-/// Closes a hold at `charge` (zero = void).
-pub(crate) fn settle(held: Pots, available: Pots, charge: i64, paid_only: bool) -> Settlement {
+/// Closes a hold at `charge` (zero = void), of which the customer pays `most` at most.
+pub(crate) fn settle(held: Pots, available: Pots, charge: i64, most: Option<i64>, paid_only: bool) -> Settlement {
     let charge = charge.max(0);
-    let usable = if paid_only { Pots { trial: 0, ..available } } else { available };
-    let extend = usable.take((charge - held.total()).max(0));
+    let due = most.unwrap_or(charge).clamp(0, charge);
+    let extend = usable(available, paid_only).take((due - held.total()).max(0));
     let release = held.plus(extend);
-    let take = release.take(charge);
+    let take = release.take(due);
     Settlement { extend, release, take, write_off: charge - take.total() }
 }
 

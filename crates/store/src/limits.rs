@@ -186,6 +186,14 @@ pub(crate) fn check(
     Ok(())
 }
 
+/// The most that keeps the limits at `at`.
+pub(crate) fn room(limits: &Limits, spent: i64, used: &Used, at: i64) -> i64 {
+    let used = used.at(at);
+    let left = |limit: Option<Money>, used: i64| limit.map_or(i64::MAX, |limit| limit.nano().saturating_sub(used));
+    let days = left(limits.day, used.day.nano()).min(left(limits.month, used.month.nano()));
+    left(limits.total, spent).min(days)
+}
+
 /// Days since 1970, in UTC.
 pub(crate) fn day_of(at: i64) -> i64 {
     at.div_euclid(DAY_MS)

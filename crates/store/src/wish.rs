@@ -6,19 +6,47 @@ use tollgate_catalog::Money;
 use crate::account::KeyAndAccount;
 use crate::call::HoldRefused;
 use crate::ledger::{self, Kind, Pots};
-use crate::limits::{self, LimitKind};
+use crate::limits::{self, LimitKind, Limits, Used};
 
 impl KeyAndAccount {
-    /// Whether a hold of this amount would be granted at `at`, by the rules of a hold, as far as this record is current.
-    pub fn would_hold(&self, amount: Money, paid_only: bool, at: i64) -> Result<(), HoldRefused> {
-        let (key, account, nano) = (&self.key, &self.account, amount.nano());
+    /// What would be held at `at` for a wish of this amount, or of `least` at least, by the rules of a hold, as far as this record
+    /// is current.
+    pub fn would_hold(&self, amount: Money, least: Money, paid_only: bool, at: i64) -> Result<Money, HoldRefused> {
+        let (key, account) = (&self.key, &self.account);
+        let purse = Purse {
+            available: Pots { trial: account.trial_available.nano(), paid: account.paid_available.nano() },
+            account: (&account.limits, &account.used),
+            key: (&key.limits, &key.used),
+            key_total: key.spent.nano().saturating_add(key.held.nano()),
+        };
+        purse.grant(amount.nano(), least.nano(), paid_only, at).map(|pots| Money::from_nano(pots.total()))
+    }
+}
+
+/// All that decides about a hold, or about more of one.
+pub(crate) struct Purse<'a> {
+    pub available: Pots,
+    pub account: (&'a Limits, &'a Used),
+    pub key: (&'a Limits, &'a Used),
+    /// What counts against the key's limit for all time.
+    pub key_total: i64,
+}
+
+impl Purse<'_> {
+    /// From which pots `amount` is set aside, or all that there is and the limits leave, if that is at least `least`. The rules of
+    /// a hold; `functions.sql` has the same.
+    pub fn grant(&self, amount: i64, least: i64, paid_only: bool, at: i64) -> Result<Pots, HoldRefused> {
+        let least = least.min(amount);
+        let (limits, used) = self.key;
         let kinds = (LimitKind::KeyDay, LimitKind::KeyMonth);
-        let total = key.spent.nano().saturating_add(key.held.nano());
-        limits::check(&key.limits, kinds, total, &key.used, at, nano).map_err(HoldRefused::Limit)?;
+        limits::check(limits, kinds, self.key_total, used, at, least).map_err(HoldRefused::Limit)?;
+        let room = limits::room(limits, self.key_total, used, at);
+        let (limits, used) = self.account;
         let kinds = (LimitKind::AccountDay, LimitKind::AccountMonth);
-        limits::check(&account.limits, kinds, 0, &account.used, at, nano).map_err(HoldRefused::Limit)?;
-        let available = Pots { trial: account.trial_available.nano(), paid: account.paid_available.nano() };
-        ledger::split_hold(available, nano, paid_only).map(drop).ok_or(HoldRefused::Insufficient)
+        limits::check(limits, kinds, 0, used, at, least).map_err(HoldRefused::Limit)?;
+        let amount = amount.min(room).min(limits::room(limits, 0, used, at));
+        ledger::split_hold(self.available, amount, least, paid_only)
+            .map_err(|available| HoldRefused::Insufficient { available: Money::from_nano(available) })
     }
 }
 

@@ -36,14 +36,14 @@ async fn check(table: &str) {
                         calls.insert(words[1].to_owned(), held.call);
                         "ok".to_owned()
                     }
-                    Err(HoldRefused::Insufficient) => "refused".to_owned(),
+                    Err(HoldRefused::Insufficient { .. }) => "refused".to_owned(),
                     Err(other) => panic!("line {number}: {other}"),
                 }
             }
             "extend" => {
                 match h.extend(h.more(&c, calls[words[1]], number.try_into().expect("a step"), amount(2))).await {
                     Ok(_) => "ok".to_owned(),
-                    Err(HoldRefused::Insufficient) => "refused".to_owned(),
+                    Err(HoldRefused::Insufficient { .. }) => "refused".to_owned(),
                     Err(HoldRefused::NotOpen) => "late".to_owned(),
                     Err(other) => panic!("line {number}: {other}"),
                 }

@@ -125,7 +125,7 @@ async fn dead_replicas_are_cleaned_up_after(url: &str) {
     let kept = two.hold(long(&two, &c, 100)).await.expect("a hold").call;
     one.extend(one.more(&c, lost, 1, 50)).await.expect("more");
     // The same cap and balance hold for both.
-    assert!(matches!(two.hold(two.wish(&c, 751)).await, Err(HoldRefused::Insufficient)));
+    assert!(matches!(two.hold(two.wish(&c, 751)).await, Err(HoldRefused::Insufficient { .. })));
     // As long as it beats it lives, whatever the clocks say, and keeps its holds even past their time.
     one.clock.advance(-3_600_000);
     two.clock.advance(1_000_000);

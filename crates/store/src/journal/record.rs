@@ -43,7 +43,7 @@ pub(crate) fn write_mark(mark: &Mark, known: &KnownPrices) -> Vec<u8> {
     let mut pack = begin(MARK, mark.call, mark.account);
     pack.signed(mark.charge.nano());
     facts(&mut pack, &mark.row, known);
-    dropped(&mut pack, &mark.row);
+    tail(&mut pack, &mark.row, mark.most);
     pack.0
 }
 
@@ -59,14 +59,17 @@ pub(crate) fn write_close(close: &Close, known: &KnownPrices) -> Vec<u8> {
         pack.text(&reply.content_type);
         pack.bytes(&reply.body);
     });
-    dropped(&mut pack, &close.row);
+    tail(&mut pack, &close.row, close.most);
     pack.0
 }
 
 /// Behind everything else, and nothing where there is none: records without it are as they always were.
-fn dropped(pack: &mut Pack, row: &UsageFacts) {
-    if let Some(dropped) = &row.dropped {
-        pack.text(dropped);
+fn tail(pack: &mut Pack, row: &UsageFacts, most: Option<Money>) {
+    if row.dropped.is_some() || most.is_some() {
+        pack.text(row.dropped.as_deref().unwrap_or_default());
+    }
+    if let Some(most) = most {
+        pack.signed(most.nano());
     }
 }
 
@@ -114,13 +117,16 @@ fn unpack(from: &mut Unpack<'_>) -> Option<Record> {
     match kind {
         HOLD => {
             let row = unpack_begun(from)?;
-            Some(Record::Mark { mark: Box::new(Mark { call, account, charge: Money::ZERO, row }), price_id: None })
+            Some(Record::Mark {
+                mark: Box::new(Mark { call, account, charge: Money::ZERO, most: None, row }),
+                price_id: None,
+            })
         }
         MARK => {
             let charge = Money::from_nano(from.signed()?);
             let (mut row, price_id) = unpack_facts(from)?;
-            row.dropped = unpack_dropped(from);
-            Some(Record::Mark { mark: Box::new(Mark { call, account, charge, row }), price_id })
+            let most = unpack_tail(from, &mut row)?;
+            Some(Record::Mark { mark: Box::new(Mark { call, account, charge, most, row }), price_id })
         }
         CLOSE => {
             let charge = Money::from_nano(from.signed()?);
@@ -131,16 +137,21 @@ fn unpack(from: &mut Unpack<'_>) -> Option<Record> {
                 let status = u16::try_from(from.number()?).ok()?;
                 Some(StoredReply { status, content_type: from.text()?, body: from.bytes()?.to_vec().into() })
             })?;
-            row.dropped = unpack_dropped(from);
-            let close = Close { call, account, ending, reason, charge, row, reply };
+            let most = unpack_tail(from, &mut row)?;
+            let close = Close { call, account, ending, reason, charge, most, row, reply };
             Some(Record::Close { close: Box::new(close), price_id })
         }
         _ => None,
     }
 }
 
-fn unpack_dropped(from: &mut Unpack<'_>) -> Option<String> {
-    if from.0.is_empty() { None } else { from.text() }
+/// What was dropped goes to the row; told is the most that the customer pays.
+fn unpack_tail(from: &mut Unpack<'_>, row: &mut UsageFacts) -> Option<Option<Money>> {
+    if from.0.is_empty() {
+        return Some(None);
+    }
+    row.dropped = Some(from.text()?).filter(|dropped| !dropped.is_empty());
+    Some(if from.0.is_empty() { None } else { Some(Money::from_nano(from.signed()?)) })
 }
 
 fn unpack_begun(from: &mut Unpack<'_>) -> Option<UsageFacts> {
@@ -190,7 +201,7 @@ mod tests {
         .expect("a price")
     }
 
-    fn close(dropped: Option<&str>, body: Option<usize>) -> Close {
+    fn close(dropped: Option<&str>, body: Option<usize>, most: Option<i64>) -> Close {
         let row = UsageFacts::unanswered(KeyId([3; 16]), 4, 5, Cow::Borrowed("chat"), "m".to_owned());
         let dropped = dropped.map(str::to_owned);
         Close {
@@ -199,6 +210,7 @@ mod tests {
             ending: Ending::Answered,
             reason: "why".to_owned(),
             charge: Money::from_nano(-7),
+            most: most.map(Money::from_nano),
             row: UsageFacts { dropped, price: Some(Arc::new(price())), ..row },
             reply: body.map(|length| StoredReply {
                 status: 200,
@@ -222,11 +234,12 @@ mod tests {
             for (length, kept) in
                 [(None, None), (Some(0), Some(0)), (Some(REPLY_KEPT), Some(1 << 20)), (Some(REPLY_KEPT + 1), None)]
             {
-                let written = close(dropped, length);
+                let most = length.map(|length| i64::try_from(length).expect("fits"));
+                let written = close(dropped, length, most);
                 let (read, price_id) = read_back(&write_close(&written, &known));
                 assert_eq!((read.call, read.account, read.ending), (written.call, written.account, written.ending));
                 assert_eq!((read.reason, read.charge), (written.reason, written.charge));
-                assert_eq!(read.row.dropped.as_deref(), dropped);
+                assert_eq!((read.row.dropped.as_deref(), read.most), (dropped, written.most));
                 assert_eq!(read.reply.map(|reply| reply.body.len()), kept, "a longer reply is not journalled");
                 assert_eq!(price_id, Some(price().id()));
                 assert_eq!(read.row.price.map(|price| price.id()), price_id);
@@ -237,9 +250,9 @@ mod tests {
     #[test]
     fn a_price_is_written_until_the_database_has_it() {
         let known = KnownPrices::default();
-        let before = write_close(&close(None, None), &known);
+        let before = write_close(&close(None, None, None), &known);
         known.add([price().id()]);
-        let after = write_close(&close(None, None), &known);
+        let after = write_close(&close(None, None, None), &known);
         assert!(after.len() < before.len());
         let (read, price_id) = read_back(&after);
         assert_eq!((read.row.price.is_none(), price_id), (true, Some(price().id())));

@@ -271,7 +271,7 @@ fn closed(shared: &Shared, o: &Outcome, estimated: Option<String>) -> Closed {
 fn hold_verdict(o: Outcome) -> Result<(i64, i64), HoldRefused> {
     Err(match (o.name.as_str(), o.call) {
         ("held", _) => return Ok((o.x, o.y)),
-        ("insufficient", _) => HoldRefused::Insufficient,
+        ("insufficient", _) => HoldRefused::Insufficient { available: Money::from_nano(o.x) },
         ("topped_up", _) => HoldRefused::ToppedUp,
         ("no_account", _) => HoldRefused::NoAccount,
         ("not_open", _) => HoldRefused::NotOpen,

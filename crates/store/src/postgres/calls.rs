@@ -75,7 +75,7 @@ impl Engine {
         let shared = &self.shared;
         self.takes_more()?;
         if hold.amount.is_negative() {
-            return Err(HoldRefused::Insufficient);
+            return Err(HoldRefused::Insufficient { available: Money::ZERO });
         }
         let mut body = json!({
             "kind": "hold",
@@ -83,6 +83,7 @@ impl Engine {
             "account": bytes(&hold.account.0),
             "key": bytes(&hold.key.0),
             "amount": hold.amount.nano(),
+            "least": hold.least.nano(),
             "price_id": bytes(&hold.price.id()),
             "model": hold.model,
             "endpoint": hold.endpoint,
@@ -114,7 +115,7 @@ impl Engine {
     pub async fn extend(&self, extend: Extend) -> Result<Held, HoldRefused> {
         self.takes_more()?;
         if extend.more.is_negative() {
-            return Err(HoldRefused::Insufficient);
+            return Err(HoldRefused::Insufficient { available: Money::ZERO });
         }
         let body = json!({
             "kind": "extend",
@@ -122,6 +123,7 @@ impl Engine {
             "call": bytes(&extend.call.0),
             "account": bytes(&extend.account.0),
             "amount": extend.more.nano(),
+            "least": extend.least.nano(),
             "at": self.now(),
             "replica": bytes(&self.shared.replica),
         });
@@ -178,6 +180,9 @@ impl Engine {
             "keep": close.keeps_key(),
             "row": usage_row(close.call, close.account, close.ending, &close.reason, &close.row),
         });
+        if let Some(most) = close.most {
+            body["most"] = most.nano().into();
+        }
         if let Some(id) = price_id {
             body["row"]["price_id"] = bytes(&id).into();
         }

@@ -123,23 +123,37 @@ BEGIN
   RETURN ROW(v_over, CASE WHEN v_amount <= v_limit THEN v_ends ELSE 0 END, v_limit, NULL, NULL, NULL, NULL)::tollgate_outcome;
 END $$;
 
--- How an amount, for a hold or for more of one, is taken from an account: held (x trial, y paid), or why not.
-CREATE OR REPLACE FUNCTION tollgate_reserve(a account, k key, v_amount bigint, v_paid_only boolean, v_at bigint)
+-- How an amount, or what there is if that is at least v_least, for a hold or for more of one, is taken from an account: held (x
+-- trial, y paid), or why not (insufficient: x is what there is). The arithmetic is that of wish.rs.
+CREATE OR REPLACE FUNCTION tollgate_reserve(a account, k key, v_wanted bigint, v_least bigint, v_paid_only boolean, v_at bigint)
 RETURNS tollgate_outcome LANGUAGE plpgsql AS $$
 DECLARE
-  v_trial bigint := CASE WHEN v_paid_only THEN 0 ELSE least(v_amount, a.trial_available) END;
+  v_amount bigint := v_wanted;
+  v_usable bigint := CASE WHEN v_paid_only THEN 0 ELSE a.trial_available END + a.paid_available;
+  v_day bigint := v_at / 86400000;
+  v_month bigint;
+  v_trial bigint;
   r tollgate_outcome;
 BEGIN
   IF k.cap IS NOT NULL OR k.day_limit IS NOT NULL OR k.month_limit IS NOT NULL OR a.day_limit IS NOT NULL
     OR a.month_limit IS NOT NULL THEN
-    r := tollgate_limit(a, k, v_amount, v_at);
+    r := tollgate_limit(a, k, v_least, v_at);
     IF r.outcome IS NOT NULL THEN
       RETURN r;
     END IF;
+    v_month := tollgate_month(v_at);
+    -- Where there is no limit, least() sees a null and leaves it out.
+    v_amount := least(v_amount::numeric, k.cap::numeric - k.spent - k.held,
+      k.day_limit - CASE WHEN k.day >= v_day THEN k.day_used ELSE 0 END,
+      k.month_limit - CASE WHEN k.month >= v_month THEN k.month_used ELSE 0 END,
+      a.day_limit - CASE WHEN a.day >= v_day THEN a.day_used ELSE 0 END,
+      a.month_limit - CASE WHEN a.month >= v_month THEN a.month_used ELSE 0 END);
   END IF;
-  IF v_amount - v_trial > a.paid_available THEN
-    RETURN ROW('insufficient', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
+  IF v_usable < v_least THEN
+    RETURN ROW('insufficient', v_usable, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
   END IF;
+  v_amount := least(v_amount, v_usable);
+  v_trial := CASE WHEN v_paid_only THEN 0 ELSE least(v_amount, a.trial_available) END;
   RETURN ROW('held', v_trial, v_amount - v_trial, NULL, NULL, NULL, NULL)::tollgate_outcome;
 END $$;
 
@@ -211,7 +225,7 @@ BEGIN
   IF a.trial_available > 0 AND tollgate_lapse(a.id, v_at) > 0 THEN
     SELECT * INTO a FROM account WHERE id = a.id;
   END IF;
-  r := tollgate_reserve(a, k, v_amount, v_paid_only, v_at);
+  r := tollgate_reserve(a, k, v_amount, least(coalesce((op->>'least')::bigint, v_amount), v_amount), v_paid_only, v_at);
   IF r.outcome <> 'held' THEN
     RETURN r;
   END IF;
@@ -226,7 +240,7 @@ BEGIN
     key_hash, replica, due_at, lots, day, day_used, month, month_used, task)
   VALUES (v_call, a.id, k.id, v_trial, v_paid, v_paid_only, v_at, (op->>'expires_at')::bigint, (op->>'price_id')::bytea,
     op->>'model', op->>'endpoint', v_hash, (op->>'replica')::bytea, tollgate_now() + (op->>'life')::bigint, v_lots,
-    v_at / 86400000, v_amount, tollgate_month(v_at), v_amount, op ? 'task');
+    v_at / 86400000, v_trial + v_paid, tollgate_month(v_at), v_trial + v_paid, op ? 'task');
   IF op ? 'task' THEN
     PERFORM tollgate_new_task(op);
   END IF;
@@ -245,6 +259,7 @@ DECLARE
   h open_hold%ROWTYPE;
   r tollgate_outcome;
   v_op bytea := (op->>'op')::bytea;
+  v_more bigint := (op->>'amount')::bigint;
   v_at bigint;
   v_day bigint;
   v_month bigint;
@@ -264,7 +279,7 @@ BEGIN
   IF a.trial_available > 0 AND tollgate_lapse(a.id, v_at) > 0 THEN
     SELECT * INTO a FROM account WHERE id = a.id;
   END IF;
-  r := tollgate_reserve(a, k, (op->>'amount')::bigint, h.paid_only, v_at);
+  r := tollgate_reserve(a, k, v_more, least(coalesce((op->>'least')::bigint, v_more), v_more), h.paid_only, v_at);
   IF r.outcome <> 'held' THEN
     RETURN r;
   END IF;
@@ -318,6 +333,8 @@ DECLARE
   u usage%ROWTYPE;
   v_call bytea := (op->>'call')::bytea;
   v_charge bigint := greatest((op->>'charge')::bigint, 0);
+  -- What of it the customer pays at most.
+  v_due bigint := greatest(least((op->>'most')::bigint, v_charge), 0);
   v_kind smallint;
   v_extend_trial bigint;
   v_extend_paid bigint;
@@ -364,13 +381,13 @@ BEGIN
   -- The customer of a task was told the most it costs: what its provider counts beyond that is not taken from him.
   v_barred := v_barred OR op ? 'task';
   v_extend_trial := CASE WHEN h.paid_only OR v_barred THEN 0
-    ELSE least(greatest(v_charge - h.trial - h.paid, 0), a.trial_available) END;
+    ELSE least(greatest(v_due - h.trial - h.paid, 0), a.trial_available) END;
   v_extend_paid := CASE WHEN v_barred THEN 0
-    ELSE least(greatest(v_charge - h.trial - h.paid - v_extend_trial, 0), a.paid_available) END;
+    ELSE least(greatest(v_due - h.trial - h.paid - v_extend_trial, 0), a.paid_available) END;
   -- What is forgiven is taken from nobody.
-  v_take_trial := CASE WHEN (op->'task'->>'forgiven')::boolean THEN 0 ELSE least(v_charge, h.trial + v_extend_trial) END;
+  v_take_trial := CASE WHEN (op->'task'->>'forgiven')::boolean THEN 0 ELSE least(v_due, h.trial + v_extend_trial) END;
   v_take_paid := CASE WHEN (op->'task'->>'forgiven')::boolean THEN 0
-    ELSE least(v_charge - v_take_trial, h.paid + v_extend_paid) END;
+    ELSE least(v_due - v_take_trial, h.paid + v_extend_paid) END;
   v_captured := v_take_trial + v_take_paid;
   v_write_off := v_charge - v_captured;
   v_kind := CASE WHEN v_charge > 0 THEN 1 WHEN (op->'row'->>'ending') = '4' THEN 3 ELSE 2 END;

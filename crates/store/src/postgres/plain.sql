@@ -4,7 +4,7 @@
 -- Both answer the places of the operations they have done, counted from 1. Joins go by index, whatever the statistics say: the
 -- tables of running calls grow and shrink too fast for them.
 
--- Closes of holds of this replica that cover their charge and have no idempotency key, no task and no credit that expires.
+-- Closes of holds of this replica that cover their charge, all of which the customer pays, and that have no idempotency key, no task and no credit that expires.
 CREATE OR REPLACE FUNCTION tollgate_close_plain(ops jsonb) RETURNS SETOF bigint LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
@@ -14,7 +14,7 @@ BEGIN
       (op->>'replica')::bytea AS replica, greatest((op->>'charge')::bigint, 0) AS charge,
       count(*) OVER (PARTITION BY op->>'call') AS times
     FROM jsonb_array_elements(ops) WITH ORDINALITY AS o (op, n)
-    WHERE op->>'kind' = 'close' AND NOT op ?| ARRAY['task', 'again']
+    WHERE op->>'kind' = 'close' AND NOT op ?| ARRAY['task', 'again', 'most']
   ), plain AS MATERIALIZED (
     SELECT q.n, q.call, q.account, q.replica, q.charge, h.key_id AS key, h.trial, h.paid, h.price_id,
       least(q.charge, h.trial) AS take_trial, q.charge - least(q.charge, h.trial) AS take_paid, q.row,

@@ -15,9 +15,10 @@ use crate::call::{Close, Closed, Hold, HoldRefused, Idem};
 use crate::group::Group;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::{self, Pots, Settlement};
-use crate::limits::{self, LimitKind, Limits, Used};
+use crate::limits::{Limits, Used};
 use crate::lots::{Lots, Parts};
 use crate::task::NewTask;
+use crate::wish::Purse;
 
 /// Above this many queued operations new holds are refused: the database does not keep up.
 pub(super) const QUEUE_LIMIT: usize = 200_000;
@@ -172,7 +173,8 @@ impl Books {
         if account.topped_up && !hold.topped_up {
             return Decision::Refused(HoldRefused::ToppedUp);
         }
-        let Reserved { pots, lots, spent } = match reserve(account, key, hold.amount.nano(), hold.paid_only, at) {
+        let wish = (hold.amount.nano(), hold.least.nano());
+        let Reserved { pots, lots, spent } = match reserve(account, key, wish, hold.paid_only, at) {
             Ok(reserved) => reserved,
             Err(refused) => return Decision::Refused(refused),
         };
@@ -248,7 +250,7 @@ impl Books {
         } else {
             // The customer of a task was told the most it costs: what its provider counts beyond that is not taken from him.
             let available = if task.is_some() { Pots::default() } else { account.available };
-            ledger::settle(open.held, available, charge, open.paid_only)
+            ledger::settle(open.held, available, charge, close.most.map(Money::nano), open.paid_only)
         };
         account.available = account.available.minus(settlement.extend).plus(settlement.release.minus(settlement.take));
         account.held = account.held.minus(open.held);
@@ -320,20 +322,23 @@ pub(super) struct Reserved {
     pub spent: Spent,
 }
 
-/// Sets money aside, for a hold or for more of one, or says why not.
+/// Sets money aside, for a hold or for more of one: the amount, or what there is if that is at least the second number. Or says
+/// why not.
 pub(super) fn reserve(
     account: &mut AccountBook,
     key: &mut KeyBook,
-    amount: i64,
+    (amount, least): (i64, i64),
     paid_only: bool,
     at: i64,
 ) -> Result<Reserved, HoldRefused> {
-    let kinds = (LimitKind::KeyDay, LimitKind::KeyMonth);
-    let total = key.spent.saturating_add(key.held);
-    limits::check(&key.limits, kinds, total, &key.used, at, amount).map_err(HoldRefused::Limit)?;
-    let kinds = (LimitKind::AccountDay, LimitKind::AccountMonth);
-    limits::check(&account.limits, kinds, 0, &account.used, at, amount).map_err(HoldRefused::Limit)?;
-    let pots = ledger::split_hold(account.available, amount, paid_only).ok_or(HoldRefused::Insufficient)?;
+    let purse = Purse {
+        available: account.available,
+        account: (&account.limits, &account.used),
+        key: (&key.limits, &key.used),
+        key_total: key.spent.saturating_add(key.held),
+    };
+    let pots = purse.grant(amount, least, paid_only, at)?;
+    let amount = pots.total();
     account.available = account.available.minus(pots);
     account.held = account.held.plus(pots);
     account.used.add(at, amount);

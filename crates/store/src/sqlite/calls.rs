@@ -27,7 +27,7 @@ impl Engine {
             return Err(self.repeated_without_ledger(&hold).await);
         }
         if hold.amount.is_negative() {
-            return Err(HoldRefused::Insufficient);
+            return Err(HoldRefused::Insufficient { available: Money::ZERO });
         }
         let mut epoch = self.look_up_idem(&hold).await?;
         let mut begun = record::write_hold(&hold);

@@ -57,7 +57,8 @@ impl Books {
         let (Some(account), Some(key)) = (self.accounts.get_mut(&extend.account), self.keys.get_mut(&key_id)) else {
             return Err(HoldRefused::NoAccount);
         };
-        let Reserved { pots, lots, spent } = reserve(account, key, extend.more.nano(), paid_only, at)?;
+        let Reserved { pots, lots, spent } =
+            reserve(account, key, (extend.more.nano(), extend.least.nano()), paid_only, at)?;
         let op = self.push(Op::Extend(Box::new(ExtendOp {
             call: extend.call,
             account: extend.account,

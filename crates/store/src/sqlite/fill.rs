@@ -96,7 +96,7 @@ fn one_call(calls: &Calls<'_>, n: u64, place: usize, used: &mut Used) -> [Op; 2]
         reason: String::new(),
         held,
         counted,
-        settlement: ledger::settle(held, Pots::default(), charge, false),
+        settlement: ledger::settle(held, Pots::default(), charge, None, false),
         extend_lots: Vec::new(),
         lot_moves: Vec::new(),
         spent: Spent { account: *used, key: *used },

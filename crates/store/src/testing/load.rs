@@ -66,6 +66,7 @@ impl Load {
             account,
             key,
             amount: HELD,
+            least: HELD,
             price: self.price.clone(),
             model: "example-model".into(),
             endpoint: "/v1/chat/completions",
@@ -84,6 +85,7 @@ impl Load {
             ending: Ending::Answered,
             reason: String::new(),
             charge: CHARGED,
+            most: None,
             row: facts(key, at),
             reply: None,
         }

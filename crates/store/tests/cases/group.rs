@@ -31,7 +31,7 @@ pub async fn many_kinds_in_one_group(h: House) {
             let (who, customer, verdict) = done.expect("no panic");
             match (who, verdict) {
                 (_, Ok(hold)) => held[who].push((customer, hold.call)),
-                (2, Err(HoldRefused::Limit(_))) | (3, Err(HoldRefused::Insufficient)) => {}
+                (2, Err(HoldRefused::Limit(_))) | (3, Err(HoldRefused::Insufficient { .. })) => {}
                 (_, Err(other)) => panic!("{who}: {other}"),
             }
         }

@@ -3,6 +3,7 @@
 mod credit;
 mod group;
 mod operator;
+mod partial;
 mod receipts;
 mod responses;
 mod social;
@@ -27,6 +28,7 @@ use tollgate_store::{Close, CreditKind, Ending, HoldRefused, Limits, NewAccount,
 
 use crate::common::{Customer, House, idem, reply};
 
+pub use partial::*;
 pub use receipts::*;
 pub use responses::*;
 pub use task_homes::*;
@@ -110,8 +112,8 @@ pub async fn an_extension_obeys_the_rules_of_a_hold(h: House) {
     paid_only.paid_only = true;
     let call = h.hold(paid_only).await.expect("a hold").call;
     let refused = h.extend(h.more(&c, call, 1, 41)).await;
-    assert!(matches!(refused, Err(HoldRefused::Insufficient)), "trial money does not count");
-    assert!(matches!(h.extend(h.more(&c, call, 1, -1)).await, Err(HoldRefused::Insufficient)));
+    assert!(matches!(refused, Err(HoldRefused::Insufficient { .. })), "trial money does not count");
+    assert!(matches!(h.extend(h.more(&c, call, 1, -1)).await, Err(HoldRefused::Insufficient { .. })));
     assert_eq!(h.extend(h.more(&c, call, 1, 40)).await.expect("a refused step can be asked again"), (0, 60));
     let other = h.held(&c, 60).await;
     assert!(matches!(h.extend(h.more(&c, other, 1, 1)).await, Err(HoldRefused::Limit(_))));
@@ -139,7 +141,7 @@ pub async fn many_extensions_at_once_never_overspend(h: House) {
             for step in 1..=10 {
                 match h.extend(h.more(&c, call, step, 7)).await {
                     Ok((trial, paid)) => held = trial + paid,
-                    Err(HoldRefused::Insufficient) => break,
+                    Err(HoldRefused::Insufficient { .. }) => break,
                     Err(other) => panic!("{other}"),
                 }
             }
@@ -160,10 +162,10 @@ pub async fn many_extensions_at_once_never_overspend(h: House) {
 
 pub async fn a_hold_that_does_not_fit_is_refused(h: House) {
     let c = h.customer(50, 50).await;
-    assert!(matches!(h.hold(h.wish(&c, 101)).await, Err(HoldRefused::Insufficient)));
+    assert!(matches!(h.hold(h.wish(&c, 101)).await, Err(HoldRefused::Insufficient { .. })));
     let mut paid_only = h.wish(&c, 51);
     paid_only.paid_only = true;
-    assert!(matches!(h.hold(paid_only).await, Err(HoldRefused::Insufficient)), "trial money does not count");
+    assert!(matches!(h.hold(paid_only).await, Err(HoldRefused::Insufficient { .. })), "trial money does not count");
     let mut paid_only = h.wish(&c, 50);
     paid_only.paid_only = true;
     let call = h.hold(paid_only).await.expect("a hold").call;

@@ -164,7 +164,7 @@ fn shown_moment(at: i64) -> String {
 
 fn refusal(refused: &HoldRefused) -> String {
     let HoldRefused::Limit(LimitReached { kind, frees_at, .. }) = refused else {
-        assert!(matches!(refused, HoldRefused::Insufficient), "{refused}");
+        assert!(matches!(refused, HoldRefused::Insufficient { .. }), "{refused}");
         return "no money".into();
     };
     let kind = match kind {

@@ -30,16 +30,27 @@ pub async fn a_wish_is_answered_as_the_hold_would_be(h: House) {
     for (trial, paid, cap) in [(30, 100, None), (30, 100, Some(40)), (0, 0, None), (100, 0, Some(100))] {
         let c = h.capped_customer(trial, paid, cap).await;
         let hash = h.store.keys(c.account).await.expect("keys")[0].hash;
-        for (amount, paid_only) in [(0, false), (30, false), (40, true), (41, false), (100, true), (131, false)] {
+        let wishes =
+            [(0, 0, false), (30, 30, false), (40, 40, true), (41, 41, false), (100, 100, true), (131, 131, false)];
+        for (amount, least, paid_only) in
+            wishes.into_iter().chain([(500, 30, false), (500, 101, true), (41, 40, false)])
+        {
             let now = h.store.key_by_hash(hash).await.expect("read").expect("the key");
-            let would = now.would_hold(Money::from_nano(amount), paid_only, h.clock.now());
-            let mut wish = h.wish(&c, amount);
-            wish.paid_only = paid_only;
+            let (amount, least) = (Money::from_nano(amount), Money::from_nano(least));
+            let would = now.would_hold(amount, least, paid_only, h.clock.now());
+            let mut wish = h.wish(&c, amount.nano());
+            (wish.least, wish.paid_only) = (least, paid_only);
             match (h.hold(wish).await, would) {
-                (Ok(held), Ok(())) => {
+                (Ok(held), Ok(said)) => {
+                    assert_eq!(held.trial.nano() + held.paid.nano(), said.nano());
                     h.store.close(h.ending(&c, held.call, 0)).await.expect("closed");
                 }
-                (Err(HoldRefused::Insufficient), Err(HoldRefused::Insufficient)) => {}
+                (
+                    Err(HoldRefused::Insufficient { available: is }),
+                    Err(HoldRefused::Insufficient { available: said }),
+                ) => {
+                    assert_eq!(is, said);
+                }
                 (Err(HoldRefused::Limit(is)), Err(HoldRefused::Limit(said))) => assert_eq!(is, said),
                 (is, said) => panic!("{amount} of {trial}+{paid}, cap {cap:?}: said {said:?}, was {:?}", is.err()),
             }

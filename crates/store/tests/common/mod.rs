@@ -161,6 +161,7 @@ impl House {
             account: customer.account,
             key: customer.key,
             amount: Money::from_nano(amount),
+            least: Money::from_nano(amount),
             price: unit_price(),
             model: "test".into(),
             endpoint: "/v1/chat/completions",
@@ -184,7 +185,8 @@ impl House {
     }
 
     pub fn more(&self, customer: &Customer, call: CallId, step: u32, amount: i64) -> Extend {
-        Extend { call, account: customer.account, step, more: Money::from_nano(amount) }
+        let more = Money::from_nano(amount);
+        Extend { call, account: customer.account, step, more, least: more }
     }
 
     /// Extends an open hold and returns it as it is then: trial and paid.
@@ -201,13 +203,15 @@ impl House {
             ending: if charge > 0 { Ending::Answered } else { Ending::UpstreamFault },
             reason: if charge > 0 { String::new() } else { "upstream_error".into() },
             charge: Money::from_nano(charge),
+            most: None,
             row: self.facts(customer, charge),
             reply: None,
         }
     }
 
     pub fn mark(&self, customer: &Customer, call: CallId, charge: i64) -> Mark {
-        Mark { call, account: customer.account, charge: Money::from_nano(charge), row: self.facts(customer, charge) }
+        let row = self.facts(customer, charge);
+        Mark { call, account: customer.account, charge: Money::from_nano(charge), most: None, row }
     }
 
     pub fn facts(&self, customer: &Customer, charge: i64) -> UsageFacts {

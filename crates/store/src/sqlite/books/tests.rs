@@ -40,6 +40,7 @@ fn wish(call: u8) -> Hold {
         account: ACCOUNT,
         key: KEY,
         amount: Money::from_nano(10),
+        least: Money::from_nano(10),
         price: price(1),
         model: "m".to_owned(),
         endpoint: "chat",
@@ -68,7 +69,13 @@ fn refusal() -> Op {
 #[test]
 fn nothing_is_held_while_the_database_does_not_keep_up_or_the_store_is_closing() {
     let more = |books: &mut Books| {
-        let more = Extend { call: CallId([1; 16]), account: ACCOUNT, step: 1, more: Money::from_nano(1) };
+        let more = Extend {
+            call: CallId([1; 16]),
+            account: ACCOUNT,
+            step: 1,
+            more: Money::from_nano(1),
+            least: Money::from_nano(1),
+        };
         books.extend(&more, 1).map(|(pots, ..)| pots.total()).map_err(|refused| refused.to_string())
     };
     let unavailable = Err(HoldRefused::Unavailable.to_string());
@@ -159,7 +166,18 @@ fn refusals_are_noted_while_there_is_room() {
 fn operations_of_a_call_know_it() {
     let mut books = books();
     assert!(is_held(&mut books, 1));
-    books.extend(&Extend { call: CallId([1; 16]), account: ACCOUNT, step: 1, more: Money::from_nano(1) }, 1).ok();
+    books
+        .extend(
+            &Extend {
+                call: CallId([1; 16]),
+                account: ACCOUNT,
+                step: 1,
+                more: Money::from_nano(1),
+                least: Money::from_nano(1),
+            },
+            1,
+        )
+        .ok();
     books.queue.push(refusal());
     let calls: Vec<Option<u8>> = books.queue.iter().map(|op| op.call().map(|call| call.0[0])).collect();
     assert_eq!(calls, [Some(1), Some(1), Some(0)]);
@@ -170,7 +188,18 @@ fn a_refused_extension_is_taken_back_to_what_was_held_before() {
     let mut books = books();
     assert!(is_held(&mut books, 1));
     let before = (books.accounts[&ACCOUNT].available, books.accounts[&ACCOUNT].held, books.keys[&KEY].held);
-    books.extend(&Extend { call: CallId([1; 16]), account: ACCOUNT, step: 1, more: Money::from_nano(7) }, 1).ok();
+    books
+        .extend(
+            &Extend {
+                call: CallId([1; 16]),
+                account: ACCOUNT,
+                step: 1,
+                more: Money::from_nano(7),
+                least: Money::from_nano(7),
+            },
+            1,
+        )
+        .ok();
     assert_eq!(books.keys[&KEY].held, 17);
     let extension = books.queue.pop().expect("queued");
     books.take_back(&extension, &mut IdMap::default());
