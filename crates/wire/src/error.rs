@@ -1,7 +1,7 @@
 //! The public error table: one definition per code, read by the writers of every dialect,
 //! by the documentation and by tests.
 
-use crate::json::{Object, quoted};
+use crate::json::Object;
 use bytes::Bytes;
 use std::borrow::Cow;
 
@@ -146,26 +146,32 @@ impl Code {
     }
 }
 
-/// The JSON body of an error in OpenAI's shape with more words beside its code, such as a `reason` that tells cases of it apart.
-pub fn body_with(code: Code, message: &str, param: Option<&str>, more: &[(&str, &str)]) -> Bytes {
+/// What stands in an error beside its code, for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail<'a> {
+    /// Such as a `reason` that tells cases of one code apart. In OpenAI's shape only.
+    Word(&'a str),
+    /// An amount, such as what a call needs. In every shape.
+    Amount(i64),
+}
+
+/// The JSON body of an error in the caller's dialect, with more beside its code.
+pub fn body_with(
+    dialect: Dialect,
+    code: Code,
+    message: &str,
+    param: Option<&str>,
+    request_id: &str,
+    more: &[(&str, Detail<'_>)],
+) -> Bytes {
     let mut out = Vec::with_capacity(message.len() + 160);
-    write_body(&mut out, Dialect::OpenAi, code, message, param, "");
-    out.truncate(out.len() - 2);
-    for (name, word) in more {
-        out.push(b',');
-        out.extend_from_slice(&quoted(name));
-        out.push(b':');
-        out.extend_from_slice(&quoted(word));
-    }
-    out.extend_from_slice(b"}}");
+    write_detailed(&mut out, dialect, code, message, param, request_id, more);
     Bytes::from(out)
 }
 
 /// The JSON body of an error in the caller's dialect.
 pub fn body(dialect: Dialect, code: Code, message: &str, param: Option<&str>, request_id: &str) -> Bytes {
-    let mut out = Vec::with_capacity(message.len() + 160);
-    write_body(&mut out, dialect, code, message, param, request_id);
-    Bytes::from(out)
+    body_with(dialect, code, message, param, request_id, &[])
 }
 
 pub(crate) fn write_body(
@@ -176,6 +182,24 @@ pub(crate) fn write_body(
     param: Option<&str>,
     request_id: &str,
 ) {
+    write_detailed(out, dialect, code, message, param, request_id, &[]);
+}
+
+fn write_detailed(
+    out: &mut Vec<u8>,
+    dialect: Dialect,
+    code: Code,
+    message: &str,
+    param: Option<&str>,
+    request_id: &str,
+    more: &[(&str, Detail<'_>)],
+) {
+    let amounts = || {
+        more.iter().filter_map(|(name, detail)| match detail {
+            Detail::Amount(amount) => Some((*name, amount.to_string())),
+            Detail::Word(_) => None,
+        })
+    };
     let mut body = Object::begin(out);
     match dialect {
         Dialect::OpenAi => body.object("error", |error| {
@@ -183,6 +207,12 @@ pub(crate) fn write_body(
             error.text("type", code.openai_type());
             error.or_null("param", param);
             error.text("code", code.code());
+            for (name, detail) in more {
+                match detail {
+                    Detail::Word(word) => error.text(name, word),
+                    Detail::Amount(amount) => error.raw(name, &amount.to_string()),
+                }
+            }
         }),
         Dialect::Anthropic => {
             body.text("type", "error");
@@ -190,6 +220,9 @@ pub(crate) fn write_body(
                 error.text("type", code.anthropic_type());
                 error.text("message", &naming(message, param));
                 error.text("code", code.code());
+                for (name, amount) in amounts() {
+                    error.raw(name, &amount);
+                }
                 if param == Some("thread") {
                     // Anthropic's tool runner goes on without the provider's own threads when it reads this.
                     error.object("details", |details| details.text("error_code", "thread_unsupported_request"));
@@ -205,7 +238,13 @@ pub(crate) fn write_body(
                 details.object(|info| {
                     info.text("@type", "type.googleapis.com/google.rpc.ErrorInfo");
                     info.text("reason", code.code());
-                    info.object("metadata", |metadata| metadata.text("request_id", request_id));
+                    info.object("metadata", |metadata| {
+                        metadata.text("request_id", request_id);
+                        // A map of texts, by Google's definition.
+                        for (name, amount) in amounts() {
+                            metadata.text(name, &amount);
+                        }
+                    });
                 });
                 if let Some(param) = param {
                     details.object(|request| {
@@ -254,6 +293,19 @@ mod tests {
     }
 
     #[test]
+    fn amounts_stand_in_every_dialect() {
+        let more = [("reason", Detail::Word("small")), ("needed_nano_usd", Detail::Amount(7))];
+        let read = |dialect| -> serde_json::Value {
+            let body = body_with(dialect, Code::InsufficientBalance, "No.", None, "call_1", &more);
+            serde_json::from_slice(&body).expect("JSON")
+        };
+        let openai = read(Dialect::OpenAi);
+        assert_eq!((&openai["error"]["reason"], &openai["error"]["needed_nano_usd"]), (&"small".into(), &7.into()));
+        assert_eq!(read(Dialect::Anthropic)["error"]["needed_nano_usd"], 7);
+        assert_eq!(read(Dialect::Gemini)["error"]["details"][0]["metadata"]["needed_nano_usd"], "7");
+    }
+
+    #[test]
     fn bodies_are_json_in_every_dialect() {
         let nasty = "a \"quoted\" \\ line\n\u{2028}\u{2029}\u{85}\u{1}é";
         for &code in Code::ALL {
@@ -285,7 +337,14 @@ mod tests {
 
     #[test]
     fn a_reason_stands_beside_the_code() {
-        let bytes = body_with(Code::InvalidParameter, "No.", Some("page"), &[("reason", "too_long")]);
+        let bytes = body_with(
+            Dialect::OpenAi,
+            Code::InvalidParameter,
+            "No.",
+            Some("page"),
+            "",
+            &[("reason", Detail::Word("too_long"))],
+        );
         let text = r#"{"error":{"message":"No.","type":"invalid_request_error","param":"page","code":"invalid_parameter","reason":"too_long"}}"#;
         assert_eq!(std::str::from_utf8(&bytes).unwrap(), text);
     }

@@ -33,7 +33,7 @@ pub use ending::{Broken, End, HEARTBEAT, StreamFault, error_event};
 pub(crate) use events_in::citation;
 pub use fault::UpstreamError;
 pub(crate) use prompt::Estimate;
-pub use reply::{NotAReply, Reply, read_reply};
+pub use reply::{NotAReply, Reply, count_output, read_reply};
 pub use request::{Request, read_request};
 pub(crate) use request::{attr, first_mistake};
 pub use stream::{Stream, StreamSetup};

@@ -10,6 +10,8 @@ use std::ops::Range;
 pub(crate) struct Tally {
     /// Any text, refusal, tool call, sound, picture or reasoning.
     pub output: bool,
+    /// There is a choice at all, with or without anything in it.
+    pub choice: bool,
     /// Choices that said anything, that called a tool, and that gave a `finish_reason`.
     spoke: Choices,
     called: Choices,
@@ -102,6 +104,7 @@ impl Tally {
         if scan.peek() != Some(b'{') {
             return scan.skip();
         }
+        self.choice = true;
         let (mut index, mut called, mut ended) = (0, false, false);
         let others = std::mem::take(&mut self.output);
         scan.object(|key, scan| match key.raw() {

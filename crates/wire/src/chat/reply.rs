@@ -20,6 +20,8 @@ pub struct Reply {
     pub raw_usage: Option<String>,
     /// Text, refusal, tool call, audio or reasoning is there.
     pub has_output: bool,
+    /// There is an answer at all, with or without output: a choice, a block, an item, a candidate.
+    pub has_answer: bool,
     /// Own count of the output; only when the report is missing or denies the output.
     pub counted_output: u64,
     /// The reply is an error object.
@@ -40,17 +42,22 @@ pub fn read_reply(body: &Bytes) -> Result<Reply, NotAReply> {
         return Err(NotAReply);
     }
     reply.has_output = tally.output;
+    reply.has_answer = tally.choice;
     reply.usage = usage.read.as_ref().and_then(Report::usage);
     if let Some(place) = usage.place.filter(|p| p.len() <= MOST_RAW_USAGE) {
         reply.raw_usage = Some(String::from_utf8_lossy(&body[place]).into_owned());
     }
     if reply.has_output && reply.usage.is_none_or(|u| u.output_total() == 0) {
-        let mut tally = Tally::counting();
-        // The same text was read without fault a moment ago.
-        let _ = scan_reply(body, &mut Reply::default(), &mut tally, &mut UsageSeen::default());
-        reply.counted_output = tally.tokens();
+        reply.counted_output = count_output(body);
     }
     Ok(reply)
+}
+
+/// Own count of the output of a reply that was read without fault.
+pub fn count_output(body: &[u8]) -> u64 {
+    let mut tally = Tally::counting();
+    let _ = scan_reply(body, &mut Reply::default(), &mut tally, &mut UsageSeen::default());
+    tally.tokens()
 }
 
 /// One pass over the reply; says whether `choices` is there.

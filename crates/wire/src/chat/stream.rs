@@ -380,6 +380,11 @@ impl Stream {
         self.tally.output
     }
 
+    /// There was a choice at all, with or without output.
+    pub fn has_answer(&self) -> bool {
+        self.tally.choice
+    }
+
     /// `[DONE]` was seen: nothing of interest follows.
     pub fn saw_done(&self) -> bool {
         matches!(self.state, State::Done | State::Empty)

@@ -226,7 +226,7 @@ impl Any {
             });
         });
         self.meter.over();
-        self.meter.keep_raw(self.from, &node, false);
+        self.meter.look(self.from, &node, false);
         if let Some(fault) = fault {
             return Err(fault);
         }

@@ -15,6 +15,8 @@ pub(super) struct Meter {
     /// A report came with the event that is being read.
     told: bool,
     pub output: bool,
+    /// There is an answer at all, with or without output.
+    pub answer: bool,
     text: Counter,
     thought: Counter,
     call: Counter,
@@ -33,6 +35,7 @@ impl Meter {
             since: false,
             told: false,
             output: false,
+            answer: false,
             text: Counter::default(),
             thought: Counter::default(),
             call: Counter::default(),
@@ -84,8 +87,14 @@ impl Meter {
         self.since = true;
     }
 
+    /// Looks at a whole reply or an event for what its reader does not tell: whether there is an answer, and the text of a report.
+    pub fn look(&mut self, from: Dialect, node: &Node<'_>, whole: bool) {
+        self.answer = self.answer || self.output || has_answer(from, node, whole);
+        self.keep_raw(from, node, whole);
+    }
+
     /// Keeps the text of a report.
-    pub fn keep_raw(&mut self, from: Dialect, node: &Node<'_>, whole: bool) {
+    fn keep_raw(&mut self, from: Dialect, node: &Node<'_>, whole: bool) {
         let Some(raw) = raw_usage(from, node, whole).filter(|raw| raw.len() <= MOST_RAW) else { return };
         // Anthropic's first report has numbers that its last one lacks.
         if from == Dialect::Anthropic && !whole && node.str_of("type") == "message_start" {
@@ -130,6 +139,22 @@ impl Meter {
     }
 }
 
+/// A choice, a block, an item, a candidate: whatever is in it.
+fn has_answer(from: Dialect, node: &Node<'_>, whole: bool) -> bool {
+    let some = |list: Option<&Node<'_>>| list.is_some_and(|list| !list.items().is_empty());
+    match from {
+        Dialect::Chat => some(node.get("choices")),
+        Dialect::Gemini => some(node.get("candidates")),
+        Dialect::Anthropic if whole => some(node.get("content")),
+        Dialect::Anthropic => node.str_of("type") == "content_block_start",
+        Dialect::Responses if whole => some(node.get("output")),
+        Dialect::Responses => {
+            node.str_of("type").starts_with("response.output_item")
+                || some(node.get("response").and_then(|response| response.get("output")))
+        }
+    }
+}
+
 fn raw_usage<'a>(from: Dialect, node: &Node<'a>, whole: bool) -> Option<&'a str> {
     let place = match (from, whole) {
         (Dialect::Gemini, _) => node.either("usageMetadata", "usage_metadata"),
@@ -142,4 +167,37 @@ fn raw_usage<'a>(from: Dialect, node: &Node<'a>, whole: bool) -> Option<&'a str>
         _ => node.get("usage"),
     };
     place.filter(|usage| usage.is_map()).map(|usage| usage.raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whole replies and events with and without an answer in them.
+    #[test]
+    fn an_answer_is_a_choice_a_block_an_item_or_a_candidate() {
+        let table = [
+            (Dialect::Chat, true, r#"{"choices":[],"usage":{"completion_tokens":9}}"#, false),
+            (Dialect::Chat, true, r#"{"choices":[{"message":{"content":""},"finish_reason":"length"}]}"#, true),
+            (Dialect::Chat, false, r#"{"choices":[]}"#, false),
+            (Dialect::Chat, false, r#"{"choices":[{"delta":{}}]}"#, true),
+            (Dialect::Anthropic, true, r#"{"content":[],"stop_reason":"end_turn"}"#, false),
+            (Dialect::Anthropic, true, r#"{"content":[{"type":"thinking","thinking":""}]}"#, true),
+            (Dialect::Anthropic, false, r#"{"type":"message_start","message":{"content":[]}}"#, false),
+            (Dialect::Anthropic, false, r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#, false),
+            (Dialect::Anthropic, false, r#"{"type":"content_block_start","index":0}"#, true),
+            (Dialect::Responses, true, r#"{"output":[],"status":"completed"}"#, false),
+            (Dialect::Responses, true, r#"{"output":[{"type":"reasoning","summary":[]}]}"#, true),
+            (Dialect::Responses, false, r#"{"type":"response.completed","response":{"output":[]}}"#, false),
+            (Dialect::Responses, false, r#"{"type":"response.output_item.added","item":{"type":"reasoning"}}"#, true),
+            (Dialect::Responses, false, r#"{"type":"response.completed","response":{"output":[{}]}}"#, true),
+            (Dialect::Gemini, true, r#"{"promptFeedback":{"blockReason":"SAFETY"}}"#, false),
+            (Dialect::Gemini, true, r#"{"candidates":[]}"#, false),
+            (Dialect::Gemini, false, r#"{"candidates":[{"finishReason":"MAX_TOKENS"}]}"#, true),
+        ];
+        for (from, whole, text, expected) in table {
+            let node = Node::read(text).expect("JSON");
+            assert_eq!(has_answer(from, &node, whole), expected, "{from:?} {text}");
+        }
+    }
 }

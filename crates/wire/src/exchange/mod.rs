@@ -8,6 +8,7 @@ mod any;
 mod called;
 mod facts;
 mod follow;
+mod limit;
 mod links;
 mod meter;
 mod ours;
@@ -18,6 +19,7 @@ mod request;
 #[cfg(test)]
 mod round_trip;
 mod rules;
+mod steps;
 mod stream;
 mod unsealed;
 mod writer;

@@ -19,14 +19,17 @@ pub struct Converted {
     pub facts: Reply,
     /// What of the answer the caller's dialect has no form for.
     pub dropped: Dropped,
+    /// Own count of the output, whatever was reported.
+    pub counted: u64,
 }
 
 /// Translates a whole reply. `names` are those of the request that was sent.
 pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &Voice) -> Result<Converted, NotAReply> {
     if from == Dialect::Chat && to == Dialect::Chat {
         let facts = chat::read_reply(&body)?;
+        let counted = chat::count_output(&body);
         let body = facts.with_model(body, &voice.model);
-        return Ok(Converted { body, facts, dropped: Dropped::default() });
+        return Ok(Converted { body, facts, dropped: Dropped::default(), counted });
     }
     let text = json::lossy(&body);
     let node = Node::read(&text).map_err(|_| NotAReply)?;
@@ -49,29 +52,31 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
             });
         });
     });
-    meter.keep_raw(from, &node, true);
+    meter.look(from, &node, true);
     let mut answer = gather.answer;
     answer.usage = meter.told(voice.prompt_tokens).or(answer.usage);
     if from != to && !meter.output {
         answer.error = answer.error.take().or_else(|| unreadable(&answer));
     }
+    let counted = meter.counted();
     let facts = Reply {
         usage: meter.usage().copied(),
         raw_usage: meter.raw().map(str::to_owned),
         has_output: meter.output,
-        counted_output: if meter.usage().is_none_or(|usage| usage.output_total() == 0) { meter.counted() } else { 0 },
+        has_answer: meter.answer,
+        counted_output: if meter.usage().is_none_or(|usage| usage.output_total() == 0) { counted } else { 0 },
         error: answer.error.clone(),
         ..Reply::default()
     };
     if facts.error.is_some() {
         drop(node);
-        return Ok(Converted { body, facts, dropped: Dropped::default() });
+        return Ok(Converted { body, facts, dropped: Dropped::default(), counted });
     }
     let written = match from == to {
         true => as_ours(from, &text, &node, voice, &body),
         false => written(to, &answer, voice).into(),
     };
-    Ok(Converted { body: written, facts, dropped: lost.dropped })
+    Ok(Converted { body: written, facts, dropped: lost.dropped, counted })
 }
 
 /// The answer as a client of the dialect reads it.

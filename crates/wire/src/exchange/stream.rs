@@ -160,6 +160,14 @@ impl Stream {
         }
     }
 
+    /// There is an answer at all, with or without output: a choice, a block, an item, a candidate.
+    pub fn has_answer(&self) -> bool {
+        match &self.form {
+            Form::Chat(stream) => stream.has_answer(),
+            Form::Any(any) => any.meter.answer || any.meter.output,
+        }
+    }
+
     /// The provider's mark of the end was seen: nothing of interest follows.
     pub fn saw_done(&self) -> bool {
         match &self.form {
