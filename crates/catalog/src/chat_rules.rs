@@ -25,6 +25,8 @@ pub struct ChatRules {
     pub gemini3: bool,
     /// Sent where the provider demands a limit of the output and the caller gives none.
     pub default_max_output: Option<u64>,
+    /// Output tokens that a stream is held for at first when its caller names no limit; else as the gateway is set.
+    pub stream_hold: Option<u64>,
     /// Tools are taken in chat completions only with this `reasoning_effort`: of chat clients, and of all where the provider
     /// speaks chat.
     pub tools_need_effort: Option<String>,
@@ -65,6 +67,7 @@ impl Default for ChatRules {
             thinks_always: false,
             gemini3: true,
             default_max_output: None,
+            stream_hold: None,
             tools_need_effort: None,
             refused_tool_choice: Vec::new(),
             named_roles: Vec::new(),

@@ -3,7 +3,7 @@
 use crate::args::Quote;
 use crate::catalog::configured;
 use crate::real;
-use crate::serve::listed;
+use crate::serve::{listed, settings};
 use crate::show::Output;
 use anyhow::{Context as _, anyhow, bail};
 use serde_json::Value;
@@ -22,6 +22,7 @@ pub fn quote(config: &Path, asked: &Quote, out: &Output) -> anyhow::Result<ExitC
     let endpoint = asked.endpoint.as_str();
     let body = std::fs::read(&asked.file).with_context(|| asked.file.display().to_string())?;
     let catalog = configured(config).map_err(|trouble| anyhow!(trouble))?;
+    let stream_hold = settings(config)?.limits.stream_hold;
     let offers = of_catalog(&catalog).map_err(|mistakes| anyhow!(listed(&mistakes)))?;
     let serving = Serving { catalog, offers, providers: HashMap::new() };
     let catalog = &serving.catalog;
@@ -35,7 +36,8 @@ pub fn quote(config: &Path, asked: &Quote, out: &Output) -> anyhow::Result<ExitC
         let known: Vec<&str> = catalog.groups.keys().map(String::as_str).collect();
         bail!("there is no group `{}`; there are: {}", asked.group, known.join(", "));
     }
-    let terms = Terms { at: asked.at.unwrap_or_else(real::now_ms), group: &asked.group, topped_up: asked.paid };
+    let at = asked.at.unwrap_or_else(real::now_ms);
+    let terms = Terms { at, group: &asked.group, topped_up: asked.paid, stream_hold };
     let (_, told) = quotes::tell(endpoint, terms, model, &*request, stated(&asked.used)?).map_err(in_words)?;
     out.say(&told, || table(&told));
     Ok(ExitCode::SUCCESS)
@@ -61,7 +63,12 @@ fn in_words(refusal: Refusal) -> anyhow::Error {
 
 fn table(told: &Told) -> String {
     let sum = &told.calculation;
-    let mut text = format!("{}, {}\n", told.model, if told.kind == "exact" { "exactly" } else { "at most" });
+    let how = match told.kind {
+        "exact" => "exactly",
+        "open" => "at first, without a limit",
+        _ => "at most",
+    };
+    let mut text = format!("{}, {how}\n", told.model);
     for line in &sum.lines {
         let price = Money::from_nano(i64::try_from(line.micro_usd).unwrap_or(i64::MAX).saturating_mul(1_000));
         let per = serde_json::to_value(line.per).ok();

@@ -59,6 +59,7 @@ pub struct Metrics {
     ended: Family<EndedLabels, Counter>,
     answered: Counter,
     faults: Family<FaultLabels, Counter>,
+    above_quote: Family<PairLabels, Counter>,
     refused: Family<RefusedLabels, Counter>,
     polls: Family<PollLabels, Counter>,
     tasks_ended: Family<TaskLabels, Counter>,
@@ -86,6 +87,7 @@ impl Default for Metrics {
             ended: Family::default(),
             answered: Counter::default(),
             faults: Family::default(),
+            above_quote: Family::default(),
             refused: Family::default(),
             polls: Family::default(),
             tasks_ended: Family::default(),
@@ -106,6 +108,9 @@ impl Default for Metrics {
         };
         registry.register("calls_ended", "Calls by ending and reason", metrics.ended.clone());
         registry.register("calls_answered", "Calls answered in full", metrics.answered.clone());
+        let help =
+            "Calls whose provider went beyond their limit of tokens or what they may cost; the operator bears it";
+        registry.register("calls_above_quote", help, metrics.above_quote.clone());
         registry.register("provider_faults", "Failed attempts by provider and code", metrics.faults.clone());
         registry.register("refusals", "Requests refused by code", metrics.refused.clone());
         registry.register("task_polls", "Questions about video tasks by provider and outcome", metrics.polls.clone());
@@ -169,6 +174,11 @@ impl Metrics {
 
     pub fn fault(&self, provider: &str, code: &'static str) {
         self.faults.get_or_create(&FaultLabels { provider: provider.to_owned(), code }).inc();
+    }
+
+    /// A provider went beyond what a call may cost.
+    pub fn above_quote(&self, provider: &str, model: &str) {
+        self.above_quote.get_or_create(&PairLabels { provider: provider.to_owned(), model: model.to_owned() }).inc();
     }
 
     pub fn paused(&self, provider: &str, model: &str, paused: bool) {

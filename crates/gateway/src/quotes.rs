@@ -157,13 +157,17 @@ pub struct Told {
     object: &'static str,
     pub endpoint: String,
     pub model: String,
-    /// `upper_bound`: no call with this body costs more. `exact`: a call that uses what was stated costs this.
+    /// `upper_bound`: no call with this body costs more. `exact`: a call that uses what was stated costs this. `open`: neither the
+    /// request nor the catalog limits the answer, so this is what is set aside and a call may cost more.
     pub kind: &'static str,
     /// Whether the tier can still change with the length of the input as the provider counts it.
     pub tier_is_settled: bool,
     #[serde(flatten)]
     pub calculation: Calculation,
-    /// What is set aside when the call is made.
+    /// What no call with this body costs more than; `null` where there is no such amount.
+    pub most_nano_usd: Option<i64>,
+    pub most_usd: Option<String>,
+    /// What is set aside when the call is made; that of a stream without a limit grows while it runs.
     pub hold_nano_usd: i64,
     pub hold_usd: String,
     /// What the charge depends on besides the request; empty when it is certain.
@@ -179,8 +183,12 @@ pub fn tell(
     stated: Option<Counters>,
 ) -> Result<(Quote, Told), Refusal> {
     let quote = call::quote(terms, model, request)?;
+    let most = quote.most(model);
     let calculation = match stated {
-        None => Calculation::new(&quote.price, &quote.most, quote.at, quote.need.context_len),
+        None => {
+            let (price, most) = most.as_ref().map_or((&quote.price, &quote.most), |bound| (&bound.price, &bound.most));
+            Calculation::new(price, most, quote.at, quote.need.context_len)
+        }
         Some(stated) => {
             let (price, counters, _) = quote.charge(model, request.metered(stated));
             Calculation::of(&price, &counters, quote.at)
@@ -195,9 +203,15 @@ pub fn tell(
         object: "quote",
         endpoint: endpoint.to_owned(),
         model: model.name.clone(),
-        kind: if exact { "exact" } else { "upper_bound" },
+        kind: match &most {
+            _ if exact => "exact",
+            Some(_) => "upper_bound",
+            None => "open",
+        },
         tier_is_settled: exact || quote.settled,
         calculation,
+        most_nano_usd: most.as_ref().map(|bound| bound.amount.nano()),
+        most_usd: most.as_ref().map(|bound| bound.amount.to_string()),
         hold_nano_usd: quote.amount.nano(),
         hold_usd: quote.amount.to_string(),
         depends_on: depends_on.map(|(_, what)| *what).collect(),

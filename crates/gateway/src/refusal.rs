@@ -5,7 +5,8 @@
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderValue, header};
-use tollgate_wire::error::{self, Code, Dialect, Retry};
+use tollgate_catalog::Money;
+use tollgate_wire::error::{self, Code, Detail, Dialect, Retry};
 
 /// Why a request was not served.
 #[derive(Debug, Clone)]
@@ -21,6 +22,16 @@ pub struct Refusal {
     pub once: bool,
     /// The provider's own word for it.
     pub upstream_code: Option<String>,
+    /// What would have been needed, for want of money.
+    pub amounts: Option<Box<Amounts>>,
+}
+
+/// Money that a call needs and does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Amounts {
+    pub needed: Money,
+    /// Nothing: it is a limit that stands in the way.
+    pub available: Option<Money>,
 }
 
 impl Refusal {
@@ -33,6 +44,7 @@ impl Refusal {
             reason: None,
             once: false,
             upstream_code: None,
+            amounts: None,
         }
     }
 
@@ -56,17 +68,18 @@ impl Refusal {
     }
 
     /// What stands beside the code, for programs.
-    fn more(&self) -> Vec<(&'static str, &str)> {
+    fn more(&self) -> Vec<(&'static str, Detail<'_>)> {
         let words = [("reason", self.reason), ("upstream_code", self.upstream_code.as_deref())];
-        words.into_iter().filter_map(|(name, word)| Some((name, word?))).collect()
+        let words = words.into_iter().filter_map(|(name, word)| Some((name, Detail::Word(word?))));
+        let needed = self.amounts.as_deref().map(|one| ("needed_nano_usd", one.needed));
+        let available = self.amounts.as_deref().and_then(|one| Some(("available_nano_usd", one.available?)));
+        let amounts = needed.into_iter().chain(available);
+        words.chain(amounts.map(|(name, amount)| (name, Detail::Amount(amount.nano())))).collect()
     }
 
     /// The reply in the caller's dialect. `request_id` is the call id where there is one.
     pub fn into_reply(self, dialect: Dialect, request_id: &str) -> Response {
-        let body = match dialect {
-            Dialect::OpenAi => error::body_with(self.code, &self.message, self.param.as_deref(), &self.more()),
-            _ => error::body(dialect, self.code, &self.message, self.param.as_deref(), request_id),
-        };
+        let body = error::body_with(dialect, self.code, &self.message, self.param.as_deref(), request_id, &self.more());
         let mut reply = Response::new(Body::from(body));
         *reply.status_mut() =
             http::StatusCode::from_u16(self.code.status()).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);

@@ -129,19 +129,20 @@ def test_missing_usage_is_counted_here_and_said_so(client, till):
 
 
 def outgrown(house, client):
-    """A provider that says more than it was allowed to, to an account that cannot pay for all of it."""
+    """A provider that says more than it was allowed to."""
     _, key = house.account("outgrown", trial="0.0002")
     request = ask("hi [[sim:ignore_max_tokens tokens=50]]", max_tokens=5)
     raw = client.with_options(api_key=key).chat.completions.with_raw_response.create(**request)
     return raw, house.usage(raw.headers["x-request-id"], key), house.balance(key)
 
 
-def test_a_cost_above_the_balance_is_the_operators_loss(house, client):
+def test_what_is_said_beyond_the_limit_is_the_operators_loss(house, client):
     _, row, balance = outgrown(house, client)
-    assert row["hold_nano_usd"] < row["charge_nano_usd"] == 200_000, row
-    assert (balance["available_nano_usd"], balance["held_nano_usd"]) == (0, 0)
+    within = price_of(row["usage"] | {"output": 5}, "tollgate-demo", topped_up=False)
+    assert row["charge_nano_usd"] == within <= row["hold_nano_usd"], row
+    assert (balance["available_nano_usd"], balance["held_nano_usd"]) == (200_000 - within, 0)
     [kept] = house.cli("usage", "--account", balance["account"])
-    assert kept["write_off"] == price_of(row["usage"], "tollgate-demo", topped_up=False) - 200_000 == 559_000
+    assert kept["write_off"] == price_of(row["usage"], "tollgate-demo", topped_up=False) - within == 675_000
 
 
 def test_the_charge_header_is_what_was_charged(house, client):

@@ -22,6 +22,7 @@ pub(super) fn read(form: &mut Form<'_>) -> ChatRules {
         thinks_always: table.flag_or("thinks_always", usual.thinks_always),
         gemini3: table.flag_or("gemini3", usual.gemini3),
         default_max_output: table.opt_int("default_max_output", 1..=MAX_TOKENS),
+        stream_hold: table.opt_int("stream_hold_tokens", 1..=MAX_TOKENS),
         tools_need_effort: table.opt_text("tools_need_effort"),
         refused_tool_choice: table.words("refused_tool_choice", &ChatRules::TOOL_CHOICES),
         named_roles: table.texts("named_roles"),

@@ -12,7 +12,8 @@ mod target;
 pub use keep::{Keeper, Keeping, Kept, NOT_KEPT};
 
 use super::meter::Meter;
-use super::need::{Need, Priced};
+use super::need::{Need, OpenEnd, Priced};
+use super::open::OpenCall;
 use super::tokens::Tokens;
 use crate::refusal::Refusal;
 use bytes::Bytes;
@@ -23,7 +24,7 @@ use std::sync::{Arc, Mutex};
 use tollgate_catalog::{Face, Model};
 use tollgate_store::{CallId, Counters};
 use tollgate_wire::error::Code;
-use tollgate_wire::{Dialect, Echo, Request, Rules, Sent};
+use tollgate_wire::{Dialect, Echo, Problem, Request, Rules, Sent};
 
 /// Output tokens reserved for a call that names no limit (money.md R2), so that one such call does not lock a whole balance.
 const DEFAULT_OUTPUT: u64 = 16_384;
@@ -88,6 +89,14 @@ impl Conversation {
             passed,
             translated: Mutex::default(),
             linked: Linked::default(),
+        }
+    }
+
+    /// The client's request, or the same with the limit that is all that its account can pay for.
+    fn asked(&self, call: &OpenCall) -> Result<Cow<'_, Request>, Problem> {
+        match call.limit {
+            None => Ok(Cow::Borrowed(&self.request)),
+            Some(most) => self.request.limited(most, call.model.chat.current_chat).map(Cow::Owned),
         }
     }
 
@@ -156,7 +165,8 @@ impl Priced for Conversation {
         self.check_length(model)?;
         let request = &self.request;
         let sized_by = limited_by(request.dialect);
-        let limit = model.max_output_tokens.unwrap_or(u64::MAX);
+        // No answer is longer than all that the model can see at once.
+        let limit = model.max_output_tokens.unwrap_or(u64::MAX).min(model.context_window.unwrap_or(u64::MAX));
         let each = request.max_output.unwrap_or(DEFAULT_OUTPUT).min(limit).max(1);
         let output = each.checked_mul(request.choices).ok_or_else(|| {
             Refusal::about(Code::InvalidParameter, sized_by, "This request is too large to be priced.")
@@ -169,6 +179,11 @@ impl Priced for Conversation {
             most: Counters { input: request.prompt_tokens, output, calls: 1, ..Counters::default() },
             exact: false,
             output_ceiling: ceiling,
+            input_open: request.runs_tools(),
+            open_end: request
+                .max_output
+                .is_none()
+                .then_some(OpenEnd { choices: request.choices, stream: request.stream }),
             sized_by,
             depends_on: DEPENDS_ON,
         })

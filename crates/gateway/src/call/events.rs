@@ -9,7 +9,7 @@ use super::conversation::{Keeper, Keeping, Kept, NOT_KEPT};
 use super::cover::{Cover, Covered, why_uncovered};
 use super::dispatch::Started;
 use super::open::Call;
-use super::why_refused;
+use super::refused::{Needed, why_refused};
 use crate::workers::settler::Abandoned;
 use bytes::Bytes;
 use http_body::{Body, Frame};
@@ -34,6 +34,8 @@ const ROUND: Duration = Duration::from_millis(2_500);
 const MARK_TOKENS: u64 = 4_096;
 /// After `[DONE]` the provider gets this long to end its reply properly, so that its connection can be used again.
 const LAST_WORD: Duration = Duration::from_millis(100);
+const BEYOND_LIMIT: &str =
+    "The provider went on beyond the limit of this answer and was stopped. No more than the limit is charged.";
 /// A stream that never pauses looks at the clocks this often, in pieces.
 const CLOCKS_EVERY: u32 = 64;
 
@@ -87,7 +89,7 @@ impl Events {
         Events {
             ends_at,
             cut: None,
-            cover: Cover::new(&call.quote, call.extensions),
+            cover: Cover::new(&call),
             withheld: None,
             begun: false,
             keeper: started.keeper,
@@ -114,7 +116,7 @@ impl Events {
         let meter = self.call.meter.tokens();
         meter.read(&self.reader);
         if self.withheld.is_some() {
-            meter.only(self.delivered.min(self.cover.held()));
+            meter.only(self.delivered);
         }
         self.call.note_dropped(self.reader.dropped());
     }
@@ -132,9 +134,16 @@ impl Events {
     /// What goes out now, and what it means for the call.
     fn passed(&mut self, out: Bytes) -> Option<Bytes> {
         let produced = self.produced();
-        if self.cover.check(produced, &self.call) == Covered::NotYet {
-            self.withheld = Some(out);
-            return None;
+        // There is nothing left to be stopped of an answer that is whole.
+        let seen = if self.reader.saw_done() { 0 } else { self.reader.counted_output() };
+        match self.cover.check(produced, seen, &self.call) {
+            Covered::Yes => {}
+            Covered::NotYet => {
+                self.withheld = Some(out);
+                return None;
+            }
+            // This piece is not for the client; that it was made is seen in the write-off.
+            Covered::Never => return Some(self.fail(Code::UpstreamInvalidReply, BEYOND_LIMIT, "limit_ignored")),
         }
         self.delivered = produced;
         self.begun |= !out.is_empty();
@@ -282,7 +291,7 @@ impl Events {
         let Some(out) = self.withheld.take() else { return Poll::Ready(None) };
         let Err(refused) = answer else { return Poll::Ready(self.passed(out)) };
         self.withheld = Some(out);
-        let code = why_refused(&refused, self.call.began).code;
+        let code = why_refused(&refused, Needed::NOTHING, self.call.began).code;
         Poll::Ready(Some(self.end(Ending::Refused, code, why_uncovered(code), code.code())))
     }
 

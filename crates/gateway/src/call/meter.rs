@@ -54,6 +54,13 @@ impl Meter {
         }
     }
 
+    /// No more output than this is charged for.
+    pub fn bound(&mut self, ceiling: u64) {
+        if let Meter::Tokens(tokens) = self {
+            tokens.ceiling = Some(ceiling);
+        }
+    }
+
     /// The token meter; a meter of another kind becomes one.
     pub fn tokens(&mut self) -> &mut Tokens {
         if !matches!(self, Meter::Tokens(_)) {
@@ -83,6 +90,19 @@ pub fn fitted(used: Counters, price: &Price) -> Counters {
     }
 }
 
+/// The same with no more output than this; what is too much is taken off the text first.
+pub fn within(used: Counters, ceiling: u64) -> Counters {
+    let mut within = used;
+    let output = [used.output, used.reasoning, used.audio_output, used.image_output];
+    let mut over = output.into_iter().fold(0, u64::saturating_add).saturating_sub(ceiling);
+    for part in [&mut within.output, &mut within.reasoning, &mut within.audio_output, &mut within.image_output] {
+        let off = over.min(*part);
+        *part -= off;
+        over -= off;
+    }
+    within
+}
+
 fn counters(usage: &Usage) -> Counters {
     Counters {
         input: usage.input,
@@ -103,6 +123,23 @@ fn counters(usage: &Usage) -> Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn output_is_taken_off_from_the_text_on() {
+        let used =
+            Counters { input: 9, output: 10, reasoning: 5, audio_output: 3, image_output: 2, ..Counters::default() };
+        let left = |ceiling| {
+            let one = within(used, ceiling);
+            assert_eq!(one.input, 9);
+            (one.output, one.reasoning, one.audio_output, one.image_output)
+        };
+        assert_eq!(left(20), (10, 5, 3, 2));
+        assert_eq!(left(19), (9, 5, 3, 2));
+        assert_eq!(left(8), (0, 3, 3, 2));
+        assert_eq!(left(1), (0, 0, 0, 1));
+        assert_eq!(left(0), (0, 0, 0, 0));
+        assert_eq!(left(u64::MAX), (10, 5, 3, 2));
+    }
 
     #[test]
     fn what_is_not_sold_by_the_call_does_not_count_calls() {

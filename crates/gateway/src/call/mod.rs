@@ -18,7 +18,9 @@ mod need;
 mod open;
 mod pass;
 mod quote;
+mod refused;
 mod reply;
+mod short;
 mod task;
 mod tokens;
 
@@ -27,16 +29,16 @@ pub use conversation::{Conversation, Keeper, Kept, Reshape};
 pub use dispatch::{Begun, Whole};
 pub use events::Events;
 pub use meter::{Meter, context_len};
-pub use need::{Need, Priced, Work};
+pub use need::{Need, OpenEnd, Priced, Work};
 pub use open::{Call, OpenCall};
 pub use pass::{Passed, Rewrite};
 pub use quote::{Quote, Terms, quote};
+pub use refused::{Needed, why_refused};
 pub use task::{Made, TaskAsk, create_task, look, refresh};
 
 use crate::app::{App, Serving};
 use crate::caller::Caller;
 use crate::refusal::Refusal;
-use crate::world::Millis;
 use axum::response::Response;
 use std::sync::Arc;
 use tollgate_store::{CallId, Ending, Held, Hold, HoldRefused, Idem};
@@ -69,11 +71,12 @@ pub async fn run<W: Work>(app: &Arc<App>, caller: Arc<Caller>, ask: Ask<W>) -> R
             return reply::replay(&app.store, account, first, reply).await;
         }
         Err(refused) => {
-            let refusal = why_refused(&refused, app.world.now_ms());
+            let refusal = why_refused(&refused, Needed::of(&call.quote, &call.model), app.world.now_ms());
             call.refuse(&refusal, &refused);
             return Err(refusal);
         }
     };
+    call.granted(&held);
     let goes_on_without_client = serving.bills_on_cancel(&call);
     let rest = answer(serving, call, held, ask.work);
     if goes_on_without_client {
@@ -105,7 +108,8 @@ async fn begin<W: Work>(
     };
     let (model, group) = admitted?;
     ask.work.fits(app, serving, &model)?;
-    let terms = Terms { at: app.world.now_ms(), group, topped_up: caller.account.topped_up };
+    let stream_hold = app.settings.limits.stream_hold;
+    let terms = Terms { at: app.world.now_ms(), group, topped_up: caller.account.topped_up, stream_hold };
     let quote = quote(terms, &model, &ask.work)?;
     let call = Call::begin(app.clone(), caller.clone(), model, quote, ask);
     let held = hold(&call, ask.idem).await;
@@ -120,6 +124,7 @@ async fn hold(call: &Call, idem: Option<Idem>) -> Result<Held, HoldRefused> {
             account: call.caller.account.id,
             key: call.caller.key.id,
             amount: call.quote.amount,
+            least: call.quote.least(&call.model),
             price: call.quote.price.clone(),
             model: call.model.name.clone(),
             endpoint: call.endpoint,
@@ -197,34 +202,4 @@ async fn kept(call: &mut Call, mut whole: Whole) -> Result<Whole, Refusal> {
 /// That there is nothing is an answer too.
 fn ending(refusal: &Refusal, otherwise: Ending) -> Ending {
     if refusal.code == Code::SocialDataNoResult { Ending::Answered } else { otherwise }
-}
-
-/// What a caller is told who gets no hold.
-pub fn why_refused(refused: &HoldRefused, now: Millis) -> Refusal {
-    match refused {
-        HoldRefused::Insufficient => Refusal::new(
-            Code::InsufficientBalance,
-            "The balance does not cover this call. Top up, or ask for fewer tokens (max_tokens).",
-        ),
-        HoldRefused::Limit(reached) => limited::limited(reached, now),
-        HoldRefused::NoAccount => Refusal::new(Code::InvalidApiKey, "This key is revoked, or its account is closed."),
-        HoldRefused::IdemConflict => Refusal::about(
-            Code::IdempotencyConflict,
-            "Idempotency-Key",
-            "This Idempotency-Key was used with another body.",
-        ),
-        HoldRefused::IdemRunning(first) => Refusal::about(
-            Code::IdempotencyInProgress,
-            "Idempotency-Key",
-            format!("The call {first} with this Idempotency-Key is still running."),
-        )
-        .after(1),
-        HoldRefused::Unavailable | HoldRefused::NotOpen | HoldRefused::ToppedUp | HoldRefused::IdemDone { .. } => {
-            Refusal::new(
-                Code::LedgerUnavailable,
-                "The ledger cannot take holds at the moment; nothing was sent and nothing was charged.",
-            )
-            .after(2)
-        }
-    }
 }

@@ -66,10 +66,22 @@ pub struct Need {
     /// A model may go on producing up to this many output tokens, more than `most` says: a stream's hold is then extended
     /// on the way.
     pub output_ceiling: u64,
+    /// The provider may read the input again and again, for tools that it runs itself: nobody can say how much that will be.
+    pub input_open: bool,
+    /// The caller names no limit of the output.
+    pub open_end: Option<OpenEnd>,
     /// The parameter that makes the bound smaller, named in refusals.
     pub sized_by: &'static str,
     /// What the charge depends on besides the request, each with the face whose price makes it matter.
     pub depends_on: &'static [(Face, &'static str)],
+}
+
+/// An answer whose caller names no limit for it: `short.rs` says what is held for it.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenEnd {
+    pub choices: u64,
+    /// It is streamed, so that its hold can grow on the way.
+    pub stream: bool,
 }
 
 impl Need {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::time::Instant;
 use tollgate_catalog::{Face, Model, Money, Price};
-use tollgate_store::{CallId, Close, Counters, Ending, HoldRefused, Mark, REPLY_KEPT, StoredReply, UsageFacts};
+use tollgate_store::{CallId, Close, Counters, Ending, Held, HoldRefused, Mark, REPLY_KEPT, StoredReply, UsageFacts};
 use tollgate_upstream::Provider;
 use tollgate_wire::Dropped;
 
@@ -37,8 +37,12 @@ pub struct OpenCall {
     pub provider: Option<Arc<Provider>>,
     pub upstream_model: String,
     pub attempts: u32,
+    /// The hold with its extensions, as far as they were made before the answer began.
+    pub held: Money,
     /// How often its hold was extended before its answer began.
     pub extensions: u32,
+    /// The account has less than was asked for: the provider is told that each choice of the answer has this limit.
+    pub limit: Option<u64>,
     pub first_byte_at: Option<Millis>,
     pub idempotent: bool,
     /// The whole answer, from the moment it is there: a client that leaves before it is handed over has paid for it, and its
@@ -52,7 +56,10 @@ pub struct Call(Option<Box<OpenCall>>);
 
 /// What a call costs and why.
 struct Bill {
+    /// What the counters come to.
     charge: Money,
+    /// What of it the customer pays at most, where that is not all of it.
+    most: Option<Money>,
     counters: Counters,
     estimated: bool,
     price: Arc<Price>,
@@ -61,17 +68,19 @@ struct Bill {
 impl Bill {
     fn nothing(quote: &Quote, reported: Counters) -> Bill {
         let counters = Counters { calls: 0, seconds: 0, ..reported };
-        Bill { charge: Money::ZERO, counters, estimated: false, price: quote.price.clone() }
+        Bill { charge: Money::ZERO, most: None, counters, estimated: false, price: quote.price.clone() }
     }
 }
 
 impl Call {
     pub fn begin<W: Work>(app: Arc<App>, caller: Arc<Caller>, model: Arc<Model>, quote: Quote, ask: &Ask<W>) -> Call {
         app.running.fetch_add(1, Ordering::Relaxed);
+        let mut meter = ask.work.meter(&model);
+        meter.bound(quote.need.output_ceiling);
         Call(Some(Box::new(OpenCall {
             id: ask.id,
             endpoint: ask.endpoint,
-            meter: ask.work.meter(&model),
+            meter,
             began: quote.at,
             deadline: Instant::now() + app.settings.limits.stream_time,
             caller,
@@ -80,7 +89,9 @@ impl Call {
             provider: None,
             upstream_model: String::new(),
             attempts: 0,
+            held: Money::ZERO,
             extensions: 0,
+            limit: None,
             first_byte_at: None,
             idempotent: ask.idem.is_some(),
             answer: None,
@@ -117,7 +128,7 @@ impl Call {
         let Some(open) = self.0.take() else { return };
         open.app.running.fetch_sub(1, Ordering::Relaxed);
         open.app.metrics.ended(open.endpoint, Ending::Refused, refusal.code.code());
-        if matches!(refused, HoldRefused::Insufficient | HoldRefused::Limit(_)) {
+        if matches!(refused, HoldRefused::Insufficient { .. } | HoldRefused::Limit(_)) {
             let row = open.row(refusal.code.status(), Bill::nothing(&open.quote, Counters::default()));
             open.app.store.note_refusal(open.id, open.caller.account.id, refusal.code.code().to_owned(), row);
         }
@@ -140,6 +151,15 @@ impl Call {
 }
 
 impl OpenCall {
+    /// The hold is there, if with less than was asked for: then the call is made shorter.
+    pub fn granted(&mut self, held: &Held) {
+        self.held = held.total();
+        if self.held < self.quote.amount {
+            self.limit = self.quote.shorten(&self.model, self.held);
+            self.meter.bound(self.quote.need.output_ceiling);
+        }
+    }
+
     /// Keeps the whole answer where it may be asked for again.
     pub fn note_answer(&mut self, content_type: &HeaderValue, body: &Bytes) {
         self.answer = self.idempotent.then(|| StoredReply {
@@ -159,7 +179,7 @@ impl OpenCall {
         reply: Option<StoredReply>,
     ) -> Option<Money> {
         let bill = self.bill();
-        let charge = bill.charge;
+        let (charge, most) = (bill.charge, bill.most);
         let reply = reply.filter(|reply| reply.body.len() <= REPLY_KEPT);
         let metrics = &self.app.metrics;
         metrics.ended(self.endpoint, ending, reason);
@@ -170,6 +190,9 @@ impl OpenCall {
             tracing::debug!(call = %self.id, charge = %charge, "call answered");
         }
         self.note_report(ending, &bill);
+        if let Some(most) = most {
+            self.note_excess(charge, most);
+        }
         let row = self.row(status, bill);
         let closing = self.app.store.close(Close {
             call: self.id,
@@ -177,11 +200,22 @@ impl OpenCall {
             ending,
             reason: reason.to_owned(),
             charge,
+            most,
             row,
             reply,
         });
         self.app.running.fetch_sub(1, Ordering::Relaxed);
-        closing.known().map(|closed| closed.captured).or((charge <= self.quote.amount).then_some(charge))
+        let due = most.unwrap_or(charge);
+        closing.known().map(|closed| closed.captured).or((due <= self.held).then_some(due))
+    }
+
+    /// The provider went beyond what the call may cost: the operator bears that, and is told.
+    fn note_excess(&self, charge: Money, most: Money) {
+        let provider = self.provider.as_ref().map_or("", |one| one.name.as_str());
+        self.app.metrics.above_quote(provider, &self.upstream_model);
+        let limit = self.quote.need.output_ceiling;
+        let lost = charge.checked_sub(most).unwrap_or(Money::ZERO);
+        tracing::error!(call = %self.id, provider, upstream_model = self.upstream_model, limit, %lost, "a provider went beyond what a call may cost; the difference is written off");
     }
 
     /// Did a completed call come with the provider's report, where the charge depends on one?
@@ -205,13 +239,15 @@ impl OpenCall {
     /// Evidence for the case that this process dies in mid-stream.
     pub fn mark(&self) {
         let bill = Bill { estimated: true, ..self.bill() };
-        let charge = bill.charge;
-        self.app.store.mark(Mark { call: self.id, account: self.caller.account.id, charge, row: self.row(0, bill) });
+        let (charge, most) = (bill.charge, bill.most);
+        let row = self.row(0, bill);
+        self.app.store.mark(Mark { call: self.id, account: self.caller.account.id, charge, most, row });
     }
 
     /// What is charged if the call ends with what its meter shows.
     pub fn due(&self) -> Money {
-        self.bill().charge
+        let bill = self.bill();
+        bill.most.unwrap_or(bill.charge)
     }
 
     /// What the meter comes to at the frozen price.
@@ -222,9 +258,9 @@ impl OpenCall {
         let (used, estimated) = self.meter.measured();
         let (price, counters, charge) = self.quote.charge(&self.model, used);
         match charge {
-            Ok(charge) => Bill { charge, counters, estimated, price },
+            Ok(charge) => Bill { charge, most: self.quote.due(&self.model, used, charge), counters, estimated, price },
             // Cannot happen with plausible counters; never free and never more than was held.
-            Err(_) => Bill { charge: self.quote.amount, counters, estimated: true, price },
+            Err(_) => Bill { charge: self.quote.amount, most: None, counters, estimated: true, price },
         }
     }
 

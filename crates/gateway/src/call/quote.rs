@@ -1,7 +1,7 @@
 //! What a call can cost at most, before it is sent. The price is frozen here: a catalog that changes in
 //! mid-call changes nothing for that call.
 
-use super::meter::{context_len, fitted};
+use super::meter::{context_len, fitted, within};
 use super::need::{Need, Priced};
 use crate::refusal::Refusal;
 use crate::world::Millis;
@@ -17,6 +17,8 @@ pub struct Terms<'a> {
     pub group: &'a str,
     /// Whether the prices of accounts that have topped up apply.
     pub topped_up: bool,
+    /// Output tokens that a stream without a limit is held for at first, unless its model says otherwise.
+    pub stream_hold: u64,
 }
 
 /// The frozen facts of a price: enough to choose the tier again when the true length of the input is known.
@@ -61,6 +63,23 @@ impl Quote {
         model.bound(&facts, need).ok().map(|bound| bound.amount)
     }
 
+    /// What of a charge the customer pays, where that is not all of it: nothing beyond the caller's own limit of the output, and never
+    /// more than the call can cost at most.
+    pub fn due(&self, model: &Model, used: Counters, charge: Money) -> Option<Money> {
+        let mut due = charge;
+        let within = within(used, self.need.output_ceiling);
+        if within != used {
+            due = self.charge(model, within).2.map_or(due, |charge| charge.min(due));
+        }
+        // Looked at only where it can matter: nearly no call costs more than was held for it.
+        if due > self.amount
+            && let Some(most) = self.most(model)
+        {
+            due = due.min(most.amount.max(self.amount));
+        }
+        (due < charge).then_some(due)
+    }
+
     /// What the call may use when its input is so much longer than was quoted for, and what that can cost more.
     pub fn more_input(&self, model: &Model, tokens: u64) -> Option<(Need, Money)> {
         let mut need = self.need;
@@ -68,10 +87,15 @@ impl Quote {
         let longest = need.context_len.saturating_mul(2).min(model.context_window.unwrap_or(u64::MAX));
         need.context_max = need.context_max.max(longest);
         need.most.input = need.most.input.checked_add(tokens)?;
+        let bound = self.bound(model, need)?;
+        Some((need, bound.amount.checked_sub(self.amount).unwrap_or(Money::ZERO).max(Money::ZERO)))
+    }
+
+    /// What such a need can cost at most.
+    pub fn bound(&self, model: &Model, need: Need) -> Option<Bound> {
         let attr = |path: &str| attribute(&self.attributes, path);
         let facts = self.facts(need.context_len, need.context_max, &attr);
-        let bound = model.bound(&facts, |price| need.bound(price)).ok()?;
-        Some((need, bound.amount.checked_sub(self.amount).unwrap_or(Money::ZERO).max(Money::ZERO)))
+        model.bound(&facts, |price| need.bound(price)).ok()
     }
 
     fn facts<'a>(&'a self, context_len: u64, context_max: u64, attr: &'a dyn Fn(&str) -> Option<String>) -> Facts<'a> {
@@ -80,10 +104,11 @@ impl Quote {
 }
 
 pub fn quote(terms: Terms<'_>, model: &Model, work: &(impl Priced + ?Sized)) -> Result<Quote, Refusal> {
-    let need = work.need(model)?;
+    let mut need = work.need(model)?;
+    need.begin_with(model.chat.stream_hold.unwrap_or(terms.stream_hold));
     let attributes = frozen(model, work);
     let attr = |path: &str| attribute(&attributes, path);
-    let Terms { at, group, topped_up } = terms;
+    let Terms { at, group, topped_up, .. } = terms;
     let facts = Facts {
         at_ms: at,
         context_len: need.context_len,

@@ -15,6 +15,7 @@ use tollgate_wire::error::Code;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const CHARGE: HeaderName = HeaderName::from_static("x-tollgate-charge-usd");
 const DROPPED: HeaderName = HeaderName::from_static("x-tollgate-dropped");
+const LIMIT: HeaderName = HeaderName::from_static("x-tollgate-output-limit");
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
@@ -23,13 +24,15 @@ pub struct Head {
     id: CallId,
     content_type: HeaderValue,
     dropped: Option<HeaderValue>,
+    /// All that the account could pay for: the limit that the provider was given.
+    limit: Option<u64>,
 }
 
 impl Head {
     pub fn of(call: &Call, content_type: HeaderValue) -> Head {
         let dropped = &call.dropped;
         let dropped = (!dropped.is_empty()).then(|| HeaderValue::try_from(dropped.to_string()).ok()).flatten();
-        Head { id: call.id, content_type, dropped }
+        Head { id: call.id, content_type, dropped, limit: call.limit }
     }
 
     fn write(self, headers: &mut HeaderMap) {
@@ -37,6 +40,9 @@ impl Head {
         headers.insert(REQUEST_ID, id_value(self.id));
         if let Some(dropped) = self.dropped {
             headers.insert(DROPPED, dropped);
+        }
+        if let Some(limit) = self.limit {
+            headers.insert(LIMIT, HeaderValue::from(limit));
         }
     }
 }

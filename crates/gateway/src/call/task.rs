@@ -14,7 +14,7 @@ pub use look::{look, refresh};
 
 use super::admit;
 use super::quote::{Quote, Terms, quote};
-use super::why_refused;
+use super::refused::{Needed, why_refused};
 use crate::app::{App, Serving};
 use crate::caller::Caller;
 use crate::refusal::Refusal;
@@ -95,7 +95,8 @@ async fn price(app: &Arc<App>, serving: &Serving, mut caller: Arc<Caller>, ask: 
         caller = app.keys.read_again(&app.store, &caller).await?;
     }
     let (model, group) = admit::admit(app, serving, &caller, &ask.ask)?;
-    let terms = Terms { at: app.world.now_ms(), group, topped_up: caller.account.topped_up };
+    let stream_hold = app.settings.limits.stream_hold;
+    let terms = Terms { at: app.world.now_ms(), group, topped_up: caller.account.topped_up, stream_hold };
     let quote = quote(terms, &model, &ask.ask)?;
     Ok((caller, model, quote))
 }
@@ -106,6 +107,7 @@ async fn begin(app: &App, (caller, model, quote): &Priced, ask: &TaskAsk) -> Res
         account: caller.account.id,
         key: caller.key.id,
         amount: quote.amount,
+        least: quote.amount,
         price: quote.price.clone(),
         model: model.name.clone(),
         endpoint: ask.endpoint,
@@ -130,7 +132,7 @@ async fn same(app: &App, caller: &Caller, first: CallId) -> Result<Made, Refusal
     let found = app.store.task(caller.account.id, TaskId::of(first)).await?;
     match found {
         Some(task) if task.state > TaskState::Submitting => told(task, true, app.world.now_ms()),
-        Some(_) => Err(why_refused(&HoldRefused::IdemRunning(first), app.world.now_ms())),
+        Some(_) => Err(why_refused(&HoldRefused::IdemRunning(first), Needed::NOTHING, app.world.now_ms())),
         None => Err(Refusal::about(
             Code::IdempotencyConflict,
             "Idempotency-Key",
@@ -143,15 +145,15 @@ async fn same(app: &App, caller: &Caller, first: CallId) -> Result<Made, Refusal
 /// it again.
 fn told(task: Task, replayed: bool, now: i64) -> Result<Made, Refusal> {
     match task.state {
-        TaskState::Refused => Err(why_refused(&HoldRefused::Unavailable, now)),
+        TaskState::Refused => Err(why_refused(&HoldRefused::Unavailable, Needed::NOTHING, now)),
         _ => Ok(Made { task, replayed }),
     }
 }
 
 fn refuse(app: &App, caller: &Caller, model: &Model, quote: &Quote, ask: &TaskAsk, refused: &HoldRefused) -> Refusal {
-    let refusal = why_refused(refused, app.world.now_ms());
+    let refusal = why_refused(refused, Needed::of(quote, model), app.world.now_ms());
     app.metrics.ended(ask.endpoint, tollgate_store::Ending::Refused, refusal.code.code());
-    if matches!(refused, HoldRefused::Insufficient | HoldRefused::Limit(_)) {
+    if matches!(refused, HoldRefused::Insufficient { .. } | HoldRefused::Limit(_)) {
         let row = UsageFacts {
             key: caller.key.id,
             at: quote.at,

@@ -6,6 +6,18 @@ use tollgate_wire::{Request, Stream};
 
 /// A tool that runs at the provider makes it read the conversation again, and each reading is reported; so often at most.
 const ROUNDS: u64 = 64;
+/// A catalog may be behind its provider, so a report may have so many times the output that the model is listed with. The customer
+/// pays for no more than the call was quoted for; what is further off is no report at all.
+const BEHIND: u64 = 4;
+/// Our own count leans high: up to so many times a limit, and some, it may be the count of an answer within the limit.
+const LEANS: u64 = 4;
+/// Of a few tokens our count can be many times the provider's: tool calls are mostly punctuation.
+const FEW: u64 = 256;
+
+/// Above this, by our own count, an answer is longer than the limit that it was given.
+pub const fn surely_above(ceiling: u64) -> u64 {
+    ceiling.saturating_mul(LEANS).saturating_add(FEW)
+}
 
 #[derive(Default, Clone)]
 pub struct Tokens {
@@ -18,20 +30,26 @@ pub struct Tokens {
     pub report_is_whole: bool,
     pub counted_output: u64,
     pub has_output: bool,
-    /// Reported values above what the model can do are not believed.
+    /// There is an answer at all, with or without output in it.
+    pub has_answer: bool,
+    /// Reported values above these are not believed.
     pub input_limit: u64,
     pub output_limit: u64,
+    /// The most output that the call may be charged for.
+    pub ceiling: Option<u64>,
 }
 
 impl Tokens {
     pub fn new(model: &Model, request: &Request) -> Tokens {
         let choices = request.choices;
         let rounds = if request.has_tools { ROUNDS } else { 1 };
+        let window = model.context_window.unwrap_or(u64::MAX);
+        let longest = model.max_output_tokens.unwrap_or(u64::MAX).min(window);
         Tokens {
             prompt_tokens: request.prompt_tokens,
             choices,
-            input_limit: model.context_window.unwrap_or(u64::MAX).saturating_mul(rounds),
-            output_limit: model.max_output_tokens.unwrap_or(u64::MAX).saturating_mul(choices),
+            input_limit: window.saturating_mul(rounds),
+            output_limit: longest.saturating_mul(choices).saturating_mul(BEHIND),
             ..Tokens::default()
         }
     }
@@ -43,42 +61,58 @@ impl Tokens {
         self.report_is_whole = reader.usage_is_current();
         self.counted_output = reader.counted_output();
         self.has_output = reader.has_output();
+        self.has_answer = reader.has_answer();
     }
 
-    /// The client got no more output than this: what the provider says of the rest is not the client's affair.
+    /// The client got no more output than this. What the provider reports was produced all the same.
     pub fn only(&mut self, output: u64) {
         self.counted_output = self.counted_output.min(output);
-        self.report_is_whole = false;
         self.has_output &= output > 0;
-        if let Some(reported) = &mut self.reported {
-            *reported = Usage { output, reasoning: 0, image_output: 0, audio_output: 0, ..*reported };
-        }
     }
 
-    /// What is charged for, and whether we had to count it ourselves.
+    /// What is charged for, and whether we had to count any of it ourselves.
     pub fn measured(&self) -> (Usage, bool) {
         match self.reported {
             Some(usage) if self.plausible(&usage) && self.report_is_whole => (usage, false),
-            // Reported in the middle of a stream that broke later: whichever is more.
-            Some(usage) if self.plausible(&usage) && usage.output_total() >= self.counted_output => (usage, true),
             _ => (self.counted(), true),
         }
     }
 
-    /// Nothing came out: no charge, whatever was sent in.
+    /// Nothing came out: no charge, whatever was sent in. A report of output for an answer that is not there changes nothing; one
+    /// for an answer without words (it thought until its limit) is paid for.
     pub fn is_empty(&self) -> bool {
-        !self.has_output && self.counted_output == 0 && self.reported.is_none_or(|usage| usage.output_total() == 0)
+        let reported = self.reported.is_some_and(|usage| usage.output_total() > 0);
+        !self.has_output && self.counted_output == 0 && !(reported && self.has_answer)
     }
 
+    /// Whether the report of a whole answer is all that is needed.
+    pub fn believes(&self, report: Option<&Usage>) -> bool {
+        report.is_some_and(|usage| usage.output_total() > 0 && self.plausible(usage))
+    }
+
+    /// Each side by itself: as reported, as far as that can be believed, and never less output than we counted.
     fn counted(&self) -> Usage {
-        // A stream that was cut may still have told its input.
         let input = self.reported.filter(|usage| self.input_plausible(usage) && usage.input_total() > 0);
-        let mut usage = input.unwrap_or(Usage { input: self.prompt_tokens, ..Usage::default() });
-        usage.output = self.counted_output;
-        usage.reasoning = 0;
-        usage.image_output = 0;
-        usage.audio_output = 0;
-        usage
+        let usage = input.unwrap_or(Usage { input: self.prompt_tokens, ..Usage::default() });
+        let counted = self.leaning();
+        let output =
+            self.reported.filter(|one| one.output_total() <= self.output_limit && one.output_total() >= counted);
+        let output = output.unwrap_or(Usage { output: counted, ..Usage::default() });
+        Usage {
+            output: output.output,
+            reasoning: output.reasoning,
+            image_output: output.image_output,
+            audio_output: output.audio_output,
+            ..usage
+        }
+    }
+
+    /// Our own count, as far as it is not only our leaning high that takes it above the limit.
+    fn leaning(&self) -> u64 {
+        match self.ceiling {
+            Some(ceiling) if self.counted_output <= surely_above(ceiling) => self.counted_output.min(ceiling),
+            _ => self.counted_output,
+        }
     }
 
     fn input_plausible(&self, usage: &Usage) -> bool {
@@ -105,6 +139,7 @@ mod tests {
             report_is_whole: true,
             counted_output: 7,
             has_output: true,
+            has_answer: true,
             input_limit: 1_000,
             output_limit: 100,
             ..Tokens::default()
@@ -126,6 +161,41 @@ mod tests {
         assert_eq!(meter(Some(usage(0, 0))).measured(), (usage(50, 7), true));
         assert_eq!(meter(Some(usage(10, 101))).measured(), (usage(10, 7), true), "more output than the model can give");
         assert_eq!(meter(Some(usage(1_001, 5))).measured(), (usage(50, 7), true), "more input than the model can take");
+        assert_eq!(meter(Some(usage(1_001, 90))).measured(), (usage(50, 90), true), "its output may be believed yet");
+    }
+
+    #[test]
+    fn a_catalog_may_be_behind_its_provider() {
+        let files = [("test.toml".to_owned(), "[model.m]\ncontext_window = 1000\nmax_output_tokens = 100\nprice = { input = 1, output = 1 }\nroute = [{ provider = \"p\", upstream_model = \"u\" }]".to_owned())];
+        let catalog = tollgate_catalog::load(&files).expect("a catalog");
+        let body = br#"{"model":"m","messages":[{"role":"user","content":"hi"}],"n":2}"#;
+        let request = Request::read(tollgate_wire::Dialect::Chat, body.as_slice().into(), None).expect("a request");
+        let tokens = Tokens::new(catalog.model("m").expect("a model"), &request);
+        assert_eq!((tokens.input_limit, tokens.output_limit), (1_000, 800));
+        assert!(tokens.believes(Some(&usage(1_000, 800))));
+        assert!(!tokens.believes(Some(&usage(1_001, 1))) && !tokens.believes(Some(&usage(1, 801))));
+        assert!(!tokens.believes(Some(&usage(9, 0))) && !tokens.believes(None), "then it is counted");
+    }
+
+    #[test]
+    fn our_own_count_is_not_above_the_limit_because_it_leans_high() {
+        let counted = |counted_output| {
+            let one = Tokens { ceiling: Some(10), counted_output, ..meter(None) };
+            one.measured().0.output
+        };
+        assert_eq!((counted(9), counted(10), counted(11), counted(296)), (9, 10, 10, 10));
+        assert_eq!(counted(297), 297, "so far above it is the provider that went on");
+    }
+
+    #[test]
+    fn what_the_client_did_not_get_was_produced_all_the_same() {
+        let mut tokens = meter(Some(usage(10, 90)));
+        tokens.only(0);
+        assert_eq!(tokens.measured(), (usage(10, 90), false), "hidden reasoning is paid for");
+        assert!(!tokens.is_empty());
+        let mut unreported = meter(None);
+        unreported.only(3);
+        assert_eq!(unreported.measured(), (usage(50, 3), true));
     }
 
     #[test]
@@ -142,5 +212,7 @@ mod tests {
         assert!(nothing.is_empty());
         let hidden = Tokens { has_output: false, counted_output: 0, ..meter(Some(usage(9, 3))) };
         assert!(!hidden.is_empty(), "hidden reasoning was produced and is paid for");
+        let no_choice = Tokens { has_answer: false, ..hidden };
+        assert!(no_choice.is_empty(), "whatever the report says, there is no answer");
     }
 }

@@ -362,12 +362,16 @@ fn schemas() -> Value {
         } })
     };
     let codes: Vec<&str> = Code::ALL.iter().map(|code| code.code()).collect();
+    let needed = json!({ "type": "integer", "description": "On a 402: what must be set aside at least" });
+    let available = json!({ "type": "integer", "description": "On a 402 for want of balance: what the account has for such a call" });
+    let quote = quote_form(&nano, &text);
     json!({
         "Error": { "type": "object", "required": ["error"], "properties": { "error": {
             "type": "object", "required": ["message", "type", "param", "code"],
             "properties": {
                 "message": text, "type": text, "param": { "type": ["string", "null"] }, "code": { "enum": codes },
                 "reason": { "type": "string", "description": "Social data only: tells cases of one code apart" },
+                "needed_nano_usd": needed, "available_nano_usd": available,
                 "upstream_code": { "type": "string", "description": "Creations of videos only: the provider's own code" },
             },
         } } },
@@ -446,17 +450,26 @@ fn schemas() -> Value {
             "groups": { "type": "array", "items": text }, "paid_prices": { "type": "boolean" },
             "data": { "type": "array", "items": { "type": "object", "required": ["model_name", "billing_unit", "book_faces"] } },
         } },
-        "Quote": { "type": "object", "required": [
-            "object", "endpoint", "model", "kind", "pricing_version", "group", "tier", "multiplier", "lines", "total_nano_usd",
-            "hold_nano_usd", "depends_on", "would_be_refused",
-        ], "properties": {
-            "object": { "const": "quote" }, "endpoint": text, "model": text, "kind": { "enum": ["upper_bound", "exact"] },
-            "pricing_version": text, "group": text, "paid_prices": { "type": "boolean" }, "billing_unit": text,
-            "tier": { "type": ["object", "null"] }, "tier_is_settled": { "type": "boolean" }, "multiplier": text,
-            "lines": { "type": "array", "items": { "type": "object" } },
-            "total_nano_usd": nano, "total_usd": text, "hold_nano_usd": nano, "hold_usd": text,
-            "depends_on": { "type": "array", "items": text }, "available_nano_usd": nano,
-            "would_be_refused": { "type": ["object", "null"] },
-        } },
+        "Quote": quote,
     })
+}
+
+/// The answer of `POST /v1/quote`.
+fn quote_form(nano: &Value, text: &Value) -> Value {
+    let most = json!({ "type": ["integer", "null"], "description": "No call with this body costs more; null: neither the request nor the catalog limits the answer" });
+    let most_usd = json!({ "type": ["string", "null"] });
+    let output_limit = json!({ "type": ["integer", "null"], "description": "The account has less than the hold: the limit of tokens that the call would be made with" });
+    json!({ "type": "object", "required": [
+        "object", "endpoint", "model", "kind", "pricing_version", "group", "tier", "multiplier", "lines", "total_nano_usd",
+        "hold_nano_usd", "depends_on", "would_be_refused",
+    ], "properties": {
+        "object": { "const": "quote" }, "endpoint": text, "model": text, "kind": { "enum": ["upper_bound", "exact", "open"] },
+        "pricing_version": text, "group": text, "paid_prices": { "type": "boolean" }, "billing_unit": text,
+        "tier": { "type": ["object", "null"] }, "tier_is_settled": { "type": "boolean" }, "multiplier": text,
+        "lines": { "type": "array", "items": { "type": "object" } },
+        "total_nano_usd": nano, "total_usd": text, "hold_nano_usd": nano, "hold_usd": text,
+        "most_nano_usd": most, "most_usd": most_usd, "output_limit": output_limit,
+        "depends_on": { "type": "array", "items": text }, "available_nano_usd": nano,
+        "would_be_refused": { "type": ["object", "null"] },
+    } })
 }

@@ -2,7 +2,7 @@
 
 use super::{reading, responses};
 use crate::app::App;
-use crate::call::{self, Terms};
+use crate::call::{self, Needed, Quote, Terms};
 use crate::caller::Caller;
 use crate::quotes::{self, Told, WouldBe};
 use crate::refusal::Refusal;
@@ -21,6 +21,8 @@ struct Answer {
     #[serde(flatten)]
     told: Told,
     available_nano_usd: i64,
+    /// The account has less than the hold: the call would be made with this limit of tokens for each choice of its answer.
+    output_limit: Option<u64>,
     /// Why the call itself would be refused now, though it has a price: money, caps, top-up.
     would_be_refused: Option<WouldBe>,
 }
@@ -42,10 +44,16 @@ async fn handle(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
     let serving = app.serving.load_full();
     let request = quotes::read(&serving, &endpoint, body)?;
     let (model, group) = call::find(&serving, &caller, &*request)?;
-    let terms = Terms { at: app.world.now_ms(), group, topped_up: caller.account.topped_up };
-    let (quote, told) = quotes::tell(&endpoint, terms, &model, &*request, stated)?;
-    let (available, would_be_refused) = can_pay(app, &caller, &model, quote.amount).await?;
-    Ok(reading::json(&Answer { told, available_nano_usd: available.nano(), would_be_refused }))
+    let stream_hold = app.settings.limits.stream_hold;
+    let terms = Terms { at: app.world.now_ms(), group, topped_up: caller.account.topped_up, stream_hold };
+    let (mut quote, told) = quotes::tell(&endpoint, terms, &model, &*request, stated)?;
+    let (available, would) = can_pay(app, &caller, &model, &quote).await?;
+    let (output_limit, would_be_refused) = match would {
+        Ok(held) if held < quote.amount => (quote.shorten(&model, held), None),
+        Ok(_) => (None, None),
+        Err(refusal) => (None, Some(WouldBe::from(refusal))),
+    };
+    Ok(reading::json(&Answer { told, available_nano_usd: available.nano(), output_limit, would_be_refused }))
 }
 
 /// The endpoint and, for an exact quote, what is stated to be used: counters by their names in the usage log.
@@ -70,13 +78,13 @@ fn asked(uri: &Uri) -> Result<(String, Option<Counters>), Refusal> {
     Ok((endpoint.ok_or_else(missing)?, stated))
 }
 
-/// What the account has for this model, and what stands in the way of the call.
+/// What the account has for this model, and what would be held for the call or stands in its way.
 async fn can_pay(
     app: &App,
     caller: &Caller,
     model: &Model,
-    amount: Money,
-) -> Result<(Money, Option<WouldBe>), Refusal> {
+    quote: &Quote,
+) -> Result<(Money, Result<Money, Refusal>), Refusal> {
     let unknown = || Refusal::new(Code::NotFound, "The account does not exist.");
     // Credit past its time is taken off before the balance is read.
     app.store.expiring(caller.account.id).await?;
@@ -85,10 +93,11 @@ async fn can_pay(
     let trial = if model.requires_topup { Money::ZERO } else { account.trial_available };
     let available = trial.checked_add(account.paid_available).unwrap_or(Money::MAX);
     let now = app.world.now_ms();
-    let refusal = if model.requires_topup && !account.topped_up {
-        Some(call::needs_topup(model))
+    let would = if model.requires_topup && !account.topped_up {
+        Err(call::needs_topup(model))
     } else {
-        found.would_hold(amount, model.requires_topup, now).err().map(|refused| call::why_refused(&refused, now))
+        let held = found.would_hold(quote.amount, quote.least(model), model.requires_topup, now);
+        held.map_err(|refused| call::why_refused(&refused, Needed::of(quote, model), now))
     };
-    Ok((available, refusal.map(WouldBe::from)))
+    Ok((available, would))
 }

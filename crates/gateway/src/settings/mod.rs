@@ -70,6 +70,8 @@ pub struct Limits {
     /// After SIGTERM open calls get this long to finish.
     pub drain_time: Duration,
     pub connect_time: Duration,
+    /// Output tokens that a stream is held for at first when its caller names no limit.
+    pub stream_hold: u64,
 }
 
 impl Limits {
@@ -94,6 +96,7 @@ impl Default for Limits {
             stream_time: Duration::from_secs(30 * 60),
             drain_time: Duration::from_secs(30),
             connect_time: Duration::from_secs(10),
+            stream_hold: 4_096,
         }
     }
 }

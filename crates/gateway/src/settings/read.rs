@@ -308,6 +308,7 @@ fn limits(form: &mut Form<'_>) -> Limits {
         stream_time: form.duration_or("stream_time", default.stream_time),
         drain_time: form.duration_or("drain_time", default.drain_time),
         connect_time: form.duration_or("connect_time", default.connect_time),
+        stream_hold: form.int_or("stream_hold_tokens", default.stream_hold, 1..=1_000_000_000),
     }
 }
 

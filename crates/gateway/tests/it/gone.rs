@@ -1,6 +1,6 @@
 //! Clients that leave: at every chunk, before the first one, without ever reading.
 
-use crate::house::{House, MODEL, Plan, call_id, streamed};
+use crate::house::{House, Plan, call_id, streamed};
 use serde_json::json;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -110,9 +110,11 @@ route = [
 /// A client that never reads is cut off after the write limit and pays for what was produced.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_never_reads_is_let_go() {
-    let plan = Plan { config: "[limits]\nwrite_time = \"1s\"\n".to_owned(), ..Plan::default() };
+    // Its pieces are long and cheap, and nothing limits how many of them there are.
+    let catalog = "[model.\"endless\"]\nprice = { input = 1, output = 1 }\nroute = [{ provider = \"sim\", upstream_model = \"sim-plain\" }]\n";
+    let plan = Plan { config: "[limits]\nwrite_time = \"1s\"\n".to_owned(), catalog, ..Plan::default() };
     let house = House::with(plan).await;
-    let body = json!({ "model": MODEL, "stream": true, "messages": [{ "role": "user", "content": "[[sim:tokens=900 size=60000]]" }] });
+    let body = json!({ "model": "endless", "stream": true, "messages": [{ "role": "user", "content": "[[sim:tokens=900 size=60000]]" }] });
     let body = body.to_string();
     let mut socket = tokio::net::TcpStream::connect(house.running().address).await.expect("connected");
     let head = format!(

@@ -58,6 +58,7 @@ async fn write_offs_and_late_closes_are_counted() {
         account: house.account,
         key,
         amount: Money::from_nano(100),
+        least: Money::from_nano(100),
         price,
         model: "test".into(),
         endpoint: "/v1/chat/completions",
@@ -92,6 +93,7 @@ async fn write_offs_and_late_closes_are_counted() {
         ending: Ending::Answered,
         reason: String::new(),
         charge: Money::from_nano(130),
+        most: None,
         row: row.clone(),
         reply: None,
     };

@@ -35,7 +35,9 @@ mod v1 {
     mod quote;
     mod quote_and_charge;
     mod receipts;
+    mod reports;
     mod responses;
+    mod small_balance;
     mod social;
     mod spending;
     mod tiers;

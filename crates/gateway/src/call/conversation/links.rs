@@ -9,7 +9,7 @@
 use super::Conversation;
 use crate::app::App;
 use crate::call::open::Call;
-use crate::call::why_refused;
+use crate::call::refused::{Needed, why_refused};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use futures_util::{StreamExt as _, stream};
@@ -136,7 +136,8 @@ impl Conversation {
         shelf.spent += began.elapsed();
         let files = outcome.map_err(Fault::refusal)?;
         drop(shelf);
-        let request = put_in(self.request.clone(), files).await.map_err(Fault::refusal)?;
+        let asked = self.asked(call).map_err(Fault::refusal)?.into_owned();
+        let request = put_in(asked, files).await.map_err(Fault::refusal)?;
         cover(call, &request).await?;
         self.make(&request, &call.model, route, dialect).map_err(Fault::refusal)
     }
@@ -260,8 +261,8 @@ async fn apart_if_long<T: Send + 'static>(
 async fn cover(call: &mut Call, request: &Request) -> Result<(), Fault> {
     let known = call.meter.tokens().prompt_tokens;
     let Some(more) = request.prompt_tokens.checked_sub(known).filter(|more| *more > 0) else { return Ok(()) };
-    if let Err(refused) = call.cover_input(more).await {
-        let refusal = why_refused(&refused, call.app.world.now_ms());
+    if let Err((refused, needed)) = call.cover_input(more).await {
+        let refusal = why_refused(&refused, Needed { amount: needed, lower: "" }, call.app.world.now_ms());
         let problem = Problem { code: refusal.code, param: refusal.param, message: refusal.message };
         return Err(Fault { retry_after: refusal.retry_after, ..Fault::refusal(problem) });
     }

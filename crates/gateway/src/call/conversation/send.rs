@@ -56,11 +56,17 @@ impl Conversation {
             call.dropped = sent.dropped;
             return Ok((sent.body, sent.names));
         }
+        let asked = self.asked(call).map_err(Fault::refusal)?;
         if from == self.request.dialect && call.model.chat.sampling {
             call.dropped = Dropped::default();
-            return Ok((self.own(&self.request, &call.model, route), Names::default()));
+            return Ok((self.own(&asked, &call.model, route), Names::default()));
         }
-        let sent = self.sent(&call.model, route, provider, from).map_err(Fault::refusal)?;
+        let sent = match call.limit {
+            None => self.sent(&call.model, route, provider, from),
+            // The one that was made before the hold has no limit.
+            Some(_) => self.make(&asked, &call.model, route, from).map(Arc::new),
+        };
+        let sent = sent.map_err(Fault::refusal)?;
         call.dropped = sent.dropped.clone();
         Ok((sent.body.clone(), sent.names.clone()))
     }
@@ -127,14 +133,18 @@ impl Way<'_> {
         let bytes = body.whole(self.provider.settings.max_reply_bytes, call.deadline).await?;
         call.first_byte_at = Some(call.app.world.now_ms());
         let to = self.conversation.request.dialect;
-        let (body, facts) = if (self.from, to) == (Dialect::Chat, Dialect::Chat) {
+        let (body, facts, counted) = if (self.from, to) == (Dialect::Chat, Dialect::Chat) {
             let facts = chat::read_reply(&bytes).map_err(|_| Fault::garbage())?;
-            (facts.with_model(bytes, &call.model.name), facts)
+            let body = facts.with_model(bytes, &call.model.name);
+            // Counting costs as much as reading: only where it may matter.
+            let sure = call.meter.tokens().believes(facts.usage.as_ref());
+            let counted = if sure { 0 } else { chat::count_output(&body) };
+            (body, facts, counted)
         } else {
             let converted = convert(self.from, to, bytes, self.names, &self.conversation.voice(call));
             let converted = converted.map_err(|_| Fault::garbage())?;
             call.dropped.extend(&converted.dropped);
-            (converted.body, converted.facts)
+            (converted.body, converted.facts, converted.counted)
         };
         if let Some(error) = &facts.error {
             return Err(self.error_inside(error));
@@ -148,7 +158,8 @@ impl Way<'_> {
         meter.report_is_whole = true;
         meter.raw_usage = facts.raw_usage;
         meter.has_output = facts.has_output;
-        meter.counted_output = facts.counted_output;
+        meter.has_answer = facts.has_answer;
+        meter.counted_output = counted;
         Ok(Begun::Whole(Whole { content_type: JSON, body, keeper: self.conversation.keeper.clone() }))
     }
 

@@ -204,6 +204,7 @@ pub(super) async fn refused(
         ending,
         reason: refusal.code.code().to_owned(),
         charge: Money::ZERO,
+        most: None,
         row,
         reply: None,
     };
@@ -254,7 +255,9 @@ async fn late_success(app: &App, task: &Task) -> Result<(), StoreError> {
 }
 
 fn close(task: &Task, ending: Ending, reason: &str, charge: Money, row: UsageFacts) -> Close {
-    Close { call: task.id.call(), account: task.account, ending, reason: reason.to_owned(), charge, row, reply: None }
+    let (call, account, reason) = (task.id.call(), task.account, reason.to_owned());
+    // A task pays no more than its hold, whatever it is charged: the ledger sees to that.
+    Close { call, account, ending, reason, charge, most: None, row, reply: None }
 }
 
 fn row(app: &App, task: &Task, price: &Price, status: u16) -> UsageFacts {

@@ -187,7 +187,7 @@ async fn shown(begun: &Begun) -> Result<Made, Refusal> {
 async fn lost(begun: &Begun) -> Result<Made, Refusal> {
     let known = begun.app.store.any_task(begun.task.id).await?;
     if known.is_some_and(|task| task.state == TaskState::Held) {
-        return Err(super::why_refused(&HoldRefused::Unavailable, begun.app.world.now_ms()));
+        return Err(super::why_refused(&HoldRefused::Unavailable, super::Needed::NOTHING, begun.app.world.now_ms()));
     }
     shown(begun).await
 }

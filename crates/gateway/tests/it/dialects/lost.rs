@@ -168,8 +168,8 @@ async fn an_array_whose_first_piece_is_withheld_is_still_an_array() {
         assert_eq!(reply.status(), 200);
         let text = reply.text().await.expect("text");
         let list: Vec<Value> = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{kind}: {error}: {text}"));
-        assert_eq!((list.len(), &list[0]["error"]["code"]), (1, &json!(402)), "{kind}: {text}");
-        assert_eq!(house.row(call).await.ending, Ending::Refused, "{kind}");
+        assert_eq!((list.len(), &list[0]["error"]["code"]), (1, &json!(502)), "{kind}: {text}");
+        assert_eq!(house.row(call).await.reason, "limit_ignored", "{kind}");
     }
 }
 

@@ -30,7 +30,7 @@ macro_rules! cases {
 }
 
 cases! {
-    refused: a_bad_key, a_request_that_cannot_be_read, a_model_without_a_price, a_model_that_is_paused, not_enough_money, overload,
+    refused: a_bad_key, a_request_that_cannot_be_read, a_model_without_a_price, a_model_that_is_paused, not_enough_money, a_little_money, overload,
         a_catalog_that_cannot_be_loaded;
     ledger: the_ledger_is_down, the_ledger_is_slow, the_database_is_locked_for_a_moment, the_disk_is_full,
         the_ledger_is_down_at_settle, the_disk_is_full_at_settle, a_handler_panics, the_clock_jumps_forward,
@@ -38,7 +38,8 @@ cases! {
     kept: an_answer_cannot_be_kept, a_conversation_cannot_be_added_to;
     upstream: nobody_listens, reset_after_the_request_was_sent, the_provider_refuses, the_provider_is_busy,
         the_provider_fails_before_output, the_first_byte_is_late, a_stream_that_breaks, a_stream_without_usage,
-        garbage_and_endless_lines, a_link_that_cannot_be_fetched, a_compressed_answer;
+        garbage_and_endless_lines, a_link_that_cannot_be_fetched, a_compressed_answer, the_provider_ignores_the_limit,
+        hidden_reasoning_beyond_the_money;
     clients: the_client_leaves_before_the_first_byte, the_client_leaves_in_mid_stream, the_client_never_reads,
         a_stop_with_streams_open;
     repeated: the_first_is_still_running, the_first_is_finished, another_body, after_the_retention,
@@ -49,7 +50,7 @@ cases! {
 }
 
 /// Rows of the table.
-const ROWS: usize = 61;
+const ROWS: usize = 64;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 1] = ["not yet: payments"];

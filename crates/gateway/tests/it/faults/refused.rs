@@ -106,6 +106,22 @@ pub async fn not_enough_money() {
     assert!(house.sim.received().is_empty());
 }
 
+pub async fn a_little_money() {
+    let house = House::with(Plan { usd: "0", ..Plan::default() }).await;
+    // 400 tokens of output at 2,000 nano-USD, where an answer of this model may have 1,000.
+    house.credit("little", Pot::Paid, Money::from_nano(800_000)).await;
+    let reply = house.ask("go on [[sim:tokens=900]]").await;
+    assert_eq!(reply.status(), 200, "a short answer");
+    let limit: u64 = reply.headers()["x-tollgate-output-limit"].to_str().expect("text").parse().expect("a number");
+    let call = crate::house::call_id(&reply);
+    reply.bytes().await.expect("an answer");
+    house.quiet().await;
+    let row = house.row(call).await;
+    assert_eq!((row.ending, row.hold.nano(), row.counters.output), (Ending::Answered, 800_000, limit));
+    assert!((350..400).contains(&limit) && row.write_off.is_zero(), "{limit}");
+    assert_eq!(house.available().await, 800_000 - row.charge.nano());
+}
+
 pub async fn overload() {
     let house = House::with(Plan { config: "[limits]\ncalls = 5\n".to_owned(), ..Plan::default() }).await;
     let first: tokio::task::JoinSet<_> =

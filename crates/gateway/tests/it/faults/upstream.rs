@@ -1,9 +1,11 @@
 //! What a provider does wrong.
 
 use super::{FUNDED, answered, free, paid};
-use crate::house::{House, Plan, chat, events, streamed};
+use crate::dialects::scripted::{Scripted, Written};
+use crate::house::{House, Plan, call_id, chat, events, streamed};
 use serde_json::json;
-use tollgate_store::Ending;
+use tollgate_catalog::Money;
+use tollgate_store::{Ending, Pot};
 
 const UNREACHABLE: &str = r#"
 [model."unreachable"]
@@ -88,6 +90,60 @@ pub async fn a_stream_without_usage() {
     assert!(row.estimated && row.counters.output > 0, "{row:?}");
     let metrics = tollgate_gateway::metrics::page(&house.running().app);
     assert!(metrics.contains("tollgate_estimated_rows_total{provider=\"sim\"} 1\n"), "{metrics}");
+}
+
+pub async fn the_provider_ignores_the_limit() {
+    let house = House::new().await;
+    for stream in [false, true] {
+        let before = house.available().await;
+        let mut body = chat("[[sim:ignore_max_tokens tokens=900 chunks=9]]");
+        (body["max_tokens"], body["stream"]) = (json!(300), json!(stream));
+        let reply = house.post(&body).send().await.expect("a reply");
+        assert_eq!(reply.status(), 200);
+        let call = call_id(&reply);
+        reply.bytes().await.expect("the answer");
+        house.quiet().await;
+        let row = house.row(call).await;
+        assert_eq!((row.ending, row.counters.output), (Ending::Answered, 900), "all that was used");
+        let input = i64::try_from(row.counters.input).expect("fits") * 1_000;
+        assert_eq!((row.charge.nano(), row.write_off.nano()), (input + 300 * 2_000, 600 * 2_000));
+        assert_eq!(house.available().await, before - row.charge.nano());
+    }
+    let metrics = tollgate_gateway::metrics::page(&house.running().app);
+    let line = "tollgate_calls_above_quote_total{provider=\"sim\",model=\"sim-plain\"} 2\n";
+    assert!(metrics.contains(line), "{metrics}");
+}
+
+pub async fn hidden_reasoning_beyond_the_money() {
+    // Nothing of it is seen before the report: 100,000 tokens at 2,000 nano-USD.
+    let chunk = |rest: &str| {
+        format!("data: {{\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",{rest}}}\n\n")
+    };
+    let events_sent = [
+        chunk(r#""choices":[{"index":0,"delta":{"role":"assistant","content":"so"},"finish_reason":null}]"#),
+        chunk(r#""choices":[{"index":0,"delta":{},"finish_reason":"stop"}]"#),
+        chunk(
+            r#""choices":[],"usage":{"prompt_tokens":9,"completion_tokens":100000,"completion_tokens_details":{"reasoning_tokens":99999},"total_tokens":100009}"#,
+        ),
+        "data: [DONE]\n\n".to_owned(),
+    ];
+    let script = Scripted::start(vec![Written::events(events_sent.concat())]).await;
+    let catalog = "[model.\"thinks\"]\nprice = { input = 1_000_000, output = 2_000_000 }\nroute = [{ provider = \"script\", upstream_model = \"m\" }]\n";
+    let plan = Plan { usd: "0", catalog, config: script.config("openai"), ..Plan::default() };
+    let house = House::with(plan).await;
+    house.credit("some", Pot::Paid, Money::from_nano(50_000_000)).await;
+    let mut body = streamed("think");
+    body["model"] = json!("thinks");
+    let reply = house.post(&body).send().await.expect("a reply");
+    let call = call_id(&reply);
+    let text = reply.text().await.expect("events");
+    assert_eq!(events(&text).last().expect("events")["error"]["code"], "insufficient_balance");
+    assert!(!text.contains("[DONE]"));
+    house.quiet().await;
+    let row = house.row(call).await;
+    assert_eq!((row.ending, row.counters.output + row.counters.reasoning), (Ending::Refused, 100_000));
+    assert_eq!((row.charge.nano(), row.write_off.nano()), (50_000_000, 150_009_000));
+    assert_eq!(house.available().await, 0);
 }
 
 pub async fn garbage_and_endless_lines() {

@@ -261,6 +261,7 @@ fn failed(leased: &Leased) -> TaskEnd {
         ending: Ending::UpstreamFault,
         reason: "given_up".into(),
         charge: tollgate_catalog::Money::ZERO,
+        most: None,
         row,
         reply: None,
     };

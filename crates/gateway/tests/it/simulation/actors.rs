@@ -251,6 +251,7 @@ pub async fn raw(outside: Arc<Outside>, app: Arc<App>) {
             call,
             account: owner.account,
             charge: Money::from_nano(cost),
+            most: None,
             row: facts(&app, owner, cost),
         });
         let event = outside.event();
@@ -258,7 +259,9 @@ pub async fn raw(outside: Arc<Outside>, app: Arc<App>) {
         pause(ms).await;
     }
     if extends {
-        let extend = Extend { call, account: owner.account, step: 1, more: Money::from_nano(amount) };
+        // What there is, will do.
+        let (more, least) = (Money::from_nano(amount), Money::from_nano(amount.min(1)));
+        let extend = Extend { call, account: owner.account, step: 1, more, least };
         let times = outside.draw().between(1, 2);
         for _ in 0..times {
             let _ = app.store.extend(extend).await;
@@ -293,6 +296,7 @@ pub fn wish(app: &App, owner: &Customer, call: CallId, amount: i64, life_ms: i64
         account: owner.account,
         key: owner.key,
         amount: Money::from_nano(amount),
+        least: Money::from_nano(amount),
         price: price(1),
         model: "test".to_owned(),
         endpoint: "/v1/chat/completions",
@@ -311,6 +315,7 @@ pub fn end_of(app: &App, owner: &Customer, call: CallId, charge: i64) -> Close {
         ending: if charge > 0 { Ending::Answered } else { Ending::UpstreamFault },
         reason: String::new(),
         charge: Money::from_nano(charge),
+        most: None,
         row: facts(app, owner, charge),
         reply: None,
     }

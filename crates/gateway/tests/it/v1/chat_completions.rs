@@ -143,16 +143,19 @@ async fn trial_credit_is_spent_before_paid_credit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upstream_that_ignores_max_tokens_costs_no_more_than_the_account_has() {
-    let house = House::with(Plan { usd: "0.00003", ..Plan::default() }).await;
-    let mut body = chat("[[sim:ignore_max_tokens tokens=500]]");
-    body["max_tokens"] = json!(1);
+async fn an_answer_longer_than_its_hold_costs_no_more_than_the_account_has() {
+    let catalog = "[model.\"open\"]\nprice = { input = 1_000_000, output = 2_000_000 }\nroute = [{ provider = \"sim\", upstream_model = \"sim-plain\" }]\n";
+    // A whole answer without a limit is held for 16,384 tokens; this one has more.
+    let house = House::with(Plan { usd: "0.033", catalog, ..Plan::default() }).await;
+    let mut body = chat("[[sim:tokens=20000]]");
+    body["model"] = json!("open");
     let reply = house.post(&body).send().await.expect("a reply");
     assert_eq!(reply.status(), 200);
     let call = call_id(&reply);
     let row = house.row(call).await;
     house.quiet().await;
     assert_eq!(house.available().await, 0, "charged up to what there is, never below zero");
-    assert_eq!(row.charge.nano(), 30_000);
-    assert_eq!(row.charge.nano() + row.write_off.nano(), 2_000 + 500 * 2_000, "the rest is the operator's loss");
+    assert!(row.hold.nano() < 33_000_000, "{}", row.hold);
+    assert_eq!(row.charge.nano(), 33_000_000);
+    assert_eq!(row.charge.nano() + row.write_off.nano(), 1_000 + 20_000 * 2_000, "the rest is the operator's loss");
 }

@@ -30,6 +30,17 @@ multiplier = "133/100"
 name = "long"
 when = [{ dim = "context_len", context_len_gt = 1000 }]
 price = { input = 3_000_000, output = 3_000_000, cache_read = 300_000 }
+[model."long"]
+max_output_tokens = 40_000
+price = { input = 1, output = 1_000_000 }
+route = [{ provider = "sim", upstream_model = "sim-plain" }]
+[model."windowed"]
+context_window = 30_000
+price = { input = 1, output = 1_000_000 }
+route = [{ provider = "sim", upstream_model = "sim-plain" }]
+[model."endless"]
+price = { input = 1, output = 1_000_000 }
+route = [{ provider = "sim", upstream_model = "sim-plain" }]
 [model."per-call"]
 billing_unit = "per_call"
 price = { per_call = 2_500 }
@@ -86,6 +97,43 @@ async fn a_quote_holds_and_sends_nothing_and_names_the_hold_of_the_call() {
     assert_eq!((&exact["kind"], &exact["depends_on"]), (&json!("exact"), &json!([])));
     assert_eq!(exact["total_nano_usd"], row.charge.nano());
     assert_eq!(exact["hold_nano_usd"], row.hold.nano());
+}
+
+/// What is held at first, and the most that a call can come to: in thousands of nano-USD, which are tokens of output here.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quote_names_the_most_that_a_call_can_cost() {
+    let house = House::with(Plan { catalog: CATALOG, ..Plan::default() }).await;
+    for (model, extra, held, most, kind) in [
+        ("long", json!({}), 16_384, Some(40_000), "upper_bound"),
+        ("long", json!({ "stream": true }), 4_096, Some(40_000), "upper_bound"),
+        ("long", json!({ "stream": true, "n": 2 }), 8_192, Some(80_000), "upper_bound"),
+        ("long", json!({ "stream": true, "max_tokens": 100 }), 100, Some(100), "upper_bound"),
+        ("long", json!({ "max_tokens": 50_000 }), 40_000, Some(40_000), "upper_bound"),
+        ("windowed", json!({ "stream": true }), 4_096, Some(30_000), "upper_bound"),
+        ("windowed", json!({ "max_tokens": 50_000 }), 30_000, Some(30_000), "upper_bound"),
+        ("endless", json!({ "stream": true }), 4_096, None, "open"),
+        ("endless", json!({ "max_tokens": 50_000 }), 50_000, Some(50_000), "upper_bound"),
+        ("per-call", json!({}), 2_500, Some(2_500), "upper_bound"),
+        ("long", json!({ "max_tokens": 9, "web_search_options": {} }), 9, None, "open"),
+    ] {
+        let mut body = chat("[[sim:tokens=2]]");
+        body["model"] = json!(model);
+        body.as_object_mut().expect("an object").extend(extra.as_object().expect("an object").clone());
+        let quote = told(&house, "", &body).await;
+        let thousands = |name: &str| quote[name].as_i64().map(|nano| nano / 1_000);
+        assert_eq!(
+            (thousands("hold_nano_usd"), thousands("most_nano_usd")),
+            (Some(held), most),
+            "{model} {extra}: {quote}"
+        );
+        assert_eq!(quote["kind"], kind, "{model} {extra}");
+        assert_eq!(thousands("total_nano_usd"), most.or(Some(held)), "{model} {extra}");
+        let reply = house.post(&body).send().await.expect("a reply");
+        let call = call_id(&reply);
+        reply.bytes().await.expect("an answer");
+        house.quiet().await;
+        assert_eq!(Some(house.row(call).await.hold.nano()), quote["hold_nano_usd"].as_i64(), "{model} {extra}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -85,6 +85,7 @@ impl Desk {
             account: self.account,
             key: self.key,
             amount: "0.1".parse().expect("an amount"),
+            least: "0.1".parse().expect("an amount"),
             price: price(1),
             model: "sora-2".to_owned(),
             endpoint: "/v1/videos",

@@ -135,6 +135,11 @@ async fn checks_come_in_the_decided_order() {
     house.credit("tiny", Pot::Paid, Money::from_nano(1)).await;
     assert_eq!(code("/v1/social/weibo/user?zz=1", &house.key).await, said(400, "unknown_parameter"));
     assert_eq!(code("/v1/social/weibo/user?uid=1", &house.key).await, said(402, "insufficient_balance"));
+    let reply = house.get("/v1/social/weibo/user?uid=1").send().await.expect("a reply");
+    let (_, error) = error_of(reply).await;
+    assert_eq!(error["available_nano_usd"], 1, "what of the account may pay for it");
+    assert!(error["needed_nano_usd"].as_i64().is_some_and(|needed| needed > 1), "{error}");
+    assert!(!error["message"].as_str().expect("a message").contains("token"), "{error}");
     house.credit("enough", Pot::Paid, Money::from_usd(1).expect("an amount")).await;
     assert_eq!(code("/v1/social/weibo/user?uid=1", &house.key).await, said(429, "social_data_capacity_reached"));
     assert!(house.sim.received().is_empty(), "nothing was sent");

@@ -173,6 +173,7 @@ pub async fn hold(app: &App, house: &House) -> Hold {
         account: house.account,
         key: app.store.keys(house.account).await.expect("read")[0].id,
         amount: Money::from_nano(1_000),
+        least: Money::from_nano(1_000),
         price: price(1),
         model: "kling-v3".to_owned(),
         endpoint: "/v1/videos",
