@@ -55,8 +55,12 @@ fn hurried() -> Plan {
 /// The last event cannot be told to a client that reads nothing. The stop ends all the same, with everything settled.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_never_reads_does_not_hold_up_the_stop() {
-    let mut house = House::with(hurried()).await;
-    let body = streamed("[[sim:tokens=900 size=60000]]").to_string();
+    // Its pieces are long and cheap, and nothing limits how many of them there are.
+    let catalog = "[model.\"endless\"]\nprice = { input = 1, output = 1 }\nroute = [{ provider = \"sim\", upstream_model = \"sim-plain\" }]\n";
+    let mut house = House::with(Plan { catalog, ..hurried() }).await;
+    let mut body = streamed("[[sim:tokens=900 size=60000]]");
+    body["model"] = "endless".into();
+    let body = body.to_string();
     // With little room on our side it stands still soon, on a slow machine too.
     let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(4 << 10).expect("a small window");

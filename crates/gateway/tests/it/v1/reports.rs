@@ -228,7 +228,7 @@ async fn an_impossible_report_makes_nothing_free() {
 async fn a_provider_that_ignores_the_limit_costs_the_operator() {
     let house = House::with(Plan { catalog: OPEN, ..Plan::default() }).await;
     for (number, (stream, choices)) in [(false, 1), (false, 3), (true, 1), (true, 3)].into_iter().enumerate() {
-        let mut body = chat("go on [[sim:ignore_max_tokens tokens=3900 chunks=50]]");
+        let mut body = chat("go on [[sim:ignore_max_tokens tokens=3000 chunks=50]]");
         body.as_object_mut().expect("an object").extend(
             json!({ "model": "open", "stream": stream, "n": choices, "max_tokens": 1_000 })
                 .as_object()
@@ -254,10 +254,10 @@ async fn a_provider_that_ignores_the_limit_costs_the_operator() {
         house.quiet().await;
         let row = house.row(call).await;
         let input = i64::try_from(row.counters.input).expect("fits");
-        assert_eq!(row.counters.output, 3_900 * choices, "streamed: {stream}");
+        assert_eq!(row.counters.output, 3_000 * choices, "streamed: {stream}");
         let limit = i64::try_from(choices).expect("fits") * 2_000_000;
         assert_eq!(row.charge.nano(), input * 1_000 + limit, "streamed: {stream}, {choices}");
-        assert_eq!(row.write_off.nano(), limit * 29 / 10, "streamed: {stream}, {choices}");
+        assert_eq!(row.write_off.nano(), limit * 2, "streamed: {stream}, {choices}");
         assert!(quote["most_nano_usd"].as_i64().expect("a bound") >= row.charge.nano(), "{quote}");
         assert_eq!(house.available().await, before - row.charge.nano());
         if let Some(said) = said {
