@@ -7,7 +7,7 @@
 
 use super::Conversation;
 use crate::refusal::Refusal;
-use tollgate_catalog::{Face, Model, Uses};
+use tollgate_catalog::{BillingUnit, Face, Model, Uses};
 use tollgate_wire::error::Code;
 use tollgate_wire::{Hosted, Modality, Reads, Request};
 
@@ -28,6 +28,10 @@ impl Conversation {
             // To shorten a conversation is to read it once more.
             return Ok(if reads.compacts { here.saturating_mul(2) } else { here });
         };
+        if model.billing_unit != BillingUnit::Tokens {
+            // Its price does not go by what is read.
+            return Ok(here);
+        }
         let known = model.chat.unseen_tokens.or(model.max_input_tokens).or(model.context_window);
         let Some(known) = known else { return Err(unbounded(model, &request.place(at))) };
         let each = here.max(known);
