@@ -3,8 +3,8 @@
 
 use crate::app::App;
 use crate::caller::Peer;
-use crate::cors::Admitted;
 use crate::connections::{Busy, Connections, Place, Rules, Seat};
+use crate::cors::Admitted;
 use crate::leash::Leashes;
 use crate::timed::TimedIo;
 use crate::unread;

@@ -129,7 +129,6 @@ impl Told {
     }
 }
 
-
 fn named(name: Option<&str>) -> Result<(), StoreError> {
     let fits = name.is_none_or(|name| !name.trim().is_empty() && name.chars().count() <= NAME);
     if fits { Ok(()) } else { Err(StoreError::Conflict(format!("a name has 1 to {NAME} characters"))) }

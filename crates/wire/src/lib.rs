@@ -60,7 +60,8 @@ pub use chat::{Broken, End as StreamEnd, NotAReply, Reply, StreamFault, Upstream
 pub use cut::{MESSAGE, NAME, cut};
 pub use dialect::Dialect;
 pub use exchange::{
-    Converted, Given, Home, Link, LinkKind, Linked, Path, Request, Rules, Sent, Setup, Stream, convert, own_seals, scheme, unsealed,
+    Converted, Given, Home, Link, LinkKind, Linked, Path, Request, Rules, Sent, Setup, Stream, convert, own_seals,
+    scheme, unsealed,
 };
 pub use hub::{Dropped, Echo, Names, Target, Voice};
 pub use problem::Problem;

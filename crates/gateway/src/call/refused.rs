@@ -1,7 +1,7 @@
 //! What a caller is told who gets no hold: for want of money with what is needed and what there is, in words and in numbers.
 
-use super::{admit, limited};
 use super::quote::Quote;
+use super::{admit, limited};
 use crate::refusal::{Amounts, Refusal};
 use crate::world::Millis;
 use tollgate_catalog::{Model, Money};

@@ -1,8 +1,8 @@
 //! Feeds the audit from SQLite, from one snapshot of the database.
 
-use std::borrow::Cow;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::borrow::Cow;
 
 use crate::call::Counters;
 use crate::chain::{Content, Link};

@@ -336,7 +336,10 @@ fn answer(op: Op, outcome: Outcome) {
         (Op::TakeWebhooks { reply, .. }, _) => send(reply, Err(refused())),
         (Op::ForgetIdem { reply, .. }, Outcome::Count(count)) => send(reply, Ok(count)),
         (Op::ForgetIdem { reply, .. }, _) => send(reply, Err(refused())),
-        (Op::Hold(_) | Op::Extend(_) | Op::Close(_) | Op::Refusal(_) | Op::Lapse(_) | Op::Clock(_) | Op::Recount(..), _) => {}
+        (
+            Op::Hold(_) | Op::Extend(_) | Op::Close(_) | Op::Refusal(_) | Op::Lapse(_) | Op::Clock(_) | Op::Recount(..),
+            _,
+        ) => {}
     }
 }
 

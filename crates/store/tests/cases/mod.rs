@@ -1,8 +1,8 @@
 //! The suite that every engine passes. Each case gets an empty house and leaves one in which all money adds up.
 
 mod bounds;
-mod clock;
 mod changes;
+mod clock;
 mod credit;
 mod group;
 mod operator;
@@ -18,8 +18,8 @@ mod terms;
 mod wish;
 
 pub use bounds::*;
-pub use clock::*;
 pub use changes::*;
+pub use clock::*;
 pub use credit::*;
 pub use group::*;
 pub use operator::admin_keys_are_hashes_with_a_log;

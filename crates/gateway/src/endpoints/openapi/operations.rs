@@ -133,9 +133,9 @@ fn others(path: &str) -> Operation {
         "/api/pricing" => does("The price list; with a key, the account's own prices")
             .gives(named("PriceList"))
             .refused_with(&[401, 403, 500]),
-        "/api/pricing/versions/{price_id}" => {
-            does("The price that a receipt names, as it was when the call was held").gives(named("PriceVersion")).refused_with(&[500])
-        }
+        "/api/pricing/versions/{price_id}" => does("The price that a receipt names, as it was when the call was held")
+            .gives(named("PriceVersion"))
+            .refused_with(&[500]),
         "/v1/balance" => does("What the account has and what is held for running calls").gives(named("Balance")),
         "/v1/usage" => does("The usage log, newest first").with(usage_page()).gives(named("UsageList")),
         "/v1/usage/{call_id}" => does("One call with its price and charge").gives(named("Usage")),
