@@ -73,8 +73,8 @@ pub async fn limits_of_spending_have_a_bound(h: House) {
             NewKey { account: c.account, name: String::new(), expires_at: None, models: None, cidrs: None, limits };
         named(h.store.create_key(new, "sk-limits").await.err());
         let change = NewLimits { month: Change::Set(Money::from_nano(nano)), ..NewLimits::default() };
-        named(h.store.limit_key(c.key, change).await.err());
-        named(h.store.limit_account(c.account, change).await.err());
+        named(h.store.change_key(c.key, change.into(), Default::default()).await.err());
+        named(h.store.change_account(c.account, change.into(), Default::default()).await.err());
     }
     h.close().await;
 }

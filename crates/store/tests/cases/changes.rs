@@ -41,7 +41,10 @@ pub async fn a_suspended_account_gets_no_hold_and_ends_what_runs(h: House) {
     assert_eq!((closed.captured.nano(), closed.write_off.nano()), (140, 0));
     assert_eq!(h.pots(&c).await, (0, 800, 0, 0));
     let found = h.store.key_by_hash(key(&h, &c).await.hash).await.expect("read").expect("a key");
-    assert!(matches!(found.would_hold(Money::from_nano(1), false, 0), Err(HoldRefused::Suspended)));
+    assert!(matches!(
+        found.would_hold(Money::from_nano(1), Money::from_nano(1), false, 0),
+        Err(HoldRefused::Suspended)
+    ));
 
     h.store.change_account(c.account, suspended(false), done()).await.expect("asked").expect("changed");
     assert_eq!(account(&h, &c).await.suspended_at, None);

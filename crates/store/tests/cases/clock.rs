@@ -40,7 +40,7 @@ async fn customer(h: &House) -> Customer {
     };
     h.store.credit(credit).await.expect("trial credit");
     let day = NewLimits { day: Change::Set(Money::from_nano(100)), ..NewLimits::default() };
-    h.store.limit_key(c.key, day).await.expect("limited");
+    h.store.change_key(c.key, day.into(), Default::default()).await.expect("limited");
     c
 }
 

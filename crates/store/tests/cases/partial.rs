@@ -82,8 +82,12 @@ pub async fn a_hold_takes_what_its_limits_leave(h: House) {
         (NewLimits { day: set(50), ..none }, NewLimits { day: set(60), month: set(32), ..none }, 12),
     ] {
         let c = h.customer(0, 1_000).await;
-        h.store.limit_key(c.key, key).await.expect("limits").expect("a key");
-        h.store.limit_account(c.account, account).await.expect("limits").expect("an account");
+        h.store.change_key(c.key, key.into(), Default::default()).await.expect("limits").expect("a key");
+        h.store
+            .change_account(c.account, account.into(), Default::default())
+            .await
+            .expect("limits")
+            .expect("an account");
         h.held(&c, 20).await;
         let held = h.hold(wish(&h, &c, 500, 5, false)).await.expect("something");
         assert_eq!(held.paid.nano(), granted, "{key:?} {account:?}");

@@ -41,7 +41,7 @@ pub async fn the_clock_is_wrong_by_years() {
         let key =
             store.keys(house.account).await.expect("keys").into_iter().find(|key| !key.spent.is_zero()).expect("used");
         let limit = |day| NewLimits { day, ..NewLimits::default() };
-        store.limit_key(key.id, limit(Change::Set(key.used.day))).await.expect("limited");
+        store.change_key(key.id, limit(Change::Set(key.used.day)).into(), Default::default()).await.expect("limited");
         let left = trial(&house).await;
         for wrong in [WRONG, -WRONG] {
             house.clock.set(wrong);
@@ -57,7 +57,7 @@ pub async fn the_clock_is_wrong_by_years() {
         }
         assert!(text(&house, "/metrics").await.contains("tollgate_clock_refusals_total 2"));
         // As if nothing had been: today is today.
-        store.limit_key(key.id, limit(Change::Lift)).await.expect("lifted");
+        store.change_key(key.id, limit(Change::Lift).into(), Default::default()).await.expect("lifted");
         assert_eq!(house.ask("[[sim:tokens=2]]").await.status(), 200);
         house.quiet().await;
         assert_eq!(store.verify_strictly().await.expect("audited").breaches, [], "times in the ledger are in order");
