@@ -196,7 +196,10 @@ fn make(path: &Path, fill: impl Fn(&mut [u8])) -> io::Result<()> {
     match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(mut file) => {
             file.write_all(text.as_bytes())?;
-            file.sync_all()
+            file.sync_all()?;
+            // Its name too: the database will remember it, and a power cut must not leave the one without the other.
+            let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+            dir.map_or(Ok(()), |dir| std::fs::File::open(dir)?.sync_all())
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),

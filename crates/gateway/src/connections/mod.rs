@@ -153,7 +153,7 @@ impl Shared {
         let peer = peer_of(address);
         let trusted = self.is_trusted(address);
         let mut book = self.lock();
-        let stranger = !trusted && !book.known.get(&peer).is_some_and(|at| self.now() - at < REMEMBERED);
+        let stranger = !trusted && book.known.get(&peer).is_none_or(|at| self.now() - at >= REMEMBERED);
         let of_peer = book.by_peer.get(&peer).copied().unwrap_or(0);
         if !trusted && of_peer >= self.rules.per_peer && !self.make_room(&mut book, Whom::Of(peer)) {
             return None;

@@ -257,7 +257,9 @@ struct Opening {
 
 /// Opens, looks at what a crash left, lets everybody in, and at the last life waits for the end and looks again.
 async fn whole_life(outside: Arc<Outside>, opening: Opening, number: u32, last: bool, done: Arc<AtomicBool>) {
-    let loaded = opening.source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+    let mut loaded = opening.source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+    // The file of the secrets is not on the simulated disk: each life makes its own.
+    loaded.settings.new_secrets = true;
     let client = Client::in_memory(provider::dial(&outside));
     let opened = indoors(loaded, opening.options, client, outside.world()).await;
     let Indoors { app, .. } = opened.expect("the store opens, whatever the crash left");
