@@ -125,7 +125,7 @@ fn listed(given: Vec<String>) -> Change<Vec<String>> {
 }
 
 fn networks(ips: &[String]) -> anyhow::Result<()> {
-    for one in ips.iter().filter(|one| network(one).is_none()) {
+    if let Some(one) = ips.iter().find(|one| network(one).is_none()) {
         bail!("--ip {one}: not an address or network such as 10.0.0.0/8");
     }
     Ok(())

@@ -57,7 +57,7 @@ fn all(config: &Path, kind: PauseKind) -> anyhow::Result<Vec<String>> {
 }
 
 fn known(kind: PauseKind, all: &[String], names: &[String]) -> anyhow::Result<()> {
-    for name in names.iter().filter(|name| !all.contains(name)) {
+    if let Some(name) = names.iter().find(|name| !all.contains(name)) {
         bail!("no {} is called {name:?}{}", kind.word(), did_you_mean(name, all.iter().map(String::as_str)));
     }
     Ok(())
