@@ -120,7 +120,7 @@ pub async fn account(config: &Path, command: args::Account, out: &Output) -> any
             let checked = url.map(|url| checked(&url, &allowed)).transpose();
             let url = checked.map_err(|refusal| anyhow!(refusal.message.replace("`webhook_url`", "the address")))?;
             let changed = ask(config, Command::AccountWebhook { account: id, url }).await?;
-            out.table(&changed, std::slice::from_ref(&changed), ACCOUNT_COLUMNS);
+            out.record(&changed, ACCOUNT_COLUMNS);
         }
         args::Account::History { account, limit, before } => {
             let id: AccountId = account.parse().context("account")?;
@@ -154,7 +154,7 @@ async fn alter(
     let account: AccountId = account.parse().context("account")?;
     let done = who(done)?;
     let changed = ask(config, Command::AccountChange { account, change, done }).await?;
-    out.table(&changed, std::slice::from_ref(&changed), ACCOUNT_COLUMNS);
+    out.record(&changed, ACCOUNT_COLUMNS);
     Ok(())
 }
 
@@ -223,7 +223,7 @@ async fn show(config: &Path, account: &str, out: &Output) -> anyhow::Result<()> 
         out.say(&json!({ "account": shown, "keys": keys, "expiring": expiring }), String::new);
         return Ok(());
     }
-    out.table(&shown, std::slice::from_ref(&shown), ACCOUNT_COLUMNS);
+    out.record(&shown, ACCOUNT_COLUMNS);
     print_line("");
     out.table(&keys, keys.as_array().map_or(&[], Vec::as_slice), KEY_COLUMNS);
     if let Some(rows) = expiring.as_array().filter(|rows| !rows.is_empty()) {

@@ -97,7 +97,7 @@ pub async fn key(config: &Path, command: args::Key, out: &Output) -> anyhow::Res
             };
             let change = KeyChange { name, models, cidrs, expires_at, limits };
             let changed = ask(config, Command::KeyChange { key: id, change, done: who(done)? }).await?;
-            out.table(&changed, std::slice::from_ref(&changed), KEY_COLUMNS);
+            out.record(&changed, KEY_COLUMNS);
         }
         args::Key::List { account } => {
             let keys = ask(config, Command::KeyList { account: account.parse().context("account")? }).await?;
