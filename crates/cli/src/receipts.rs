@@ -37,7 +37,7 @@ pub async fn receipt(config: &Path, command: args::Receipt, out: &Output) -> any
             let id = price_id(&text).context("price_id: thirty-two digits, as in the receipt")?;
             let price: String = serde_json::from_value(ask(config, Command::PriceVersion { id }).await?)?;
             // Without a line's end: its hash is in the receipt.
-            print!("{price}");
+            crate::show::print(&price);
         }
         args::Receipt::Show { account, call } => {
             let account: AccountId = account.parse().context("--account")?;

@@ -10,18 +10,14 @@ pub struct Output {
     pub width: Option<usize>,
 }
 
-/// Prints to standard output. Whoever read it may have seen enough (`tollgate usage | head`): that ends the command, and is no
-/// failure.
+/// Prints to standard output. Whoever read it may have seen enough (`tollgate usage | head`): that is no failure.
 pub fn print(text: &str) {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    match written {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-        Err(error) => {
-            eprintln!("tollgate: standard output: {error}");
-            std::process::exit(1);
-        }
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        eprintln!("tollgate: standard output: {error}");
     }
 }
 

@@ -21,7 +21,8 @@ fn told(outcome: Result<(i64, i64), HoldRefused>) -> String {
 }
 
 /// Trial and paid credit, the key's cap; wanted and least, paid money only; what is granted, or why nothing is.
-const TABLE: [(i64, i64, Option<i64>, i64, i64, bool, &str); 14] = [
+type Row = (i64, i64, Option<i64>, i64, i64, bool, &'static str);
+const TABLE: [Row; 14] = [
     (30, 70, None, 80, 10, false, "30+50"),
     (30, 70, None, 100, 10, false, "30+70"),
     (30, 70, None, 101, 10, false, "30+70"),
