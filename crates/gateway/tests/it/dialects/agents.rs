@@ -79,14 +79,16 @@ async fn codex_is_answered_by_every_provider() {
 
 const TAKING: &str = r#"
 [model."marked-chat"]
+context_window = 100000
 supported_endpoint_types = ["anthropic"]
-price = { input = 1_000_000, output = 2_000_000 }
+price = { input = 1_000_000, output = 2_000_000, "tool:web_search" = 10_000 }
 route = [{ provider = "sim", upstream_model = "sim-strict-marks" }]
 chat = { cache_marks = true, web_search = true }
 
 [model."marked-responses"]
+context_window = 100000
 supported_endpoint_types = ["anthropic"]
-price = { input = 1_000_000, output = 2_000_000 }
+price = { input = 1_000_000, output = 2_000_000, "tool:web_search" = 10_000 }
 route = [{ provider = "sim-responses", upstream_model = "sim-plain-marks" }]
 chat = { cache_marks = true }
 
