@@ -183,7 +183,8 @@ impl Engine {
 
     async fn late_holds(&self, snapshot: &Transaction<'_>, auditor: &mut Auditor) -> Result<(), StoreError> {
         let silence = i64::try_from(self.options.replica_silence.as_millis()).unwrap_or(i64::MAX);
-        ask(snapshot, auditor, "I7", LATE, &[&silence.saturating_mul(2).saturating_add(SWEEPS_MS), &self.now()]).await
+        ask(snapshot, auditor, "I7", LATE, &[&silence.saturating_mul(2).saturating_add(SWEEPS_MS), &self.clock.sure()])
+            .await
     }
 }
 

@@ -292,7 +292,8 @@ impl Engine {
         self.flush().await?;
         // What the audit before has learnt is not needed any more, and is not to be gone on from if this one fails.
         *audited = None;
-        let (now, auditor) = (self.steady(), crate::verify::Auditor::new(&self.world.random));
+        let now = self.steady().min(self.clock.sure());
+        let auditor = crate::verify::Auditor::new(&self.world.random);
         let (report, auditor) = self.readers.read(move |c| super::audit::audit(c, auditor, now, strict)).await?;
         self.shared.breaches.store(report.breaches.len() as u64, Ordering::Relaxed);
         *audited = Some((auditor, report.last_seq));
@@ -305,7 +306,7 @@ impl Engine {
         self.flush().await?;
         // A round that fails on the way leaves nothing behind, and the next one looks at everything.
         let Some((auditor, after)) = audited.take() else { return self.verify_all(&mut audited, false).await };
-        let now = self.steady();
+        let now = self.steady().min(self.clock.sure());
         let changed = move |c: &rusqlite::Connection| super::audit::audit_changed(c, auditor, after, now);
         let (report, auditor) = self.readers.read(changed).await?;
         // What was found broken stays so until a full audit says otherwise.

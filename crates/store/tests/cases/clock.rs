@@ -130,7 +130,7 @@ pub async fn a_start_under_a_wrong_clock_is_healed_by_the_next(h: House) {
     h.close().await;
 }
 
-pub async fn a_wrong_clock_that_is_put_right_while_running_is_followed(h: House) {
+pub async fn a_wrong_clock_put_right_while_running_is_followed(h: House) {
     let h = careful(h).await;
     let c = customer(&h).await;
     h.clock.set_wrong(WRONG);
@@ -147,7 +147,7 @@ pub async fn a_wrong_clock_that_is_put_right_while_running_is_followed(h: House)
     h.close().await;
 }
 
-pub async fn credit_that_ended_while_the_store_was_off_lapses_when_the_time_is_certain(h: House) {
+pub async fn credit_that_ended_while_off_lapses_when_it_is_certain(h: House) {
     let h = careful(h).await;
     let c = customer(&h).await;
     let h = h.reopen_after(WRONG).await;
