@@ -177,13 +177,14 @@ async fn clients_that_leave_at_every_chunk() {
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_that_never_read() {
     let mut experiment = Experiment::new("clients that never read");
-    let house =
-        House::new(Plan { limits: "write_time = \"1s\"", patience: ["30s", "30s"], usd: "1000", ..Plan::default() })
-            .await;
+    // Its pieces are long, and nothing limits how many of them there are.
+    let catalog = "[model.\"endless\"]\nprice = { input = 1, output = 1 }\nroute = [{ provider = \"sim\", upstream_model = \"sim-plain\" }]\n";
+    let (limits, patience) = ("write_time = \"1s\"", ["30s", "30s"]);
+    let house = House::new(Plan { limits, patience, catalog, usd: "1000", ..Plan::default() }).await;
     let clients = if long() { 100 } else { 20 };
     let mut sockets = Vec::new();
     for _ in 0..clients {
-        let body = streamed("plain", "[[sim:tokens=900 size=20000]] x").to_string();
+        let body = streamed("endless", "[[sim:tokens=900 size=20000]] x").to_string();
         let mut socket = tokio::net::TcpStream::connect(("127.0.0.1", house.gates[0].port)).await.expect("connected");
         let head = format!(
             "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
