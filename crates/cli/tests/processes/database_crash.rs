@@ -86,7 +86,7 @@ async fn a_gateway_that_starts_without_its_database_says_so() {
     let status = process.wait().await;
     assert!(!status.success());
     let log = process.logged();
-    assert!(log.contains("tollgate: the store: the database is not available"), "{log}");
+    assert!(log.contains("tollgate: the database is not available"), "{log}");
 
     server.restart().await;
     house.gates[0].start().await;

@@ -122,7 +122,7 @@ async fn a_demo_sells_social_data_and_operators_pause_it() {
     assert!(becomes(200).await);
     let log = cli(&["log"]);
     assert_eq!(
-        (&log[0]["model"], &log[0]["paused"], &log[1]["actor"]),
+        (&log[0]["name"], &log[0]["paused"], &log[1]["actor"]),
         (&"social-zhihu-user".into(), &false.into(), &"ada".into())
     );
     assert_eq!(cli(&["list"]).as_array().map(Vec::len), Some(101));

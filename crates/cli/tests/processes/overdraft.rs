@@ -74,7 +74,9 @@ async fn ten_of_500(name: &'static str, plan: Plan<'_>) {
         ours.map(|row| row["charge"].as_i64().expect("an amount")).collect()
     };
     assert_eq!(charged("answered"), [2_500_000; SERVED]);
-    assert_eq!(charged("refused"), [0; CALLS - SERVED]);
+    // Beyond sixty a minute for each replica, refusals share a row that is written when the minute is over.
+    let rows = charged("refused");
+    assert!(rows.iter().all(|charge| *charge == 0) && (60..CALLS - SERVED).contains(&rows.len()), "{}", rows.len());
     experiment.count("calls at once", CALLS);
     experiment.count("served", SERVED);
     experiment.count("refused", CALLS - SERVED);
