@@ -45,7 +45,8 @@ pub async fn json_body(app: &App, caller: &Caller, parts: &Parts, body: Body) ->
 /// Reads a JSON body that has no reason to be large.
 pub async fn small_json_body(app: &App, parts: &Parts, body: Body) -> Result<Bytes, Refusal> {
     only_json(parts)?;
-    Reading { app, parts, payer: None, largest: SMALL }.whole(body).await
+    let largest = SMALL.min(app.settings.limits.body_bytes);
+    Reading { app, parts, payer: None, largest }.whole(body).await
 }
 
 fn only_json(parts: &Parts) -> Result<(), Refusal> {

@@ -59,6 +59,10 @@ supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
 price = { input = 1_000_000, output = 2_000_000, "tool:web_search" = 10_000, "tool:tool_search" = 0 }
 route = [{ provider = "sim-gemini", upstream_model = "sim-plain" }]
 
+[model."does-not-think"]
+price = { input = 1_000_000, output = 2_000_000 }
+route = [{ provider = "sim-responses", upstream_model = "sim-plain" }]
+
 [model."strict-one"]
 supported_endpoint_types = ["openai", "openai-response"]
 price = { input = 1_000_000, output = 2_000_000 }

@@ -114,7 +114,6 @@ async fn a_quote_names_the_most_that_a_call_can_cost() {
         ("endless", json!({ "stream": true }), 4_096, None, "open"),
         ("endless", json!({ "max_tokens": 50_000 }), 50_000, Some(50_000), "upper_bound"),
         ("per-call", json!({}), 2_500, Some(2_500), "upper_bound"),
-        ("long", json!({ "max_tokens": 9, "web_search_options": {} }), 9, None, "open"),
     ] {
         let mut body = chat("[[sim:tokens=2]]");
         body["model"] = json!(model);
