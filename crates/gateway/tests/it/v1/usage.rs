@@ -86,10 +86,13 @@ multiplier = "133/100"
     assert_eq!((&sum["tier"]["why"][0]["fact"], &sum["tier"]["why"][1]["fact"]), (&json!(17), &json!("pro")));
     let entries = page["entries"].as_array().expect("entries");
     let kinds: Vec<_> = entries.iter().filter_map(|entry| entry["kind"].as_str()).collect();
-    assert_eq!(kinds, ["hold", "extend", "settle"]);
-    let held: i64 = entries[..2].iter().filter_map(|entry| entry["paid_nano_usd"].as_i64()).sum();
+    // How often it was extended depends on how the pieces came.
+    let (end, extended) = (kinds.len() - 1, kinds.len() - 2);
+    assert_eq!((kinds[0], kinds[end], extended > 0), ("hold", "settle", true), "{kinds:?}");
+    assert!(kinds[1..end].iter().all(|kind| *kind == "extend"), "{kinds:?}");
+    let held: i64 = entries[..end].iter().filter_map(|entry| entry["paid_nano_usd"].as_i64()).sum();
     assert_eq!((held, &page["hold_nano_usd"]), (row.hold.nano(), &json!(held)));
-    assert_eq!((&entries[2]["charged_nano_usd"], &page["extensions"]), (&json!(charge), &json!(1)));
+    assert_eq!((&entries[end]["charged_nano_usd"], &page["extensions"]), (&json!(charge), &json!(extended)));
     assert_eq!((&page["write_off_nano_usd"], &page["refunded_nano_usd"]), (&json!(0), &json!(0)));
     assert!(page["raw_usage"].as_str().is_some_and(|raw| raw.contains("20000")));
 
