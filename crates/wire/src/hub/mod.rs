@@ -26,6 +26,7 @@ mod rest;
 mod restore;
 mod schema;
 mod seal;
+mod strict;
 mod target;
 mod tier;
 mod voice;
