@@ -2,6 +2,7 @@
 
 use super::base64::standard;
 use super::hosted;
+use super::names::are_functions;
 use super::policy::{is_carried, leave_out};
 use super::schema::{for_anthropic, labelled, object_schema};
 use super::strict::fits_strict;
@@ -77,6 +78,10 @@ impl<'t> Carry<'t> {
             carry.beyond(ask)?;
             carry.loosen(ask)?;
             carry.only_here(ask)?;
+            if are_functions(&ask.tools) && target.dialect != Dialect::Gemini {
+                // A client that declares `functions` reads one call of an answer.
+                ask.parallel = ask.parallel.or(Some(false));
+            }
             for turn in &ask.turns {
                 carry.left(&turn.rest)?;
                 carry.left_of(&turn.parts)?;
