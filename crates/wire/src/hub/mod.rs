@@ -15,6 +15,7 @@ mod event;
 mod fields;
 mod hosted;
 mod ids;
+mod kinds;
 mod lane;
 mod lost;
 mod names;
