@@ -21,9 +21,9 @@ pub struct Refusal {
     /// Sent again it could be made, and paid, twice: no SDK shall do that by itself.
     pub once: bool,
     /// The provider's own word for it.
-    pub upstream_code: Option<String>,
+    pub upstream_code: Option<Box<str>>,
     /// What else it says, as a JSON object, for clients that speak as it does.
-    pub details: Option<String>,
+    pub details: Option<Box<str>>,
     /// What would have been needed, for want of money.
     pub amounts: Option<Box<Amounts>>,
 }
@@ -137,7 +137,7 @@ impl From<tollgate_upstream::Fault> for Refusal {
             param: fault.param,
             retry_after: fault.retry_after,
             reason: busy.then_some("busy"),
-            upstream_code: fault.upstream_code,
+            upstream_code: fault.upstream_code.map(String::into_boxed_str),
             details: fault.details,
             ..Refusal::new(fault.code, fault.message)
         }

@@ -39,7 +39,7 @@ pub struct Fault {
     pub upstream_code: Option<String>,
     /// What else the provider says of a request that is to blame, for programs: a JSON object of a few short values, for clients of the
     /// provider's own dialect.
-    pub details: Option<String>,
+    pub details: Option<Box<str>>,
     /// Seconds, at most 60.
     pub retry_after: Option<u32>,
     /// The provider did not accept sealed reasoning; it may accept the same request without.

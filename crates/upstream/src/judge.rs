@@ -37,7 +37,7 @@ pub(crate) fn with_details(fault: Fault, error: Option<&UpstreamError>) -> Fault
     Fault { details: details.and_then(clean_details), ..fault }
 }
 
-fn clean_details(raw: &str) -> Option<String> {
+fn clean_details(raw: &str) -> Option<Box<str>> {
     let Ok(Value::Object(members)) = serde_json::from_str(raw) else { return None };
     let plain = members.into_iter().filter_map(|(name, value)| {
         let is_name = name.len() <= 64 && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
@@ -50,7 +50,7 @@ fn clean_details(raw: &str) -> Option<String> {
         (is_name && !name.ends_with("_id")).then_some((name, value))
     });
     let kept: serde_json::Map<String, Value> = plain.take(MOST_DETAILS).collect();
-    (!kept.is_empty()).then(|| Value::Object(kept).to_string())
+    (!kept.is_empty()).then(|| Value::Object(kept).to_string().into())
 }
 
 /// Who is to blame for an error status, and what the client is told.

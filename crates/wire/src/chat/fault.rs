@@ -13,7 +13,7 @@ pub struct UpstreamError {
     pub param: Option<String>,
     pub message: String,
     /// `details`, where it is an object (Anthropic): its text, unless that is longer than any honest one.
-    pub details: Option<String>,
+    pub details: Option<Box<str>>,
 }
 
 /// Longest text kept from an error object.
@@ -60,7 +60,7 @@ impl UpstreamError {
         }
         if key == b"details" && scan.peek() == Some(b'{') {
             let raw = scan.value()?;
-            self.details = (raw.len() <= MOST).then(|| String::from_utf8_lossy(raw).into_owned());
+            self.details = (raw.len() <= MOST).then(|| String::from_utf8_lossy(raw).into());
             return Ok(());
         }
         let text = match scan.peek() {
