@@ -21,7 +21,9 @@ pub struct Refusal {
     /// Sent again it could be made, and paid, twice: no SDK shall do that by itself.
     pub once: bool,
     /// The provider's own word for it.
-    pub upstream_code: Option<String>,
+    pub upstream_code: Option<Box<str>>,
+    /// What else it says, as a JSON object, for clients that speak as it does.
+    pub details: Option<Box<str>>,
     /// What would have been needed, for want of money.
     pub amounts: Option<Box<Amounts>>,
 }
@@ -44,6 +46,7 @@ impl Refusal {
             reason: None,
             once: false,
             upstream_code: None,
+            details: None,
             amounts: None,
         }
     }
@@ -73,8 +76,9 @@ impl Refusal {
         let words = words.into_iter().filter_map(|(name, word)| Some((name, Detail::Word(word?))));
         let needed = self.amounts.as_deref().map(|one| ("needed_nano_usd", one.needed));
         let available = self.amounts.as_deref().and_then(|one| Some(("available_nano_usd", one.available?)));
-        let amounts = needed.into_iter().chain(available);
-        words.chain(amounts.map(|(name, amount)| (name, Detail::Amount(amount.nano())))).collect()
+        let amounts = needed.into_iter().chain(available).map(|(name, amount)| (name, Detail::Amount(amount.nano())));
+        let details = self.details.as_deref().map(|raw| ("details", Detail::Object(raw)));
+        words.chain(amounts).chain(details).collect()
     }
 
     /// The reply in the caller's dialect. `request_id` is the call id where there is one.
@@ -133,7 +137,8 @@ impl From<tollgate_upstream::Fault> for Refusal {
             param: fault.param,
             retry_after: fault.retry_after,
             reason: busy.then_some("busy"),
-            upstream_code: fault.upstream_code,
+            upstream_code: fault.upstream_code.map(String::into_boxed_str),
+            details: fault.details,
             ..Refusal::new(fault.code, fault.message)
         }
     }

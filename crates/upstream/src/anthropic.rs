@@ -42,10 +42,10 @@ impl Adaptor for Anthropic {
     }
 
     fn fault(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Fault {
-        judge::refused(status, headers, body)
+        judge::with_details(judge::refused(status, headers, body), UpstreamError::read(body).as_ref())
     }
 
     fn error_inside(&self, error: &UpstreamError) -> Fault {
-        judge::inside(error)
+        judge::with_details(judge::inside(error), Some(error))
     }
 }

@@ -37,6 +37,9 @@ pub struct Fault {
     pub upstream_status: Option<u16>,
     /// The provider's own word for it, where that is the caller's affair.
     pub upstream_code: Option<String>,
+    /// What else the provider says of a request that is to blame, for programs: a JSON object of a few short values, for clients of the
+    /// provider's own dialect.
+    pub details: Option<Box<str>>,
     /// Seconds, at most 60.
     pub retry_after: Option<u32>,
     /// The provider did not accept sealed reasoning; it may accept the same request without.
@@ -56,6 +59,7 @@ impl Fault {
             upstream_status: None,
             retry_after: None,
             upstream_code: None,
+            details: None,
             seals: false,
         }
     }

@@ -3,6 +3,7 @@
 
 use crate::{Blame, Fault, safe_text};
 use http::HeaderMap;
+use serde_json::Value;
 use tollgate_wire::chat::UpstreamError;
 use tollgate_wire::error::Code;
 
@@ -23,6 +24,34 @@ pub(crate) fn inside(error: &UpstreamError) -> Fault {
 const MOST_TEXT: usize = 1024;
 /// Most text kept of a provider's own failure.
 const MOST_FAILURE: usize = 300;
+
+/// Most of the text of one value in an error's details.
+const MOST_DETAIL: usize = 128;
+/// Most values kept of them.
+const MOST_DETAILS: usize = 16;
+
+/// The details that an Anthropic provider gives of a request which is to blame: programs go by them. Only plain values, cleaned like
+/// any text of a provider.
+pub(crate) fn with_details(fault: Fault, error: Option<&UpstreamError>) -> Fault {
+    let details = error.and_then(|error| error.details.as_deref()).filter(|_| fault.blame == Blame::Caller);
+    Fault { details: details.and_then(clean_details), ..fault }
+}
+
+fn clean_details(raw: &str) -> Option<Box<str>> {
+    let Ok(Value::Object(members)) = serde_json::from_str(raw) else { return None };
+    let plain = members.into_iter().filter_map(|(name, value)| {
+        let is_name = name.len() <= 64 && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+        let value = match value {
+            Value::String(text) => Value::String(safe_text(&text, MOST_DETAIL)),
+            Value::Bool(_) | Value::Number(_) | Value::Null => value,
+            Value::Array(_) | Value::Object(_) => return None,
+        };
+        // Ids of the provider's own say nothing here.
+        (is_name && !name.ends_with("_id")).then_some((name, value))
+    });
+    let kept: serde_json::Map<String, Value> = plain.take(MOST_DETAILS).collect();
+    (!kept.is_empty()).then(|| Value::Object(kept).to_string().into())
+}
 
 /// Who is to blame for an error status, and what the client is told.
 fn judge(status: u16, error: Option<&UpstreamError>) -> Fault {
@@ -73,6 +102,7 @@ fn caller(error: Option<&UpstreamError>) -> Fault {
         upstream_status: None,
         retry_after: None,
         upstream_code: None,
+        details: None,
         seals: error.is_some_and(about_seals),
     }
 }
@@ -138,6 +168,7 @@ fn provider(status: u16, error: Option<&UpstreamError>) -> Fault {
         upstream_status: None,
         retry_after: None,
         upstream_code: None,
+        details: None,
         seals: false,
     }
 }

@@ -133,6 +133,7 @@ fn judge(status: u16, said: &Refused) -> Fault {
         upstream_status: Some(status),
         retry_after: None,
         upstream_code: None,
+        details: None,
         seals: false,
     };
     let operator = |message: &str| Fault { blame: Blame::Operator, message: message.to_owned(), ..blank.clone() };

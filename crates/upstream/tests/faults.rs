@@ -1,7 +1,7 @@
 //! Whose fault a provider's error is, and what the client gets to read.
 
 use http::HeaderMap;
-use tollgate_upstream::{Adaptor, Blame, Fault, OpenAi, kind};
+use tollgate_upstream::{Adaptor, Anthropic, Blame, Fault, OpenAi, kind};
 use tollgate_wire::chat::{StreamFault, UpstreamError};
 use tollgate_wire::error::Code;
 
@@ -301,4 +301,26 @@ fn refused_seals_are_known_by_their_words() {
 
 fn kind_of(name: &str) -> &'static dyn Adaptor {
     kind(name).expect("a kind")
+}
+
+#[test]
+fn details_of_a_bad_request_are_kept_plain_and_short() {
+    let details = |adaptor: &dyn Adaptor, status, kind: &str, details: &str| {
+        let body = format!(r#"{{"error":{{"type":"{kind}","message":"m","details":{details}}}}}"#);
+        adaptor.fault(status, &HeaderMap::new(), body.as_bytes()).details
+    };
+    let bad = |text: &str| details(&Anthropic, 400, "invalid_request_error", text);
+    let known = r#"{"error_code":"thread_unsupported_request"}"#;
+    assert_eq!(bad(known).as_deref(), Some(known));
+    let mixed = r#"{"n":1,"on":true,"deep":{"a":1},"list":[1],"request_id":"req_1","odd name":1,"see":"https://inside.example/x"}"#;
+    assert_eq!(bad(mixed).as_deref(), Some(r#"{"n":1,"on":true,"see":"[link]"}"#));
+    let long = bad(&format!(r#"{{"a":"{}"}}"#, "word ".repeat(200))).unwrap();
+    assert!(long.len() < 160, "{long}");
+    for none in ["{}", r#"{"deep":{}}"#, "7", "[]", "null"] {
+        assert_eq!(bad(none), None, "{none}");
+    }
+    assert_eq!(details(&Anthropic, 401, "authentication_error", known), None, "the operator's affair");
+    assert_eq!(details(&Anthropic, 400, "billing_error", known), None, "the operator's affair");
+    assert_eq!(details(&Anthropic, 500, "api_error", known), None, "the provider's");
+    assert_eq!(details(&OpenAi, 400, "invalid_request_error", known), None, "another dialect's");
 }

@@ -157,6 +157,8 @@ pub enum Detail<'a> {
     Word(&'a str),
     /// An amount, such as what a call needs. In every shape.
     Amount(i64),
+    /// An object that a provider of the caller's own dialect sent, as JSON. In Anthropic's shape only.
+    Object(&'a str),
 }
 
 /// The JSON body of an error in the caller's dialect, with more beside its code.
@@ -204,7 +206,7 @@ fn write_detailed(
     let amounts = || {
         more.iter().filter_map(|(name, detail)| match detail {
             Detail::Amount(amount) => Some((*name, amount.to_string())),
-            Detail::Word(_) => None,
+            Detail::Word(_) | Detail::Object(_) => None,
         })
     };
     let mut body = Object::begin(out);
@@ -218,6 +220,7 @@ fn write_detailed(
                 match detail {
                     Detail::Word(word) => error.text(name, word),
                     Detail::Amount(amount) => error.raw(name, &amount.to_string()),
+                    Detail::Object(_) => {}
                 }
             }
         }),
@@ -230,7 +233,16 @@ fn write_detailed(
                 for (name, amount) in amounts() {
                     error.raw(name, &amount);
                 }
-                if param == Some("thread") {
+                let objects = more.iter().filter_map(|(name, detail)| match detail {
+                    Detail::Object(raw) => Some((*name, *raw)),
+                    Detail::Word(_) | Detail::Amount(_) => None,
+                });
+                let mut told = false;
+                for (name, raw) in objects {
+                    told |= name == "details";
+                    error.raw(name, raw);
+                }
+                if param == Some("thread") && !told {
                     // Anthropic's tool runner goes on without the provider's own threads when it reads this.
                     error.object("details", |details| details.text("error_code", "thread_unsupported_request"));
                 }
@@ -288,6 +300,22 @@ mod tests {
         let words: HashSet<_> = Code::ALL.iter().map(|c| c.code()).collect();
         assert_eq!(words.len(), Code::ALL.len());
         assert!(Code::ALL.windows(2).all(|w| w[0].status() <= w[1].status()));
+    }
+
+    #[test]
+    fn an_object_of_the_provider_stands_in_its_own_shape_alone() {
+        let written = |dialect, param| {
+            let more = [("details", Detail::Object(r#"{"error_code":"e"}"#))];
+            String::from_utf8(body_with(dialect, Code::InvalidRequest, "m", param, "r", &more).to_vec()).unwrap()
+        };
+        for param in [None, Some("thread")] {
+            let anthropic = written(Dialect::Anthropic, param);
+            assert!(anthropic.contains(r#""details":{"error_code":"e"}}"#), "{anthropic}");
+            assert_eq!(anthropic.matches("details").count(), 1, "{anthropic}");
+        }
+        for other in [Dialect::OpenAi, Dialect::Gemini] {
+            assert!(!written(other, None).contains("error_code"));
+        }
     }
 
     #[test]

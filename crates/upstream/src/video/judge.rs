@@ -109,6 +109,7 @@ fn base(blame: Blame, code: Code, message: String) -> Fault {
         upstream_status: None,
         retry_after: None,
         upstream_code: None,
+        details: None,
         seals: false,
     }
 }

@@ -6,7 +6,8 @@ use crate::hub::{Answer, CallKind, Choice, Citation, Finish, Output, Stop, Voice
 use crate::json::{Array, Object};
 use crate::usage::Shape;
 
-pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
+/// `old`: the client declared `functions`, and reads one call as `function_call`.
+pub(crate) fn write(answer: &Answer, voice: &Voice, old: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     let mut body = Object::begin(&mut out);
     body.text("id", &voice.prefixed("chatcmpl-"));
@@ -15,10 +16,10 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
     body.text("model", &voice.model);
     body.array("choices", |list| {
         for (at, choice) in answer.choices.iter().enumerate() {
-            list.object(|one| write_choice(one, choice, at as u64));
+            list.object(|one| write_choice(one, choice, at as u64, old));
         }
         if answer.choices.is_empty() {
-            list.object(|one| write_choice(one, &Choice::default(), 0));
+            list.object(|one| write_choice(one, &Choice::default(), 0, old));
         }
     });
     if let Some(usage) = &answer.usage {
@@ -29,9 +30,9 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
     out
 }
 
-fn write_choice(one: &mut Object<'_>, choice: &Choice, index: u64) {
+fn write_choice(one: &mut Object<'_>, choice: &Choice, index: u64, old: bool) {
     one.number("index", index);
-    one.object("message", |message| write_message(message, choice));
+    one.object("message", |message| write_message(message, choice, old));
     if choice.logprobs.is_empty() {
         one.null("logprobs");
     } else {
@@ -40,7 +41,7 @@ fn write_choice(one: &mut Object<'_>, choice: &Choice, index: u64) {
             logprobs.null("refusal");
         });
     }
-    finish(one, choice.finish.as_ref(), choice.has_calls());
+    finish(one, choice.finish.as_ref(), choice.has_calls(), old);
 }
 
 /// Several JSON arrays as one.
@@ -54,11 +55,12 @@ pub(crate) fn joined(lists: &[String]) -> String {
 const USUAL: [&str; 5] = ["stop", "end_turn", "completed", "STOP", ""];
 
 /// `finish_reason`, and the provider's own word where chat has none for it.
-pub(super) fn finish(one: &mut Object<'_>, finish: Option<&Finish<'_>>, calls: bool) {
+pub(super) fn finish(one: &mut Object<'_>, finish: Option<&Finish<'_>>, calls: bool, old: bool) {
     let stop = finish.map_or(if calls { Stop::Tools } else { Stop::End }, |finish| finish.stop);
     let word = match stop {
         Stop::End | Stop::Sequence | Stop::Pause | Stop::Malformed => "stop",
         Stop::Length | Stop::Context => "length",
+        Stop::Tools if old => "function_call",
         Stop::Tools => "tool_calls",
         Stop::Filter => "content_filter",
     };
@@ -73,7 +75,7 @@ pub(super) fn finish(one: &mut Object<'_>, finish: Option<&Finish<'_>>, calls: b
     }
 }
 
-fn write_message(message: &mut Object<'_>, choice: &Choice) {
+fn write_message(message: &mut Object<'_>, choice: &Choice, old: bool) {
     let mut text = String::new();
     let mut refusal = String::new();
     let mut thoughts = String::new();
@@ -109,14 +111,14 @@ fn write_message(message: &mut Object<'_>, choice: &Choice) {
         });
     }
     cites(message, choice);
-    if choice.has_calls() {
-        message.array("tool_calls", |list| {
-            for output in all.clone() {
-                if let Output::Call(call) = output {
-                    list.object(|one| write_call(one, call));
-                }
-            }
-        });
+    let mut calls = all.clone().filter_map(|output| match output {
+        Output::Call(call) => Some(call),
+        _ => None,
+    });
+    if old && let Some(call) = calls.next() {
+        message.object("function_call", |one| write_function(one, call));
+    } else if choice.has_calls() {
+        message.array("tool_calls", |list| calls.for_each(|call| list.object(|one| write_call(one, call))));
     }
     for output in all.clone() {
         if let Output::Audio(raw) = output {
@@ -145,10 +147,7 @@ fn write_call(one: &mut Object<'_>, call: &crate::hub::Call<'_>) {
     match call.kind {
         CallKind::Function => {
             one.text("type", "function");
-            one.object("function", |function| {
-                function.text("name", &call.name);
-                function.text("arguments", if call.args.trim().is_empty() { "{}" } else { &call.args });
-            });
+            one.object("function", |function| write_function(function, call));
         }
         CallKind::Custom => {
             one.text("type", "custom");
@@ -158,6 +157,11 @@ fn write_call(one: &mut Object<'_>, call: &crate::hub::Call<'_>) {
             });
         }
     }
+}
+
+fn write_function(function: &mut Object<'_>, call: &crate::hub::Call<'_>) {
+    function.text("name", &call.name);
+    function.text("arguments", if call.args.trim().is_empty() { "{}" } else { &call.args });
 }
 
 /// Links as annotations, places in documents as they came.

@@ -17,6 +17,8 @@ pub(crate) struct Writer {
     head: Vec<u8>,
     wants_usage: bool,
     tier: Option<String>,
+    /// The client declared `functions`: it reads one call, as `function_call`.
+    old: bool,
     choices: Vec<Choice>,
     ended: bool,
 }
@@ -33,7 +35,7 @@ struct Choice {
 }
 
 impl Writer {
-    pub fn new(voice: &Voice) -> Self {
+    pub fn new(voice: &Voice, old: bool) -> Self {
         let mut head = b"data: ".to_vec();
         let mut object = Object::begin(&mut head);
         object.text("id", &voice.prefixed("chatcmpl-"));
@@ -41,7 +43,7 @@ impl Writer {
         object.number("created", voice.created);
         object.text("model", &voice.model);
         object.key("choices");
-        Writer { head, wants_usage: voice.wants_usage, tier: None, choices: Vec::new(), ended: false }
+        Writer { head, wants_usage: voice.wants_usage, tier: None, old, choices: Vec::new(), ended: false }
     }
 
     pub fn write(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
@@ -105,6 +107,19 @@ impl Writer {
                     });
                 }
             }
+            Event::CallOpen { call, .. } | Event::CallArgs { call, .. } if self.old && *call > 0 => {}
+            Event::CallOpen { name, .. } if self.old => {
+                self.choices[at].calls = true;
+                self.delta(choice, out, |delta| {
+                    delta.object("function_call", |one| {
+                        one.text("name", name);
+                        one.text("arguments", "");
+                    });
+                });
+            }
+            Event::CallArgs { text, .. } if self.old => {
+                self.delta(choice, out, |delta| delta.object("function_call", |one| one.text("arguments", text)));
+            }
             Event::CallOpen { call, id, name, kind, .. } => {
                 self.choices[at].calls = true;
                 self.open_call(choice, *call, &fitting_id(Dialect::Chat, id), name, *kind, out);
@@ -150,12 +165,12 @@ impl Writer {
     fn finish(&mut self, choice: u32, ended: Option<&Finish<'_>>, out: &mut Vec<u8>) {
         let state = &mut self.choices[choice as usize];
         state.finished = true;
-        let calls = state.calls;
+        let (calls, old) = (state.calls, self.old);
         self.chunk(out, |one| {
             one.number("index", u64::from(choice));
             one.raw("delta", "{}");
             one.null("logprobs");
-            finish(one, ended, calls);
+            finish(one, ended, calls, old);
         });
     }
 

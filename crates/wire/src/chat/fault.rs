@@ -12,6 +12,8 @@ pub struct UpstreamError {
     pub kind: Option<String>,
     pub param: Option<String>,
     pub message: String,
+    /// `details`, where it is an object (Anthropic): its text, unless that is longer than any honest one.
+    pub details: Option<Box<str>>,
 }
 
 /// Longest text kept from an error object.
@@ -55,6 +57,11 @@ impl UpstreamError {
     pub(crate) fn field(&mut self, key: &[u8], scan: &mut Scan<'_>) -> Result<(), Broken> {
         if key == b"details" && scan.peek() == Some(b'[') {
             return self.reason(scan);
+        }
+        if key == b"details" && scan.peek() == Some(b'{') {
+            let raw = scan.value()?;
+            self.details = (raw.len() <= MOST).then(|| String::from_utf8_lossy(raw).into());
+            return Ok(());
         }
         let text = match scan.peek() {
             Some(b'"') => Some(clip(&scan.string()?.text())),
@@ -124,6 +131,10 @@ mod tests {
         assert_eq!((gemini.status, gemini.kind.as_deref()), (Some(400), Some("INVALID_ARGUMENT")));
         let reason = r#"{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT","details":[7,{"@type":"x"},{"reason":"API_KEY_INVALID","domain":"d"}]}}"#;
         assert_eq!(read(reason).unwrap().code.as_deref(), Some("API_KEY_INVALID"));
+        let details = read(r#"{"error":{"message":"m","details":{"error_code":"x"}}}"#).unwrap().details;
+        assert_eq!(details.as_deref(), Some(r#"{"error_code":"x"}"#));
+        let long = format!(r#"{{"error":{{"message":"m","details":{{"a":"{}"}}}}}}"#, "x".repeat(MOST));
+        assert_eq!(read(&long).unwrap().details, None);
         assert_eq!(read(r#"{"error":null}"#), None);
         assert_eq!(read("<html>"), None);
         assert_eq!(read(r#"[1]"#), None);

@@ -38,7 +38,7 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
     }
     let mut meter = Meter::new(from);
     let mut gather = Gather::default();
-    let mut lost = Lost::new(from, to);
+    let mut lost = Lost::new(from, to, names);
     let mut restore = Restore::new(names.clone());
     let mut places = Places::new(from, to);
     Reader::new(from, to, &voice.id).whole(&node, &mut |event: Event<'_>| {
@@ -75,15 +75,15 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
     }
     let written = match from == to {
         true => as_ours(from, &text, &node, voice, &body),
-        false => written(to, &answer, voice).into(),
+        false => written(to, &answer, voice, names).into(),
     };
     Ok(Converted { body: written, facts, dropped: lost.dropped, counted })
 }
 
 /// The answer as a client of the dialect reads it.
-pub(super) fn written(to: Dialect, answer: &Answer, voice: &Voice) -> Vec<u8> {
+pub(super) fn written(to: Dialect, answer: &Answer, voice: &Voice, names: &Names) -> Vec<u8> {
     match to {
-        Dialect::Chat => chat::answer_out::write(answer, voice),
+        Dialect::Chat => chat::answer_out::write(answer, voice, names.is_old()),
         Dialect::Anthropic => anthropic::answer_out::write(answer, voice),
         Dialect::Responses => responses::answer_out::write(answer, voice),
         Dialect::Gemini => gemini::answer_out::write(answer, voice),

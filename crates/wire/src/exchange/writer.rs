@@ -2,7 +2,7 @@
 
 use crate::dialect::Dialect;
 use crate::error::{self, Code};
-use crate::hub::{Event, Voice};
+use crate::hub::{Event, Names, Voice};
 use crate::usage::Usage;
 use crate::{anthropic, chat, gemini, responses};
 
@@ -15,9 +15,9 @@ pub(super) enum Writer {
 }
 
 impl Writer {
-    pub fn new(from: Dialect, to: Dialect, voice: &Voice) -> Self {
+    pub fn new(from: Dialect, to: Dialect, voice: &Voice, names: &Names) -> Self {
         match to {
-            Dialect::Chat => Writer::Chat(chat::events_out::Writer::new(voice)),
+            Dialect::Chat => Writer::Chat(chat::events_out::Writer::new(voice, names.is_old())),
             Dialect::Anthropic => Writer::Anthropic(anthropic::events_out::Writer::new(voice)),
             Dialect::Responses => Writer::Responses(Box::new(responses::events_out::Writer::new(voice))),
             Dialect::Gemini => Writer::Gemini(gemini::events_out::Writer::new(voice, from != Dialect::Gemini)),

@@ -2,8 +2,10 @@
 
 use super::base64::standard;
 use super::hosted;
+use super::names::are_functions;
 use super::policy::{is_carried, leave_out};
 use super::schema::{for_anthropic, labelled, object_schema};
+use super::strict::fits_strict;
 use super::{
     Ask, Dropped, Effort, Fields, Format, Media, Member, Part, Place, Reasoning, Target, Tool, ToolChoice, ToolKind,
 };
@@ -52,6 +54,10 @@ pub(crate) fn data_url(mime: &str, base64: &str) -> String {
     format!("data:{mime};base64,{base64}")
 }
 
+fn openai(dialect: Dialect) -> bool {
+    matches!(dialect, Dialect::Chat | Dialect::Responses)
+}
+
 /// A request being written: where to, and what was left behind.
 pub(crate) struct Carry<'t> {
     pub target: &'t Target,
@@ -70,7 +76,12 @@ impl<'t> Carry<'t> {
         if !home {
             hosted::leave_out(ask, &mut carry)?;
             carry.beyond(ask)?;
+            carry.loosen(ask)?;
             carry.only_here(ask)?;
+            if are_functions(&ask.tools) && target.dialect != Dialect::Gemini {
+                // A client that declares `functions` reads one call of an answer.
+                ask.parallel = ask.parallel.or(Some(false));
+            }
             for turn in &ask.turns {
                 carry.left(&turn.rest)?;
                 carry.left_of(&turn.parts)?;
@@ -93,7 +104,6 @@ impl<'t> Carry<'t> {
 
     /// What the model cannot do, whatever it is asked: it would refuse the request.
     fn beyond(&mut self, ask: &mut Ask<'_>) -> Result<(), Problem> {
-        let openai = |dialect| matches!(dialect, Dialect::Chat | Dialect::Responses);
         // A wish in the words of OpenAI's dialects passes as it is.
         let unheard = !self.target.thinks && openai(self.target.dialect) && !openai(ask.origin);
         if unheard && (ask.reasoning.budget.is_some() || ask.reasoning.effort.is_some_and(|one| one != Effort::None)) {
@@ -109,6 +119,30 @@ impl<'t> Carry<'t> {
             Dialect::Gemini => "generationConfig.maxOutputTokens",
         };
         self.drop_if(name, asked > most)
+    }
+
+    /// Others hold the model to schemas that OpenAI refuses under `strict`: those are sent without it. Who speaks OpenAI's words
+    /// knows its rules, and is refused as there.
+    fn loosen(&mut self, ask: &mut Ask<'_>) -> Result<(), Problem> {
+        if openai(ask.origin) || !openai(self.target.dialect) {
+            return Ok(());
+        }
+        let loose = |schema: &Option<Cow<'_, str>>| !schema.as_deref().is_some_and(fits_strict);
+        if let Some(Format::Schema { schema, strict, .. }) = &mut ask.format
+            && loose(schema)
+        {
+            *strict = None;
+        }
+        for tool in &mut ask.tools {
+            if let ToolKind::Function { schema, strict, .. } = &mut tool.kind
+                && *strict == Some(true)
+                && loose(schema)
+            {
+                *strict = None;
+                self.drop(&format!("{}.strict", tool.at))?;
+            }
+        }
+        Ok(())
     }
 
     /// What the hub has a place for and no other dialect but one or two: told here, because turns are joined on their way.

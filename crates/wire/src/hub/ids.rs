@@ -12,19 +12,31 @@ pub(crate) fn short_hash(text: &str) -> String {
     format!("{hash:016x}")
 }
 
-/// The id of a tool call as `dialect` accepts it; the same when it fits.
+/// Longest id of a tool call: OpenAI's two dialects differ.
+const fn longest_id(dialect: Dialect) -> usize {
+    match dialect {
+        Dialect::Chat => 40,
+        Dialect::Anthropic | Dialect::Responses => 64,
+        Dialect::Gemini => usize::MAX,
+    }
+}
+
+/// The id of a tool call as `dialect` accepts it; the same when it fits. One that does not is cut and ends with a hash of all of it.
 pub(crate) fn fitting_id<'a>(dialect: Dialect, id: &'a str) -> Cow<'a, str> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    let most = longest_id(dialect);
     let fits = match dialect {
-        Dialect::Anthropic => !id.is_empty() && id.len() <= 64 && id.bytes().all(plain),
-        Dialect::Chat | Dialect::Responses => !id.is_empty() && id.len() <= 64,
+        Dialect::Anthropic => !id.is_empty() && id.len() <= most && id.bytes().all(plain),
+        Dialect::Chat | Dialect::Responses => !id.is_empty() && id.len() <= most,
         Dialect::Gemini => true,
     };
     if fits {
         return Cow::Borrowed(id);
     }
-    let head: String = id.chars().take(40).map(|c| if c.is_ascii() && plain(c as u8) { c } else { '_' }).collect();
-    Cow::Owned(format!("{head}_{}", short_hash(id)))
+    let hash = short_hash(id);
+    let head = id.chars().take(most - hash.len() - 1);
+    let head: String = head.map(|c| if c.is_ascii() && plain(c as u8) { c } else { '_' }).collect();
+    Cow::Owned(format!("{head}_{hash}"))
 }
 
 /// Who asks, as providers of OpenAI's dialects take it: what is longer is told by a hash, the same each time.
@@ -51,7 +63,14 @@ mod tests {
         assert_eq!(alias, fitting_id(Dialect::Anthropic, "functions.Bash:0"));
         assert_ne!(alias, fitting_id(Dialect::Anthropic, "functions.Bash_0"));
         let long = "x".repeat(300);
-        assert!(fitting_id(Dialect::Chat, &long).len() <= 64);
+        for (dialect, most) in [(Dialect::Chat, 40), (Dialect::Responses, 64), (Dialect::Anthropic, 64)] {
+            assert_eq!(fitting_id(dialect, &long).len(), most);
+            assert_eq!(fitting_id(dialect, &long[..most]), long[..most], "as long as it may be");
+            let (one, other) = (format!("{long}1"), format!("{long}2"));
+            assert_ne!(fitting_id(dialect, &one), fitting_id(dialect, &other));
+            let alias = fitting_id(dialect, &one);
+            assert_eq!(fitting_id(dialect, &alias), alias, "fits already");
+        }
         assert_eq!(fitting_id(Dialect::Chat, "functions.Bash:0"), "functions.Bash:0");
         assert_ne!(made_id("0", 0, "f", "{}"), made_id("0", 1, "f", "{}"));
         assert_ne!(made_id("0", 0, "f", "{}"), made_id("1", 0, "f", "{}"));

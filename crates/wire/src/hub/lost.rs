@@ -4,6 +4,7 @@
 
 use super::dropped::Dropped;
 use super::event::{Citation, Event, Stop};
+use super::names::Names;
 use super::tier::{is_usual, tier_in};
 use crate::dialect::Dialect;
 
@@ -11,12 +12,14 @@ use crate::dialect::Dialect;
 pub(crate) struct Lost {
     from: Dialect,
     to: Dialect,
+    /// The client reads one call of an answer.
+    old: bool,
     pub dropped: Dropped,
 }
 
 impl Lost {
-    pub fn new(from: Dialect, to: Dialect) -> Self {
-        Lost { from, to, dropped: Dropped::default() }
+    pub fn new(from: Dialect, to: Dialect, names: &Names) -> Self {
+        Lost { from, to, old: names.is_old(), dropped: Dropped::default() }
     }
 
     /// Looks at an event on its way to the writer, which leaves out what is recorded here.
@@ -26,6 +29,7 @@ impl Lost {
             Event::Rest(rest) => return rest.tell(&mut |inside, name| self.tell(inside, name)),
             Event::Lost { what } => what,
             Event::Foreign { what, .. } => what,
+            Event::CallOpen { call, .. } if self.old && *call > 0 => "tool_calls",
             Event::Audio { .. } if self.to != Dialect::Chat => "audio",
             // Chat has no such item, and Anthropic's is half of a pair.
             Event::Search { .. } if matches!(self.to, Dialect::Chat | Dialect::Anthropic) => "web_search",
@@ -120,7 +124,7 @@ mod tests {
             ),
             (Dialect::Gemini, "answer.server_tool_use,answer.container,answer.audio,answer.citations"),
         ] {
-            let mut lost = Lost::new(Dialect::Anthropic, to);
+            let mut lost = Lost::new(Dialect::Anthropic, to, &Names::default());
             events.iter().for_each(|event| lost.see(event));
             assert_eq!(lost.dropped.to_string(), dropped, "{to:?}");
         }

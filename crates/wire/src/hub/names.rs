@@ -10,9 +10,12 @@ use super::target::Target;
 use crate::dialect::Dialect;
 use std::borrow::Cow;
 
-/// What the tools of one request are called at the provider. Empty when no name had to change.
+/// What the tools of one request are called at the provider, and how the client wants to hear of calls. Empty when no name had to change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names(Vec<Name>);
+pub struct Names {
+    changed: Vec<Name>,
+    old: bool,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Name {
@@ -27,14 +30,14 @@ pub(crate) const FREE_TEXT: &str = "input";
 
 impl Names {
     pub(crate) fn of(tools: &[Tool<'_>], target: &Target) -> Names {
-        let mut names = Names::default();
+        let mut names = Names { changed: Vec::new(), old: are_functions(tools) };
         for tool in tools {
             let custom = matches!(tool.kind, ToolKind::Custom { .. });
             let keeps_custom = target.takes_free_text();
             let sent = sent_name(target.dialect, tool.namespace.as_deref(), &tool.name);
             let changed = sent != tool.name || (custom && !keeps_custom);
             if changed {
-                names.0.push(Name {
+                names.changed.push(Name {
                     sent: sent.into_owned(),
                     name: tool.name.to_string(),
                     namespace: tool.namespace.as_deref().map(str::to_owned),
@@ -45,9 +48,14 @@ impl Names {
         names
     }
 
+    /// Chat: the client declared its tools in `functions`, knows one call in an answer and reads it as `function_call`.
+    pub(crate) fn is_old(&self) -> bool {
+        self.old
+    }
+
     /// The caller's name, namespace and kind for a name in the answer.
     pub(crate) fn back<'a>(&'a self, sent: &'a str) -> (&'a str, Option<&'a str>, CallKind) {
-        match self.0.iter().find(|one| one.sent == sent) {
+        match self.changed.iter().find(|one| one.sent == sent) {
             Some(one) => {
                 let kind = if one.custom { CallKind::Custom } else { CallKind::Function };
                 (&one.name, one.namespace.as_deref(), kind)
@@ -57,8 +65,14 @@ impl Names {
     }
 
     pub(crate) fn is_custom(&self, sent: &str) -> bool {
-        self.0.iter().any(|one| one.custom && one.sent == sent)
+        self.changed.iter().any(|one| one.custom && one.sent == sent)
     }
+}
+
+/// Chat: all tools of the client's own were declared in `functions`.
+pub(crate) fn are_functions(tools: &[Tool<'_>]) -> bool {
+    let mut own = tools.iter().filter(|tool| !matches!(tool.kind, ToolKind::WebSearch(_))).peekable();
+    own.peek().is_some() && own.all(|tool| tool.old)
 }
 
 /// The name as the target accepts it, namespace in front.

@@ -7,6 +7,7 @@
 use super::ask::Member;
 use super::dropped::Dropped;
 use super::fields::same_name;
+use super::kinds::right_kind;
 use crate::dialect::Dialect;
 use crate::json::Node;
 use crate::problem::Problem;
@@ -121,6 +122,7 @@ pub(crate) fn leave_out(
     strict: bool,
     dropped: &mut Dropped,
 ) -> Result<(), Problem> {
+    rest.iter().try_for_each(|member| right_kind(origin, member))?;
     for member in rest.iter().filter(|member| !asks_nothing(member.raw)) {
         let told = member.told();
         let word = TABLE.iter().find(|(dialect, name, _)| *dialect == origin && same_name(name, &told));

@@ -4,6 +4,7 @@
 mod agents;
 mod citations;
 mod coding;
+mod functions;
 mod hosted;
 mod makers;
 mod parameters;

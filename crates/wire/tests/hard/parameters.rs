@@ -1,6 +1,7 @@
 //! 3.6 and 3.8: parameters, and the arithmetic of usage as clients see it.
 
 use super::*;
+use tollgate_wire::error::Code;
 
 fn plain(more: Value) -> Value {
     let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "q"}]});
@@ -123,4 +124,88 @@ fn case_131_gemini_for_a_chat_client() {
         (&usage["prompt_tokens"], &usage["completion_tokens"], &usage["total_tokens"]),
         (&json!(105), &json!(50), &json!(155))
     );
+}
+
+/// Abroad nobody else would refuse them: they would be lost.
+#[test]
+fn a_parameter_of_another_kind_is_refused_by_its_name() {
+    let asked = |from: Dialect| match from {
+        C => json!({"model": "m", "messages": [{"role": "user", "content": "q"}]}),
+        A => json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}]}),
+        R => json!({"model": "m", "input": "q"}),
+        G => json!({"contents": [{"parts": [{"text": "q"}]}]}),
+    };
+    let read = |from: Dialect, body: &Value| {
+        let path = Path { model: "gemini-x", stream: false };
+        Request::read(from, Bytes::from(body.to_string()), (from == G).then_some(path))
+    };
+    for (from, field, value) in [
+        (C, "temperature", json!("hot")),
+        (C, "max_tokens", json!("5")),
+        (C, "stop", json!(7)),
+        (C, "stop", json!(["a", 1])),
+        (C, "tools", json!({})),
+        (C, "functions", json!("f")),
+        (C, "seed", json!([1])),
+        (C, "n", json!("2")),
+        (C, "top_logprobs", json!(1.5)),
+        (C, "logprobs", json!("yes")),
+        (C, "response_format", json!("json")),
+        (C, "reasoning_effort", json!(3)),
+        (C, "reasoning.max_tokens", json!("many")),
+        (C, "parallel_tool_calls", json!("no")),
+        (C, "user", json!(7)),
+        (A, "temperature", json!("hot")),
+        (A, "stop_sequences", json!("x")),
+        (A, "system", json!(7)),
+        (A, "tools", json!({"name": "f"})),
+        (A, "thinking", json!(true)),
+        (A, "output_config.effort", json!(1)),
+        (A, "metadata.user_id", json!(7)),
+        (R, "temperature", json!("hot")),
+        (R, "max_output_tokens", json!("5")),
+        (R, "instructions", json!(["a"])),
+        (R, "tools", json!("f")),
+        (R, "reasoning", json!("high")),
+        (R, "text.format", json!("json")),
+        (G, "generationConfig", json!([])),
+        (G, "generationConfig.temperature", json!("hot")),
+        (G, "generationConfig.stopSequences", json!("x")),
+        (G, "generationConfig.thinkingConfig.includeThoughts", json!("yes")),
+        (G, "systemInstruction", json!(7)),
+        (G, "tools", json!({})),
+    ] {
+        let mut body = asked(from);
+        let mut place = &mut body;
+        for name in field.split('.') {
+            place = &mut place[name];
+        }
+        *place = value.clone();
+        for to in Dialect::ALL.into_iter().filter(|to| *to != from) {
+            let sent = read(from, &body).and_then(|request| request.upstream_body(&Target::new(to, "up")));
+            let problem = sent.map(|sent| sent.dropped.to_string()).expect_err(&format!("{from:?} to {to:?}: {field}"));
+            assert_eq!(problem.param.as_deref(), Some(field), "{from:?} to {to:?}: {value}");
+            assert_eq!(problem.code, Code::InvalidParameter, "{from:?} to {to:?}: {field}");
+        }
+    }
+    // Null asks for nothing, nothing is no mistake, and Google reads numbers in texts.
+    for (from, field, value) in [
+        (C, "temperature", Value::Null),
+        (C, "tools", json!([])),
+        (C, "stop", json!([])),
+        (A, "system", json!([])),
+        (R, "text", json!({})),
+        (G, "topK", json!("40")),
+    ] {
+        let mut body = asked(from);
+        if from == G {
+            body["generationConfig"] = json!({});
+            body["generationConfig"][field] = value;
+        } else {
+            body[field] = value;
+        }
+        for to in Dialect::ALL.into_iter().filter(|to| *to != from) {
+            assert!(try_sent(from, &Target::new(to, "up"), &body).is_ok(), "{from:?} to {to:?}: {field}");
+        }
+    }
 }

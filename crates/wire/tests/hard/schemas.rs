@@ -154,3 +154,32 @@ fn an_object_that_was_open_in_so_many_words_is_told_where_all_are_closed() {
     let plain = json!({"type": "object", "properties": {"m": {"type": "object"}}});
     assert_eq!(dropped(C, A, asked(plain)), "");
 }
+
+#[test]
+fn strict_is_asked_of_openai_only_for_schemas_that_it_takes() {
+    let closed = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false});
+    let mut optional = closed.clone();
+    optional["properties"]["b"] = json!({"type": "string"});
+    let body = |schema: &Value| {
+        json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}],
+            "output_config": {"format": {"type": "json_schema", "schema": schema}},
+            "tools": [{"name": "f", "input_schema": schema, "strict": true}]})
+    };
+    let chat = |schema: &Value| sent(A, C, body(schema));
+    assert_eq!(chat(&closed)["response_format"]["json_schema"]["strict"], true);
+    assert_eq!(chat(&closed)["tools"][0]["function"]["strict"], true);
+    let loose = chat(&optional);
+    assert_eq!(loose["response_format"]["json_schema"], json!({"name": "answer", "schema": optional}));
+    assert!(loose["tools"][0]["function"].get("strict").is_none());
+    let responses = |schema: &Value| sent(A, R, body(schema));
+    assert_eq!(responses(&closed)["text"]["format"]["strict"], true);
+    assert_eq!(responses(&closed)["tools"][0]["strict"], true);
+    assert!(responses(&optional)["text"]["format"].get("strict").is_none());
+    assert_eq!(responses(&optional)["tools"][0]["strict"], false);
+    for to in [C, R] {
+        assert_eq!(dropped(A, to, body(&optional)), "tools[0].strict");
+        assert_eq!(dropped(A, to, body(&closed)), "");
+    }
+    // Who speaks OpenAI's words is refused by it, as there.
+    assert_eq!(sent(C, R, asked(optional))["text"]["format"]["strict"], true);
+}

@@ -337,3 +337,30 @@ fn a_forced_tool_in_a_namespace_is_named_as_it_is_sent() {
         assert_eq!(allowed, &json!([expected]));
     }
 }
+
+/// OpenAI takes 40 characters in chat and 64 in Responses, Anthropic 64.
+#[test]
+fn long_ids_are_shortened_for_the_call_and_its_result_and_stay_apart() {
+    let (one, other) = (format!("{}_one", "x".repeat(50)), format!("{}_two", "x".repeat(50)));
+    let long = |one: &str, other: &str| {
+        json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"},
+            {"role": "assistant", "content": [
+                {"type": "tool_use", "id": one, "name": "f", "input": {}}, {"type": "tool_use", "id": other, "name": "f", "input": {}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": other, "content": "2"}, {"type": "tool_result", "tool_use_id": one, "content": "1"}]}]})
+    };
+    let chat = sent(A, C, long(&one, &other));
+    let (calls, results) = (&chat["messages"][1]["tool_calls"], &chat["messages"]);
+    for (at, said) in [(0, "1"), (1, "2")] {
+        let id = calls[at]["id"].as_str().unwrap();
+        assert!(id.len() <= 40, "{id}");
+        assert_eq!((results[2 + at]["tool_call_id"].as_str(), &results[2 + at]["content"]), (Some(id), &json!(said)));
+    }
+    assert_ne!(calls[0]["id"], calls[1]["id"]);
+    // What fits is kept.
+    assert_eq!(sent(A, R, long(&one, &other))["input"][1]["call_id"], one);
+    let (one, other) = (format!("{one}{}", "y".repeat(50)), format!("{other}{}", "y".repeat(50)));
+    let responses = sent(A, R, long(&one, &other));
+    let ids: Vec<&str> = (1..5).map(|at| responses["input"][at]["call_id"].as_str().unwrap()).collect();
+    assert!(ids.iter().all(|id| id.len() <= 64) && ids[0] != ids[1] && ids[..2] == ids[2..], "{ids:?}");
+}

@@ -96,6 +96,29 @@ async fn within_its_dialect_nothing_is_lost_and_nothing_told() {
     assert_eq!(house.row(call).await.dropped, None);
 }
 
+/// Anthropic's tool runner goes by `details.error_code`.
+#[tokio::test(flavor = "multi_thread")]
+async fn details_of_a_refusal_reach_clients_of_the_providers_dialect() {
+    let said = json!({ "type": "error", "request_id": "req_1", "error": { "type": "invalid_request_error", "message": "No threads.",
+        "details": { "error_code": "thread_unsupported_request", "host": "https://inside.example/", "more": { "deep": 1 } } } });
+    for (kind, dialect) in [("anthropic", Some(Dialect::Anthropic)), ("openai", None)] {
+        let script = Scripted::start(Client::all().map(|_| Written::refusal(400, &said)).into()).await;
+        let house = house(&script, kind, "10").await;
+        for client in Client::all() {
+            let reply = client.ask(&house, "gemini-scripted", "q", false).await;
+            assert_eq!(reply.status(), 400, "{kind} to {client:?}");
+            let error = reply.json::<Value>().await.expect("JSON")["error"].clone();
+            assert!(error["message"].as_str().is_some_and(|text| text.contains("No threads.")), "{error}");
+            if dialect == Some(client.0) {
+                let kept = json!({ "error_code": "thread_unsupported_request", "host": "[link]" });
+                assert_eq!(error["details"], kept, "{kind} to {client:?}");
+            } else {
+                assert!(!error.to_string().contains("thread_unsupported"), "{kind} to {client:?}: {error}");
+            }
+        }
+    }
+}
+
 /// Case 100: the connection breaks after the provider has said that all was said.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_break_after_the_end_is_none() {

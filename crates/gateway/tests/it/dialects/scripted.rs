@@ -3,8 +3,9 @@
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// An answer of status 200.
+/// An answer, of status 200 unless it is a refusal.
 pub struct Written {
+    status: u16,
     kind: &'static str,
     body: String,
     /// Bytes that are announced and never come: the connection ends before them.
@@ -13,11 +14,15 @@ pub struct Written {
 
 impl Written {
     pub fn json(body: impl ToString) -> Written {
-        Written { kind: "application/json", body: body.to_string(), missing: 0 }
+        Written { status: 200, kind: "application/json", body: body.to_string(), missing: 0 }
     }
 
     pub fn events(body: impl Into<String>) -> Written {
-        Written { kind: "text/event-stream", body: body.into(), missing: 0 }
+        Written { status: 200, kind: "text/event-stream", body: body.into(), missing: 0 }
+    }
+
+    pub fn refusal(status: u16, body: impl ToString) -> Written {
+        Written { status, ..Written::json(body) }
     }
 
     pub fn cut(self) -> Written {
@@ -71,10 +76,11 @@ async fn answer_one(mut socket: TcpStream, answer: Written) {
         assert!(len > 0, "half a body");
         read.extend_from_slice(&piece[..len]);
     }
-    let Written { kind, body, missing } = answer;
+    let Written { status, kind, body, missing } = answer;
     let length = body.len() + missing;
-    let head =
-        format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+    let head = format!(
+        "HTTP/1.1 {status} Written\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+    );
     let reply = head + &body;
     socket.write_all(reply.as_bytes()).await.expect("written");
 }

@@ -35,7 +35,7 @@ pub(super) fn steps(from: Dialect, events: &[String]) -> Vec<Step> {
     let mut reader = Reader::new(from, from, "");
     let mut restore = Restore::new(Names::default());
     let mut meter = Meter::new(from);
-    let mut writer = Writer::new(from, from, &facts(from, events));
+    let mut writer = Writer::new(from, from, &facts(from, events), &Names::default());
     let mut steps: Vec<Step> = Vec::new();
     let mut ended = false;
     for text in events {

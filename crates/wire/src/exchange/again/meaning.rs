@@ -120,7 +120,7 @@ fn pairs() -> Vec<Pair> {
         let (from, texts) = (original.from, [original.text.clone()]);
         let came = answer(from, &texts, true);
         if came.error.is_none() {
-            let again = String::from_utf8(written(from, &came, &facts(from, &texts))).unwrap();
+            let again = String::from_utf8(written(from, &came, &facts(from, &texts), &Names::default())).unwrap();
             pairs.push(Pair { from, name: original.name, came, again: answer(from, &[again], true) });
         }
     }

@@ -30,7 +30,8 @@ pub(super) fn again(from: Dialect, text: &str, notes: &mut Notes) -> Result<Valu
         return Err(error);
     }
     let written: Value =
-        serde_json::from_slice(&written(from, &gather.answer, &facts(from, &[text.to_owned()]))).unwrap();
+        serde_json::from_slice(&written(from, &gather.answer, &facts(from, &[text.to_owned()]), &Names::default()))
+            .unwrap();
     let mut lay = Lay::new(from, notes);
     let again = lay.again(&node, known.expect("told what was taken"), Some(&written));
     assert!(lay.settled(), "something of a call is missing");
