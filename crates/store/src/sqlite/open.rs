@@ -51,9 +51,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/changes.sql"),
     include_str!("migrations/bounds.sql"),
     include_str!("migrations/row_hashes.sql"),
-    include_str!("migrations/kept_apart.sql"),
     include_str!("migrations/signing_secrets.sql"),
     include_str!("migrations/tool_uses.sql"),
+    include_str!("migrations/kept_apart.sql"),
 ];
 
 impl Engine {
