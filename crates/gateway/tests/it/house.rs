@@ -229,6 +229,13 @@ fn world(clock: &Clock) -> World {
 }
 
 impl House {
+    /// So much time has passed since the beginning, and keys were looked at meanwhile as they are every second.
+    pub async fn later(&self, ms: i64) {
+        self.clock.pass(ms);
+        let app = &self.running().app;
+        app.keys.refresh(&app.store, &app.world).await.expect("refreshed");
+    }
+
     pub async fn new() -> House {
         House::with(Plan::default()).await
     }

@@ -34,14 +34,14 @@ context_window = 100000
 reasoning_efforts = ["none", "low", "medium", "high"]
 max_output_tokens = 1000
 supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
-price = { input = 1_000_000, output = 2_000_000, "tool:web_search" = 10_000, "tool:tool_search" = 0 }
+price = { input = 1_000_000, output = 2_000_000, "tool:web_search" = 10_000, "tool:tool_search" = 0, "tool:image_generation" = 0 }
 route = [{ provider = "sim", upstream_model = "sim-strict" }]
 
 [model."gemini-on-anthropic"]
 context_window = 100000
 max_output_tokens = 1000
 supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
-price = { input = 1_000_000, output = 2_000_000, "tool:web_search" = 10_000, "tool:tool_search" = 0 }
+price = { input = 1_000_000, output = 2_000_000, "tool:web_search" = 10_000, "tool:tool_search" = 0, "tool:image_generation" = 0 }
 route = [{ provider = "sim-anthropic", upstream_model = "sim-plain" }]
 
 [model."gemini-on-openai-response"]
@@ -49,14 +49,14 @@ context_window = 100000
 reasoning_efforts = ["none", "low", "medium", "high"]
 max_output_tokens = 1000
 supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
-price = { input = 1_000_000, output = 2_000_000, "tool:web_search" = 10_000, "tool:tool_search" = 0 }
+price = { input = 1_000_000, output = 2_000_000, "tool:web_search" = 10_000, "tool:tool_search" = 0, "tool:image_generation" = 0 }
 route = [{ provider = "sim-responses", upstream_model = "sim-plain" }]
 
 [model."gemini-on-gemini"]
 context_window = 100000
 max_output_tokens = 1000
 supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
-price = { input = 1_000_000, output = 2_000_000, "tool:web_search" = 10_000, "tool:tool_search" = 0 }
+price = { input = 1_000_000, output = 2_000_000, "tool:web_search" = 10_000, "tool:tool_search" = 0, "tool:image_generation" = 0 }
 route = [{ provider = "sim-gemini", upstream_model = "sim-plain" }]
 
 [model."does-not-think"]

@@ -68,7 +68,7 @@ pub async fn after_the_retention() {
     let first = answered(&house, ask().await.expect("a reply")).await;
     let app = &house.running().app;
     let sweep = async |hours: i64| {
-        house.clock.pass(hours * 3_600_000);
+        house.later(hours * 3_600_000).await;
         app.store.sweep(app.world.steady_ms()).await.expect("a sweep")
     };
     assert_eq!(sweep(23).await.forgotten, 0);

@@ -138,7 +138,7 @@ async fn the_balance_tells_what_expires_next() {
     let expiring = all["expiring"].as_array().expect("a list");
     let shown: Vec<_> = expiring.iter().filter_map(|one| one["available_nano_usd"].as_i64()).collect();
     assert_eq!(shown, [3_000, 5_000, 7_000], "the earliest first");
-    house.clock.pass(60_001);
+    house.later(60_001).await;
     let all = balance(&house).await;
     assert_eq!(all["trial_available_nano_usd"], json!(12_000), "what has expired is gone, sweep or not");
     assert_eq!(all["expiring"][0]["expires_at_ms"], json!(now + 3_600_000));

@@ -200,7 +200,7 @@ async fn a_dead_link_is_not_handed_out() {
             let asked = house.sim.received().len();
             // The file of a new one might be yet to come. Kling's keys are signed with the time, which is not moved for it.
             let kling = model.starts_with("kling");
-            house.clock.pass(if kling { 0 } else { 61_000 });
+            house.later(if kling { 0 } else { 61_000 }).await;
             let expected = if kling { (409, Some("call_in_progress")) } else { (404, Some("not_found")) };
             for url in
                 [house.url(&format!("/v1/videos/{id}/content")), link.to_owned()].into_iter().skip(usize::from(kling))
@@ -209,7 +209,7 @@ async fn a_dead_link_is_not_handed_out() {
                 let (status, error) = error_of(reply).await;
                 assert_eq!((status, error["code"].as_str()), expected, "{model}: {error}");
             }
-            house.clock.pass(0);
+            house.later(0).await;
             assert!(house.sim.received().len() > asked + 1, "{model}: a fresh link was asked for");
         }
         assert_eq!((house.sim.videos(), house.available().await), (MAKERS.len(), FUNDED - spent));

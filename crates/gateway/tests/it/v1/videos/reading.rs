@@ -266,7 +266,7 @@ async fn a_file_that_is_not_there_yet_is_waited_for() {
     let reply = house.get(&path).send().await.expect("a reply");
     assert_eq!((reply.status().as_u16(), &reply.headers()["retry-after"]), (409, &"5".parse().expect("text")));
     assert_eq!(error_of(reply).await.1["code"], "call_in_progress");
-    house.clock.pass(61_000);
+    house.later(61_000).await;
     let (status, error) = error_of(house.get(&path).send().await.expect("a reply")).await;
     assert_eq!((status, error["code"].as_str()), (404, Some("not_found")), "{error}");
     house.clock.pass(0);
