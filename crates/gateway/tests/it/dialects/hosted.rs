@@ -124,7 +124,7 @@ async fn a_tool_without_a_price_is_refused_by_its_name_and_nothing_is_sent() {
             json!([{"type": "web_fetch_20250910", "name": "web_fetch"}]),
             "tools[0]",
         ),
-        (Client(Dialect::Responses), "gemini-on-openai-response", json!([{"type": "image_generation"}]), "tools[0]"),
+        (Client(Dialect::Responses), "gemini-on-openai-response", json!([{"type": "code_interpreter"}]), "tools[0]"),
         (Client(Dialect::Gemini), "gemini-on-gemini", json!([{"googleMaps": {}}]), "tools[0].googleMaps"),
         (Client(Dialect::Responses), "gemini-on-openai-response", json!([{"type": "brand_new"}]), "tools[0]"),
     ] {

@@ -130,6 +130,8 @@ async fn limits_are_kept_and_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_balance_tells_what_expires_next() {
     let house = House::new().await;
+    // A new ledger knows no time that is certain, and takes nothing away before it does.
+    house.running().app.store.accept_clock().await.expect("accepted");
     let now = house.running().app.world.now_ms();
     give(&house, Pot::Trial, 7_000, Some(now + 86_400_000)).await;
     give(&house, Pot::Trial, 5_000, Some(now + 3_600_000)).await;
