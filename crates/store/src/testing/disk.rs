@@ -5,13 +5,9 @@ use std::sync::Mutex;
 
 static FULL: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// From now on the disk of this data directory is full; `None`: all have space again.
-pub fn fill_disk(data_dir: Option<&Path>) {
-    let mut full = FULL.lock().unwrap_or_else(|e| e.into_inner());
-    match data_dir {
-        Some(dir) => full.push(dir.to_owned()),
-        None => full.clear(),
-    }
+/// From now on the disk of this data directory is full.
+pub fn fill_disk(data_dir: &Path) {
+    FULL.lock().unwrap_or_else(|e| e.into_inner()).push(data_dir.to_owned());
 }
 
 /// The disk of this data directory has space again.

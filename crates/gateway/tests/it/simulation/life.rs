@@ -218,7 +218,7 @@ impl Life<'_> {
     fn fill_or_free(&mut self) {
         self.full = !self.full;
         self.outside().note("the disk is full", u64::from(self.full));
-        if self.full { fill_disk(Some(self.dir)) } else { free_disk(self.dir) }
+        if self.full { fill_disk(self.dir) } else { free_disk(self.dir) }
     }
 
     async fn pass(&mut self, ms: u64) {

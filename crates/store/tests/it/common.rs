@@ -1,6 +1,5 @@
 //! The house the store's tests live in: a fresh store on either engine, an account or two, short verbs. When a house
 //! is closed the audit runs, so every test also asserts that all the money adds up.
-#![expect(dead_code, reason = "every test file uses another part of the house")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,11 +1,8 @@
 //! Usage rows, from which receipts are signed: whatever is changed in one shows, on both engines. The columns are asked of the database, so
 //! that a new one cannot be forgotten: it is under the hash (`row_hash.rs`), or this fails.
 
-mod common;
-mod hand;
-
-use common::House;
-use hand::Hand;
+use crate::common::House;
+use crate::hand::Hand;
 use tollgate_store::testing::PostgresServer;
 use tollgate_store::{AccountId, CallId, CreditKind, Pot, Receipted, Report, StoreError};
 

@@ -1,8 +1,6 @@
 //! TLS to PostgreSQL: what each `sslmode` accepts, against a real server with a certificate of our own making.
 
-mod common;
-
-use common::House;
+use crate::common::House;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tollgate_store::testing::{HandClock, PostgresServer};
 use tollgate_store::{Options, Place, Store};

@@ -1,10 +1,8 @@
 //! What a start of the embedded engine finds of holds and tasks that have been open for long, and how much it reads for them.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{Customer, House, options};
+use crate::common::{Customer, House, options};
 use tollgate_store::{Close, Ending, Leased, NewTask, Options, SentTo, TaskEnd, TaskState, TaskStep, Word};
 
 /// The clock was two hours ahead when the task was begun and when the next process starts, and right in between, when its fate became

@@ -1,9 +1,7 @@
 //! Two versions on one PostgreSQL database, as during a rolling upgrade. `previous/` has the functions as the version before had them, beside
 //! the tables and replaced at every start; the executable of the commit before runs beside the new one in `make upgrade`.
 
-mod common;
-
-use common::{Customer, House, options};
+use crate::common::{Customer, House, options};
 use tollgate_store::testing::{HandClock, OtherVersion, PostgresServer, run_sql};
 use tollgate_store::{CallId, CreditKind, NewTask, Options, Place, Pot, SentTo, Store, StoreError};
 
@@ -17,25 +15,25 @@ const PREVIOUS: &str = concat!(
 );
 /// Its schema: it has run these, and no other.
 const PREVIOUS_SCHEMA: [&str; 19] = [
-    include_str!("../src/postgres/schema.sql"),
-    include_str!("../src/postgres/migrations/replicas.sql"),
-    include_str!("../src/postgres/migrations/accounts.sql"),
-    include_str!("../src/postgres/migrations/receipts.sql"),
-    include_str!("../src/postgres/migrations/social.sql"),
-    include_str!("../src/postgres/migrations/chain.sql"),
-    include_str!("../src/postgres/migrations/tasks.sql"),
-    include_str!("../src/postgres/migrations/dropped.sql"),
-    include_str!("../src/postgres/migrations/operators.sql"),
-    include_str!("../src/postgres/migrations/vain.sql"),
-    include_str!("../src/postgres/migrations/responses.sql"),
-    include_str!("../src/postgres/migrations/turns.sql"),
-    include_str!("../src/postgres/migrations/account_webhooks.sql"),
-    include_str!("../src/postgres/migrations/truncate.sql"),
-    include_str!("../src/postgres/migrations/task_homes.sql"),
-    include_str!("../src/postgres/migrations/prompt_marks.sql"),
-    include_str!("../src/postgres/migrations/task_names.sql"),
-    include_str!("../src/postgres/migrations/task_words.sql"),
-    include_str!("../src/postgres/migrations/item_names.sql"),
+    include_str!("../../src/postgres/schema.sql"),
+    include_str!("../../src/postgres/migrations/replicas.sql"),
+    include_str!("../../src/postgres/migrations/accounts.sql"),
+    include_str!("../../src/postgres/migrations/receipts.sql"),
+    include_str!("../../src/postgres/migrations/social.sql"),
+    include_str!("../../src/postgres/migrations/chain.sql"),
+    include_str!("../../src/postgres/migrations/tasks.sql"),
+    include_str!("../../src/postgres/migrations/dropped.sql"),
+    include_str!("../../src/postgres/migrations/operators.sql"),
+    include_str!("../../src/postgres/migrations/vain.sql"),
+    include_str!("../../src/postgres/migrations/responses.sql"),
+    include_str!("../../src/postgres/migrations/turns.sql"),
+    include_str!("../../src/postgres/migrations/account_webhooks.sql"),
+    include_str!("../../src/postgres/migrations/truncate.sql"),
+    include_str!("../../src/postgres/migrations/task_homes.sql"),
+    include_str!("../../src/postgres/migrations/prompt_marks.sql"),
+    include_str!("../../src/postgres/migrations/task_names.sql"),
+    include_str!("../../src/postgres/migrations/task_words.sql"),
+    include_str!("../../src/postgres/migrations/item_names.sql"),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,11 +55,11 @@ fn version(functions: Option<String>, migrations: &[&str]) -> Options {
 /// This version's functions, and one that says whose they are.
 fn marked(name: &str) -> Options {
     let own = [
-        include_str!("../src/postgres/functions.sql"),
-        include_str!("../src/postgres/plain.sql"),
-        include_str!("../src/postgres/chain.sql"),
-        include_str!("../src/postgres/tasks.sql"),
-        include_str!("../src/postgres/responses.sql"),
+        include_str!("../../src/postgres/functions.sql"),
+        include_str!("../../src/postgres/plain.sql"),
+        include_str!("../../src/postgres/chain.sql"),
+        include_str!("../../src/postgres/tasks.sql"),
+        include_str!("../../src/postgres/responses.sql"),
     ]
     .concat();
     let mark =

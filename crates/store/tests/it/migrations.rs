@@ -1,8 +1,6 @@
 //! Databases of earlier versions open, keep what they have, and are used on. The first schema is what `schema.sql` holds.
 
-mod common;
-
-use common::House;
+use crate::common::House;
 use tollgate_store::testing::PostgresServer;
 use tollgate_store::{
     AccountId, CallId, Change, Close, Ending, HoldRefused, KeyId, NewLimits, TaskEnd, TaskId, TaskState, TaskStep, Word,
@@ -47,32 +45,32 @@ INSERT INTO task (call_id, account_id, key_id, endpoint, model, provider, upstre
 
 /// What had run before tasks told their host, after the first schema.
 const SQLITE: [&str; 11] = [
-    include_str!("../src/sqlite/migrations/accounts.sql"),
-    include_str!("../src/sqlite/migrations/receipts.sql"),
-    include_str!("../src/sqlite/migrations/social.sql"),
-    include_str!("../src/sqlite/migrations/chain.sql"),
-    include_str!("../src/sqlite/migrations/tasks.sql"),
-    include_str!("../src/sqlite/migrations/dropped.sql"),
-    include_str!("../src/sqlite/migrations/chain_order.sql"),
-    include_str!("../src/sqlite/migrations/operators.sql"),
-    include_str!("../src/sqlite/migrations/vain.sql"),
-    include_str!("../src/sqlite/migrations/responses.sql"),
-    include_str!("../src/sqlite/migrations/account_webhooks.sql"),
+    include_str!("../../src/sqlite/migrations/accounts.sql"),
+    include_str!("../../src/sqlite/migrations/receipts.sql"),
+    include_str!("../../src/sqlite/migrations/social.sql"),
+    include_str!("../../src/sqlite/migrations/chain.sql"),
+    include_str!("../../src/sqlite/migrations/tasks.sql"),
+    include_str!("../../src/sqlite/migrations/dropped.sql"),
+    include_str!("../../src/sqlite/migrations/chain_order.sql"),
+    include_str!("../../src/sqlite/migrations/operators.sql"),
+    include_str!("../../src/sqlite/migrations/vain.sql"),
+    include_str!("../../src/sqlite/migrations/responses.sql"),
+    include_str!("../../src/sqlite/migrations/account_webhooks.sql"),
 ];
 const POSTGRES: [&str; 13] = [
-    include_str!("../src/postgres/migrations/replicas.sql"),
-    include_str!("../src/postgres/migrations/accounts.sql"),
-    include_str!("../src/postgres/migrations/receipts.sql"),
-    include_str!("../src/postgres/migrations/social.sql"),
-    include_str!("../src/postgres/migrations/chain.sql"),
-    include_str!("../src/postgres/migrations/tasks.sql"),
-    include_str!("../src/postgres/migrations/dropped.sql"),
-    include_str!("../src/postgres/migrations/operators.sql"),
-    include_str!("../src/postgres/migrations/vain.sql"),
-    include_str!("../src/postgres/migrations/responses.sql"),
-    include_str!("../src/postgres/migrations/turns.sql"),
-    include_str!("../src/postgres/migrations/account_webhooks.sql"),
-    include_str!("../src/postgres/migrations/truncate.sql"),
+    include_str!("../../src/postgres/migrations/replicas.sql"),
+    include_str!("../../src/postgres/migrations/accounts.sql"),
+    include_str!("../../src/postgres/migrations/receipts.sql"),
+    include_str!("../../src/postgres/migrations/social.sql"),
+    include_str!("../../src/postgres/migrations/chain.sql"),
+    include_str!("../../src/postgres/migrations/tasks.sql"),
+    include_str!("../../src/postgres/migrations/dropped.sql"),
+    include_str!("../../src/postgres/migrations/operators.sql"),
+    include_str!("../../src/postgres/migrations/vain.sql"),
+    include_str!("../../src/postgres/migrations/responses.sql"),
+    include_str!("../../src/postgres/migrations/turns.sql"),
+    include_str!("../../src/postgres/migrations/account_webhooks.sql"),
+    include_str!("../../src/postgres/migrations/truncate.sql"),
 ];
 
 /// The steps from the first schema to the time before tasks told their host, with the tasks of that time.
@@ -89,7 +87,7 @@ fn rows(postgres: bool) -> String {
 }
 
 fn written(text: &str, postgres: bool) -> String {
-    let price = common::unit_price();
+    let price = crate::common::unit_price();
     let id: String = price.id().iter().map(|byte| format!("{byte:02x}")).collect();
     let json = serde_json::to_string(&*price).expect("JSON");
     let mut text = text.replace("{price_id}", &id).replace("{price}", &json).replace("{at}", &AT.to_string());
@@ -107,7 +105,7 @@ fn written(text: &str, postgres: bool) -> String {
 async fn sqlite_from_the_first_schema() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let file = rusqlite::Connection::open(dir.path().join("tollgate.db")).expect("a file");
-    file.execute_batch(include_str!("../src/sqlite/schema.sql")).expect("the first schema");
+    file.execute_batch(include_str!("../../src/sqlite/schema.sql")).expect("the first schema");
     file.execute_batch("CREATE TABLE schema_version (version INTEGER NOT NULL)").expect("a version");
     file.execute_batch(&rows(false)).expect("rows");
     drop(file);
@@ -118,7 +116,7 @@ async fn sqlite_from_the_first_schema() {
 async fn sqlite_with_a_task_that_does_not_tell_its_host() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let file = rusqlite::Connection::open(dir.path().join("tollgate.db")).expect("a file");
-    file.execute_batch(include_str!("../src/sqlite/schema.sql")).expect("the first schema");
+    file.execute_batch(include_str!("../../src/sqlite/schema.sql")).expect("the first schema");
     file.execute_batch("CREATE TABLE schema_version (version INTEGER NOT NULL)").expect("a version");
     file.execute_batch(&(rows(false) + &with_tasks(false))).expect("rows");
     drop(file);
@@ -130,7 +128,7 @@ async fn old_postgres(url: &str) -> (tokio_postgres::Client, tokio::task::JoinSe
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("connected");
     let mut driver = tokio::task::JoinSet::new();
     driver.spawn(async move { connection.await.expect("the connection") });
-    client.batch_execute(include_str!("../src/postgres/schema.sql")).await.expect("the first schema");
+    client.batch_execute(include_str!("../../src/postgres/schema.sql")).await.expect("the first schema");
     client.batch_execute("CREATE TABLE schema_version (version integer NOT NULL)").await.expect("a version");
     client.batch_execute(&rows(true)).await.expect("rows");
     let open = "INSERT INTO open_hold SELECT call_id, account_id, key_id, trial, paid, paid_only, at, expires_at, price_id, \
@@ -168,7 +166,7 @@ async fn postgres_with_a_task_that_does_not_tell_its_host() {
 
 /// It is polled, ended and paid for once, whatever it does not tell.
 async fn task_goes_on(h: House) {
-    let c = common::Customer { account: AccountId([10; 16]), key: KeyId([11; 16]) };
+    let c = crate::common::Customer { account: AccountId([10; 16]), key: KeyId([11; 16]) };
     let id = TaskId([13; 16]);
     for _ in 0..8 {
         h.clock.advance(10_000);
@@ -211,7 +209,7 @@ async fn task_goes_on(h: House) {
 }
 
 async fn used_on(h: House) {
-    let c = common::Customer { account: AccountId([10; 16]), key: KeyId([11; 16]) };
+    let c = crate::common::Customer { account: AccountId([10; 16]), key: KeyId([11; 16]) };
     let crashed = CallId([13; 16]);
     assert_eq!(h.pots(&c).await, (30, 920, 0, 0), "the open call was resolved");
     let row = h.store.usage_of(c.account, crashed).await.expect("reading").expect("a row");

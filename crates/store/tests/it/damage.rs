@@ -1,20 +1,17 @@
 //! Somebody changes the database behind our back: every way of it is found by the audit, on both engines. The list breaks every
 //! invariant the audit claims to look at, and a test says so.
 
-mod common;
-mod hand;
-
 use std::collections::BTreeSet;
 
-use common::{Customer, House};
-use hand::Hand;
+use crate::common::{Customer, House};
+use crate::hand::Hand;
 use tollgate_store::testing::PostgresServer;
 use tollgate_store::{
     Close, Credit, CreditKind, Ending, EntryPage, INVARIANTS, Looked, NewTask, Pot, SentTo, TaskEnd, TaskFailure,
     TaskId, TaskState,
 };
 
-/// What it breaks and how; written for SQLite, read by PostgreSQL after [`hand::in_postgres`]. Triggers are off.
+/// What it breaks and how; written for SQLite, read by PostgreSQL after [`crate::hand::in_postgres`]. Triggers are off.
 const DAMAGES: &[(&str, &str)] = &[
     ("I1", "UPDATE account SET paid_available = paid_available + 1"),
     ("I1", "UPDATE key SET spent = spent + 1"),

@@ -1,14 +1,10 @@
 //! Several replicas on one PostgreSQL database: a dead one is cleaned up after, one that was only cut
 //! off loses nothing, an outage passes by itself.
 
-mod apart;
-mod cable;
-mod common;
-
 use std::time::Duration;
 
-use cable::Cable;
-use common::{Customer, House, idem, options, reply};
+use crate::cable::Cable;
+use crate::common::{Customer, House, idem, options, reply};
 use tollgate_store::testing::PostgresServer;
 use tollgate_store::{
     Chain, Change, Credit, CreditKind, Ending, Hold, HoldRefused, Named, NewLimits, NewResponse, NewTask, Options,
@@ -28,9 +24,10 @@ async fn two_replicas_and_an_outage() {
     replicas_with_many_accounts_never_deadlock(&server.database("deadlock").await.expect("a database")).await;
     expired_credit_is_taken_once_by_whoever_comes_first(&server.database("expiry").await.expect("a database")).await;
     a_response_kept_by_one_is_found_by_the_other(&server.database("kept").await.expect("a database")).await;
-    apart::all(&server).await;
-    apart::a_replica_two_hours_off_takes_no_credit(&server.database("off").await.expect("a database")).await;
-    apart::a_database_clock_that_jumps_makes_no_task_old(&server.database("jumps").await.expect("a database")).await;
+    crate::apart::all(&server).await;
+    crate::apart::a_replica_two_hours_off_takes_no_credit(&server.database("off").await.expect("a database")).await;
+    crate::apart::a_database_clock_that_jumps_makes_no_task_old(&server.database("jumps").await.expect("a database"))
+        .await;
     two_replicas_give_one_name_once(&server.database("names").await.expect("a database")).await;
     an_outage_passes_by_itself(&server, &server.database("outage").await.expect("a database")).await;
 }

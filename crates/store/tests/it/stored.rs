@@ -1,9 +1,7 @@
 //! The file beside the ledger's in which the embedded engine keeps what customers store: taken over from earlier versions, given back to
 //! the disk when it is erased, and erased also when the disk is full.
 
-mod common;
-
-use common::{Customer, House, options};
+use crate::common::{Customer, House, options};
 use std::path::Path;
 use tollgate_store::testing::HandClock;
 use tollgate_store::{Conversation, Item, NoRoom, Options, Place, Quota, Store, Stored};
@@ -33,8 +31,8 @@ async fn what_earlier_versions_kept_with_the_ledger_is_taken_over() {
         let _ = std::fs::remove_file(dir.join(name));
     }
     let file = rusqlite::Connection::open(dir.join("tollgate.db")).expect("the file");
-    file.execute_batch(include_str!("../src/sqlite/migrations/responses.sql")).expect("the tables");
-    file.execute_batch(include_str!("../src/sqlite/migrations/item_names.sql")).expect("an index");
+    file.execute_batch(include_str!("../../src/sqlite/migrations/responses.sql")).expect("the tables");
+    file.execute_batch(include_str!("../../src/sqlite/migrations/item_names.sql")).expect("an index");
     let last = "DELETE FROM schema_version WHERE version = (SELECT max(version) FROM schema_version)";
     file.execute_batch(last).expect("the version before");
     let id = c.account.0;

@@ -1,10 +1,8 @@
 //! What operators rely on: the audit goes on from where it was, and the socket does what the store does.
 
-mod common;
-
 use std::os::unix::fs::PermissionsExt;
 
-use common::House;
+use crate::common::House;
 use tollgate_store::admin::{self, Audit, CallError, Command};
 use tollgate_store::{Credit, CreditKind, INVARIANTS, Looked, NewAccount, Pot};
 

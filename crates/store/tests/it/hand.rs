@@ -1,5 +1,4 @@
 //! A hand in the database that is not ours: what an operator with a console, a bug elsewhere or a thief could do.
-#![expect(dead_code, reason = "every test file uses another part of the hand")]
 
 use tokio::task::JoinSet;
 

@@ -1,13 +1,11 @@
 //! Crashes and outages on the embedded engine: what was closed stays closed, what was not is resolved, nothing is
 //! counted twice, and the ledger recovers by itself.
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{House, idem, options, reply};
+use crate::common::{House, idem, options, reply};
 use tollgate_store::{
     CallId, Close, Ending, HoldRefused, NewTask, Options, SentTo, Store, StoreError, TaskEnd, TaskState,
 };

@@ -1,11 +1,9 @@
 //! Operations the database refuses for good (here by a trigger): they are left out, all others go on, nothing is sent for ever,
 //! and what the failed ones left in memory is forgotten.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{Customer, House, options, reply};
+use crate::common::{Customer, House, options, reply};
 use tollgate_catalog::Money;
 use tollgate_store::testing::{PostgresServer, price};
 use tollgate_store::{
@@ -306,7 +304,7 @@ async fn large_replies_make_small_groups(url: &str) {
     let mut closings = Vec::new();
     for n in 0..40u8 {
         let mut wish = h.wish(&c, 10);
-        wish.idem = Some(common::idem(n, n));
+        wish.idem = Some(crate::common::idem(n, n));
         let call = h.hold(wish).await.expect("a hold").call;
         let mut ending = h.ending(&c, call, 1);
         ending.reply = Some(reply(&text));

@@ -1,17 +1,15 @@
 //! Rows of the table of faults (docs/faults.md) that only the store can show. A row that names a case of this house must find it
 //! here or among the tests of several replicas.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::{House, idem, options, reply};
+use crate::common::{House, idem, options, reply};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tollgate_store::testing::{PostgresServer, fill_disk};
+use tollgate_store::testing::{PostgresServer, fill_disk, free_disk};
 use tollgate_store::{Ending, HoldRefused, Options};
 
 macro_rules! cases {
@@ -32,7 +30,7 @@ cases!(the_outcome_of_a_commit_is_unknown, a_commit_that_finds_the_disk_full);
 fn every_row_of_this_house_has_its_case() {
     let page = std::fs::read_to_string("../../docs/faults.md").expect("docs/faults.md");
     let read = |name: &str| std::fs::read_to_string(name).expect("the tests of several replicas");
-    let replicas = read("tests/replicas.rs") + &read("tests/upgrades.rs");
+    let replicas = read("tests/it/replicas.rs") + &read("tests/it/upgrades.rs");
     let ours: Vec<&str> = page.split("`store::").skip(1).filter_map(|rest| rest.split('`').next()).collect();
     assert!(ours.len() >= 4, "{ours:?}");
     for name in &ours {
@@ -145,7 +143,7 @@ async fn a_commit_that_finds_the_disk_full() {
     h.store.close(kept).await.expect("closed");
     let running = h.held(&c, 100).await;
     let all = h.store.verify().await.expect("audited").entries;
-    fill_disk(Some(&h.place.data_dir));
+    fill_disk(&h.place.data_dir);
     assert!(matches!(h.hold(h.wish(&c, 10)).await, Err(HoldRefused::Unavailable)));
     assert!(!h.store.ready(), "the alarm");
     assert!(matches!(h.store.hold(h.wish(&c, 10)).await, Err(HoldRefused::Unavailable)), "at once");
@@ -159,7 +157,7 @@ async fn a_commit_that_finds_the_disk_full() {
     assert_eq!(h.store.usage(Some(c.account), Default::default()).await.expect("reading").len(), 11, "so does the log");
     assert!(h.store.verify_changed().await.is_err(), "the audit waits for the ledger");
     // A crash now loses nothing: the close is in space that was set aside.
-    fill_disk(None);
+    free_disk(&h.place.data_dir);
     assert_eq!(closing.await.expect("closed in the end").captured.nano(), 60);
     assert!(h.store.ready());
     let report = h.store.verify_changed().await.expect("audited");

@@ -1,25 +1,22 @@
 //! One suite, both engines. The PostgreSQL half uses the server named by `TOLLGATE_TEST_PG`, or starts its own.
 
-mod cases;
-mod common;
-
 use tollgate_store::testing::{PostgresServer, make_database};
 
-use common::House;
+use crate::common::House;
 
 macro_rules! suite {
     ($($case:ident),* $(,)?) => {
         mod sqlite {
             $(#[tokio::test]
             async fn $case() {
-                super::cases::$case(super::House::open("sqlite").await).await;
+                crate::cases::$case(super::House::open("sqlite").await).await;
             })*
         }
 
         async fn on_postgres(server: &Server) {
             $(
                 eprintln!("case {}", stringify!($case));
-                Box::pin(async { cases::$case(House::open(&server.database(stringify!($case)).await).await).await }).await;
+                Box::pin(async { crate::cases::$case(House::open(&server.database(stringify!($case)).await).await).await }).await;
             )*
         }
     };

@@ -1,8 +1,6 @@
 //! Random lives of two customers against a model so simple that it is plainly right.
 
-mod common;
-
-use common::{Customer, House};
+use crate::common::{Customer, House};
 use proptest::prelude::*;
 use tollgate_store::{CallId, CreditKind, Pot};
 

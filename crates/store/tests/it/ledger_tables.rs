@@ -1,11 +1,9 @@
 //! The ledger as tables that can be read aloud. Columns after `|` are the pots after the line:
 //! trial available, paid available, trial held, paid held. `charged` and `lost` are what a close answered.
 
-mod common;
-
 use std::collections::HashMap;
 
-use common::House;
+use crate::common::House;
 use tollgate_store::{CreditKind, HoldRefused, Pot};
 
 async fn check(table: &str) {

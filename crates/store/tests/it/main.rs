@@ -1,0 +1,23 @@
+//! All tests of the store from outside, in one executable. `conformance` runs one suite on both engines (`cases`); the others show what
+//! only one engine, several processes or a damaged database can show. `common` is the house they live in.
+
+mod apart;
+mod cable;
+mod cases;
+mod common;
+mod conformance;
+mod crashes;
+mod damage;
+mod faults;
+mod hand;
+mod ledger_tables;
+mod migrations;
+mod operators;
+mod properties;
+mod refused;
+mod replicas;
+mod rows;
+mod starts;
+mod stored;
+mod tls;
+mod upgrades;
