@@ -21,6 +21,7 @@ mod journal;
 mod ledger;
 mod limits;
 mod lots;
+mod migration;
 mod operator;
 mod owner;
 mod pause;

@@ -18,7 +18,7 @@ pub use load::{Load, Owner, cpu_ticks};
 pub use server::{PostgresServer, make_database, run_sql};
 pub use simulated::{Crash, Disk, Simulated};
 
-/// What another version of this program does with a PostgreSQL database: its functions, and migrations that come after ours.
+/// What another version of this program does with a database: its functions (PostgreSQL), and migrations that come after ours.
 #[derive(Clone, Debug, Default)]
 pub struct OtherVersion {
     pub functions: Option<String>,

@@ -56,7 +56,7 @@ pub struct Options {
     /// Nothing happens by itself: a simulation says when the embedded engine commits.
     #[cfg(feature = "testing")]
     pub simulated: Option<crate::testing::Simulated>,
-    /// What another version of this program does with the database (PostgreSQL).
+    /// What another version of this program does with the database.
     #[cfg(feature = "testing")]
     pub version: Option<crate::testing::OtherVersion>,
 }

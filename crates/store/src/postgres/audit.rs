@@ -51,8 +51,6 @@ impl Engine {
         // What the audit before has learnt is not needed any more, and is not to be gone on from if this one fails.
         *audited = None;
         let mut auditor = Auditor::new(&self.world.random);
-        let from = snapshot.query_opt("SELECT value FROM meta WHERE name = 'limits_from'", &[]).await?;
-        auditor.terms.limits_from = from.map_or(Ok(0), |r| r.try_get(0))?;
         let all = format!("SELECT {ENTRY}, replica FROM entry ORDER BY seq");
         each(&snapshot, &all, &[], |r| stored(&r).map(|row| auditor.entry(&row))).await?;
         each(&snapshot, &format!("SELECT {ACCOUNT} FROM account"), &[], |r| {

@@ -1,4 +1,4 @@
--- What belongs to the hash chain of each account. The trigger that links an entry to the one before it is in migrations/versions.sql: it
+-- What belongs to the hash chain of each account. The trigger that links an entry to the one before it is in schema.sql: it
 -- is the form of the ledger, the same for all versions that share the database.
 
 -- Notes the end of each chain in the account, at the end of a transaction: what is cut off then shows.

@@ -1,5 +1,5 @@
--- The ledger's decisions, next to the rows they are about. The arithmetic is that of ledger.rs. Put in place anew at every
--- start, after the migrations.
+-- The ledger's decisions, next to the rows they are about. The arithmetic is that of ledger.rs. Put in
+-- place after the migrations, in a schema of this version.
 -- Every function takes the account's row lock before anything else of that account, and a group takes all of its
 -- locks in one order, so groups of different replicas wait for each other but never in a circle.
 

@@ -8,41 +8,14 @@ use tokio_postgres::error::SqlState;
 
 use super::connect::{Connector, MIGRATION_LOCK};
 use crate::error::StoreError;
-use crate::world::Options;
+use crate::migration::{self, Migration, Ran};
 
-/// Migrations in order; the schema version is how many have run. Never change one that was released. Replicas of the version before run on
-/// while one of these does, and may start again afterwards: see [`BREAKS`].
-const MIGRATIONS: &[&str] = &[
-    include_str!("schema.sql"),
-    include_str!("migrations/replicas.sql"),
-    include_str!("migrations/accounts.sql"),
-    include_str!("migrations/receipts.sql"),
-    include_str!("migrations/social.sql"),
-    include_str!("migrations/chain.sql"),
-    include_str!("migrations/tasks.sql"),
-    include_str!("migrations/dropped.sql"),
-    include_str!("migrations/operators.sql"),
-    include_str!("migrations/vain.sql"),
-    include_str!("migrations/responses.sql"),
-    include_str!("migrations/turns.sql"),
-    include_str!("migrations/account_webhooks.sql"),
-    include_str!("migrations/truncate.sql"),
-    include_str!("migrations/task_homes.sql"),
-    include_str!("migrations/prompt_marks.sql"),
-    include_str!("migrations/task_names.sql"),
-    include_str!("migrations/task_words.sql"),
-    include_str!("migrations/item_names.sql"),
-    include_str!("migrations/changes.sql"),
-    include_str!("migrations/row_hashes.sql"),
-    include_str!("migrations/stored.sql"),
-    include_str!("migrations/signing_secrets.sql"),
-    include_str!("migrations/tool_uses.sql"),
-    include_str!("migrations/versions.sql"),
-];
+/// In order; see migration.rs. Replicas of the version before run on while one of these does, and may start again afterwards: see [`BREAKS`].
+pub(crate) const MIGRATIONS: &[Migration] = &[Migration::new("schema", include_str!("schema.sql"))];
 /// A migration after which earlier versions cannot go on has a line that begins so. It is refused while one of them runs, and none of them
 /// starts afterwards.
 const BREAKS: &str = "-- Earlier versions cannot go on";
-/// The name in `meta` of the earliest schema version whose executable can still use the database.
+/// The name in `meta` of the number of migrations that an executable must know to use the database.
 const EARLIEST: &str = "earliest_version";
 /// Replicas say every few seconds that they live.
 const LIVING_MS: i64 = 60_000;
@@ -54,17 +27,8 @@ const USES: &str = "INSERT INTO replica (id, beat_at, functions) \
      DO UPDATE SET beat_at = greatest(replica.beat_at + 1, excluded.beat_at), functions = excluded.functions";
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Those of this version; a test adds those of a later one.
-#[cfg_attr(not(feature = "testing"), expect(unused_variables, reason = "only a test adds others"))]
-pub(super) fn of(options: &Options) -> Vec<String> {
-    let own = MIGRATIONS.iter().map(|sql| (*sql).to_owned());
-    #[cfg(feature = "testing")]
-    let own = own.chain(options.version.iter().flat_map(|version| version.migrations.clone()));
-    own.collect()
-}
-
 impl Connector {
-    pub async fn migrate(&self, replica: &[u8; 16], migrations: &[String]) -> Result<(), StoreError> {
+    pub async fn migrate(&self, replica: &[u8; 16], migrations: &[Migration]) -> Result<(), StoreError> {
         for _ in 1..TRIES {
             match self.try_migrate(replica, migrations).await {
                 Err(Waited::TooLong) => {
@@ -78,29 +42,28 @@ impl Connector {
         Err(StoreError::away("a migration cannot get at its tables: somebody has been using them for minutes"))
     }
 
-    async fn try_migrate(&self, replica: &[u8; 16], migrations: &[String]) -> Result<(), Waited> {
+    async fn try_migrate(&self, replica: &[u8; 16], migrations: &[Migration]) -> Result<(), Waited> {
         let mut link = self.connect_plainly().await?;
         let tx = link.client.transaction().await?;
         tx.execute("SELECT pg_advisory_xact_lock($1)", &[&MIGRATION_LOCK]).await?;
-        tx.batch_execute("CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)").await?;
-        let row = tx.query_one("SELECT coalesce(max(version), 0) FROM schema_version", &[]).await?;
-        let done = usize::try_from(row.get::<_, i32>(0)).unwrap_or(usize::MAX);
+        let done = done(&tx, migrations).await?;
         if done > migrations.len() {
             may_use_newer(&tx, migrations.len()).await?;
         }
         let new = migrations.get(done..).unwrap_or_default();
-        if done > 0 && new.iter().any(|sql| breaks(sql)) {
+        if done > 0 && new.iter().any(|one| breaks(&one.sql)) {
             nobody_else(&tx, replica).await?;
         }
         // After the lock above, for which others that migrate are waited for as long as it takes.
         tx.batch_execute(&format!("SET LOCAL lock_timeout = '{WAIT}'")).await?;
-        for (version, sql) in (1i32..).zip(migrations).skip(done) {
-            tx.batch_execute(sql).await?;
-            tx.execute("INSERT INTO schema_version VALUES ($1)", &[&version]).await?;
-            if breaks(sql) {
+        for (number, migration) in (1i32..).zip(migrations).skip(done) {
+            tx.batch_execute(&migration.sql).await?;
+            let row = "INSERT INTO migration (number, name, fingerprint) VALUES ($1, $2, $3)";
+            tx.execute(row, &[&number, &migration.name.as_ref(), &migration.fingerprint()]).await?;
+            if breaks(&migration.sql) {
                 let earliest =
                     "INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2";
-                tx.execute(earliest, &[&EARLIEST, &i64::from(version)]).await?;
+                tx.execute(earliest, &[&EARLIEST, &i64::from(number)]).await?;
             }
         }
         self.functions.install(&tx).await?;
@@ -128,6 +91,20 @@ impl From<tokio_postgres::Error> for Waited {
             _ => Self::Failed(error.into()),
         }
     }
+}
+
+/// How many have run. A database with tables of ours that are not numbered was made by an unreleased build.
+async fn done(tx: &Transaction<'_>, known: &[Migration]) -> Result<usize, StoreError> {
+    let there = tx.query_one("SELECT to_regclass('migration') IS NOT NULL, to_regclass('open_hold') IS NOT NULL", &[]);
+    let row = there.await?;
+    match (row.try_get(0)?, row.try_get(1)?) {
+        (false, false) => return Ok(0),
+        (false, true) => return Err(migration::unreleased("the database")),
+        (true, _) => {}
+    }
+    let rows = tx.query("SELECT number::bigint, fingerprint FROM migration ORDER BY number", &[]).await?;
+    let ran = rows.iter().map(|r| Ok(Ran { number: r.try_get(0)?, fingerprint: r.try_get(1)? }));
+    migration::done(known, &ran.collect::<Result<Vec<_>, tokio_postgres::Error>>()?, "the database")
 }
 
 fn breaks(sql: &str) -> bool {
@@ -163,9 +140,6 @@ async fn nobody_else(tx: &Transaction<'_>, replica: &[u8; 16]) -> Result<(), Sto
 mod tests {
     use super::*;
 
-    /// How many there were when versions began to share a database.
-    const BEFORE: usize = 19;
-
     /// What takes something away, or asks for what earlier versions do not give.
     const TAKES_AWAY: [&str; 10] = [
         "DROP TABLE",
@@ -185,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_migration_only_adds_or_says_that_it_breaks() {
-        for sql in MIGRATIONS.iter().skip(BEFORE).filter(|sql| !breaks(sql)) {
+        for sql in MIGRATIONS.iter().skip(1).map(|one| &one.sql).filter(|sql| !breaks(sql)) {
             for line in sql.lines().filter(|line| !line.trim_start().starts_with("--")) {
                 for word in TAKES_AWAY {
                     assert!(!line.contains(word), "{line}: say `{BREAKS}` and why");

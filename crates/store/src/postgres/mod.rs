@@ -45,6 +45,8 @@ use crate::verify::Audited;
 use crate::world::{Options, Place, World};
 use clock::DatabaseClock;
 use connect::Connector;
+#[cfg(test)]
+pub(crate) use migrate::MIGRATIONS;
 use queue::{Answer, Pending, Queue};
 use watch::Watch;
 
@@ -167,7 +169,7 @@ impl Engine {
         let replica = crate::owner::replica_id(&place.data_dir, &world).map_err(at)?;
         let (journal, records) = Journal::open(&place.data_dir, &options).map_err(|error| at(error.into()))?;
         let connector = Connector::new(&place.url, functions::of(&options))?;
-        connector.migrate(&replica, &migrate::of(&options)).await?;
+        connector.migrate(&replica, &crate::migration::of(migrate::MIGRATIONS, &options)).await?;
         let database = DatabaseClock::new(&world);
         let (clock, world) = database.start(&connector, &options, &world).await?;
         receipts::make_first(&connector, &world).await?;

@@ -28,8 +28,6 @@ pub(super) fn audit(
 ) -> Result<(Report, Auditor), StoreError> {
     // Reads only; ending the transaction releases the snapshot.
     let snapshot = conn.unchecked_transaction()?;
-    let from = snapshot.query_row("SELECT value FROM meta WHERE name = 'limits_from'", [], |r| r.get(0)).optional()?;
-    auditor.terms.limits_from = from.unwrap_or(0);
     let mut all = snapshot.prepare(&format!("SELECT {ENTRY} FROM entry ORDER BY seq"))?;
     let mut rows = all.query([])?;
     while let Some(r) = rows.next()? {

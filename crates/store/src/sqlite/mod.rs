@@ -15,6 +15,7 @@ mod extend;
 pub(crate) mod fill;
 mod kept;
 mod leases;
+mod migrate;
 mod old_holds;
 mod open;
 mod operator;
@@ -56,6 +57,10 @@ use crate::verify::Audited;
 use crate::world::{Options, World};
 use apply::Outcome;
 use books::{Books, Nap};
+#[cfg(test)]
+pub(crate) use kept::MIGRATIONS as KEPT_MIGRATIONS;
+#[cfg(test)]
+pub(crate) use open::MIGRATIONS;
 use ops::Op;
 use read::Readers;
 

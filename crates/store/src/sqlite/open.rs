@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::books::{AccountBook, Books, IdemBook, IdemState, KeyBook};
 use super::kept::Kept;
 use super::leases::Since;
+use super::migrate::migrate;
 use super::old_holds::{self, OldHolds};
 use super::ops::Open;
 use super::read::{self, Readers};
@@ -22,39 +23,15 @@ use crate::journal::Journal;
 use crate::ledger::{Kind, Pots, op_id};
 use crate::limits::Used;
 use crate::lots;
+use crate::migration::{self, Migration};
 use crate::report::Recovered;
 use crate::world::{Options, Place, World};
 
 pub(super) const FILE: &str = "tollgate.db";
 /// After a start every open task is looked at within this time.
 const LATEST_LOOK: i64 = 60_000;
-/// Migrations in order; the schema version is how many have run. Never change one that was released.
-const MIGRATIONS: &[&str] = &[
-    include_str!("schema.sql"),
-    include_str!("migrations/accounts.sql"),
-    include_str!("migrations/receipts.sql"),
-    include_str!("migrations/social.sql"),
-    include_str!("migrations/chain.sql"),
-    include_str!("migrations/tasks.sql"),
-    include_str!("migrations/dropped.sql"),
-    include_str!("migrations/chain_order.sql"),
-    include_str!("migrations/operators.sql"),
-    include_str!("migrations/vain.sql"),
-    include_str!("migrations/responses.sql"),
-    include_str!("migrations/account_webhooks.sql"),
-    include_str!("migrations/task_homes.sql"),
-    include_str!("migrations/prompt_marks.sql"),
-    include_str!("migrations/task_names.sql"),
-    include_str!("migrations/task_words.sql"),
-    include_str!("migrations/item_names.sql"),
-    include_str!("migrations/old_holds.sql"),
-    include_str!("migrations/changes.sql"),
-    include_str!("migrations/bounds.sql"),
-    include_str!("migrations/row_hashes.sql"),
-    include_str!("migrations/signing_secrets.sql"),
-    include_str!("migrations/tool_uses.sql"),
-    include_str!("migrations/kept_apart.sql"),
-];
+/// In order; see migration.rs.
+pub(crate) const MIGRATIONS: &[Migration] = &[Migration::new("schema", include_str!("schema.sql"))];
 
 impl Engine {
     pub async fn open(place: &Place, options: Options, world: World) -> Result<(Arc<Self>, Recovered), StoreError> {
@@ -75,10 +52,9 @@ impl Engine {
         crate::owner::make_folder(dir).map_err(|error| error.at(dir))?;
         let owner = crate::owner::own(dir).map_err(|error| error.at(dir))?;
         let path = dir.join(FILE);
-        // Before the ledger's file forgets what earlier versions kept in it.
-        let kept = Kept::open(dir, &path, &options)?;
         let mut conn = connect(&path)?;
-        migrate(&mut conn)?;
+        migrate(&mut conn, FILE, &migration::of(MIGRATIONS, &options))?;
+        let kept = Kept::open(dir, &options)?;
         let (clock, world) = super::clock::start(&conn, &options, &world)?;
         receipts::make_first(&conn, &world)?;
         let (journal, records) = Journal::open(dir, &options).map_err(|error| StoreError::from(error).at(dir))?;
@@ -144,22 +120,6 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     Ok(conn)
 }
 
-fn migrate(conn: &mut Connection) -> Result<(), StoreError> {
-    conn.execute_batch("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)")?;
-    let version: Option<i64> = conn.query_row("SELECT max(version) FROM schema_version", [], |r| r.get(0))?;
-    let done = usize::try_from(version.unwrap_or(0)).unwrap_or(usize::MAX);
-    if done > MIGRATIONS.len() {
-        return Err(StoreError::broken("the database was made by a newer version"));
-    }
-    for (i, sql) in MIGRATIONS.iter().enumerate().skip(done) {
-        let tx = conn.transaction()?;
-        tx.execute_batch(sql)?;
-        tx.execute("INSERT INTO schema_version (version) VALUES (?1)", params![i as i64 + 1])?;
-        tx.commit()?;
-    }
-    Ok(())
-}
-
 /// What the writer and the callers begin with.
 struct Loaded {
     books: Books,
@@ -180,8 +140,6 @@ fn load(conn: &Connection, now: i64, sure: i64) -> Result<Loaded, StoreError> {
         .optional()?
         .unwrap_or((0, 0));
     let (mark, old) = old_holds::read(conn)?;
-    let limits_from: i64 =
-        conn.query_row("SELECT value FROM meta WHERE name = 'limits_from'", [], |r| r.get(0)).optional()?.unwrap_or(0);
     let mut books = Books::new(last_at);
     let mut seqs = IdMap::default();
     // By the index of the identities, all of which begin with the call.
@@ -190,14 +148,14 @@ fn load(conn: &Connection, now: i64, sure: i64) -> Result<Loaded, StoreError> {
         let mut rows = of_call.query(params![op_id(&call.0, 0), op_id(&call.0, u8::MAX)])?;
         while let Some(r) = rows.next()? {
             if r.get::<_, i64>(0)? < mark {
-                take_in(&mut books, &mut seqs, r, limits_from)?;
+                take_in(&mut books, &mut seqs, r)?;
             }
         }
     }
     let mut after = conn.prepare(&format!("{ENTRY} WHERE seq >= ?1 ORDER BY seq"))?;
     let mut rows = after.query(params![mark])?;
     while let Some(r) = rows.next()? {
-        take_in(&mut books, &mut seqs, r, limits_from)?;
+        take_in(&mut books, &mut seqs, r)?;
     }
     load_owners(conn, &mut books)?;
     load_tasks(conn, &mut books, now, sure)?;
@@ -206,14 +164,13 @@ fn load(conn: &Connection, now: i64, sure: i64) -> Result<Loaded, StoreError> {
 }
 
 /// One entry: a hold opens, its end closes it.
-fn take_in(books: &mut Books, seqs: &mut IdMap<CallId, i64>, r: &Row<'_>, limits_from: i64) -> Result<(), StoreError> {
+fn take_in(books: &mut Books, seqs: &mut IdMap<CallId, i64>, r: &Row<'_>) -> Result<(), StoreError> {
     let call = r.get::<_, Option<[u8; 16]>>(2)?.map(CallId);
     let (Some(kind), Some(call)) = (Kind::from_code(r.get(1)?), call) else { return Ok(()) };
     let pots = Pots { trial: r.get(5)?, paid: r.get(6)? };
     let lots = lots::from_text(r.get::<_, Option<String>>(13)?.as_deref());
     let at: i64 = r.get(7)?;
     let seq: i64 = r.get(0)?;
-    let counts = seq >= limits_from;
     match kind {
         Kind::Hold => {
             let mut open = Open {
@@ -231,9 +188,7 @@ fn take_in(books: &mut Books, seqs: &mut IdMap<CallId, i64>, r: &Row<'_>, limits
                 endpoint: r.get::<_, String>(10)?.into(),
                 idem: None,
             };
-            if counts {
-                open.counted.add(at, pots.total());
-            }
+            open.counted.add(at, pots.total());
             books.open.insert(call, open);
             seqs.insert(call, seq);
         }
@@ -245,9 +200,7 @@ fn take_in(books: &mut Books, seqs: &mut IdMap<CallId, i64>, r: &Row<'_>, limits
             if let Some(open) = books.open.get_mut(&call) {
                 open.held = open.held.plus(pots);
                 open.lots.extend(lots);
-                if counts {
-                    open.counted.add(at, pots.total());
-                }
+                open.counted.add(at, pots.total());
             }
         }
         Kind::WriteOff | Kind::TopUp | Kind::Adjust | Kind::Refund | Kind::Lapse | Kind::Reopen => {}

@@ -12,8 +12,6 @@ use crate::lots::{self, CreditKey, Lot, Lots, Parts};
 /// What stands in a row of an account or key, or in one of trial credit, and should.
 #[derive(Default)]
 pub(crate) struct Terms {
-    /// The first entry that counts in days and months.
-    pub limits_from: i64,
     lots: HashMap<AccountId, Lots>,
     accounts: HashMap<AccountId, Used>,
     keys: HashMap<KeyId, Used>,
@@ -43,9 +41,6 @@ impl Terms {
     }
 
     fn count(&mut self, call: &mut CallTerms, e: &EntryRow<'_>) {
-        if e.seq < self.limits_from {
-            return;
-        }
         call.counted.add(e.at, e.pots.total());
         self.accounts.entry(e.account).or_default().add(e.at, e.pots.total());
         if let Some(key) = e.key {

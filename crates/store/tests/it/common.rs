@@ -1,15 +1,16 @@
 //! The house the store's tests live in: a fresh store on either engine, an account or two, short verbs. When a house
 //! is closed the audit runs, so every test also asserts that all the money adds up.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::TempDir;
 use tollgate_catalog::{Face, Money, Price, Uses};
-use tollgate_store::testing::{HandClock, price};
+use tollgate_store::testing::{HandClock, OtherVersion, price};
 use tollgate_store::{
     AccountId, CallId, Close, Counters, Credit, CreditKind, Ending, Extend, Held, Hold, HoldRefused, Idem, Key, KeyId,
-    Limits, Mark, NewAccount, NewKey, Options, Place, Pot, Recovered, Store, StoredReply, UsageFacts, ids,
+    Limits, Mark, NewAccount, NewKey, Options, Place, Pot, Recovered, Store, StoreError, StoredReply, UsageFacts, ids,
 };
 
 /// At this price 1,000 input tokens cost one nano-USD, so counters and money are the same number times 1,000.
@@ -57,12 +58,6 @@ impl House {
         let place = Place { url: url.into(), data_dir: dir.path().into() };
         let seed = SEED.fetch_add(1, Ordering::Relaxed) << 32;
         Self::open_in(dir, place, options, HandClock::default(), seed).await
-    }
-
-    /// The data in this directory.
-    pub async fn open_at(url: &str, dir: TempDir) -> Self {
-        let place = Place { url: url.into(), data_dir: dir.path().into() };
-        Self::open_in(Arc::new(dir), place, options(), HandClock::default(), 77 << 32).await
     }
 
     async fn open_in(dir: Arc<TempDir>, place: Place, options: Options, clock: HandClock, seed: u64) -> Self {
@@ -268,4 +263,31 @@ pub fn idem(key: u8, body: u8) -> Idem {
 
 pub fn reply(text: &str) -> StoredReply {
     StoredReply { status: 200, content_type: "application/json".into(), body: text.to_owned().into() }
+}
+
+/// Another version of this program: its functions (PostgreSQL), and migrations that come after ours.
+pub fn version(functions: Option<String>, migrations: &[&str]) -> Options {
+    let migrations = migrations.iter().map(|sql| (*sql).to_owned()).collect();
+    Options { version: Some(OtherVersion { functions, migrations }), ..options() }
+}
+
+/// A store, or why it does not start; its folder is gone afterwards.
+pub async fn start(url: &str, options: Options) -> Result<Store, StoreError> {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    start_in(url, dir.path(), options).await
+}
+
+pub async fn start_in(url: &str, dir: &Path, options: Options) -> Result<Store, StoreError> {
+    let place = Place { url: url.into(), data_dir: dir.into() };
+    Ok(Store::open(place, options, HandClock::default().world(99 << 40)).await?.store)
+}
+
+/// One answer of the database, by a connection that is not ours.
+pub async fn ask(url: &str, sql: &str) -> String {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("connected");
+    let asked =
+        async move { client.query_one(sql, &[]).await.expect(sql).get::<_, Option<String>>(0).unwrap_or_default() };
+    let (answer, ended) = tokio::join!(asked, connection);
+    ended.expect("the connection");
+    answer
 }

@@ -1,232 +1,210 @@
-//! Databases of earlier versions open, keep what they have, and are used on. The first schema is what `schema.sql` holds.
+//! Migrations: a fresh database has the shape of its schema and of what follows it; each runs once, in order, whole or not at all, also when the
+//! process is killed in between; a database of an unreleased build is refused and left as it is.
 
-use crate::common::House;
-use tollgate_store::testing::PostgresServer;
-use tollgate_store::{
-    AccountId, CallId, Change, Close, Ending, HoldRefused, KeyId, NewLimits, TaskEnd, TaskId, TaskState, TaskStep, Word,
-};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
-const AT: i64 = 1_769_000_000_000;
-/// An account with 900 in the paid pot, 100 of it held by a call that will be found open, and 50 spent before.
-/// Hexadecimal in SQLite and PostgreSQL is written differently: `{x}` begins bytes, `{y}` ends them.
-const ROWS: &str = "
-INSERT INTO account (id, name, created_at, changed_at, trial_available, paid_available, paid_held, topped_up)
-  VALUES ({x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, 'Ada', {at}, {at}, 30, 820, 100, {true});
-INSERT INTO key (id, account_id, hash, prefix, name, created_at, changed_at, cap, spent, held)
-  VALUES ({x}0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b{y}, {x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, {x}1111111111111111111111111111111111111111111111111111111111111111{y}, 'sk-1234', 'old', {at}, {at}, 500, 50, 100);
-INSERT INTO price (id, json) VALUES ({x}{price_id}{y}, '{price}');
-INSERT INTO entry ({seq}op_id, kind, account_id, trial, paid, at, reference, actor, reason) VALUES
-  ({1}{x}0101ca{y}, 6, {x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, 0, 970, {at}, 'pay', 'x', 'x'),
-  ({2}{x}0102ca{y}, 6, {x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, 30, 0, {at}, 'gift', 'x', 'x');
-INSERT INTO entry ({seq}op_id, kind, account_id, key_id, trial, paid, at, price_id, model, endpoint, expires_at, paid_only) VALUES
-  ({3}{x}0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c00{y}, 0, {x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, {x}0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b{y}, 0, 60, {at}, {x}{price_id}{y}, 'test', '/v1/chat/completions', {at}, {true}),
-  ({4}{x}0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d00{y}, 0, {x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, {x}0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b{y}, 0, 100, {at}, {x}{price_id}{y}, 'test', '/v1/chat/completions', 1769999999999, {true});
-INSERT INTO entry ({seq}op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at) VALUES
-  ({5}{x}0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c01{y}, 1, {x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, {x}0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b{y}, 0, 60, 0, 50, {at});
-INSERT INTO usage (account_id, call_id, key_id, at, ended_at, endpoint, model, ending, reason, status, input, cache_read,
-  cache_write_5m, cache_write_1h, image_input, audio_input, output, reasoning, image_output, audio_output, calls, seconds,
-  estimated, hold, charge, refunded, write_off, price_id, attempts) VALUES
-  ({x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, {x}0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c{y}, {x}0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b{y}, {at}, {at},
-  '/v1/chat/completions', 'test', 0, '', 200, 50000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {false}, 60, 50, 0, 0, {x}{price_id}{y}, 1);
-INSERT INTO schema_version VALUES (1);
-";
+use crate::common::{ask, options, start, start_in, version};
+use tollgate_store::testing::{PostgresServer, run_sql};
 
-/// The open call and the one that was charged as video tasks, of a time when no task told its host; a mistake of that time gave both
-/// one name. The second prompt can be guessed from its mark.
-const TASKS: &str = "
-INSERT INTO task (call_id, account_id, key_id, endpoint, model, provider, upstream_model, upstream_id, state, plan, result, created_at,
-  ended_at, price_id, due_at{owner}) VALUES
-  ({x}0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c{y}, {x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, {x}0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b{y}, '/v1/videos',
-    'test', 'sim', 'wan', 'up-1', 5, '{\"call\":\"a\"}', '{}', {at}, {at}, {x}{price_id}{y}, {at}{by}),
-  ({x}0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d{y}, {x}0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a{y}, {x}0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b{y}, '/v1/videos',
-    'test', 'sim', 'wan', 'up-1', 3, '{\"call\":\"b\",\"prompt_mark\":\"00112233445566778899aabbccddeeff\"}', NULL, {at}, NULL,
-    {x}{price_id}{y}, {at}{by});
-";
+const SQLITE: &str = include_str!("../../src/sqlite/schema.sql");
+const POSTGRES: &str = include_str!("../../src/postgres/schema.sql");
+/// Two migrations of a later version. The second goes on from what the first did.
+const FIRST: &str = "CREATE TABLE later (x integer); INSERT INTO later VALUES (1);";
+const SECOND: &str = "INSERT INTO later SELECT 10 * max(x) + 2 FROM later;";
+/// Writes more than is kept in memory and comes to no end.
+const ENDLESS: &str = "INSERT INTO later VALUES (9);
+CREATE TABLE half AS WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 12000) SELECT randomblob(1000) FROM n;
+INSERT INTO later WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n;";
 
-/// What had run before tasks told their host, after the first schema.
-const SQLITE: [&str; 11] = [
-    include_str!("../../src/sqlite/migrations/accounts.sql"),
-    include_str!("../../src/sqlite/migrations/receipts.sql"),
-    include_str!("../../src/sqlite/migrations/social.sql"),
-    include_str!("../../src/sqlite/migrations/chain.sql"),
-    include_str!("../../src/sqlite/migrations/tasks.sql"),
-    include_str!("../../src/sqlite/migrations/dropped.sql"),
-    include_str!("../../src/sqlite/migrations/chain_order.sql"),
-    include_str!("../../src/sqlite/migrations/operators.sql"),
-    include_str!("../../src/sqlite/migrations/vain.sql"),
-    include_str!("../../src/sqlite/migrations/responses.sql"),
-    include_str!("../../src/sqlite/migrations/account_webhooks.sql"),
-];
-const POSTGRES: [&str; 13] = [
-    include_str!("../../src/postgres/migrations/replicas.sql"),
-    include_str!("../../src/postgres/migrations/accounts.sql"),
-    include_str!("../../src/postgres/migrations/receipts.sql"),
-    include_str!("../../src/postgres/migrations/social.sql"),
-    include_str!("../../src/postgres/migrations/chain.sql"),
-    include_str!("../../src/postgres/migrations/tasks.sql"),
-    include_str!("../../src/postgres/migrations/dropped.sql"),
-    include_str!("../../src/postgres/migrations/operators.sql"),
-    include_str!("../../src/postgres/migrations/vain.sql"),
-    include_str!("../../src/postgres/migrations/responses.sql"),
-    include_str!("../../src/postgres/migrations/turns.sql"),
-    include_str!("../../src/postgres/migrations/account_webhooks.sql"),
-    include_str!("../../src/postgres/migrations/truncate.sql"),
-];
+/// Where the process that is to be killed has its data.
+const FOLDER: &str = "TOLLGATE_TEST_FOLDER";
 
-/// The steps from the first schema to the time before tasks told their host, with the tasks of that time.
-fn with_tasks(postgres: bool) -> String {
-    let steps: &[&str] = if postgres { &POSTGRES } else { &SQLITE };
-    let version = format!("INSERT INTO schema_version VALUES ({});", steps.len() + 1);
-    let (owner, by) = if postgres { (", leased, owner", ", false, decode('0e', 'hex')") } else { ("", "") };
-    let tasks = written(TASKS, postgres).replace("{owner}", owner).replace("{by}", by);
-    format!("{}\n{version}\n{tasks}", steps.join("\n"))
+fn open(dir: &Path) -> rusqlite::Connection {
+    rusqlite::Connection::open(dir.join("tollgate.db")).expect("the file")
 }
 
-fn rows(postgres: bool) -> String {
-    written(ROWS, postgres)
+/// Whatever stands in the file, but for rows.
+fn sqlite_shape(file: &rusqlite::Connection) -> Vec<(String, String, Option<String>)> {
+    let mut asked = file.prepare("SELECT type, name, sql FROM sqlite_master ORDER BY 1, 2").expect("asked");
+    let rows = asked.query_map([], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?))).expect("the shape");
+    rows.collect::<Result<_, _>>().expect("the shape")
 }
 
-fn written(text: &str, postgres: bool) -> String {
-    let price = crate::common::unit_price();
-    let id: String = price.id().iter().map(|byte| format!("{byte:02x}")).collect();
-    let json = serde_json::to_string(&*price).expect("JSON");
-    let mut text = text.replace("{price_id}", &id).replace("{price}", &json).replace("{at}", &AT.to_string());
-    let (open, close) = if postgres { ("decode('", "', 'hex')") } else { ("x'", "'") };
-    text = text.replace("{x}", open).replace("{y}", close);
-    let (yes, no) = if postgres { ("true", "false") } else { ("1", "0") };
-    text = text.replace("{true}", yes).replace("{false}", no);
-    for n in 1..=5 {
-        text = text.replace(&format!("{{{n}}}"), &if postgres { String::new() } else { format!("{n}, ") });
-    }
-    text.replace("{seq}", if postgres { "" } else { "seq, " })
+/// What later migrations did, and which have run.
+fn sqlite_done(dir: &Path) -> (String, String) {
+    let one = |sql: &str| open(dir).query_row(sql, [], |r| r.get(0)).expect(sql);
+    (
+        one("SELECT group_concat(x) FROM (SELECT x FROM later ORDER BY rowid)"),
+        one("SELECT group_concat(number || ' ' || name) FROM (SELECT * FROM migration ORDER BY number)"),
+    )
 }
 
 #[tokio::test]
-async fn sqlite_from_the_first_schema() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let file = rusqlite::Connection::open(dir.path().join("tollgate.db")).expect("a file");
-    file.execute_batch(include_str!("../../src/sqlite/schema.sql")).expect("the first schema");
-    file.execute_batch("CREATE TABLE schema_version (version INTEGER NOT NULL)").expect("a version");
-    file.execute_batch(&rows(false)).expect("rows");
-    drop(file);
-    used_on(House::open_at("sqlite", dir).await).await;
+async fn a_fresh_file_is_its_schema_and_migrations() {
+    let made = tempfile::tempdir().expect("a folder");
+    let by_hand = rusqlite::Connection::open_in_memory().expect("memory");
+    for (later, sql) in [(vec![], SQLITE), (vec![FIRST, SECOND], FIRST)] {
+        start_in("sqlite", made.path(), version(None, &later)).await.expect("a start").shut().await;
+        by_hand.execute_batch(sql).expect("by hand");
+        assert_eq!(sqlite_shape(&open(made.path())), sqlite_shape(&by_hand));
+    }
+    assert_eq!(sqlite_done(made.path()), ("1,12".into(), "1 schema,2 0002-later,3 0003-later".into()));
+    let kept = rusqlite::Connection::open(made.path().join("kept.db")).expect("the file");
+    let schema = rusqlite::Connection::open_in_memory().expect("memory");
+    schema.execute_batch(include_str!("../../src/sqlite/kept/schema.sql")).expect("by hand");
+    assert_eq!(sqlite_shape(&kept), sqlite_shape(&schema));
+    let why = start_in("sqlite", made.path(), options()).await.err().expect("a newer file").to_string();
+    assert!(why.contains("tollgate.db was made by a newer version"), "{why}");
+}
+
+/// Runs as a process of its own: the second of its migrations comes to no end.
+#[tokio::test]
+#[ignore = "begun by a_kill_between_migrations_leaves_each_whole_or_undone"]
+#[expect(clippy::disallowed_methods, reason = "the test that begins it says where")]
+async fn a_process_that_migrates_without_end() {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let _ = start_in("sqlite", Path::new(&folder), version(None, &[FIRST, ENDLESS])).await;
 }
 
 #[tokio::test]
-async fn sqlite_with_a_task_that_does_not_tell_its_host() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let file = rusqlite::Connection::open(dir.path().join("tollgate.db")).expect("a file");
-    file.execute_batch(include_str!("../../src/sqlite/schema.sql")).expect("the first schema");
-    file.execute_batch("CREATE TABLE schema_version (version INTEGER NOT NULL)").expect("a version");
-    file.execute_batch(&(rows(false) + &with_tasks(false))).expect("rows");
-    drop(file);
-    task_goes_on(House::open_at("sqlite", dir).await).await;
+async fn a_kill_between_migrations_leaves_each_whole_or_undone() {
+    let dir = tempfile::tempdir().expect("a folder");
+    start_in("sqlite", dir.path(), options()).await.expect("a start").shut().await;
+    let mut process = Command::new(std::env::current_exe().expect("this executable"))
+        .args(["--exact", "migrations::a_process_that_migrates_without_end", "--ignored"])
+        .env(FOLDER, dir.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("a process");
+    // So much is in the log only when the second one is under way.
+    while std::fs::metadata(dir.path().join("tollgate.db-wal")).map_or(0, |log| log.len()) < 8_000_000 {
+        assert!(process.try_wait().expect("a state").is_none(), "it runs");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    process.kill().expect("killed");
+    process.wait().expect("gone");
+    assert_eq!(
+        sqlite_done(dir.path()),
+        ("1".into(), "1 schema,2 0002-later".into()),
+        "the first is done, the second undone"
+    );
+    for _ in 0..2 {
+        start_in("sqlite", dir.path(), version(None, &[FIRST, SECOND])).await.expect("a start").shut().await;
+        assert_eq!(sqlite_done(dir.path()), ("1,12".into(), "1 schema,2 0002-later,3 0003-later".into()), "each once");
+    }
+    let half = "SELECT count(*) FROM sqlite_master WHERE name = 'half'";
+    assert_eq!(open(dir.path()).query_row(half, [], |r| r.get::<_, i64>(0)).expect("a number"), 0);
 }
 
-/// A database as the first version made it, with a hold that a replica which no longer lives has left open.
-async fn old_postgres(url: &str) -> (tokio_postgres::Client, tokio::task::JoinSet<()>) {
-    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("connected");
-    let mut driver = tokio::task::JoinSet::new();
-    driver.spawn(async move { connection.await.expect("the connection") });
-    client.batch_execute(include_str!("../../src/postgres/schema.sql")).await.expect("the first schema");
-    client.batch_execute("CREATE TABLE schema_version (version integer NOT NULL)").await.expect("a version");
-    client.batch_execute(&rows(true)).await.expect("rows");
-    let open = "INSERT INTO open_hold SELECT call_id, account_id, key_id, trial, paid, paid_only, at, expires_at, price_id, \
-                model, endpoint, NULL, decode('0e', 'hex') FROM entry WHERE kind = 0 AND paid = 100";
-    client.batch_execute(open).await.expect("an open hold");
-    (client, driver)
+#[tokio::test]
+async fn a_file_of_an_unreleased_build_is_left_as_it_is() {
+    // Tables without numbers, and tables whose first migration had other words.
+    let unnumbered = "CREATE TABLE schema_version (version INTEGER NOT NULL); INSERT INTO schema_version VALUES (24)";
+    let other = "UPDATE migration SET fingerprint = '0123456789abcdef'";
+    for (name, sql, made) in [
+        ("tollgate.db", unnumbered, false),
+        ("tollgate.db", other, true),
+        ("kept.db", "CREATE TABLE response (id TEXT)", false),
+        ("kept.db", other, true),
+    ] {
+        let dir = tempfile::tempdir().expect("a folder");
+        if made {
+            start_in("sqlite", dir.path(), options()).await.expect("a start").shut().await;
+        }
+        let path = dir.path().join(name);
+        let file = rusqlite::Connection::open(&path).expect("the file");
+        file.execute_batch("PRAGMA journal_mode = WAL").expect("a log");
+        file.execute_batch(sql).expect(sql);
+        file.close().expect("closed");
+        let before = std::fs::read(&path).expect("the file");
+        let why = start_in("sqlite", dir.path(), options()).await.err().expect("refused").to_string();
+        assert!(why.contains(&format!("{name} was made by an unreleased build")), "{why}");
+        assert!(why.contains("start with an empty data folder"), "it says what to do: {why}");
+        assert!(before == std::fs::read(&path).expect("the file"), "{name} was changed");
+    }
 }
+
+/// Columns, constraints, indexes, triggers, views, types and functions beside the tables.
+const POSTGRES_SHAPE: &str = "SELECT string_agg(line, E'\n' ORDER BY line) FROM (
+  SELECT concat_ws(' ', 'column', c.relname, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity,
+    a.attgenerated, pg_get_expr(d.adbin, d.adrelid), c.relpersistence, c.reloptions) AS line
+    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v', 'c') AND a.attnum > 0
+  UNION ALL SELECT concat_ws(' ', 'index', indexdef) FROM pg_indexes WHERE schemaname = 'public'
+  UNION ALL SELECT concat_ws(' ', 'view', viewname, definition) FROM pg_views WHERE schemaname = 'public'
+  UNION ALL SELECT concat_ws(' ', 'constraint', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
+    WHERE connamespace = 'public'::regnamespace
+  UNION ALL SELECT pg_get_triggerdef(t.oid) FROM pg_trigger t WHERE NOT tgisinternal
+  UNION ALL SELECT pg_get_functiondef(p.oid) FROM pg_proc p WHERE pronamespace = 'public'::regnamespace) shape";
+const POSTGRES_LATER: &str = "SELECT string_agg(x::text, ',' ORDER BY x) FROM later";
+const POSTGRES_RAN: &str = "SELECT string_agg(concat_ws(' ', number, name), ',' ORDER BY number) FROM migration";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn postgres_from_the_first_schema() {
-    let server_dir = tempfile::tempdir().expect("a temporary directory");
-    let server = PostgresServer::start(server_dir.path()).expect("a PostgreSQL server");
-    let url = server.database("old").await.expect("a database");
-    let _client = old_postgres(&url).await;
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let h = House::open_at(&url, dir).await;
-    for _ in 0..8 {
-        h.clock.advance(10_000);
-        h.store.beat().await.expect("a beat");
-        h.store.sweep(h.clock.now()).await.expect("a sweep");
+async fn migrations_on_postgres() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let server = PostgresServer::start(dir.path()).expect("a PostgreSQL server");
+    fresh_postgres(&server.database("fresh").await.expect("made"), &server.database("by_hand").await.expect("made"))
+        .await;
+    killed_postgres(&server.database("killed").await.expect("made")).await;
+    unreleased_postgres(&server.database("unreleased").await.expect("made")).await;
+}
+
+async fn fresh_postgres(made: &str, by_hand: &str) {
+    for (later, sql) in [(vec![], POSTGRES), (vec![FIRST], FIRST)] {
+        start(made, version(None, &later)).await.expect("a start").shut().await;
+        run_sql(by_hand, sql).await.expect("by hand");
+        let (ours, theirs) = (ask(made, POSTGRES_SHAPE).await, ask(by_hand, POSTGRES_SHAPE).await);
+        assert!(ours.lines().count() > 400, "{ours}");
+        assert!(ours == theirs, "{ours}\n\nand by hand\n\n{theirs}");
     }
-    used_on(h).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn postgres_with_a_task_that_does_not_tell_its_host() {
-    let server_dir = tempfile::tempdir().expect("a temporary directory");
-    let server = PostgresServer::start(server_dir.path()).expect("a PostgreSQL server");
-    let url = server.database("old_task").await.expect("a database");
-    let (client, _driver) = old_postgres(&url).await;
-    client.batch_execute(&with_tasks(true)).await.expect("rows");
-    client.batch_execute("UPDATE open_hold SET task = true").await.expect("the hold of a task");
-    task_goes_on(House::open_at(&url, tempfile::tempdir().expect("a temporary directory")).await).await;
-}
-
-/// It is polled, ended and paid for once, whatever it does not tell.
-async fn task_goes_on(h: House) {
-    let c = crate::common::Customer { account: AccountId([10; 16]), key: KeyId([11; 16]) };
-    let id = TaskId([13; 16]);
-    for _ in 0..8 {
-        h.clock.advance(10_000);
-        h.store.beat().await.expect("a beat");
-        h.store.sweep(h.clock.now()).await.expect("a sweep");
+/// The connection ends in the midst of the second one, as when the process is killed: neither has run. Then two replicas start at once.
+async fn killed_postgres(url: &str) {
+    start(url, options()).await.expect("a start").shut().await;
+    let second = format!("LOCK TABLE account IN ACCESS EXCLUSIVE MODE;\n{SECOND}");
+    let (mut reader, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("connected");
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(async move { connection.await.expect("the connection") });
+    let reading = reader.transaction().await.expect("begun");
+    reading.query("SELECT count(*) FROM account", &[]).await.expect("read");
+    let mut started = tokio::task::JoinSet::new();
+    let (address, list) = (url.to_owned(), second.clone());
+    started
+        .spawn(async move { start(&address, version(None, &[FIRST, &list])).await.err().map(|why| why.to_string()) });
+    let kill = "SELECT count(pg_terminate_backend(pid))::text FROM pg_locks WHERE relation = 'account'::regclass AND NOT granted";
+    let why = loop {
+        if let Some(ended) = started.try_join_next() {
+            break ended.expect("no panic").expect("it was killed");
+        }
+        ask(url, kill).await;
+    };
+    assert!(!why.contains("unreleased"), "{why}");
+    assert_eq!(ask(url, "SELECT to_regclass('later')::text").await, "", "nothing is half done");
+    reading.commit().await.expect("the reader ends");
+    let both = || start(url, version(None, &[FIRST, &second]));
+    let (one, two) = tokio::join!(both(), both());
+    for store in [one, two] {
+        store.expect("a start").shut().await;
     }
-    assert_eq!(h.pots(&c).await, (30, 820, 0, 100), "neither a restart nor a sweep ends it");
-    let take = async |h: &House| {
-        let mut taken = h.store.take_tasks(10, 60_000, &[]).await.expect("taken");
-        assert_eq!(taken.len(), 1);
-        taken.remove(0)
-    };
-    let leased = take(&h).await;
-    let task = &leased.task;
-    assert_eq!((task.id, task.upstream_id.as_deref(), task.provider.as_deref()), (id, Some("up-1"), Some("sim")));
-    assert_eq!((task.upstream_host.as_deref(), task.upstream_key.as_deref()), (None, None));
-    assert_eq!(task.plan.replace(' ', ""), r#"{"call":"b"}"#, "what a prompt could be guessed from is gone");
-    let (state, fence) = (TaskState::Running, leased.fence);
-    let step = TaskStep { progress: Some(10), ..TaskStep::new(id, fence, state, Word::Running, 0) };
-    assert!(h.store.put_back_task(step).await.expect("written"));
-
-    let h = h.reopen().await;
-    let leased = take(&h).await;
-    let end = || TaskEnd {
-        fence: leased.fence,
-        state: TaskState::Completed,
-        result: Some("{}".into()),
-        failure: None,
-        forgiven: false,
-        webhook_url: None,
-        close: Close { ending: Ending::Answered, ..h.ending(&c, id.call(), 70) },
-    };
-    let closed = h.store.finish_task(end()).await.expect("ended").expect("by us");
-    assert_eq!((closed.captured.nano(), closed.applied), (70, true));
-    assert!(h.store.finish_task(end()).await.expect("asked").is_none(), "once");
-    assert_eq!(h.pots(&c).await, (30, 850, 0, 0));
-    let row = h.store.usage_of(c.account, id.call()).await.expect("reading").expect("a row");
-    assert_eq!((row.charge.nano(), row.hold.nano()), (70, 100));
-    h.close().await;
+    assert_eq!(ask(url, POSTGRES_LATER).await, "1,12");
+    assert_eq!(ask(url, POSTGRES_RAN).await, "1 schema,2 0002-later,3 0003-later");
 }
 
-async fn used_on(h: House) {
-    let c = crate::common::Customer { account: AccountId([10; 16]), key: KeyId([11; 16]) };
-    let crashed = CallId([13; 16]);
-    assert_eq!(h.pots(&c).await, (30, 920, 0, 0), "the open call was resolved");
-    let row = h.store.usage_of(c.account, crashed).await.expect("reading").expect("a row");
-    assert_eq!((row.charge.nano(), row.hold.nano()), (0, 100));
-    let key = h.store.keys(c.account).await.expect("keys").remove(0);
-    assert_eq!((key.limits.total.map(|l| l.nano()), key.spent.nano(), key.held.nano()), (Some(500), 50, 0));
-    assert_eq!((key.limits.day, key.used.day.nano()), (None, 0), "what was spent before does not count by day");
-    let day = Change::Set(tollgate_catalog::Money::from_nano(100));
-    h.store
-        .change_key(c.key, NewLimits { day, ..NewLimits::default() }.into(), Default::default())
+async fn unreleased_postgres(url: &str) {
+    run_sql(url, "CREATE TABLE open_hold (call_id bytea); CREATE TABLE schema_version (version integer)")
         .await
-        .expect("limited");
-    let call = h.held(&c, 80).await;
-    assert!(matches!(h.hold(h.wish(&c, 21)).await, Err(HoldRefused::Limit(_))));
-    h.store.close(h.ending(&c, call, 70)).await.expect("closed");
-    assert_eq!(h.pots(&c).await, (0, 880, 0, 0));
-    let h = h.reopen().await;
-    assert_eq!(h.store.keys(c.account).await.expect("keys")[0].used.day.nano(), 70);
-    h.close().await;
+        .expect("made");
+    let refused = async |what: &str| {
+        let before = ask(url, POSTGRES_SHAPE).await;
+        let why = start(url, options()).await.err().expect(what).to_string();
+        assert!(why.contains("the database was made by an unreleased build"), "{why}");
+        assert!(ask(url, POSTGRES_SHAPE).await == before, "{what}: it was changed");
+    };
+    refused("tables without numbers").await;
+    run_sql(url, "DROP TABLE open_hold").await.expect("dropped");
+    start(url, options()).await.expect("a start").shut().await;
+    run_sql(url, "UPDATE migration SET fingerprint = '0123456789abcdef'").await.expect("other words");
+    refused("another schema").await;
 }

@@ -1,4 +1,4 @@
-//! The file beside the ledger's in which the embedded engine keeps what customers store: taken over from earlier versions, given back to
+//! The file beside the ledger's in which the embedded engine keeps what customers store: given back to
 //! the disk when it is erased, and erased also when the disk is full.
 
 use crate::common::{Customer, House, options};
@@ -18,45 +18,6 @@ fn large(bytes: usize) -> Vec<Item> {
 
 fn size(dir: &Path, name: &str) -> u64 {
     std::fs::metadata(dir.join(name)).map_or(0, |file| file.len())
-}
-
-#[tokio::test]
-async fn what_earlier_versions_kept_with_the_ledger_is_taken_over() {
-    let h = House::open("sqlite").await;
-    let c = h.customer(0, 1_000).await;
-    let (dir, now) = (h.place.data_dir.clone(), h.clock.now());
-    h.store.shut().await;
-    // As the version before left it: the tables in the ledger's file, and nothing beside it.
-    for name in ["kept.db", "kept.db-wal", "kept.db-shm"] {
-        let _ = std::fs::remove_file(dir.join(name));
-    }
-    let file = rusqlite::Connection::open(dir.join("tollgate.db")).expect("the file");
-    file.execute_batch(include_str!("../../src/sqlite/migrations/responses.sql")).expect("the tables");
-    file.execute_batch(include_str!("../../src/sqlite/migrations/item_names.sql")).expect("an index");
-    let last = "DELETE FROM schema_version WHERE version = (SELECT max(version) FROM schema_version)";
-    file.execute_batch(last).expect("the version before");
-    let id = c.account.0;
-    file.execute(
-        "INSERT INTO response VALUES (?1, 'resp_1', NULL, 'conv_1', ?2, ?3, 4, '[]', '{}')",
-        rusqlite::params![id, now, now + DAY],
-    )
-    .expect("a response");
-    file.execute("INSERT INTO response_item VALUES (?1, 'o1', 'resp_1')", [id]).expect("its item");
-    file.execute("INSERT INTO conversation VALUES (?1, 'conv_1', ?2, ?3, '{}')", rusqlite::params![id, now, now + DAY])
-        .expect("a conversation");
-    file.execute("INSERT INTO conversation_item VALUES (7, ?1, 'conv_1', 'i1', '{}')", [id]).expect("its item");
-    drop(file);
-    let h = h.reopen().await;
-    let found = h.store.response(c.account, "resp_1").await.expect("read").expect("there");
-    assert_eq!((found.conversation.as_deref(), found.object.as_str()), (Some("conv_1"), "{}"));
-    assert_eq!(h.store.responses_with_items(c.account, vec!["o1".into()]).await.expect("read").len(), 1);
-    assert!(h.store.item(c.account, "conv_1", "i1").await.expect("read").is_some());
-    let bytes = 4 * tollgate_store::ROW_BYTES + (6 + 4) + (2 + 6) + (6 + 2) + (6 + 2 + 2);
-    assert_eq!(h.store.stored(c.account).await.expect("read"), Stored { bytes, objects: 2, items: 2 });
-    let file = rusqlite::Connection::open(dir.join("tollgate.db")).expect("the file");
-    let left = "SELECT count(*) FROM sqlite_master WHERE name LIKE 'response%' OR name LIKE 'conversation%'";
-    assert_eq!(file.query_row(left, [], |r| r.get::<_, i64>(0)).expect("a number"), 0, "the ledger has none of it");
-    h.close().await;
 }
 
 #[tokio::test]

@@ -1,55 +1,18 @@
-//! Two versions on one PostgreSQL database, as during a rolling upgrade. `previous/` has the functions as the version before had them, beside
-//! the tables and replaced at every start; the executable of the commit before runs beside the new one in `make upgrade`.
+//! Two versions on one PostgreSQL database, as during a rolling upgrade: their functions differ, or their migrations. The executable of the
+//! commit before runs beside the new one in `make upgrade`.
 
-use crate::common::{Customer, House, options};
-use tollgate_store::testing::{HandClock, OtherVersion, PostgresServer, run_sql};
-use tollgate_store::{CallId, CreditKind, NewTask, Options, Place, Pot, SentTo, Store, StoreError};
-
-/// The functions of the version before this mechanism, as its executable put them in place.
-const PREVIOUS: &str = concat!(
-    include_str!("previous/functions.sql"),
-    include_str!("previous/plain.sql"),
-    include_str!("previous/chain.sql"),
-    include_str!("previous/tasks.sql"),
-    include_str!("previous/responses.sql")
-);
-/// Its schema: it has run these, and no other.
-const PREVIOUS_SCHEMA: [&str; 19] = [
-    include_str!("../../src/postgres/schema.sql"),
-    include_str!("../../src/postgres/migrations/replicas.sql"),
-    include_str!("../../src/postgres/migrations/accounts.sql"),
-    include_str!("../../src/postgres/migrations/receipts.sql"),
-    include_str!("../../src/postgres/migrations/social.sql"),
-    include_str!("../../src/postgres/migrations/chain.sql"),
-    include_str!("../../src/postgres/migrations/tasks.sql"),
-    include_str!("../../src/postgres/migrations/dropped.sql"),
-    include_str!("../../src/postgres/migrations/operators.sql"),
-    include_str!("../../src/postgres/migrations/vain.sql"),
-    include_str!("../../src/postgres/migrations/responses.sql"),
-    include_str!("../../src/postgres/migrations/turns.sql"),
-    include_str!("../../src/postgres/migrations/account_webhooks.sql"),
-    include_str!("../../src/postgres/migrations/truncate.sql"),
-    include_str!("../../src/postgres/migrations/task_homes.sql"),
-    include_str!("../../src/postgres/migrations/prompt_marks.sql"),
-    include_str!("../../src/postgres/migrations/task_names.sql"),
-    include_str!("../../src/postgres/migrations/task_words.sql"),
-    include_str!("../../src/postgres/migrations/item_names.sql"),
-];
+use crate::common::{Customer, House, ask, options, start, version};
+use tollgate_store::testing::{PostgresServer, run_sql};
+use tollgate_store::{CallId, CreditKind, NewTask, Options, Pot, SentTo};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_versions_share_a_database() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let server = PostgresServer::start(dir.path()).expect("a PostgreSQL server");
     neither_version_replaces_the_functions_of_the_other(&server.database("two").await.expect("a database")).await;
-    the_version_before_goes_on(&server.database("before").await.expect("a database")).await;
     functions_that_were_dropped_come_back(&server.database("dropped").await.expect("a database")).await;
     a_migration_that_breaks_waits_for_the_others(&server.database("breaks").await.expect("a database")).await;
     a_migration_lets_others_pass(&server.database("passes").await.expect("a database")).await;
-}
-
-fn version(functions: Option<String>, migrations: &[&str]) -> Options {
-    let migrations = migrations.iter().map(|sql| (*sql).to_owned()).collect();
-    Options { version: Some(OtherVersion { functions, migrations }), ..options() }
 }
 
 /// This version's functions, and one that says whose they are.
@@ -65,16 +28,6 @@ fn marked(name: &str) -> Options {
     let mark =
         format!("CREATE OR REPLACE FUNCTION tollgate_mark() RETURNS text LANGUAGE sql AS $$ SELECT '{name}' $$;");
     version(Some(format!("{own}\n{mark}\n")), &[])
-}
-
-/// One answer of the database, by a connection that is not ours.
-async fn ask(url: &str, sql: &str) -> String {
-    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("connected");
-    let asked =
-        async move { client.query_one(sql, &[]).await.expect(sql).get::<_, Option<String>>(0).unwrap_or_default() };
-    let (answer, ended) = tokio::join!(asked, connection);
-    ended.expect("the connection");
-    answer
 }
 
 /// Which marks the schemas of functions have.
@@ -144,47 +97,6 @@ async fn neither_version_replaces_the_functions_of_the_other(url: &str) {
     one.close().await;
 }
 
-/// A database as the version before left it, with its replica running: it uses the functions beside the tables.
-async fn the_version_before_goes_on(url: &str) {
-    let version_before =
-        format!("CREATE TABLE schema_version (version integer NOT NULL); INSERT INTO schema_version VALUES ({})", 19);
-    run_sql(url, &format!("{};\n{version_before};\n{PREVIOUS}", PREVIOUS_SCHEMA.join("\n"))).await.expect("as it was");
-    // Its replica says that it lives, and not what it uses.
-    run_sql(url, "INSERT INTO replica (id, beat_at) VALUES (decode('0e', 'hex'), 9000000000000)")
-        .await
-        .expect("a beat");
-    let new = House::open(url).await;
-    let c = new.customer(0, 1_000_000).await;
-    // With no functions of its own a store finds those.
-    let old = House::open_with(url, version(Some(String::new()), &[])).await;
-    work(&new, &c).await;
-    // What this version's code can ask of those: calls. `make upgrade` has the executable that asks for the rest.
-    calls(&old, &c).await;
-    work(&new, &c).await;
-    for h in [&old, &new] {
-        let report = h.store.verify_strictly().await.expect("the audit runs");
-        assert_eq!(report.breaches.as_slice(), &[][..]);
-        assert_eq!((report.usage_rows, report.unhashed_rows), (39, 13), "rows of the version before are told");
-    }
-    // While a replica of that version lives its functions stay, and they go when it is gone.
-    let there = "SELECT to_regproc('public.tollgate_apply')::text";
-    new.store.sweep(new.clock.now()).await.expect("a sweep");
-    assert_ne!(ask(url, there).await, "");
-    old.store.shut().await;
-    run_sql(url, "UPDATE replica SET beat_at = beat_at - 9000000000000 WHERE functions IS NULL")
-        .await
-        .expect("long ago");
-    new.store.sweep(new.clock.now()).await.expect("a sweep");
-    assert_eq!(ask(url, there).await, "");
-    assert_ne!(
-        ask(url, "SELECT to_regproc('public.tollgate_link')::text").await,
-        "",
-        "the trigger's belongs to the table"
-    );
-    work(&new, &c).await;
-    new.close().await;
-}
-
 /// Somebody took a running replica for gone: it goes on as soon as it asks again.
 async fn functions_that_were_dropped_come_back(url: &str) {
     let h = House::open_with(url, marked("one")).await;
@@ -204,12 +116,6 @@ async fn functions_that_were_dropped_come_back(url: &str) {
 const ADDS: &str = "ALTER TABLE usage ADD COLUMN later text;";
 const BREAKS: &str =
     "-- Earlier versions cannot go on: they write another column.\nALTER TABLE idem RENAME COLUMN reply TO answer;";
-
-async fn start(url: &str, options: Options) -> Result<Store, StoreError> {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let place = Place { url: url.into(), data_dir: dir.path().into() };
-    Ok(Store::open(place, options, HandClock::default().world(99 << 40)).await?.store)
-}
 
 async fn a_migration_that_breaks_waits_for_the_others(url: &str) {
     let old = House::open(url).await;

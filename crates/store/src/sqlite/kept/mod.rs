@@ -17,6 +17,8 @@ use super::lock;
 use super::read::Readers;
 use crate::error::StoreError;
 use crate::quota::{NoRoom, Stored};
+#[cfg(test)]
+pub(crate) use open::MIGRATIONS;
 use room::Room;
 pub(super) use write::KeptOp;
 

@@ -1,5 +1,14 @@
--- What customers store beside the ledger, in a file of its own: responses, and conversations with their items. Texts are opaque to
--- the store.
+-- What customers store beside the ledger, in a file of its own, whole: responses, and conversations with their items. Texts are opaque
+-- to the store. Later changes are numbered files beside this one (migrations/0002-….sql); see migration.rs.
+
+-- The migrations that have run: 1 is this file.
+CREATE TABLE migration (
+  number INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  -- Of its words; comments and spacing do not count.
+  fingerprint TEXT NOT NULL
+);
+
 CREATE TABLE response (
   account_id BLOB NOT NULL,
   id TEXT NOT NULL,

@@ -1,2 +1,0 @@
--- What of a request its provider did not get, because its format has nothing like it: names of fields, by commas.
-ALTER TABLE usage ADD COLUMN dropped text;

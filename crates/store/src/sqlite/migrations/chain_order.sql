@@ -1,2 +1,0 @@
--- One thread writes, so `seq` is the order of every chain: the index along them only cost inserts.
-DROP INDEX entry_link;
