@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use tollgate_catalog::{Money, Price, Uses};
+use tollgate_catalog::{Money, Price};
 
+use crate::counters::Counters;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::limits::LimitReached;
 
@@ -121,31 +122,6 @@ impl Ending {
     pub(crate) fn from_code(code: i64) -> Self {
         usize::try_from(code).ok().and_then(|i| Self::ALL.get(i).copied()).unwrap_or(Self::Expired)
     }
-}
-
-/// What was consumed, in disjoint counters (a token is counted in one of them only). Which of them are charged and which
-/// are only shown depends on what the model is billed by: see `price.rs`. Modalities other than chat make theirs with the
-/// functions of `used.rs`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Counters {
-    pub input: u64,
-    pub cache_read: u64,
-    pub cache_write_5m: u64,
-    pub cache_write_1h: u64,
-    pub image_input: u64,
-    pub audio_input: u64,
-    pub output: u64,
-    pub reasoning: u64,
-    pub image_output: u64,
-    pub audio_output: u64,
-    /// Calls, or images of a call that makes several.
-    pub calls: u64,
-    /// Whole seconds of a video or of a recording.
-    pub seconds: u64,
-    /// Uses of tools that ran at the provider.
-    #[serde(skip_serializing_if = "Uses::is_empty")]
-    pub tools: Uses,
 }
 
 /// What the usage row says besides the money.

@@ -13,6 +13,7 @@ mod call;
 mod chain;
 mod change;
 mod clock;
+mod counters;
 mod entries;
 mod error;
 mod group;
@@ -51,11 +52,11 @@ pub use account::{
 };
 pub use bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
 pub use call::{
-    Close, Closed, Counters, Ending, Extend, Hold, HoldRefused, Idem, Mark, Page, REPLY_KEPT, StoredReply, UsageFacts,
-    UsageRow,
+    Close, Closed, Ending, Extend, Hold, HoldRefused, Idem, Mark, Page, REPLY_KEPT, StoredReply, UsageFacts, UsageRow,
 };
 pub use change::{AccountChange, KeyChange};
 pub use clock::{Clock, ClockState, Standing};
+pub use counters::{Counter, Counters, Side};
 pub use entries::{Entry, EntryPage};
 pub use error::StoreError;
 pub use group::{Closing, Held};

@@ -12,9 +12,9 @@
 use std::collections::HashSet;
 use std::sync::RwLock;
 
-use tollgate_catalog::{BillingUnit, Face, Money, Price, Quantities, Uncharged, Uses};
+use tollgate_catalog::{BillingUnit, Face, Money, Price, Quantities, Uncharged};
 
-use crate::call::Counters;
+use crate::counters::{Counter, Counters};
 
 impl Counters {
     /// The charge at this price: the only sum there is. The gateway charges with it and the audit recomputes with it.
@@ -34,21 +34,14 @@ impl Counters {
     /// Every counter under the face it belongs to.
     fn by_face(&self, unit: BillingUnit) -> Result<Quantities, Uncharged> {
         // The database keeps 63 bits.
-        if self.list().into_iter().any(|n| i64::try_from(n).is_err()) {
+        if Counter::ALL.into_iter().any(|counter| i64::try_from(self[counter]).is_err()) {
             return Err(Uncharged::Overflow);
         }
-        let mut used = Quantities::NONE
-            .with(Face::Input, self.input)
-            .with(Face::Output, self.output.checked_add(self.reasoning).ok_or(Uncharged::Overflow)?)
-            .with(Face::CacheRead, self.cache_read)
-            .with(Face::CacheWrite, self.cache_write_5m)
-            .with(Face::CacheWrite1h, self.cache_write_1h)
-            .with(Face::ImageInput, self.image_input)
-            .with(Face::ImageOutput, self.image_output)
-            .with(Face::AudioInput, self.audio_input)
-            .with(Face::AudioOutput, self.audio_output)
-            .with(Face::PerCall, self.calls)
-            .with(Face::VideoSecond, self.seconds);
+        let mut used = Quantities::NONE;
+        for counter in Counter::ALL {
+            let sum = used[counter.face()].checked_add(self[counter]);
+            used[counter.face()] = sum.ok_or(Uncharged::Overflow)?;
+        }
         for (tool, uses) in self.tools.iter() {
             used[tool] = uses;
         }
@@ -58,53 +51,6 @@ impl Counters {
             used[Face::VideoSecond] = 0;
         }
         Ok(used)
-    }
-
-    /// In the order of the database columns.
-    fn list(&self) -> [u64; 12] {
-        [
-            self.input,
-            self.cache_read,
-            self.cache_write_5m,
-            self.cache_write_1h,
-            self.image_input,
-            self.audio_input,
-            self.output,
-            self.reasoning,
-            self.image_output,
-            self.audio_output,
-            self.calls,
-            self.seconds,
-        ]
-    }
-
-    pub(crate) fn columns(&self) -> [i64; 12] {
-        self.list().map(|n| i64::try_from(n).unwrap_or(i64::MAX))
-    }
-
-    /// Without the uses of tools, which stand in a column of their own ([`Counters::with_tools`]).
-    pub(crate) fn from_columns(c: [i64; 12]) -> Self {
-        let c = c.map(|n| n.max(0).unsigned_abs());
-        Self {
-            input: c[0],
-            cache_read: c[1],
-            cache_write_5m: c[2],
-            cache_write_1h: c[3],
-            image_input: c[4],
-            audio_input: c[5],
-            output: c[6],
-            reasoning: c[7],
-            image_output: c[8],
-            audio_output: c[9],
-            calls: c[10],
-            seconds: c[11],
-            tools: Uses::NONE,
-        }
-    }
-
-    /// With what the column `tools` says.
-    pub(crate) fn with_tools(self, text: Option<&str>) -> Self {
-        Self { tools: text.map_or(Uses::NONE, Uses::of_text), ..self }
     }
 }
 
@@ -128,6 +74,7 @@ mod tests {
 
     use super::*;
     use serde_json::json;
+    use tollgate_catalog::Uses;
 
     fn price(unit: &str, faces: serde_json::Value) -> Price {
         serde_json::from_value(json!({

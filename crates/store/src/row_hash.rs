@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use crate::call::{Ending, UsageFacts};
 use crate::chain::{Hash, Packed};
+use crate::counters::Columns;
 use crate::ids::{AccountId, CallId};
 
 /// What the reference of an entry begins with that carries the hash of a row.
@@ -28,7 +29,7 @@ pub(crate) struct Facts<'a> {
     pub ending: i64,
     pub reason: &'a str,
     pub status: i64,
-    pub counters: [i64; 12],
+    pub counters: Columns,
     pub estimated: bool,
     pub raw_usage: Option<&'a str>,
     pub attempts: i64,
@@ -169,6 +170,7 @@ pub(crate) fn seal(facts: &Facts<'_>, decided: &Decided<'_>, entry: Option<&str>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counters::Counter;
 
     fn facts() -> Facts<'static> {
         Facts {
@@ -183,7 +185,7 @@ mod tests {
             ending: 0,
             reason: "",
             status: 200,
-            counters: [0; 12],
+            counters: [0; Counter::COUNT],
             estimated: false,
             raw_usage: None,
             attempts: 1,
@@ -218,8 +220,8 @@ mod tests {
             Facts { tier: Some(""), ..facts() },
             Facts { dropped: Some(""), ..facts() },
         ];
-        for n in 0..12 {
-            let mut counters = [0; 12];
+        for n in 0..Counter::COUNT {
+            let mut counters = [0; Counter::COUNT];
             counters[n] = 1;
             all.push(Facts { counters, ..facts() });
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate_catalog::measure::{audio_tokens, billed_seconds, characters};
 
-use crate::call::Counters;
+use crate::counters::Counters;
 
 impl Counters {
     /// Images: each is one call; the usage log shows one prompt token as an accounting entry.

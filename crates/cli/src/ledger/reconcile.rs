@@ -5,7 +5,7 @@ use anyhow::{Context as _, bail};
 use serde::Serialize;
 use std::collections::HashMap;
 use tollgate_catalog::Money;
-use tollgate_store::{CallId, UsageRow};
+use tollgate_store::{CallId, Side, UsageRow};
 
 use super::file::Row;
 
@@ -173,9 +173,7 @@ impl Bill {
         if let Some(place) = self.by_call.get(&row.call) {
             return Some(*place);
         }
-        let c = &row.counters;
-        let input = c.input + c.cache_read + c.cache_write_5m + c.cache_write_1h + c.image_input + c.audio_input;
-        let output = c.output + c.reasoning + c.image_output + c.audio_output;
+        let (input, output) = (row.counters.total(Side::Input), row.counters.total(Side::Output));
         let model = row.upstream_model.as_ref().unwrap_or(&row.model);
         let places = self.by_facts.get(&(model.clone(), input, output))?;
         let apart = |place: &usize| {

@@ -25,7 +25,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock};
 use tollgate_catalog::{Face, Model};
 use tollgate_dialects::{Echo, Hosted, Request, Rules, Sent};
-use tollgate_store::{CallId, Counters};
+use tollgate_store::{CallId, Counters, Side};
 use tollgate_wire::error::Code;
 use tollgate_wire::{Dialect, Problem};
 
@@ -223,8 +223,11 @@ impl Priced for Conversation {
     }
 
     fn metered(&self, stated: Counters) -> Counters {
-        let output = [stated.output, stated.reasoning, stated.image_output, stated.audio_output];
-        if output == [0; 4] && stated.calls == 0 { Counters::default() } else { Counters { calls: 1, ..stated } }
+        if stated.total(Side::Output) == 0 && stated.calls == 0 {
+            Counters::default()
+        } else {
+            Counters { calls: 1, ..stated }
+        }
     }
 }
 

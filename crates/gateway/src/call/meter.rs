@@ -3,7 +3,7 @@
 
 use super::tokens::Tokens;
 use tollgate_catalog::{BillingUnit, Face, Price};
-use tollgate_store::Counters;
+use tollgate_store::{Counters, Side};
 use tollgate_wire::usage::Usage;
 
 #[derive(Clone, Default)]
@@ -75,9 +75,7 @@ impl Meter {
 
 /// Everything that went in, in tokens: what tiers for long input go by.
 pub fn context_len(used: &Counters) -> u64 {
-    [used.input, used.cache_read, used.cache_write_5m, used.cache_write_1h, used.image_input, used.audio_input]
-        .into_iter()
-        .fold(0, u64::saturating_add)
+    used.total(Side::Input)
 }
 
 /// Calls and seconds count only where they are what is sold; tokens stay as information.
@@ -93,8 +91,7 @@ pub fn fitted(used: Counters, price: &Price) -> Counters {
 /// The same with no more output than this; what is too much is taken off the text first.
 pub fn within(used: Counters, ceiling: u64) -> Counters {
     let mut within = used;
-    let output = [used.output, used.reasoning, used.audio_output, used.image_output];
-    let mut over = output.into_iter().fold(0, u64::saturating_add).saturating_sub(ceiling);
+    let mut over = used.total(Side::Output).saturating_sub(ceiling);
     for part in [&mut within.output, &mut within.reasoning, &mut within.audio_output, &mut within.image_output] {
         let off = over.min(*part);
         *part -= off;
@@ -103,6 +100,7 @@ pub fn within(used: Counters, ceiling: u64) -> Counters {
     within
 }
 
+/// The one place where what a provider reported becomes what is priced.
 fn counters(usage: &Usage) -> Counters {
     Counters {
         input: usage.input,

@@ -1,7 +1,7 @@
 //! The bytes of a record: numbers of seven bits a byte, texts with their length in front. Two records are written for every
 //! call, so they are small and cheap; `format` in `record.rs` says which fields follow each other.
 
-use crate::call::Counters;
+use crate::counters::{Counter, Counters};
 
 /// Writes behind what the buffer holds already.
 pub(super) struct Pack(pub Vec<u8>);
@@ -112,7 +112,7 @@ impl<'a> Unpack<'a> {
     }
 
     pub fn counters(&mut self) -> Option<Counters> {
-        let mut columns = [0i64; 12];
+        let mut columns = [0i64; Counter::COUNT];
         for column in &mut columns {
             *column = self.signed()?;
         }

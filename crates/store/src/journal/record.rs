@@ -7,7 +7,8 @@ use std::sync::Arc;
 use tollgate_catalog::{Money, Price};
 
 use super::pack::{Pack, Unpack};
-use crate::call::{Close, Counters, Ending, Hold, Mark, REPLY_KEPT, StoredReply, UsageFacts};
+use crate::call::{Close, Ending, Hold, Mark, REPLY_KEPT, StoredReply, UsageFacts};
+use crate::counters::Counters;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::price::KnownPrices;
 

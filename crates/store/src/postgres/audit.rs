@@ -12,6 +12,7 @@ use tokio_postgres::{IsolationLevel, Row, Transaction};
 use super::Engine;
 use super::rows::{counters, id, used};
 use crate::chain::{Content, Link};
+use crate::counters::{COUNTERS, Counter, Counters};
 use crate::entries::{Entry, EntryPage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
@@ -19,7 +20,8 @@ use crate::ledger::Pots;
 use crate::report::Report;
 use crate::row_hash::{Decided, Facts, Seal, seal};
 use crate::verify::{
-    ACCOUNT, AccountRow, Audited, Auditor, CHARGE, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, Stored, show,
+    ACCOUNT, AccountRow, Audited, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, Stored,
+    show,
 };
 
 /// New entries are looked for from this many before the last one seen: numbers are given out before they are committed.
@@ -60,9 +62,9 @@ impl Engine {
         each(&snapshot, &format!("SELECT {KEY} FROM key"), &[], |r| key(&r).map(|row| auditor.key(&row))).await?;
         each(&snapshot, LOTS, &[], |r| lot(&r, &mut auditor)).await?;
         prices(&snapshot, &mut auditor).await?;
-        let all = format!("SELECT {CHARGE}, NULL::text FROM usage u");
+        let all = format!("SELECT {CHARGE}{COUNTERS}, NULL::text FROM usage u");
         each(&snapshot, &all, &[], |r| charge(&r).map(|row| auditor.usage(&row))).await?;
-        let of_account = format!("SELECT {CHARGE}, {REFERENCE} WHERE u.account_id = $1");
+        let of_account = format!("SELECT {CHARGE}{COUNTERS}, {REFERENCE} WHERE u.account_id = $1");
         for account in auditor.doubtful() {
             each(&snapshot, &of_account, &[&account.0.as_slice()], |r| charge(&r).map(|row| auditor.compared(&row)))
                 .await?;
@@ -116,7 +118,7 @@ impl Engine {
         prices(&snapshot, &mut auditor).await?;
         let mut missing = touched.calls.clone();
         let calls: Vec<&[u8]> = touched.calls.keys().map(|c| c.0.as_slice()).collect();
-        let sql = format!("SELECT {CHARGE}, {REFERENCE} WHERE u.call_id = ANY($1)");
+        let sql = format!("SELECT {CHARGE}{COUNTERS}, {REFERENCE} WHERE u.call_id = ANY($1)");
         each(&snapshot, &sql, &[&calls], |r| {
             let row = charge(&r)?;
             if let Some(expected) = missing.remove(&row.call) {
@@ -139,7 +141,7 @@ impl Engine {
 
     /// Whether a usage row is the one that was written.
     pub async fn seal_of(&self, account: AccountId, call: CallId) -> Result<Seal, StoreError> {
-        let sql = format!("SELECT {CHARGE}, {REFERENCE} WHERE u.account_id = $1 AND u.call_id = $2");
+        let sql = format!("SELECT {CHARGE}{COUNTERS}, {REFERENCE} WHERE u.account_id = $1 AND u.call_id = $2");
         let rows = self.rows(&sql, &[&account.0.as_slice(), &call.0.as_slice()]).await?;
         rows.first().map_or(Ok(Seal::Missing), |row| charge(row).map(|row| row.seal))
     }
@@ -292,34 +294,31 @@ fn lot(r: &Row, auditor: &mut Auditor) -> Result<(), StoreError> {
 
 fn charge(r: &Row) -> Result<ChargeRow, StoreError> {
     let price: Option<&[u8]> = r.try_get(2)?;
-    let mut counted = [0i64; 12];
-    for (i, n) in counted.iter_mut().enumerate() {
-        *n = r.try_get(6 + i)?;
-    }
-    let (charge, write_off, ended_at) = (r.try_get(3)?, r.try_get(4)?, r.try_get(20)?);
+    let counters = counters(r, CHARGE_COLUMNS)?;
+    let (charge, write_off, ended_at) = (r.try_get(3)?, r.try_get(4)?, r.try_get(8)?);
     let facts = Facts {
         account: r.try_get(0)?,
         call: r.try_get(1)?,
-        at: r.try_get(19)?,
+        at: r.try_get(7)?,
         ended_at,
-        endpoint: r.try_get(21)?,
-        model: r.try_get(22)?,
-        provider: r.try_get(23)?,
-        upstream_model: r.try_get(24)?,
-        ending: r.try_get::<_, i16>(25)?.into(),
-        reason: r.try_get(26)?,
-        status: r.try_get::<_, i32>(27)?.into(),
-        counters: counted,
-        estimated: r.try_get(28)?,
-        raw_usage: r.try_get(30)?,
-        attempts: r.try_get(31)?,
-        first_byte_ms: r.try_get(32)?,
-        tier: r.try_get(33)?,
-        dropped: r.try_get(34)?,
-        tools: r.try_get::<_, Option<&str>>(36)?.map(Cow::Borrowed),
+        endpoint: r.try_get(9)?,
+        model: r.try_get(10)?,
+        provider: r.try_get(11)?,
+        upstream_model: r.try_get(12)?,
+        ending: r.try_get::<_, i16>(13)?.into(),
+        reason: r.try_get(14)?,
+        status: r.try_get::<_, i32>(15)?.into(),
+        counters,
+        estimated: r.try_get(16)?,
+        raw_usage: r.try_get(18)?,
+        attempts: r.try_get(19)?,
+        first_byte_ms: r.try_get(20)?,
+        tier: r.try_get(21)?,
+        dropped: r.try_get(22)?,
+        tools: r.try_get::<_, Option<&str>>(24)?.map(Cow::Borrowed),
     };
-    let decided = Decided { key: r.try_get(18)?, price_id: price, hold: r.try_get(29)?, charge, write_off };
-    let own: Option<&[u8]> = r.try_get(35)?;
+    let decided = Decided { key: r.try_get(6)?, price_id: price, hold: r.try_get(17)?, charge, write_off };
+    let own: Option<&[u8]> = r.try_get(23)?;
     Ok(ChargeRow {
         account: AccountId(id(r, 0)?),
         call: CallId(id(r, 1)?),
@@ -327,9 +326,9 @@ fn charge(r: &Row) -> Result<ChargeRow, StoreError> {
         charge,
         write_off,
         refunded: r.try_get(5)?,
-        counters: counters(r, 6)?.with_tools(facts.tools.as_deref()),
+        counters: Counters::from_columns(counters).with_tools(facts.tools.as_deref()),
         ended_at,
         hash: own.and_then(|hash| hash.try_into().ok()),
-        seal: seal(&facts, &decided, r.try_get(37)?, own),
+        seal: seal(&facts, &decided, r.try_get(CHARGE_COLUMNS + Counter::COUNT)?, own),
     })
 }

@@ -14,6 +14,7 @@ use super::records::Param;
 use super::rows::id;
 use super::{Engine, Running, lock};
 use crate::call::{Close, Closed, Ending, Extend, Hold, HoldRefused, Idem, Mark, UsageFacts, tidy_raw_usage};
+use crate::counters::Counter;
 use crate::error::StoreError;
 use crate::group::{Closing, ClosingWait, Held, HeldWait};
 use crate::ids::{AccountId, CallId, KeyId};
@@ -267,17 +268,17 @@ fn price_text(price: &Price) -> String {
 
 fn usage_row(call: CallId, account: AccountId, ending: Ending, reason: &str, row: &UsageFacts) -> Value {
     let facts = Facts::of(&call, &account, ending, reason, row);
-    let n = facts.counters;
-    json!({
+    let mut value = json!({
         "account_id": bytes(&account.0), "call_id": bytes(&call.0), "key_id": bytes(&row.key.0),
         "at": facts.at, "ended_at": facts.ended_at, "endpoint": row.endpoint, "model": row.model,
         "provider": row.provider, "upstream_model": row.upstream_model, "ending": ending.code(),
-        "reason": reason, "status": row.status, "input": n[0], "cache_read": n[1], "cache_write_5m": n[2],
-        "cache_write_1h": n[3], "image_input": n[4], "audio_input": n[5], "output": n[6], "reasoning": n[7],
-        "image_output": n[8], "audio_output": n[9], "calls": n[10], "seconds": n[11],
-        "estimated": row.estimated, "raw_usage": row.raw_usage, "attempts": row.attempts,
+        "reason": reason, "status": row.status, "estimated": row.estimated, "raw_usage": row.raw_usage, "attempts": row.attempts,
         "first_byte_ms": row.first_byte_ms, "tier": row.tier, "dropped": row.dropped,
         "facts": bytes(&facts.hash()),
         "tools": row.counters.tools.text(),
-    })
+    });
+    for (counter, column) in Counter::ALL.into_iter().zip(facts.counters) {
+        value[counter.name()] = column.into();
+    }
+    value
 }

@@ -15,6 +15,7 @@ use crate::account::{
 };
 use crate::bounds;
 use crate::call::{Page, UsageRow};
+use crate::counters::COUNTERS;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::{self, Kind, Pots, op_id};
@@ -245,7 +246,7 @@ impl Engine {
         self.catch_up().await;
         let before = page.before.map_or([0xff; 16], |c| c.0);
         let limit = i64::from(page.limit);
-        let select = format!("SELECT {USAGE}, NULL::text FROM usage u WHERE u.call_id < $1");
+        let select = format!("SELECT {USAGE}{COUNTERS}, NULL::text FROM usage u WHERE u.call_id < $1");
         let rows = match account {
             Some(account) => {
                 let sql = format!("{select} AND u.account_id = $3 ORDER BY u.call_id DESC LIMIT $2");
@@ -275,7 +276,7 @@ impl Engine {
     pub async fn usage_of(&self, account: AccountId, call: CallId) -> Result<Option<UsageRow>, StoreError> {
         self.catch_up().await;
         let sql = format!(
-            "SELECT {USAGE}, p.json FROM usage u LEFT JOIN price p ON p.id = u.price_id \
+            "SELECT {USAGE}{COUNTERS}, p.json FROM usage u LEFT JOIN price p ON p.id = u.price_id \
              WHERE u.account_id = $1 AND u.call_id = $2"
         );
         let rows = self.rows(&sql, &[&account.0.as_slice(), &call.0.as_slice()]).await?;

@@ -4,7 +4,8 @@ use tokio_postgres::Row;
 use tollgate_catalog::Money;
 
 use crate::account::{Account, Key, KeyAndAccount, in_groups};
-use crate::call::{Counters, Ending, UsageRow};
+use crate::call::{Ending, UsageRow};
+use crate::counters::{Columns, Counter, Counters};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::limits::{Limits, Used};
@@ -18,10 +19,8 @@ pub(super) const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.cr
 const KEY_COLUMNS: usize = 20;
 pub(super) const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
-     u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.input, u.cache_read, u.cache_write_5m, u.cache_write_1h, \
-     u.image_input, u.audio_input, u.output, u.reasoning, u.image_output, u.audio_output, u.calls, u.seconds, \
-     u.dropped, u.tools";
-const USAGE_COLUMNS: usize = 35;
+     u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.tools";
+const USAGE_COLUMNS: usize = 23;
 
 pub(super) fn id(r: &Row, i: usize) -> Result<[u8; 16], StoreError> {
     r.try_get::<_, &[u8]>(i)?.try_into().map_err(|_| StoreError::broken("an id is not 16 bytes"))
@@ -93,12 +92,13 @@ pub(super) fn key_and_account(r: &Row, now: i64) -> Result<KeyAndAccount, StoreE
     Ok(KeyAndAccount { key: key(r, now)?, account: account(r, KEY_COLUMNS, now)? })
 }
 
-pub(super) fn counters(r: &Row, at: usize) -> Result<Counters, StoreError> {
-    let mut columns = [0i64; 12];
-    for (i, n) in columns.iter_mut().enumerate() {
-        *n = r.try_get(at + i)?;
+/// As they are selected by [`crate::counters::COUNTERS`]. NULL: the row is older than the counter.
+pub(super) fn counters(r: &Row, at: usize) -> Result<Columns, StoreError> {
+    let mut columns = [0; Counter::COUNT];
+    for (i, column) in columns.iter_mut().enumerate() {
+        *column = r.try_get::<_, Option<i64>>(at + i)?.unwrap_or_default();
     }
-    Ok(Counters::from_columns(columns))
+    Ok(columns)
 }
 
 /// Small numbers are written by us within these types; anything else is shown as the largest.
@@ -107,7 +107,7 @@ fn small<T: TryFrom<i64>>(n: i64, largest: T) -> T {
 }
 
 pub(super) fn usage(r: &Row) -> Result<UsageRow, StoreError> {
-    let price: Option<&str> = r.try_get(USAGE_COLUMNS)?;
+    let price: Option<&str> = r.try_get(USAGE_COLUMNS + Counter::COUNT)?;
     Ok(UsageRow {
         call: CallId(id(r, 0)?),
         account: AccountId(id(r, 1)?),
@@ -121,7 +121,7 @@ pub(super) fn usage(r: &Row) -> Result<UsageRow, StoreError> {
         ending: Ending::from_code(r.try_get::<_, i16>(9)?.into()),
         reason: r.try_get(10)?,
         status: small(r.try_get::<_, i32>(11)?.into(), u16::MAX),
-        counters: counters(r, 21)?.with_tools(r.try_get(34)?),
+        counters: Counters::from_columns(counters(r, USAGE_COLUMNS)?).with_tools(r.try_get(22)?),
         estimated: r.try_get(12)?,
         hold: money(r, 13)?,
         charge: money(r, 14)?,
@@ -131,7 +131,7 @@ pub(super) fn usage(r: &Row) -> Result<UsageRow, StoreError> {
         attempts: small(r.try_get(18)?, u32::MAX),
         first_byte_ms: r.try_get::<_, Option<i64>>(19)?.map(|n| small(n, u32::MAX)),
         tier: r.try_get(20)?,
-        dropped: r.try_get(33)?,
+        dropped: r.try_get(21)?,
         price: price.and_then(|p| serde_json::from_str(p).ok()),
     })
 }

@@ -2,13 +2,16 @@
 //! statements, balances are updated once per account and key.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use rusqlite::{CachedStatement, Connection, params};
+use rusqlite::types::Null;
+use rusqlite::{CachedStatement, Connection, ToSql, params};
 
 use super::entries::ENTRY;
 use super::ops::{CloseOp, CreditDone, HoldOp, Op, RefusalOp};
 use crate::call::{Ending, UsageFacts};
 use crate::chain::{Content, Hash, Link};
+use crate::counters::{COUNTERS, Counter};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::{self, Kind, Pots, op_id};
@@ -18,11 +21,15 @@ use crate::price::KnownPrices;
 use crate::row_hash::{self, Decided, Facts};
 use crate::task::Webhook;
 
-const USAGE: &str = "INSERT INTO usage (account_id, call_id, key_id, at, ended_at, endpoint, model, provider, \
-     upstream_model, ending, reason, status, input, cache_read, cache_write_5m, cache_write_1h, image_input, \
-     audio_input, output, reasoning, image_output, audio_output, calls, seconds, estimated, hold, charge, write_off, \
-     price_id, raw_usage, attempts, first_byte_ms, tier, dropped, hash, tools) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
-     ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)";
+/// The columns of a usage row but for its counters, which come after them.
+const USAGE: &str = "account_id, call_id, key_id, at, ended_at, endpoint, model, provider, upstream_model, ending, reason, status, estimated, \
+     hold, charge, write_off, price_id, raw_usage, attempts, first_byte_ms, tier, dropped, hash, tools";
+const USAGE_COLUMNS: usize = 24;
+static INSERT_USAGE: LazyLock<String> = LazyLock::new(|| {
+    let counters = COUNTERS.replace("u.", "");
+    let values = vec!["?"; USAGE_COLUMNS + Counter::COUNT].join(", ");
+    format!("INSERT INTO usage ({USAGE}{counters}) VALUES ({values})")
+});
 const ACCOUNT: &str = "UPDATE account SET trial_available = trial_available + ?2, paid_available = paid_available + ?3, \
      trial_held = trial_held + ?4, paid_held = paid_held + ?5, day = coalesce(?6, day), \
      day_used = coalesce(?7, day_used), month = coalesce(?8, month), month_used = coalesce(?9, month_used), \
@@ -87,7 +94,7 @@ impl<'a> Apply<'a> {
             conn,
             known,
             entry: conn.prepare_cached(ENTRY)?,
-            usage: conn.prepare_cached(USAGE)?,
+            usage: conn.prepare_cached(&INSERT_USAGE)?,
             next_seq,
             known_ends,
             ends: IdMap::default(),
@@ -373,45 +380,38 @@ impl<'a> Apply<'a> {
 
     fn usage(&mut self, u: &UsageInsert<'_>, hash: &Hash) -> rusqlite::Result<()> {
         let facts = u.facts();
-        let n = facts.counters;
-        self.usage.execute(params![
-            u.account.0,
-            u.call.0,
-            u.key.0,
-            facts.at,
-            facts.ended_at,
-            facts.endpoint,
-            facts.model,
-            facts.provider,
-            facts.upstream_model,
-            facts.ending,
-            facts.reason,
-            facts.status,
-            n[0],
-            n[1],
-            n[2],
-            n[3],
-            n[4],
-            n[5],
-            n[6],
-            n[7],
-            n[8],
-            n[9],
-            n[10],
-            n[11],
-            facts.estimated,
-            u.hold,
-            u.charge,
-            u.write_off,
-            u.price_id,
-            facts.raw_usage,
-            facts.attempts,
-            facts.first_byte_ms,
-            facts.tier,
-            facts.dropped,
+        let columns: [&dyn ToSql; USAGE_COLUMNS] = [
+            &u.account.0,
+            &u.call.0,
+            &u.key.0,
+            &facts.at,
+            &facts.ended_at,
+            &facts.endpoint,
+            &facts.model,
+            &facts.provider,
+            &facts.upstream_model,
+            &facts.ending,
+            &facts.reason,
+            &facts.status,
+            &facts.estimated,
+            &u.hold,
+            &u.charge,
+            &u.write_off,
+            &u.price_id,
+            &facts.raw_usage,
+            &facts.attempts,
+            &facts.first_byte_ms,
+            &facts.tier,
+            &facts.dropped,
             hash,
-            facts.tools,
-        ])?;
+            &facts.tools,
+        ];
+        let mut all: [&dyn ToSql; USAGE_COLUMNS + Counter::COUNT] = [&Null; USAGE_COLUMNS + Counter::COUNT];
+        all[..USAGE_COLUMNS].copy_from_slice(&columns);
+        for (place, counter) in all[USAGE_COLUMNS..].iter_mut().zip(&facts.counters) {
+            *place = counter;
+        }
+        self.usage.execute(&all[..])?;
         Ok(())
     }
 }

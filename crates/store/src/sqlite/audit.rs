@@ -4,15 +4,17 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::borrow::Cow;
 
-use crate::call::Counters;
 use crate::chain::{Content, Link};
+use crate::counters::{COUNTERS, Counter, Counters};
 use crate::entries::{Entry, EntryPage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Pots;
 use crate::report::Report;
 use crate::row_hash::{Decided, Facts, Seal, seal};
-use crate::verify::{ACCOUNT, AccountRow, Auditor, CHARGE, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, Stored, show};
+use crate::verify::{
+    ACCOUNT, AccountRow, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, Stored, show,
+};
 
 /// New entries are looked for from this many before the last one seen.
 const OVERLAP: i64 = 1_000;
@@ -48,7 +50,7 @@ pub(super) fn audit(
     while let Some(r) = rows.next()? {
         auditor.lot(AccountId(r.get(0)?), &r.get(1)?, r.get(2)?, r.get(3)?);
     }
-    let mut usage = snapshot.prepare(&format!("SELECT {CHARGE}, NULL FROM usage u"))?;
+    let mut usage = snapshot.prepare(&format!("SELECT {CHARGE}{COUNTERS}, NULL FROM usage u"))?;
     let mut rows = usage.query([])?;
     while let Some(r) = rows.next()? {
         let row = charge(r)?;
@@ -56,7 +58,7 @@ pub(super) fn audit(
         auditor.usage(&row);
     }
     let mut of_account =
-        snapshot.prepare(&format!("SELECT {CHARGE}, {REFERENCE} FROM usage u WHERE u.account_id = ?1"))?;
+        snapshot.prepare(&format!("SELECT {CHARGE}{COUNTERS}, {REFERENCE} FROM usage u WHERE u.account_id = ?1"))?;
     for account in auditor.doubtful() {
         let mut rows = of_account.query(params![account.0])?;
         while let Some(r) = rows.next()? {
@@ -124,7 +126,8 @@ pub(super) fn audit_changed(
         row.transpose()?.into_iter().for_each(|row| auditor.key(&row));
     }
     for (call, expected) in &touched.calls {
-        let sql = format!("SELECT {CHARGE}, {REFERENCE} FROM usage u WHERE u.account_id = ?1 AND u.call_id = ?2");
+        let sql =
+            format!("SELECT {CHARGE}{COUNTERS}, {REFERENCE} FROM usage u WHERE u.account_id = ?1 AND u.call_id = ?2");
         let mut found = snapshot.prepare_cached(&sql)?;
         let row = found.query_row(params![expected.account.0, call.0], |r| Ok(charge(r))).optional()?.transpose()?;
         if let Some(row) = &row {
@@ -139,7 +142,7 @@ pub(super) fn audit_changed(
 
 /// Whether a usage row is the one that was written.
 pub(super) fn seal_of(conn: &Connection, account: AccountId, call: CallId) -> Result<Seal, StoreError> {
-    let sql = format!("SELECT {CHARGE}, {REFERENCE} FROM usage u WHERE u.account_id = ?1 AND u.call_id = ?2");
+    let sql = format!("SELECT {CHARGE}{COUNTERS}, {REFERENCE} FROM usage u WHERE u.account_id = ?1 AND u.call_id = ?2");
     let mut found = conn.prepare_cached(&sql)?;
     let row = found.query_row(params![account.0, call.0], |r| Ok(charge(r))).optional()?.transpose()?;
     Ok(row.map_or(Seal::Missing, |row| row.seal))
@@ -216,34 +219,31 @@ fn key(r: &Row<'_>) -> Result<KeyRow, StoreError> {
 }
 
 fn charge(r: &Row<'_>) -> Result<ChargeRow, StoreError> {
-    let mut counters = [0i64; 12];
-    for (i, n) in counters.iter_mut().enumerate() {
-        *n = r.get(6 + i)?;
-    }
-    let (charge, write_off, ended_at) = (r.get(3)?, r.get(4)?, r.get(20)?);
+    let counters = super::read::counters(r, CHARGE_COLUMNS)?;
+    let (charge, write_off, ended_at) = (r.get(3)?, r.get(4)?, r.get(8)?);
     let facts = Facts {
         account: blob(r, 0)?.unwrap_or_default(),
         call: blob(r, 1)?.unwrap_or_default(),
-        at: r.get(19)?,
+        at: r.get(7)?,
         ended_at,
-        endpoint: text(r, 21)?.unwrap_or_default(),
-        model: text(r, 22)?.unwrap_or_default(),
-        provider: text(r, 23)?,
-        upstream_model: text(r, 24)?,
-        ending: r.get(25)?,
-        reason: text(r, 26)?.unwrap_or_default(),
-        status: r.get(27)?,
+        endpoint: text(r, 9)?.unwrap_or_default(),
+        model: text(r, 10)?.unwrap_or_default(),
+        provider: text(r, 11)?,
+        upstream_model: text(r, 12)?,
+        ending: r.get(13)?,
+        reason: text(r, 14)?.unwrap_or_default(),
+        status: r.get(15)?,
         counters,
-        estimated: r.get(28)?,
-        raw_usage: text(r, 30)?,
-        attempts: r.get(31)?,
-        first_byte_ms: r.get(32)?,
-        tier: text(r, 33)?,
-        dropped: text(r, 34)?,
-        tools: text(r, 36)?.map(Cow::Borrowed),
+        estimated: r.get(16)?,
+        raw_usage: text(r, 18)?,
+        attempts: r.get(19)?,
+        first_byte_ms: r.get(20)?,
+        tier: text(r, 21)?,
+        dropped: text(r, 22)?,
+        tools: text(r, 24)?.map(Cow::Borrowed),
     };
-    let key = blob(r, 18)?.unwrap_or_default();
-    let decided = Decided { key, price_id: blob(r, 2)?, hold: r.get(29)?, charge, write_off };
+    let key = blob(r, 6)?.unwrap_or_default();
+    let decided = Decided { key, price_id: blob(r, 2)?, hold: r.get(17)?, charge, write_off };
     Ok(ChargeRow {
         account: AccountId(r.get(0)?),
         call: CallId(r.get(1)?),
@@ -253,8 +253,8 @@ fn charge(r: &Row<'_>) -> Result<ChargeRow, StoreError> {
         refunded: r.get(5)?,
         counters: Counters::from_columns(counters).with_tools(facts.tools.as_deref()),
         ended_at,
-        hash: blob(r, 35)?.and_then(|hash| hash.try_into().ok()),
-        seal: seal(&facts, &decided, text(r, 37)?, blob(r, 35)?),
+        hash: blob(r, 23)?.and_then(|hash| hash.try_into().ok()),
+        seal: seal(&facts, &decided, text(r, CHARGE_COLUMNS + Counter::COUNT)?, blob(r, 23)?),
     })
 }
 

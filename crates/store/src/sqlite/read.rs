@@ -11,7 +11,8 @@ use tollgate_catalog::Money;
 
 use super::lock;
 use crate::account::{Account, Key, KeyAndAccount, in_groups};
-use crate::call::{Counters, Ending, Page, StoredReply, UsageRow};
+use crate::call::{Ending, Page, StoredReply, UsageRow};
+use crate::counters::{COUNTERS, Columns, Counter, Counters};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Pots;
@@ -153,7 +154,7 @@ impl Readers {
                 }
             };
             let sql = format!(
-                "SELECT {USAGE}, NULL FROM usage u WHERE u.account_id = ?3 AND u.call_id < ?1 \
+                "SELECT {USAGE}{COUNTERS}, NULL FROM usage u WHERE u.account_id = ?3 AND u.call_id < ?1 \
                  ORDER BY u.call_id DESC LIMIT ?2"
             );
             // All accounts at once is for operators and rare; an index for it would cost every call.
@@ -174,7 +175,7 @@ impl Readers {
     pub async fn usage_of(&self, account: AccountId, call: CallId) -> Result<Option<UsageRow>, StoreError> {
         self.read(move |c| {
             let sql = format!(
-                "SELECT {USAGE}, p.json FROM usage u LEFT JOIN price p ON p.id = u.price_id \
+                "SELECT {USAGE}{COUNTERS}, p.json FROM usage u LEFT JOIN price p ON p.id = u.price_id \
                  WHERE u.account_id = ?1 AND u.call_id = ?2"
             );
             Ok(c.prepare_cached(&sql)?.query_row(params![account.0, call.0], read_usage).optional()?)
@@ -255,10 +256,8 @@ const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k
 const KEY_COLUMNS: usize = 20;
 const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
-     u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.input, u.cache_read, u.cache_write_5m, u.cache_write_1h, \
-     u.image_input, u.audio_input, u.output, u.reasoning, u.image_output, u.audio_output, u.calls, u.seconds, \
-     u.dropped, u.tools";
-const USAGE_COLUMNS: usize = 35;
+     u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.tools";
+const USAGE_COLUMNS: usize = 23;
 
 fn money(r: &Row<'_>, i: usize) -> rusqlite::Result<Money> {
     r.get(i).map(Money::from_nano)
@@ -320,12 +319,18 @@ fn read_key_and_account(r: &Row<'_>) -> rusqlite::Result<KeyAndAccount> {
     Ok(KeyAndAccount { key: read_key(r, 0)?, account: read_account(r, KEY_COLUMNS)? })
 }
 
-fn read_usage(r: &Row<'_>) -> rusqlite::Result<UsageRow> {
-    let mut counters = [0i64; 12];
-    for (i, n) in counters.iter_mut().enumerate() {
-        *n = r.get(21 + i)?;
+/// As they are selected by [`COUNTERS`]. NULL: the row is older than the counter.
+pub(super) fn counters(r: &Row<'_>, at: usize) -> rusqlite::Result<Columns> {
+    let mut columns = [0; Counter::COUNT];
+    for (i, column) in columns.iter_mut().enumerate() {
+        *column = r.get::<_, Option<i64>>(at + i)?.unwrap_or_default();
     }
-    let price: Option<String> = r.get(USAGE_COLUMNS)?;
+    Ok(columns)
+}
+
+fn read_usage(r: &Row<'_>) -> rusqlite::Result<UsageRow> {
+    let counters = Counters::from_columns(counters(r, USAGE_COLUMNS)?);
+    let price: Option<String> = r.get(USAGE_COLUMNS + Counter::COUNT)?;
     Ok(UsageRow {
         call: CallId(r.get(0)?),
         account: AccountId(r.get(1)?),
@@ -339,7 +344,7 @@ fn read_usage(r: &Row<'_>) -> rusqlite::Result<UsageRow> {
         ending: Ending::from_code(r.get(9)?),
         reason: r.get(10)?,
         status: r.get(11)?,
-        counters: Counters::from_columns(counters).with_tools(r.get::<_, Option<String>>(34)?.as_deref()),
+        counters: counters.with_tools(r.get::<_, Option<String>>(22)?.as_deref()),
         estimated: r.get(12)?,
         hold: money(r, 13)?,
         charge: money(r, 14)?,
@@ -349,7 +354,7 @@ fn read_usage(r: &Row<'_>) -> rusqlite::Result<UsageRow> {
         attempts: r.get(18)?,
         first_byte_ms: r.get(19)?,
         tier: r.get(20)?,
-        dropped: r.get(33)?,
+        dropped: r.get(21)?,
         price: price.and_then(|p| serde_json::from_str(&p).ok()),
     })
 }

@@ -24,7 +24,7 @@ pub use invariants::{INVARIANTS, Looked};
 use life::OpenHold;
 pub(crate) use online::Touched;
 pub(crate) use questions::QUESTIONS;
-pub(crate) use rows::{ACCOUNT, AccountRow, CHARGE, ChargeRow, ENTRY, KEY, KeyRow, Stored};
+pub(crate) use rows::{ACCOUNT, AccountRow, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, Stored};
 use sums::Sums;
 use terms::Terms;
 

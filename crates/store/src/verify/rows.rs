@@ -1,7 +1,7 @@
 //! The rows the audit looks at, in the form both engines can give them.
 
-use crate::call::Counters;
 use crate::chain::{Content, Hash, Link};
+use crate::counters::Counters;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::{Kind, Pots};
 use crate::limits::Used;
@@ -16,12 +16,11 @@ pub(crate) const ACCOUNT: &str = "id, trial_available, paid_available, trial_hel
      topped_up";
 /// The columns of a key, in the order of [`KeyRow`].
 pub(crate) const KEY: &str = "id, spent, held, day, day_used, month, month_used";
-/// The columns of a usage row `u`: all there are. The counters begin at 6; the engines put the reference of the entry that ended the call
-/// after them.
-pub(crate) const CHARGE: &str = "u.account_id, u.call_id, u.price_id, u.charge, u.write_off, u.refunded, u.input, u.cache_read, \
-     u.cache_write_5m, u.cache_write_1h, u.image_input, u.audio_input, u.output, u.reasoning, u.image_output, u.audio_output, \
-     u.calls, u.seconds, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, u.upstream_model, u.ending, u.reason, \
+/// The columns of a usage row `u`: all but the counters, which the engines put after these, and then the reference of the entry that ended
+/// the call.
+pub(crate) const CHARGE: &str = "u.account_id, u.call_id, u.price_id, u.charge, u.write_off, u.refunded, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, u.upstream_model, u.ending, u.reason, \
      u.status, u.estimated, u.hold, u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.hash, u.tools";
+pub(crate) const CHARGE_COLUMNS: usize = 25;
 
 /// A ledger entry as it is stored.
 #[derive(Default)]
