@@ -101,8 +101,12 @@ pub async fn start(mut loaded: Loaded, source: Option<Source>, world: World) -> 
     let (listen, metrics_listen) = (loaded.settings.listen, loaded.settings.metrics_listen);
     let client = client(&loaded.settings);
     let storage = loaded.settings.storage;
-    let options =
-        Options { stored_bytes: storage.total_bytes, disk_reserve: storage.disk_reserve, ..Options::default() };
+    let options = Options {
+        stored_bytes: storage.total_bytes,
+        reply_bytes: storage.account.bytes,
+        disk_reserve: storage.disk_reserve,
+        ..Options::default()
+    };
     let Indoors { app, recovered, settling } = indoors(loaded, options, client, world).await?;
     // Before the first call: a cell that is paused must not be sold, nor what is known to be vain be asked.
     app.refresh_social().await?;

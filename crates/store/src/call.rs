@@ -10,6 +10,7 @@ use tollgate_catalog::{Money, Price};
 use crate::counters::Counters;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::limits::LimitReached;
+use crate::quota::ROW_BYTES;
 
 /// A wish to reserve money for a call.
 #[derive(Clone)]
@@ -90,6 +91,16 @@ pub struct StoredReply {
     pub content_type: String,
     pub body: Bytes,
 }
+
+impl StoredReply {
+    /// What it counts against [`crate::Options::reply_bytes`].
+    pub(crate) fn counted_bytes(&self) -> u64 {
+        ROW_BYTES.saturating_add(u64::try_from(self.body.len()).unwrap_or(u64::MAX))
+    }
+}
+
+/// Kept replies are counted by the hour.
+pub(crate) const HOUR_MS: i64 = 3_600_000;
 
 /// How a call ended. Every call ends in exactly one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -66,9 +66,13 @@ impl Stored {
         Stored { bytes: Stored::row(texts), objects: 0, items: 1 }
     }
 
+    pub(crate) fn bytes(bytes: u64) -> Stored {
+        Stored { bytes, objects: 0, items: 0 }
+    }
+
     /// Text that grows.
     pub(crate) fn text(text: &str) -> Stored {
-        Stored { bytes: length(text), objects: 0, items: 0 }
+        Stored::bytes(length(text))
     }
 }
 

@@ -49,6 +49,8 @@ pub struct Options {
     pub disk_reserve: u64,
     /// How long an idempotency key is remembered.
     pub idem_retention: Duration,
+    /// All replies that are kept for the idempotency keys of one account; one more is not kept.
+    pub reply_bytes: u64,
     /// A replica silent for this long is taken for dead and its open holds are resolved (PostgreSQL).
     pub replica_silence: Duration,
     /// After so long a clock that was in doubt is believed, and credit lapses by it.
@@ -84,6 +86,7 @@ impl Default for Options {
             stored_bytes: 8 << 30,
             disk_reserve: 64 << 20,
             idem_retention: Duration::from_secs(24 * 3600),
+            reply_bytes: 256 << 20,
             replica_silence: Duration::from_secs(300),
             clock_confirm: Duration::from_secs(24 * 3600),
             #[cfg(feature = "testing")]

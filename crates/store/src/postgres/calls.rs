@@ -198,6 +198,8 @@ impl Engine {
             body["status"] = reply.status.into();
             body["content_type"] = reply.content_type.as_str().into();
             body["reply"] = bytes(&reply.body).into();
+            body["reply_bytes"] = reply.counted_bytes().into();
+            body["reply_room"] = i64::try_from(self.options.reply_bytes).unwrap_or(i64::MAX).into();
         }
         body
     }

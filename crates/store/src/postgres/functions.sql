@@ -454,6 +454,14 @@ BEGIN
   END IF;
   IF h.key_hash IS NOT NULL THEN
     IF (op->>'keep')::boolean OR v_captured > 0 THEN
+      -- Beyond what an account may have of replies the key is done without one.
+      IF (op->>'reply_bytes')::bigint + (SELECT coalesce(sum(bytes), 0) FROM idem_kept WHERE account_id = a.id)
+        > (op->>'reply_room')::bigint THEN
+        op := op - 'reply' - 'status' - 'content_type';
+      ELSIF op ? 'reply' THEN
+        INSERT INTO idem_kept (account_id, hour, bytes) VALUES (a.id, v_at / 3600000, (op->>'reply_bytes')::bigint)
+          ON CONFLICT (account_id, hour) DO UPDATE SET bytes = idem_kept.bytes + excluded.bytes;
+      END IF;
       UPDATE idem SET done = 1, status = (op->>'status')::integer, content_type = op->>'content_type',
         reply = (op->>'reply')::bytea WHERE account_id = a.id AND key_hash = h.key_hash;
     ELSE

@@ -11,7 +11,7 @@ use tokio_postgres::types::ToSql;
 use super::rows::id;
 use super::watch::Watch;
 use super::{Engine, Running, lock};
-use crate::call::{Close, Closed, Ending, Mark, UsageFacts};
+use crate::call::{Close, Closed, Ending, HOUR_MS, Mark, UsageFacts};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::journal::record::{self, Record};
@@ -89,6 +89,8 @@ impl Engine {
         let sure = now.min(self.clock.sure());
         let before = sure.saturating_sub(retention);
         let forgotten = self.rows("DELETE FROM idem WHERE at < $1 AND done = 1 RETURNING 1", &[&before]).await?;
+        let hour = before.div_euclid(HOUR_MS);
+        self.rows("DELETE FROM idem_kept WHERE hour < $1", &[&hour]).await?;
         self.forget_vain(sure).await?;
         self.drop_functions().await;
         let lapsed = self.lapse_due().await?;

@@ -325,6 +325,15 @@ CREATE TABLE idem (
 );
 CREATE INDEX idem_at ON idem (at);
 
+-- How many bytes of replies are kept for the idempotency keys of an account, by the hour (since 1970) in which its calls ended. An hour whose
+-- keys are all forgotten goes with them.
+CREATE TABLE idem_kept (
+  account_id bytea NOT NULL,
+  hour bigint NOT NULL,
+  bytes bigint NOT NULL,
+  PRIMARY KEY (account_id, hour)
+);
+
 -- ── Tasks ────────────────────
 
 -- As in SQLite, plus what several replicas need: times to come are by the clock of the database, and whoever

@@ -71,6 +71,8 @@ pub(super) struct Apply<'a> {
     pub(super) entry: CachedStatement<'a>,
     usage: CachedStatement<'a>,
     next_seq: i64,
+    /// How much of replies is kept for the idempotency keys of an account.
+    pub(super) reply_bytes: u64,
     /// Ends of hash chains: as earlier groups left them, and as this one has moved them on.
     pub(super) known_ends: &'a IdMap<AccountId, Link>,
     pub ends: IdMap<AccountId, Link>,
@@ -89,6 +91,7 @@ impl<'a> Apply<'a> {
         known: &'a KnownPrices,
         known_ends: &'a IdMap<AccountId, Link>,
         next_seq: i64,
+        reply_bytes: u64,
     ) -> rusqlite::Result<Self> {
         Ok(Self {
             conn,
@@ -96,6 +99,7 @@ impl<'a> Apply<'a> {
             entry: conn.prepare_cached(ENTRY)?,
             usage: conn.prepare_cached(&INSERT_USAGE)?,
             next_seq,
+            reply_bytes,
             known_ends,
             ends: IdMap::default(),
             accounts: IdMap::default(),
@@ -177,8 +181,7 @@ impl<'a> Apply<'a> {
                 return Ok(Outcome::Done(Ok(())));
             }
             Op::ForgetIdem { before, .. } => {
-                let count = self.statement("DELETE FROM idem WHERE at < ?1 AND done = 1")?.execute(params![before])?;
-                return Ok(Outcome::Count(count as u64));
+                return Ok(Outcome::Count(self.forget_keys(*before)?));
             }
         }
         Ok(Outcome::Plain)
@@ -298,21 +301,7 @@ impl<'a> Apply<'a> {
             self.end_task(c.call, c.account, task, c.at)?;
         }
         if let Some(idem) = &c.idem {
-            if idem.keep {
-                let sql = "UPDATE idem SET done = 1, status = ?3, content_type = ?4, reply = ?5 \
-                           WHERE account_id = ?1 AND key_hash = ?2";
-                let reply = idem.reply.as_ref();
-                self.statement(sql)?.execute(params![
-                    c.account.0,
-                    idem.key_hash,
-                    reply.map(|r| r.status),
-                    reply.map(|r| r.content_type.as_str()),
-                    reply.map(|r| r.body.as_ref()),
-                ])?;
-            } else {
-                self.statement("DELETE FROM idem WHERE account_id = ?1 AND key_hash = ?2")?
-                    .execute(params![c.account.0, idem.key_hash])?;
-            }
+            self.end_key(c, idem)?;
         }
         let account = self.accounts.entry(c.account).or_default();
         account.available = account.available.minus(s.extend).plus(s.release.minus(s.take));

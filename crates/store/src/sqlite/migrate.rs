@@ -1,11 +1,19 @@
 //! The tables of a SQLite file as this version needs them: each migration is one transaction with the row that says it has run.
 
+use std::path::Path;
+
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use crate::error::StoreError;
 use crate::migration::{self, Migration, Ran};
 
-/// `file` is its name, for errors. One that another build made is left as it is.
+/// Opens a file, unless another build made it: then nothing is written to it. `file` is its name, for errors.
+pub(super) fn open(path: &Path, file: &str, known: &[Migration]) -> Result<Connection, StoreError> {
+    let conn = Connection::open(path)?;
+    done(&conn, file, known)?;
+    Ok(conn)
+}
+
 pub(super) fn migrate(conn: &mut Connection, file: &str, known: &[Migration]) -> Result<(), StoreError> {
     let done = done(conn, file, known)?;
     if done > known.len() {

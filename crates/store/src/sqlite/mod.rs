@@ -13,6 +13,7 @@ mod events;
 mod extend;
 #[cfg(feature = "testing")]
 pub(crate) mod fill;
+mod idem;
 mod kept;
 mod leases;
 mod migrate;

@@ -11,12 +11,11 @@ use tokio::time::Instant;
 use super::books::{AccountBook, Books, IdemBook, IdemState, KeyBook};
 use super::kept::Kept;
 use super::leases::Since;
-use super::migrate::migrate;
 use super::old_holds::{self, OldHolds};
 use super::ops::Open;
 use super::read::{self, Readers};
 use super::writer::Writer;
-use super::{Engine, Shared, receipts};
+use super::{Engine, Shared, migrate, receipts};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, IdMap, KeyId, Maker};
 use crate::journal::Journal;
@@ -52,8 +51,9 @@ impl Engine {
         crate::owner::make_folder(dir).map_err(|error| error.at(dir))?;
         let owner = crate::owner::own(dir).map_err(|error| error.at(dir))?;
         let path = dir.join(FILE);
-        let mut conn = connect(&path)?;
-        migrate(&mut conn, FILE, &migration::of(MIGRATIONS, &options))?;
+        let migrations = migration::of(MIGRATIONS, &options);
+        let mut conn = connect(&path, &migrations)?;
+        migrate::migrate(&mut conn, FILE, &migrations)?;
         let kept = Kept::open(dir, &options)?;
         let (clock, world) = super::clock::start(&conn, &options, &world)?;
         receipts::make_first(&conn, &world)?;
@@ -71,6 +71,7 @@ impl Engine {
             shared: shared.clone(),
             pace: options.commit_pace,
             next_seq,
+            reply_bytes: options.reply_bytes,
             open,
             old: OldHolds::new(options.old_after, old),
             ends: IdMap::default(),
@@ -108,10 +109,10 @@ fn start_writer(writer: Writer, options: &Options) -> Result<Option<JoinHandle<(
     Ok(Some(std::thread::Builder::new().name("ledger".into()).spawn(move || writer.run())?))
 }
 
-fn connect(path: &Path) -> Result<Connection, StoreError> {
+fn connect(path: &Path, migrations: &[Migration]) -> Result<Connection, StoreError> {
     // Made by us, so that it and its companions are for us alone whatever the umask is.
     crate::owner::make_file(path)?;
-    let conn = Connection::open(path)?;
+    let conn = migrate::open(path, FILE, migrations)?;
     conn.set_prepared_statement_cache_capacity(64);
     conn.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 20; PRAGMA foreign_keys = ON; \

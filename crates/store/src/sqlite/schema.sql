@@ -226,6 +226,15 @@ CREATE TABLE idem (
 CREATE INDEX idem_running ON idem (call_id) WHERE done = 0;
 CREATE INDEX idem_at ON idem (at);
 
+-- How many bytes of replies are kept for the idempotency keys of an account, by the hour (since 1970) in which its calls ended. An hour whose
+-- keys are all forgotten goes with them.
+CREATE TABLE idem_kept (
+  account_id BLOB NOT NULL,
+  hour INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  PRIMARY KEY (account_id, hour)
+) WITHOUT ROWID;
+
 -- ── Tasks ────────────────────
 
 -- A task is one call: its id is that of the call, its hold that of the call.

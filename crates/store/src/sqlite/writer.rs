@@ -29,6 +29,7 @@ pub(super) struct Writer {
     pub shared: Arc<Shared>,
     pub pace: Duration,
     pub next_seq: i64,
+    pub reply_bytes: u64,
     /// Entry of each open hold.
     pub open: IdMap<CallId, i64>,
     pub old: OldHolds,
@@ -187,7 +188,7 @@ impl Writer {
     fn commit(&mut self, batch: &Batch, isolate: bool) -> rusqlite::Result<Committed> {
         let moved = (self.watermark_at.elapsed() >= WATERMARK).then(|| self.old.look(&self.open, self.next_seq));
         let tx = self.conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let mut apply = Apply::new(&tx, &self.shared.known_prices, &self.ends, self.next_seq)?;
+        let mut apply = Apply::new(&tx, &self.shared.known_prices, &self.ends, self.next_seq, self.reply_bytes)?;
         let mut outcomes = Vec::with_capacity(batch.ops.len());
         let mut failed = Vec::new();
         let mut refused = self.refused.clone();

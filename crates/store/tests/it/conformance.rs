@@ -40,6 +40,7 @@ suite!(
     a_key_cap_is_exact,
     many_at_once_never_overspend,
     many_kinds_in_one_group,
+    kept_replies_of_an_account_have_a_bound,
     a_large_batch_is_stored_whole,
     credits_happen_once,
     refunds_go_back_once_and_within_the_charge,

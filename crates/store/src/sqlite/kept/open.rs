@@ -11,7 +11,7 @@ use super::room::Room;
 use super::{Desk, Kept, Queue};
 use crate::error::StoreError;
 use crate::migration::Migration;
-use crate::sqlite::migrate::migrate;
+use crate::sqlite::migrate;
 use crate::sqlite::read::Readers;
 use crate::world::Options;
 
@@ -29,7 +29,7 @@ impl Kept {
             // A simulation loses the ledger's file only, and opens thousands of stores.
             conn.execute_batch("PRAGMA synchronous = OFF")?;
         }
-        migrate(&mut conn, FILE, MIGRATIONS)?;
+        migrate::migrate(&mut conn, FILE, MIGRATIONS)?;
         let here = options.is_simulated();
         let desk = Desk { conn: Mutex::new(conn), queue: Mutex::new(Queue::default()), room: Room::new(dir, options) };
         Ok(Kept { readers: Readers::new(path, here), desk: Arc::new(desk), here })
@@ -38,7 +38,7 @@ impl Kept {
 
 /// A small cache, and pages that are freed go back to the disk step by step.
 fn connect(path: &Path) -> Result<Connection, StoreError> {
-    let conn = Connection::open(path)?;
+    let conn = migrate::open(path, FILE, MIGRATIONS)?;
     conn.set_prepared_statement_cache_capacity(32);
     conn.execute_batch(
         "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 1000; \

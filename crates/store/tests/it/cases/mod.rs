@@ -5,6 +5,7 @@ mod changes;
 mod clock;
 mod credit;
 mod group;
+mod idem;
 mod operator;
 mod partial;
 mod receipts;
@@ -22,6 +23,7 @@ pub use changes::*;
 pub use clock::*;
 pub use credit::*;
 pub use group::*;
+pub use idem::*;
 pub use operator::admin_keys_are_hashes_with_a_log;
 pub use social::{
     a_social_day_is_exact, a_social_day_is_taken_and_given_back_at_once, social_pauses_are_rows,
