@@ -1,12 +1,16 @@
 //! Accounts, keys and credit: the records and the requests that make or change them.
 
+pub(crate) mod change;
+pub(crate) mod limits;
+pub(crate) mod lots;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tollgate_catalog::{Group, Money};
 
+use crate::account::limits::{Limits, Used};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
-use crate::limits::{Limits, Used};
 
 /// One customer: two pots of money, each with a part that is free and a part that is held for running calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,7 +154,7 @@ pub struct Credit {
 impl Credit {
     /// What can be said about a credit without looking at the account.
     pub(crate) fn check(&self, now: i64) -> Result<(), StoreError> {
-        crate::bounds::amount(self.amount)?;
+        crate::ledger::bounds::amount(self.amount)?;
         let amount = self.amount.nano();
         let why = if amount == 0 || (amount < 0 && self.kind != CreditKind::Adjust) {
             "the amount must be above zero"

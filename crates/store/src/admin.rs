@@ -14,14 +14,14 @@ use tokio::task::JoinSet;
 
 use tollgate_catalog::Money;
 
+use crate::account::change::{AccountChange, KeyChange};
 use crate::account::{Credit, CreditKind, Credited, EventPage, NewAccount, NewKey, Pot};
 use crate::call::Page;
-use crate::change::{AccountChange, KeyChange};
-use crate::entries::EntryPage;
 use crate::error::StoreError;
 use crate::ids::{AccountId, AdminKeyId, CallId, KeyId};
+use crate::ledger::entries::EntryPage;
+use crate::operator::pause::PauseChange;
 use crate::operator::{Done, NewAdminKey};
-use crate::pause::PauseChange;
 use crate::store::{Receipted, Store};
 
 /// A command longer than this is not one of ours.

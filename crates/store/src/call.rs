@@ -1,5 +1,13 @@
 //! The money side of one call: the hold before anything is sent, the close after, and the usage row that explains it.
 
+pub(crate) mod counters;
+pub(crate) mod group;
+pub(crate) mod price;
+pub(crate) mod refusals;
+pub(crate) mod row_hash;
+pub(crate) mod used;
+pub(crate) mod wish;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -7,10 +15,10 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tollgate_catalog::{Money, Price};
 
-use crate::counters::Counters;
+use crate::account::limits::LimitReached;
+use crate::call::counters::Counters;
 use crate::ids::{AccountId, CallId, KeyId};
-use crate::limits::LimitReached;
-use crate::quota::ROW_BYTES;
+use crate::response::quota::ROW_BYTES;
 
 /// A wish to reserve money for a call.
 #[derive(Clone)]

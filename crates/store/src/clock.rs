@@ -196,7 +196,13 @@ pub(crate) fn ledger_time(last: i64, now: i64) -> i64 {
 /// A moment as people write it.
 fn shown(at: i64) -> String {
     let seconds = at.rem_euclid(86_400_000) / 1_000;
-    format!("{} {:02}:{:02}:{:02} UTC", crate::limits::date(at), seconds / 3_600, seconds / 60 % 60, seconds % 60)
+    format!(
+        "{} {:02}:{:02}:{:02} UTC",
+        crate::account::limits::date(at),
+        seconds / 3_600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
 }
 
 fn agree(one: i64, other: i64) -> bool {

@@ -1,7 +1,11 @@
 //! The arithmetic of holds: pure functions over a customer's pots, shared by everything that decides about money.
 //! Trial credit is spent first; a capture never exceeds the hold and its extensions; no pot goes below zero.
 
-use crate::lots::CreditKey;
+pub(crate) mod bounds;
+pub(crate) mod chain;
+pub(crate) mod entries;
+
+use crate::account::lots::CreditKey;
 
 /// An amount in each of the two pots, in nano-USD.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

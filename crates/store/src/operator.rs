@@ -1,6 +1,8 @@
 //! Operators and what they did: the keys of the operator's API, and one row for each thing that was done to them, to accounts
 //! and to keys. Money has its own rows in the ledger, pauses theirs in `social_change`.
 
+pub(crate) mod pause;
+
 use serde::{Deserialize, Serialize};
 
 use crate::account::hash_secret;

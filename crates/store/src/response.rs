@@ -4,8 +4,10 @@
 //! or by time; one that is continued lives as long as what continues it. Everything belongs to one account, and another's
 //! is not found.
 
+pub(crate) mod quota;
+
 use crate::ids::AccountId;
-use crate::quota::Stored;
+use crate::response::quota::Stored;
 
 /// Longest chain of responses that a request may continue, and all of its text together.
 pub const CHAIN_LENGTH: u32 = 1_000;

@@ -4,6 +4,8 @@
 //! One worker at a time may write to a task: whoever takes it gets a lease and a fencing number, and a writer whose number is
 //! not the newest changes nothing.
 
+pub(crate) mod turns;
+
 use serde::{Deserialize, Serialize};
 use tollgate_catalog::Price;
 

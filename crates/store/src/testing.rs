@@ -12,7 +12,7 @@ mod load;
 mod server;
 mod simulated;
 
-pub use crate::sqlite::stepping::Step;
+pub use crate::sqlite::writer::stepping::Step;
 pub use disk::{disk_is_full, fill_disk, free_disk};
 pub use load::{Load, Owner, cpu_ticks};
 pub use server::{PostgresServer, make_database, run_sql};

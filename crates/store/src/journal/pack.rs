@@ -1,7 +1,7 @@
 //! The bytes of a record: numbers of seven bits a byte, texts with their length in front. Two records are written for every
 //! call, so they are small and cheap; `format` in `record.rs` says which fields follow each other.
 
-use crate::counters::{Counter, Counters};
+use crate::call::counters::{Counter, Counters};
 
 /// Writes behind what the buffer holds already.
 pub(super) struct Pack(pub Vec<u8>);

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use tollgate_catalog::{Money, Price};
 
 use super::pack::{Pack, Unpack};
+use crate::call::counters::Counters;
+use crate::call::price::KnownPrices;
 use crate::call::{Close, Ending, Hold, Mark, REPLY_KEPT, StoredReply, UsageFacts};
-use crate::counters::Counters;
 use crate::ids::{AccountId, CallId, KeyId};
-use crate::price::KnownPrices;
 
 /// The first byte of a record. Another format gets other bytes.
 const HOLD: u8 = 1;

@@ -11,14 +11,14 @@ use tokio_postgres::{IsolationLevel, Row, Transaction};
 
 use super::Engine;
 use super::rows::{counters, id, used};
-use crate::chain::{Content, Link};
-use crate::counters::{COUNTERS, Counter, Counters};
-use crate::entries::{Entry, EntryPage};
+use crate::call::counters::{COUNTERS, Counter, Counters};
+use crate::call::row_hash::{Decided, Facts, Seal, seal};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Pots;
+use crate::ledger::chain::{Content, Link};
+use crate::ledger::entries::{Entry, EntryPage};
 use crate::report::Report;
-use crate::row_hash::{Decided, Facts, Seal, seal};
 use crate::verify::{
     ACCOUNT, AccountRow, Audited, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, Stored,
     show,

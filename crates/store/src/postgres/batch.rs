@@ -11,10 +11,10 @@ use tollgate_catalog::Money;
 use super::connect::{Connector, Link};
 use super::queue::{Answer, Closer, Pending};
 use super::{Shared, lock};
+use crate::account::limits::{LimitKind, LimitReached};
 use crate::call::{Closed, HoldRefused, StoredReply};
 use crate::error::StoreError;
 use crate::ids::CallId;
-use crate::limits::{LimitKind, LimitReached};
 use crate::task::Named;
 
 struct Sender {
@@ -264,7 +264,7 @@ fn refused() -> StoreError {
 
 fn closed(shared: &Shared, o: &Outcome, estimated: Option<String>) -> Closed {
     shared.count_estimated(estimated);
-    crate::bounds::add_to(&shared.write_offs, o.y);
+    crate::ledger::bounds::add_to(&shared.write_offs, o.y);
     Closed { captured: Money::from_nano(o.x), write_off: Money::from_nano(o.y), applied: true }
 }
 

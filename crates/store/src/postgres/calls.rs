@@ -13,14 +13,14 @@ use super::queue::{Answer, Closer, Pending};
 use super::records::Param;
 use super::rows::id;
 use super::{Engine, Running, lock};
+use crate::call::counters::Counter;
+use crate::call::group::{Closing, ClosingWait, Held, HeldWait};
+use crate::call::row_hash::{Decided, Facts};
 use crate::call::{Close, Closed, Ending, Extend, Hold, HoldRefused, Idem, Mark, UsageFacts, tidy_raw_usage};
-use crate::counters::Counter;
 use crate::error::StoreError;
-use crate::group::{Closing, ClosingWait, Held, HeldWait};
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::journal::record;
 use crate::ledger::extend_op_id;
-use crate::row_hash::{Decided, Facts};
 
 /// Above this many queued operations nothing new is taken in.
 const QUEUE_LIMIT: usize = 50_000;

@@ -2,8 +2,8 @@
 
 use super::Engine;
 use super::records::Param;
+use crate::account::change::{AccountChange, KeyChange, Logged};
 use crate::account::{Account, Key};
-use crate::change::{AccountChange, KeyChange, Logged};
 use crate::error::StoreError;
 use crate::ids::{AccountId, KeyId};
 

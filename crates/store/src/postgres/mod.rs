@@ -35,11 +35,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::task::JoinSet;
 use tollgate_catalog::Money;
 
+use crate::call::price::KnownPrices;
 use crate::clock::Clock;
 use crate::error::StoreError;
 use crate::ids::{CallId, Maker};
 use crate::journal::Journal;
-use crate::price::KnownPrices;
 use crate::report::{Gauges, Recovered};
 use crate::verify::Audited;
 use crate::world::{Options, Place, World};

@@ -9,18 +9,18 @@ use tollgate_catalog::Money;
 
 use super::Engine;
 use super::rows::{self, ACCOUNT, KEY, USAGE};
+use crate::account::limits::Used;
 use crate::account::{
     Account, ChangedKeys, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret,
     in_groups,
 };
-use crate::bounds;
+use crate::call::counters::COUNTERS;
+use crate::call::wish::{CallEntry, end_of_entries};
 use crate::call::{Page, UsageRow};
-use crate::counters::COUNTERS;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
+use crate::ledger::bounds;
 use crate::ledger::{self, Kind, Pots, op_id};
-use crate::limits::Used;
-use crate::wish::{CallEntry, end_of_entries};
 
 /// The longest a statement of its own may take; what sweeps a large table needs some of it.
 const READ_TIME: Duration = Duration::from_secs(30);

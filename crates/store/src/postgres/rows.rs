@@ -3,12 +3,12 @@
 use tokio_postgres::Row;
 use tollgate_catalog::Money;
 
+use crate::account::limits::{Limits, Used};
 use crate::account::{Account, Key, KeyAndAccount, in_groups};
+use crate::call::counters::{Columns, Counter, Counters};
 use crate::call::{Ending, UsageRow};
-use crate::counters::{Columns, Counter, Counters};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
-use crate::limits::{Limits, Used};
 
 pub(super) const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.trial_available, a.paid_available, \
      a.trial_held, a.paid_held, a.topped_up, a.groups, a.closed_at, a.day_limit, a.month_limit, a.day, a.day_used, a.month, \
@@ -92,7 +92,7 @@ pub(super) fn key_and_account(r: &Row, now: i64) -> Result<KeyAndAccount, StoreE
     Ok(KeyAndAccount { key: key(r, now)?, account: account(r, KEY_COLUMNS, now)? })
 }
 
-/// As they are selected by [`crate::counters::COUNTERS`]. NULL: the row is older than the counter.
+/// As they are selected by [`crate::call::counters::COUNTERS`]. NULL: the row is older than the counter.
 pub(super) fn counters(r: &Row, at: usize) -> Result<Columns, StoreError> {
     let mut columns = [0; Counter::COUNT];
     for (i, column) in columns.iter_mut().enumerate() {

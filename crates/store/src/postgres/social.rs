@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 use super::Engine;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
-use crate::pause::{PauseChange, PauseKind};
+use crate::operator::pause::{PauseChange, PauseKind};
 use crate::social::{SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain, VAIN_COUNTS};
 
 /// The most vain calls read at once.

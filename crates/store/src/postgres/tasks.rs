@@ -13,11 +13,11 @@ use super::{Engine, lock};
 use crate::call::{Closed, Hold, HoldRefused, tidy_raw_usage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, KeyId, TaskId};
+use crate::task::turns::{TurnWish, Turns};
 use crate::task::{
     BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep,
     Told, Webhook, WebhookWish,
 };
-use crate::turns::{TurnWish, Turns};
 
 const TASK: &str = "t.call_id, t.account_id, t.key_id, t.endpoint, t.model, t.provider, t.upstream_model, t.upstream_id, \
      t.state, t.progress, t.plan, t.result, t.failure_code, t.failure_message, t.webhook_url, t.created_at, t.checked_at, \

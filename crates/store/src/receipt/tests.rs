@@ -8,8 +8,8 @@ use tollgate_catalog::Money;
 
 use super::keys::KeyRecord;
 use super::*;
+use crate::call::counters::Counters;
 use crate::call::{Ending, UsageRow};
-use crate::counters::Counters;
 use crate::ids::{AccountId, CallId, KeyId};
 
 const GOLDEN: &str = include_str!("../../tests/golden/receipt.json");

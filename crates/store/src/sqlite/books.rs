@@ -1,25 +1,29 @@
 //! The books in memory: balances, key spending, open holds and running idempotency keys, under one short lock. A
 //! hold is decided here, without the database, and queued; the writer makes the database follow in the same order.
 
+pub(super) mod extend;
+pub(super) mod leases;
+pub(super) mod trial;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use tokio::time::Instant;
 use tollgate_catalog::Money;
 
-use super::leases::Leases;
-use super::ops::{BegunOp, CloseOp, HoldOp, IdemEnd, LotMove, Op, Open, Spent};
-use super::task_rows::TaskDone;
+use self::leases::Leases;
+use super::tasks::rows::TaskDone;
+use super::writer::ops::{BegunOp, CloseOp, HoldOp, IdemEnd, LotMove, Op, Open, Spent};
+use crate::account::limits::{Limits, Used};
+use crate::account::lots::{Lots, Parts};
 use crate::account::{Account, Key};
+use crate::call::group::Group;
+use crate::call::wish::Purse;
 use crate::call::{Close, Closed, Hold, HoldRefused, Idem};
 use crate::clock::Clock;
-use crate::group::Group;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::{self, Pots, Settlement};
-use crate::limits::{Limits, Used};
-use crate::lots::{Lots, Parts};
 use crate::task::NewTask;
-use crate::wish::Purse;
 
 /// Above this many queued operations new holds are refused: the database does not keep up.
 pub(super) const QUEUE_LIMIT: usize = 200_000;

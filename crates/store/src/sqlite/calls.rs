@@ -7,10 +7,10 @@ use tokio::time::Instant;
 use tollgate_catalog::Money;
 
 use super::books::Decision;
-use super::ops::{Op, RefusalOp};
+use super::writer::ops::{Op, RefusalOp};
 use super::{Engine, lock};
+use crate::call::group::{Closing, ClosingWait, Held, HeldWait};
 use crate::call::{Close, Closed, Ending, Hold, HoldRefused, Mark, StoredReply, UsageFacts, tidy_raw_usage};
-use crate::group::{Closing, ClosingWait, Held, HeldWait};
 use crate::ids::{AccountId, CallId};
 use crate::journal::record;
 use crate::task::NewTask;
@@ -141,7 +141,7 @@ impl Engine {
         &self,
         close: Close,
         price_id: Option<[u8; 16]>,
-    ) -> Option<(Closed, u64, Arc<crate::group::Group>)> {
+    ) -> Option<(Closed, u64, Arc<crate::call::group::Group>)> {
         let (now, estimated) = (self.now(), close.estimated_for());
         let mut books = lock(&self.shared.books);
         let (closed, op) = books.close(close, price_id, now)?;

@@ -5,15 +5,15 @@ use rusqlite::params;
 use tokio::sync::oneshot;
 use tollgate_catalog::Money;
 
-use super::apply::Apply;
 use super::books::Books;
-use super::ops::Op;
+use super::writer::apply::Apply;
+use super::writer::ops::Op;
 use super::{Engine, lock};
+use crate::account::change::{AccountChange, KeyChange, Logged};
+use crate::account::limits::Limits;
 use crate::account::{Account, Key};
-use crate::change::{AccountChange, KeyChange, Logged};
 use crate::error::StoreError;
 use crate::ids::{AccountId, KeyId};
-use crate::limits::Limits;
 
 /// What the writer is asked to write, with the row that says who and why.
 pub(super) struct ChangeOp {

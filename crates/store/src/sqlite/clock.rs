@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::apply::Apply;
-use super::ops::Op;
+use super::writer::apply::Apply;
+use super::writer::ops::Op;
 use super::{Engine, lock};
 use crate::clock::{Clock, ClockState, Saved};
 use crate::error::StoreError;

@@ -1,41 +1,21 @@
 //! The embedded engine: one SQLite file owned by one process. Decisions are made in memory (`books`), written in
 //! groups by one thread (`writer`, `apply`), and read by a few connections apart (`read`).
 
-mod apply;
-mod apply_records;
-mod audit;
 mod books;
 mod calls;
 mod changes;
 mod clock;
-mod entries;
-mod events;
-mod extend;
-#[cfg(feature = "testing")]
-pub(crate) mod fill;
-mod idem;
 mod kept;
-mod leases;
-mod migrate;
-mod old_holds;
 mod open;
 mod operator;
-mod ops;
-mod pace;
 mod read;
 mod receipts;
 mod records;
-mod recover;
-mod refused;
 mod responses;
 mod social;
-#[cfg(feature = "testing")]
-pub(crate) mod stepping;
-mod task_rows;
 mod tasks;
-mod trial;
 mod turns;
-mod writer;
+pub(crate) mod writer;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -47,23 +27,23 @@ use tollgate_catalog::Money;
 
 use crate::account::{CreditKind, Pot};
 use crate::call::Closed;
+use crate::call::group::Group;
+use crate::call::price::KnownPrices;
 use crate::clock::Clock;
-use crate::group::Group;
 use crate::ids::Maker;
 use crate::journal::Journal;
 use crate::ledger::Pots;
-use crate::price::KnownPrices;
 use crate::report::Gauges;
 use crate::verify::Audited;
 use crate::world::{Options, World};
-use apply::Outcome;
 use books::{Books, Nap};
 #[cfg(test)]
 pub(crate) use kept::MIGRATIONS as KEPT_MIGRATIONS;
 #[cfg(test)]
 pub(crate) use open::MIGRATIONS;
-use ops::Op;
 use read::Readers;
+use writer::apply::Outcome;
+use writer::ops::Op;
 
 pub(crate) struct Engine {
     shared: Arc<Shared>,
@@ -134,7 +114,7 @@ impl Shared {
 
     fn count_write_off(&self, closed: &Closed) {
         if !closed.write_off.is_zero() {
-            crate::bounds::add_to(&self.write_offs, closed.write_off.nano());
+            crate::ledger::bounds::add_to(&self.write_offs, closed.write_off.nano());
         }
     }
 

@@ -1,5 +1,9 @@
 //! Opening the embedded engine: one owner, the schema, the books, the journal, then whatever a crash left open.
 
+pub(super) mod migrate;
+pub(super) mod old_holds;
+pub(super) mod recover;
+
 use std::path::Path;
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};
@@ -8,20 +12,20 @@ use std::thread::JoinHandle;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::time::Instant;
 
+use self::old_holds::OldHolds;
+use super::books::leases::Since;
 use super::books::{AccountBook, Books, IdemBook, IdemState, KeyBook};
 use super::kept::Kept;
-use super::leases::Since;
-use super::old_holds::{self, OldHolds};
-use super::ops::Open;
 use super::read::{self, Readers};
 use super::writer::Writer;
-use super::{Engine, Shared, migrate, receipts};
+use super::writer::ops::Open;
+use super::{Engine, Shared, receipts};
+use crate::account::limits::Used;
+use crate::account::lots;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, IdMap, KeyId, Maker};
 use crate::journal::Journal;
 use crate::ledger::{Kind, Pots, op_id};
-use crate::limits::Used;
-use crate::lots;
 use crate::migration::{self, Migration};
 use crate::report::Recovered;
 use crate::world::{Options, Place, World};
@@ -103,7 +107,7 @@ impl Engine {
 fn start_writer(writer: Writer, options: &Options) -> Result<Option<JoinHandle<()>>, StoreError> {
     #[cfg(feature = "testing")]
     if let Some(simulated) = &options.simulated {
-        simulated.take(super::stepping::Stepping::new(writer)?);
+        simulated.take(super::writer::stepping::Stepping::new(writer)?);
         return Ok(None);
     }
     Ok(Some(std::thread::Builder::new().name("ledger".into()).spawn(move || writer.run())?))

@@ -3,8 +3,8 @@
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::Engine;
-use super::apply::Apply;
-use super::ops::Op;
+use super::writer::apply::Apply;
+use super::writer::ops::Op;
 use crate::error::StoreError;
 use crate::ids::AdminKeyId;
 use crate::operator::{AdminKey, CREATED, Done, NewAdminKey, OperatorEvent, REVOKED};

@@ -1,5 +1,8 @@
 //! Reading: a few connections of their own, on blocking threads, so that reports never hold up the ledger.
 
+pub(super) mod audit;
+pub(super) mod events;
+
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,15 +13,15 @@ use tokio::sync::Semaphore;
 use tollgate_catalog::Money;
 
 use super::lock;
+use crate::account::limits::{Limits, Used};
+use crate::account::lots::{Lot, Lots};
 use crate::account::{Account, Key, KeyAndAccount, in_groups};
+use crate::call::counters::{COUNTERS, Columns, Counter, Counters};
+use crate::call::wish::{CallEntry, end_of_entries};
 use crate::call::{Ending, Page, StoredReply, UsageRow};
-use crate::counters::{COUNTERS, Columns, Counter, Counters};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Pots;
-use crate::limits::{Limits, Used};
-use crate::lots::{Lot, Lots};
-use crate::wish::{CallEntry, end_of_entries};
 
 /// So many reads at a time; more wait.
 const READERS: usize = 4;

@@ -3,13 +3,13 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::apply::Apply;
-use super::ops::Op;
+use super::writer::apply::Apply;
+use super::writer::ops::Op;
 use super::{Engine, lock};
+use crate::call::row_hash::Seal;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::receipt::{KeyRecord, PublicKey, SecretKey};
-use crate::row_hash::Seal;
 use crate::world::World;
 
 const INSERT: &str = "INSERT INTO receipt_key (public, secret, from_at) VALUES (?1, ?2, ?3)";
@@ -90,7 +90,7 @@ impl Engine {
     }
 
     pub async fn seal_of(&self, account: AccountId, call: CallId) -> Result<Seal, StoreError> {
-        self.readers.read(move |c| super::audit::seal_of(c, account, call)).await
+        self.readers.read(move |c| super::read::audit::seal_of(c, account, call)).await
     }
 
     /// Whether the call has a hold that nothing has closed yet.

@@ -7,21 +7,21 @@ use tokio::sync::oneshot;
 use tollgate_catalog::Money;
 
 use super::books::{AccountBook, KeyBook};
-use super::ops::{CreditOp, Op, Reply};
+use super::writer::ops::{CreditOp, Op, Reply};
 use super::{Audited, Engine, lock};
+use crate::account::limits::{Limits, Used};
+use crate::account::lots::Parts;
 use crate::account::{
     Account, ChangedKeys, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret,
     in_groups,
 };
+use crate::call::wish::CallEntry;
 use crate::call::{Page, UsageRow};
-use crate::entries::{Entry, EntryPage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
+use crate::ledger::entries::{Entry, EntryPage};
 use crate::ledger::{self, Pots};
-use crate::limits::{Limits, Used};
-use crate::lots::Parts;
 use crate::report::{Report, Swept};
-use crate::wish::CallEntry;
 
 impl Engine {
     /// As [`Engine::ask`], for as long as a hold would be waited for. Not in time: the operation stays queued, and is done when the
@@ -274,7 +274,7 @@ impl Engine {
 
     pub async fn entries(&self, page: EntryPage) -> Result<Vec<Entry>, StoreError> {
         self.catch_up().await;
-        self.readers.read(move |c| super::audit::entries(c, page)).await
+        self.readers.read(move |c| super::read::audit::entries(c, page)).await
     }
 
     pub async fn last_entry(&self) -> Result<i64, StoreError> {
@@ -294,7 +294,7 @@ impl Engine {
         *audited = None;
         let now = self.steady().min(self.clock.sure());
         let auditor = crate::verify::Auditor::new(&self.world.random);
-        let (report, auditor) = self.readers.read(move |c| super::audit::audit(c, auditor, now, strict)).await?;
+        let (report, auditor) = self.readers.read(move |c| super::read::audit::audit(c, auditor, now, strict)).await?;
         self.shared.breaches.store(report.breaches.len() as u64, Ordering::Relaxed);
         *audited = Some((auditor, report.last_seq));
         Ok(report)
@@ -307,7 +307,7 @@ impl Engine {
         // A round that fails on the way leaves nothing behind, and the next one looks at everything.
         let Some((auditor, after)) = audited.take() else { return self.verify_all(&mut audited, false).await };
         let now = self.steady().min(self.clock.sure());
-        let changed = move |c: &rusqlite::Connection| super::audit::audit_changed(c, auditor, after, now);
+        let changed = move |c: &rusqlite::Connection| super::read::audit::audit_changed(c, auditor, after, now);
         let (report, auditor) = self.readers.read(changed).await?;
         // What was found broken stays so until a full audit says otherwise.
         self.shared.breaches.fetch_max(report.breaches.len() as u64, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use super::Engine;
 use super::kept::KeptOp;
 use crate::error::StoreError;
 use crate::ids::AccountId;
-use crate::quota::{NoRoom, Quota, Stored};
+use crate::response::quota::{NoRoom, Quota, Stored};
 use crate::response::{CHAIN_BYTES, CHAIN_LENGTH, Conversation, Item, ItemPage, NewResponse, Said, StoredResponse};
 
 const COLUMNS: &str = "r.id, r.previous, r.conversation, r.created_at, r.expires_at, r.input, r.object";

@@ -7,12 +7,12 @@ use std::sync::Mutex;
 
 use rusqlite::{OptionalExtension, params};
 
-use super::apply::Apply;
-use super::ops::Op;
+use super::writer::apply::Apply;
+use super::writer::ops::Op;
 use super::{Engine, lock};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
-use crate::pause::{PauseChange, PauseKind};
+use crate::operator::pause::{PauseChange, PauseKind};
 use crate::social::{SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain, VAIN_COUNTS};
 
 /// What the writer is asked to write.

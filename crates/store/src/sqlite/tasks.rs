@@ -1,11 +1,13 @@
 //! Video tasks on the embedded engine: who may write is decided in memory (`leases`), like money; the file follows. Ages and times to
 //! come are by the clock that does not jump, what people read by the wall clock.
 
+pub(super) mod rows;
+
 use rusqlite::{OptionalExtension, params};
 use tokio::time::Instant;
 
-use super::ops::Op;
-use super::task_rows::{TASK, TaskDone, TaskOp, read_task, with_price};
+use self::rows::{TASK, TaskDone, TaskOp, read_task, with_price};
+use super::writer::ops::Op;
 use super::{Engine, lock};
 use crate::call::{Closed, Hold, HoldRefused, tidy_raw_usage};
 use crate::error::StoreError;

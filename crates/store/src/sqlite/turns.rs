@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{Engine, lock};
 use crate::error::StoreError;
-use crate::turns::{TurnWish, Turns};
+use crate::task::turns::{TurnWish, Turns};
 
 /// The next free turn of each line, in microseconds since this was made.
 pub(super) struct Lines {

@@ -2,6 +2,18 @@
 //! lets at least the commit pace pass, because a commit costs the same for one operation and for a hundred.
 //! When the database refuses (disk full, locked), the group stays first in line and is tried again until it works.
 
+pub(super) mod apply;
+pub(super) mod entries;
+#[cfg(feature = "testing")]
+pub(crate) mod fill;
+pub(super) mod idem;
+pub(super) mod ops;
+pub(super) mod pace;
+pub(super) mod records;
+pub(super) mod refused;
+#[cfg(feature = "testing")]
+pub(crate) mod stepping;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,17 +21,17 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 use tokio::time::Instant;
 
-use super::apply::{Apply, Outcome};
+use self::apply::{Apply, Outcome};
+use self::ops::{Op, Reply};
+use self::pace::{Next, Seen, Tries, is_late};
+use self::refused::Refused;
 use super::books::{Books, Nap};
-use super::old_holds::OldHolds;
-use super::ops::{Op, Reply};
-use super::pace::{Next, Seen, Tries, is_late};
-use super::refused::{self, Refused};
+use super::open::old_holds::OldHolds;
 use super::{Shared, lock};
-use crate::chain::Link;
+use crate::call::group::Group;
 use crate::error::StoreError;
-use crate::group::Group;
 use crate::ids::{AccountId, CallId, IdMap};
+use crate::ledger::chain::Link;
 
 /// How often the mark is moved from which a start reads the ledger.
 const WATERMARK: Duration = Duration::from_secs(1);

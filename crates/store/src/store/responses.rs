@@ -3,7 +3,7 @@
 use super::{Engine, Store};
 use crate::error::StoreError;
 use crate::ids::AccountId;
-use crate::quota::{NoRoom, Quota, Stored};
+use crate::response::quota::{NoRoom, Quota, Stored};
 use crate::response::{Chain, Conversation, Item, ItemPage, NewResponse, Said, StoredResponse};
 
 /// Whether anything can have this id: PostgreSQL has no place for this character, so nothing has it anywhere.

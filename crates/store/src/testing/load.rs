@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tollgate_catalog::{Money, Price};
 
 use super::price;
-use crate::sqlite::fill::{Calls, fill};
+use crate::sqlite::writer::fill::{Calls, fill};
 use crate::{
     AccountId, CallId, Close, Counters, Credit, CreditKind, Ending, Hold, KeyId, Limits, NewAccount, NewKey, Pot,
     Store, StoreError, UsageFacts,

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::sqlite::stepping::{Step, Stepping};
+use crate::sqlite::writer::stepping::{Step, Stepping};
 
 const DATABASE: &str = "tollgate.db";
 const WAL: &str = "tollgate.db-wal";

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use tollgate_catalog::{Money, Price};
 
+use crate::account::lots::CreditKey;
+use crate::call::row_hash::Seal;
 use crate::ids::{AccountId, CallId};
 use crate::ledger::Kind;
-use crate::lots::CreditKey;
-use crate::row_hash::Seal;
 
 use super::Auditor;
 use super::rows::{AccountRow, ChargeRow, EntryRow, KeyRow};

@@ -11,11 +11,11 @@ mod rows;
 mod sums;
 mod terms;
 
-use crate::chain::{Hash, Link, Packed};
+use crate::call::row_hash;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
+use crate::ledger::chain::{Hash, Link, Packed};
 use crate::ledger::{Kind, Pots};
 use crate::report::{Breach, Report};
-use crate::row_hash;
 use crate::world::FillRandom;
 
 use books::Platform;

@@ -1,12 +1,12 @@
 //! The rows the audit looks at, in the form both engines can give them.
 
-use crate::chain::{Content, Hash, Link};
-use crate::counters::Counters;
+use crate::account::limits::Used;
+use crate::account::lots::CreditKey;
+use crate::call::counters::Counters;
+use crate::call::row_hash::Seal;
 use crate::ids::{AccountId, CallId, KeyId};
+use crate::ledger::chain::{Content, Hash, Link};
 use crate::ledger::{Kind, Pots};
-use crate::limits::Used;
-use crate::lots::CreditKey;
-use crate::row_hash::Seal;
 
 /// The columns of an entry, in the order of [`Stored`]; PostgreSQL has `replica` after them.
 pub(crate) const ENTRY: &str = "seq, op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, price_id, model, \

@@ -4,10 +4,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::rows::EntryRow;
+use crate::account::limits::Used;
+use crate::account::lots::{self, CreditKey, Lot, Lots, Parts};
 use crate::ids::{AccountId, KeyId};
 use crate::ledger::Pots;
-use crate::limits::Used;
-use crate::lots::{self, CreditKey, Lot, Lots, Parts};
 
 /// What stands in a row of an account or key, or in one of trial credit, and should.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use super::rows::EntryRow;
 use super::*;
-use crate::chain::Content;
+use crate::ledger::chain::Content;
 
 const ACCOUNT: [u8; 16] = [7; 16];
 
@@ -186,7 +186,7 @@ fn two_mistakes_that_cancel_out_in_the_sums_still_show() {
         counters: Default::default(),
         ended_at: 0,
         hash: None,
-        seal: crate::row_hash::Seal::Whole,
+        seal: crate::call::row_hash::Seal::Whole,
     };
     let settle = |call: u8, paid| EntryRow {
         call: Some(numbered(call)),
@@ -278,7 +278,7 @@ fn an_account_is_doubted_whose_rows_have_other_hashes_than_its_entries() {
         counters: Default::default(),
         ended_at: 5,
         hash,
-        seal: crate::row_hash::Seal::Whole,
+        seal: crate::call::row_hash::Seal::Whole,
     };
     let doubted = |key: u8, references: [Option<&str>; 2], rows: [ChargeRow; 2]| {
         let random: FillRandom = std::sync::Arc::new(move |bytes: &mut [u8]| bytes.fill(key));
@@ -293,7 +293,7 @@ fn an_account_is_doubted_whose_rows_have_other_hashes_than_its_entries() {
         assert_eq!(auditor.doubtful(), [], "told once");
         !doubtful.is_empty()
     };
-    let (one, two) = (crate::row_hash::reference(&[1; 32]), crate::row_hash::reference(&[2; 32]));
+    let (one, two) = (crate::call::row_hash::reference(&[1; 32]), crate::call::row_hash::reference(&[2; 32]));
     let entries = [Some(one.as_str()), Some(two.as_str())];
     for key in [0, 7] {
         assert!(!doubted(key, entries, [row(1, Some([1; 32])), row(2, Some([2; 32]))]));
@@ -310,7 +310,7 @@ fn an_account_is_doubted_whose_rows_have_other_hashes_than_its_entries() {
 
 #[test]
 fn a_changed_row_is_told_once_and_one_of_before_is_counted() {
-    use crate::row_hash::Seal;
+    use crate::call::row_hash::Seal;
     let row = |seal, ended_at| ChargeRow {
         account: AccountId(ACCOUNT),
         call: CallId([1; 16]),

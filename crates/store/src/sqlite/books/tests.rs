@@ -1,9 +1,9 @@
 //! The books by themselves: what is refused before the database is asked, and what memory forgets.
 
 use super::*;
+use crate::account::lots::Lot;
 use crate::call::{Ending, Extend};
-use crate::lots::Lot;
-use crate::sqlite::ops::RefusalOp;
+use crate::sqlite::writer::ops::RefusalOp;
 use crate::testing::price;
 
 const ACCOUNT: AccountId = AccountId([1; 16]);

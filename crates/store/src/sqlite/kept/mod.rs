@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use super::lock;
 use super::read::Readers;
 use crate::error::StoreError;
-use crate::quota::{NoRoom, Stored};
+use crate::response::quota::{NoRoom, Stored};
 #[cfg(test)]
 pub(crate) use open::MIGRATIONS;
 use room::Room;

@@ -11,7 +11,7 @@ use super::room::Room;
 use super::{Desk, Kept, Queue};
 use crate::error::StoreError;
 use crate::migration::Migration;
-use crate::sqlite::migrate;
+use crate::sqlite::open::migrate;
 use crate::sqlite::read::Readers;
 use crate::world::Options;
 

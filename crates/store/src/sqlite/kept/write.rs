@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::Written;
 use crate::ids::AccountId;
-use crate::quota::{NoRoom, Quota, Stored};
+use crate::response::quota::{NoRoom, Quota, Stored};
 use crate::response::{Conversation, Item, NewResponse, Said};
 
 /// What is asked to be written; the answer is how many rows of the kind there were.

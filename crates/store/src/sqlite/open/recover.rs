@@ -1,0 +1,124 @@
+//! After a crash: closes in the journal are applied, calls without one are settled at their last mark or voided.
+//! Everything goes through the same close as in normal life, so it happens once however often it is tried.
+
+use std::sync::atomic::Ordering;
+
+use tollgate_catalog::Money;
+
+use crate::call::{Close, Ending, Mark, UsageFacts};
+use crate::error::StoreError;
+use crate::ids::{CallId, IdMap};
+use crate::journal::record::{self, Record};
+use crate::report::Recovered;
+use crate::sqlite::writer::ops::{Op, RefusalOp};
+use crate::sqlite::writer::pace::gives_up;
+use crate::sqlite::{Engine, lock};
+
+impl Engine {
+    pub(in crate::sqlite) async fn recover(&self, journal: Vec<Vec<u8>>) -> Result<Recovered, StoreError> {
+        let mut recovered = Recovered::default();
+        let mut marks: IdMap<CallId, (Box<Mark>, Option<[u8; 16]>)> = IdMap::default();
+        let mut lost: IdMap<CallId, Close> = IdMap::default();
+        // A close that was kept is there twice.
+        let mut replayed: IdMap<CallId, ()> = IdMap::default();
+        for payload in journal {
+            match record::read(&payload) {
+                Some(Record::Mark { mark, price_id }) => {
+                    marks.insert(mark.call, (mark, price_id));
+                }
+                Some(Record::Close { close, price_id }) => {
+                    marks.remove(&close.call);
+                    if lock(&self.shared.books).open.contains_key(&close.call) {
+                        replayed.insert(close.call, ());
+                        count(
+                            &mut recovered,
+                            self.close_in_books(*close, price_id).map(|(closed, ..)| closed.captured),
+                        );
+                    } else if !replayed.contains_key(&close.call) {
+                        lost.insert(close.call, *close);
+                    }
+                }
+                None => recovered.dropped += 1,
+            }
+        }
+        // In the order they were made: rows put into the tables here and there would touch every page again and again.
+        let mut left = lock(&self.shared.books).open_calls();
+        left.sort_unstable();
+        for call in left {
+            let (close, price_id) = match marks.remove(&call) {
+                Some((mark, price_id)) => (Close::at_mark(*mark, "crashed"), price_id),
+                None => match self.without_mark(call, "crashed") {
+                    Some(close) => (close, None),
+                    None => continue,
+                },
+            };
+            count(&mut recovered, self.close_in_books(close, price_id).map(|(closed, ..)| closed.captured));
+        }
+        lost.extend(marks.into_values().map(|(mark, _)| (mark.call, Close::at_mark(*mark, "crashed"))));
+        self.written().await?;
+        recovered.dropped += self.note_lost(lost).await?;
+        self.written().await?;
+        self.shared.journal.reset()?;
+        Ok(recovered)
+    }
+
+    /// Waits for the commit of all that was put right, however large it is; but not for a database that cannot be written.
+    async fn written(&self) -> Result<(), StoreError> {
+        let started = tokio::time::Instant::now();
+        loop {
+            match self.flush().await {
+                Err(error) if gives_up(self.shared.down.load(Ordering::Acquire), started.elapsed()) => {
+                    return Err(error);
+                }
+                Err(error) => tracing::info!(%error, "recovery goes on"),
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    /// The ends of calls that are not open: closed before, or their hold never became durable. In the second case nothing of
+    /// the answer reached the client, so it costs nothing; but it may have reached a provider, so it has its row.
+    async fn note_lost(&self, lost: IdMap<CallId, Close>) -> Result<u64, StoreError> {
+        let calls = lost.values().map(|close| (close.account, close.call)).collect();
+        let without = self.readers.without_usage(calls).await?;
+        let mut books = lock(&self.shared.books);
+        let noted = without.len() as u64;
+        for Close { call, account, ending, reason, row, .. } in lost.into_values() {
+            if without.contains(&call) {
+                books.push(Op::Refusal(Box::new(RefusalOp { call, account, ending, reason, row })));
+            }
+        }
+        self.shared.nudge(books);
+        Ok(noted)
+    }
+
+    /// Ends an open call that nobody will end: at its last mark if it has one, else without a charge.
+    pub(in crate::sqlite) fn resolve(&self, call: CallId, reason: &str) -> bool {
+        let marked = self.shared.journal.mark_of(call).and_then(|payload| record::read(&payload));
+        let (close, price_id) = match marked {
+            Some(Record::Mark { mark, price_id }) => (Close::at_mark(*mark, reason), price_id),
+            _ => match self.without_mark(call, reason) {
+                Some(close) => (close, None),
+                None => return false,
+            },
+        };
+        self.shared.journal.forget_mark(call);
+        self.close_in_books(close, price_id).is_some()
+    }
+
+    fn without_mark(&self, call: CallId, reason: &str) -> Option<Close> {
+        let now = self.now();
+        let books = lock(&self.shared.books);
+        let open = books.open.get(&call)?;
+        let row = UsageFacts::unanswered(open.key, open.at, now, open.endpoint.clone(), open.model.clone());
+        Some(Close::unanswered(call, open.account, Ending::Expired, reason, row))
+    }
+}
+
+fn count(recovered: &mut Recovered, captured: Option<Money>) {
+    match captured {
+        Some(captured) if captured.is_zero() => recovered.voided += 1,
+        Some(_) => recovered.settled += 1,
+        None => {}
+    }
+}

@@ -1,0 +1,64 @@
+//! The writer without its thread, for a simulation: what it does at its own pace otherwise, it does here when it is told to.
+//! The steps are those of `writer.rs`.
+
+use crate::error::StoreError;
+use crate::sqlite::lock;
+use crate::sqlite::writer::{Attempt, Batch, Writer};
+
+pub(crate) struct Stepping {
+    writer: Writer,
+    /// A group that could not be committed yet, and whether it is written one operation after the other.
+    waiting: Option<(Batch, bool)>,
+    /// Whether a commit that has returned survives a power cut.
+    syncs: bool,
+}
+
+/// What one step did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// There was nothing to write.
+    Idle,
+    Committed,
+    /// The group stays first in line.
+    Failed,
+}
+
+impl Stepping {
+    pub(in crate::sqlite) fn new(writer: Writer) -> Result<Self, StoreError> {
+        let mode: String = writer.conn.query_row("PRAGMA journal_mode", [], |r| r.get(0))?;
+        let synchronous: i64 = writer.conn.query_row("PRAGMA synchronous", [], |r| r.get(0))?;
+        Ok(Self { writer, waiting: None, syncs: mode == "wal" && synchronous >= 2 })
+    }
+
+    pub fn syncs(&self) -> bool {
+        self.syncs
+    }
+
+    /// Tries once to commit what waits, or else what has queued.
+    pub fn step(&mut self) -> Step {
+        let (batch, mut isolate) = match self.waiting.take() {
+            Some(waiting) => waiting,
+            None => {
+                let mut books = lock(&self.writer.shared.books);
+                if books.queue.is_empty() {
+                    return Step::Idle;
+                }
+                (Batch::of(&mut books), false)
+            }
+        };
+        match self.writer.attempt(&batch, &mut isolate) {
+            Attempt::Committed(committed) => {
+                self.writer.finish(batch, *committed);
+                Step::Committed
+            }
+            Attempt::OneByOne | Attempt::Later => {
+                self.waiting = Some((batch, isolate));
+                Step::Failed
+            }
+        }
+    }
+
+    pub fn checkpoint(&self) {
+        self.writer.checkpoint();
+    }
+}

@@ -1,0 +1,47 @@
+//! The verbs of API keys.
+
+use super::{Engine, Store};
+use crate::account::change::KeyChange;
+use crate::account::{ChangedKeys, Key, KeyAndAccount, NewKey};
+use crate::error::StoreError;
+use crate::ids::{AccountId, KeyId};
+use crate::ledger::bounds;
+use crate::operator::Done;
+
+impl Store {
+    /// The caller made the secret and shows it once; kept are its hash and first characters.
+    pub async fn create_key(&self, new: NewKey, secret: &str) -> Result<Key, StoreError> {
+        bounds::limits(&new.limits)?;
+        on_engine!(self, e => e.create_key(new, secret).await)
+    }
+
+    pub async fn key_by_hash(&self, hash: [u8; 32]) -> Result<Option<KeyAndAccount>, StoreError> {
+        on_engine!(self, e => e.key_by_hash(hash).await)
+    }
+
+    pub async fn keys(&self, account: AccountId) -> Result<Vec<Key>, StoreError> {
+        on_engine!(self, e => e.keys(account).await)
+    }
+
+    /// `None`: no such key. Revoking twice keeps the first time.
+    pub async fn revoke_key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
+        on_engine!(self, e => e.revoke_key(id).await)
+    }
+
+    /// In force with the next hold, and on other replicas when they look for changed keys. `None`: no such key.
+    pub async fn change_key(&self, id: KeyId, change: KeyChange, done: Done) -> Result<Option<Key>, StoreError> {
+        change.check()?;
+        let Some(before) = on_engine!(self, e => e.key(id).await)? else { return Ok(None) };
+        if change == KeyChange::default() {
+            return Ok(Some(before));
+        }
+        let logged = change.logged(&before, done);
+        on_engine!(self, e => e.change_key(id, change, logged).await)
+    }
+
+    /// Keys whose own record, or whose account's, changed at `since` or later, or up to `overlap` milliseconds before. `since` is the
+    /// `read_at` of the answer before: the clock is the store's own, which is nobody else's. One to come is now.
+    pub async fn keys_changed_since(&self, since: i64, overlap: i64) -> Result<ChangedKeys, StoreError> {
+        on_engine!(self, e => e.keys_changed_since(since, overlap).await)
+    }
+}
