@@ -333,6 +333,7 @@ CREATE TABLE idem_kept (
   bytes bigint NOT NULL,
   PRIMARY KEY (account_id, hour)
 );
+CREATE INDEX idem_kept_hour ON idem_kept (hour);
 
 -- ── Tasks ────────────────────
 

@@ -234,6 +234,7 @@ CREATE TABLE idem_kept (
   bytes INTEGER NOT NULL,
   PRIMARY KEY (account_id, hour)
 ) WITHOUT ROWID;
+CREATE INDEX idem_kept_hour ON idem_kept (hour);
 
 -- ── Tasks ────────────────────
 
