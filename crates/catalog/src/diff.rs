@@ -25,7 +25,7 @@ pub struct Change {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub face: Option<Face>,
     /// The price of accounts that have topped up.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "paid_prices", skip_serializing_if = "std::ops::Not::not")]
     pub paid: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<String>,

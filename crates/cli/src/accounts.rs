@@ -22,41 +22,36 @@ use tollgate_store::{
 /// Accounts are listed in pages of this size.
 const PAGE: u32 = 1_000;
 
-const ACCOUNT_COLUMNS: &[(&str, &str)] = &[
-    ("account", "id"),
-    ("name", "name"),
-    ("available USD", "paid_available$"),
-    ("trial USD", "trial_available$"),
-    ("held USD", "paid_held$"),
-    ("trial held USD", "trial_held$"),
-    ("topped up", "topped_up"),
-    ("a day", "limits.day$"),
-    ("today", "used.day$"),
-    ("a month", "limits.month$"),
-    ("this month", "used.month$"),
-    ("groups", "groups"),
-    ("suspended", "suspended_at@"),
-    ("webhook", "webhook_url"),
-    ("created", "created_at@"),
+const ACCOUNT_COLUMNS: &[&str] = &[
+    "account_id",
+    "name",
+    "paid_available_nano_usd",
+    "trial_available_nano_usd",
+    "paid_held_nano_usd",
+    "trial_held_nano_usd",
+    "topped_up",
+    "limits.day_nano_usd",
+    "used.day_nano_usd",
+    "limits.month_nano_usd",
+    "used.month_nano_usd",
+    "groups",
+    "suspended_at_ms",
+    "webhook_url",
+    "created_at_ms",
 ];
-const EVENT_COLUMNS: &[(&str, &str)] = &[
-    ("entry", "seq"),
-    ("at", "at@"),
-    ("kind", "kind"),
-    ("paid USD", "paid$"),
-    ("trial USD", "trial$"),
-    ("expires", "expires_at@"),
-    ("by", "actor"),
-    ("reason", "reason"),
-    ("reference", "reference"),
-    ("call", "call"),
+const EVENT_COLUMNS: &[&str] = &[
+    "seq",
+    "at_ms",
+    "kind",
+    "paid_nano_usd",
+    "trial_nano_usd",
+    "expires_at_ms",
+    "actor",
+    "reason",
+    "reference",
+    "call_id",
 ];
-const EXPIRING_COLUMNS: &[(&str, &str)] = &[
-    ("trial credit that expires", "credit"),
-    ("expires", "expires_at@"),
-    ("available USD", "available$"),
-    ("held USD", "held$"),
-];
+const EXPIRING_COLUMNS: &[&str] = &["credit", "expires_at_ms", "available_nano_usd", "held_nano_usd"];
 
 pub async fn account(config: &Path, command: args::Account, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
@@ -71,7 +66,7 @@ pub async fn account(config: &Path, command: args::Account, out: &Output) -> any
             in_catalog(config, &groups, Snapshot::unknown_group)?;
             let account = NewAccount { id: None, name, groups, limits };
             let made = ask(config, Command::AccountCreate { account }).await?;
-            let id: AccountId = serde_json::from_value(made["id"].clone())?;
+            let id: AccountId = serde_json::from_value(made["account_id"].clone())?;
             let shown = match trial {
                 Some(amount) => {
                     let credit = Credit {
@@ -160,7 +155,7 @@ async fn alter(
 
 fn total(account: &Value) -> Money {
     let part = |name: &str| account[name].as_i64().unwrap_or(0);
-    Money::from_nano(part("paid_available").saturating_add(part("trial_available")))
+    Money::from_nano(part("paid_available_nano_usd").saturating_add(part("trial_available_nano_usd")))
 }
 
 /// A change of balance as it was typed.
@@ -202,7 +197,7 @@ async fn give(config: &Path, credit: Credit) -> anyhow::Result<Value> {
 async fn list(config: &Path) -> anyhow::Result<Vec<Value>> {
     let mut all = Vec::new();
     loop {
-        let after = all.last().map(|one: &Value| serde_json::from_value(one["id"].clone())).transpose()?;
+        let after = all.last().map(|one: &Value| serde_json::from_value(one["account_id"].clone())).transpose()?;
         let page = ask(config, Command::AccountList { after, limit: PAGE }).await?;
         let page = page.as_array().cloned().unwrap_or_default();
         let last = page.len() < PAGE as usize;
@@ -227,7 +222,7 @@ async fn show(config: &Path, account: &str, out: &Output) -> anyhow::Result<()> 
     print_line("");
     out.table(&keys, keys.as_array().map_or(&[], Vec::as_slice), KEY_COLUMNS);
     if let Some(rows) = expiring.as_array().filter(|rows| !rows.is_empty()) {
-        print_line("");
+        print_line("\ntrial credit that expires:");
         out.table(&expiring, rows, EXPIRING_COLUMNS);
     }
     Ok(())
@@ -242,6 +237,6 @@ pub async fn refund(config: &Path, refund: args::Refund, out: &Output) -> anyhow
         eprintln!("this call had been refunded before; nothing changed");
     }
     let account = &done["account"];
-    out.say(account, || format!("{} has {} USD", account["id"].as_str().unwrap_or("?"), total(account)));
+    out.say(account, || format!("{} has {} USD", account["account_id"].as_str().unwrap_or("?"), total(account)));
     Ok(ExitCode::SUCCESS)
 }

@@ -13,16 +13,8 @@ use tollgate_gateway::social::AUTO;
 use tollgate_store::admin::Command;
 use tollgate_store::{AdminKeyId, Done, NewAdminKey};
 
-const KEYS: &[(&str, &str)] = &[
-    ("admin key", "id"),
-    ("begins with", "prefix"),
-    ("name", "name"),
-    ("created", "created_at@"),
-    ("expires", "expires_at@"),
-    ("revoked", "revoked_at@"),
-];
-const LOG: &[(&str, &str)] =
-    &[("at", "at@"), ("what", "action"), ("key", "subject"), ("by", "actor"), ("why", "reason")];
+const KEYS: &[&str] = &["admin_key_id", "key_prefix", "name", "created_at_ms", "expires_at_ms", "revoked_at_ms"];
+const LOG: &[&str] = &["at_ms", "action", "subject", "actor", "reason"];
 
 pub async fn admin_key(config: &Path, command: args::AdminKey, out: &Output) -> anyhow::Result<ExitCode> {
     match command {

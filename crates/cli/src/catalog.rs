@@ -62,8 +62,8 @@ fn read(path: &Path) -> Result<Snapshot, String> {
 #[derive(Serialize)]
 struct Report<'a> {
     same: bool,
-    old_version: &'a str,
-    new_version: &'a str,
+    old_pricing_version: &'a str,
+    new_pricing_version: &'a str,
     changes: &'a [Change],
 }
 
@@ -71,8 +71,8 @@ fn compare(old: &Snapshot, new: &Snapshot, out: &Output) -> ExitCode {
     let changes = diff(old, new);
     let report = Report {
         same: changes.is_empty(),
-        old_version: &old.pricing_version,
-        new_version: &new.pricing_version,
+        old_pricing_version: &old.pricing_version,
+        new_pricing_version: &new.pricing_version,
         changes: &changes,
     };
     out.say(&report, || in_words(&changes, old, new));

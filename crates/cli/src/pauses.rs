@@ -15,10 +15,8 @@ use tollgate_catalog::form::did_you_mean;
 use tollgate_store::admin::Command;
 use tollgate_store::{PauseChange, PauseKind};
 
-const LIST: &[(&str, &str)] =
-    &[("name", "name"), ("status", "status"), ("since", "since@"), ("by", "actor"), ("why", "reason")];
-const LOG: &[(&str, &str)] =
-    &[("at", "at@"), ("what", "action"), ("to", "subject"), ("change", "detail"), ("by", "actor"), ("why", "reason")];
+const LIST: &[&str] = &["name", "status", "since_ms", "actor", "reason"];
+const LOG: &[&str] = &["at_ms", "action", "subject", "detail", "actor", "reason"];
 
 pub async fn pausable(config: &Path, kind: PauseKind, command: Pausable, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
@@ -85,7 +83,7 @@ async fn list(config: &Path, kind: PauseKind) -> anyhow::Result<Vec<Value>> {
         json!({
             "name": name,
             "status": if paused { "paused" } else { "available" },
-            "since": state.map(|state| state.at),
+            "since_ms": state.map(|state| state.at),
             "actor": state.map(|state| &state.actor),
             "reason": state.map(|state| &state.reason),
         })

@@ -15,7 +15,7 @@ use tollgate_store::{AccountId, CallId, admin::Command};
 /// Nothing of ours is larger; a wrong file is told apart before it fills the memory.
 const LARGEST: u64 = 1 << 20;
 
-const KEY_COLUMNS: &[(&str, &str)] = &[("key", "kid"), ("from", "from_ms@"), ("until", "until_ms@")];
+const KEY_COLUMNS: &[&str] = &["kid", "from_ms", "until_ms"];
 
 pub async fn receipt(config: &Path, command: args::Receipt, out: &Output) -> anyhow::Result<ExitCode> {
     match command {

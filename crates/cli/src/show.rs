@@ -35,8 +35,8 @@ impl Output {
         }
     }
 
-    /// Rows with the named columns; a column is a path such as `counters.input`.
-    pub fn table(&self, value: &Value, rows: &[Value], columns: &[(&str, &str)]) {
+    /// Rows with the named columns; a column is the path of a member such as `usage.input`.
+    pub fn table(&self, value: &Value, rows: &[Value], columns: &[&str]) {
         if self.json {
             return print_line(&value.to_string());
         }
@@ -44,7 +44,7 @@ impl Output {
     }
 
     /// One thing with all there is to say about it, a line for each column.
-    pub fn record(&self, value: &Value, columns: &[(&str, &str)]) {
+    pub fn record(&self, value: &Value, columns: &[&str]) {
         if self.json {
             return print_line(&value.to_string());
         }
@@ -53,9 +53,9 @@ impl Output {
 }
 
 /// A table, without the columns that are empty in every row; one line for each value instead where it is wider than the terminal.
-fn laid_out(rows: &[Value], columns: &[(&str, &str)], width: Option<usize>) -> String {
-    let mut lines = vec![columns.iter().map(|(title, _)| (*title).to_owned()).collect::<Vec<_>>()];
-    lines.extend(rows.iter().map(|row| columns.iter().map(|(_, path)| cell(row, path)).collect()));
+fn laid_out(rows: &[Value], columns: &[&str], width: Option<usize>) -> String {
+    let mut lines = vec![columns.iter().map(|path| title(path)).collect::<Vec<_>>()];
+    lines.extend(rows.iter().map(|row| columns.iter().map(|path| cell(row, path)).collect()));
     let says = |at: &usize| rows.is_empty() || lines[1..].iter().any(|line| !matches!(line[*at].as_str(), "" | "-"));
     let shown: Vec<usize> = (0..columns.len()).filter(says).collect();
     let widest = |at: &usize| lines.iter().map(|line| line[*at].chars().count()).max().unwrap_or(0);
@@ -78,12 +78,12 @@ fn laid_out(rows: &[Value], columns: &[(&str, &str)], width: Option<usize>) -> S
 }
 
 /// A paragraph for each row, with a line for each value there is.
-fn records(rows: &[Value], columns: &[(&str, &str)]) -> String {
-    let width = columns.iter().map(|(title, _)| title.chars().count()).max().unwrap_or(0);
+fn records(rows: &[Value], columns: &[&str]) -> String {
+    let width = columns.iter().map(|path| title(path).chars().count()).max().unwrap_or(0);
     let paragraphs: Vec<String> = rows
         .iter()
         .map(|row| {
-            let lines = columns.iter().map(|(title, path)| (title, cell(row, path)));
+            let lines = columns.iter().map(|path| (title(path), cell(row, path)));
             let said = lines.filter(|(_, cell)| !matches!(cell.as_str(), "" | "-"));
             said.map(|(title, cell)| format!("{title:<width$}  {cell}\n")).collect()
         })
@@ -91,18 +91,26 @@ fn records(rows: &[Value], columns: &[(&str, &str)]) -> String {
     paragraphs.join("\n")
 }
 
-/// A value for people: amounts of nano-USD (columns that end in `$`) as dollars, times as UTC.
+/// How members end that are shown in another unit than they are written in.
+const NANO_USD: &str = "_nano_usd";
+const MS: &str = "_ms";
+
+/// The heading of a column: the member's own words, with the unit that is shown.
+fn title(path: &str) -> String {
+    let (words, unit) = match path.strip_suffix(NANO_USD) {
+        Some(words) => (words, " USD"),
+        None => (path.strip_suffix(MS).unwrap_or(path), ""),
+    };
+    words.replace(['.', '_'], " ").replace(" micro usd", " micro-USD").replace(" usd", " USD") + unit
+}
+
+/// A value for people: amounts of nano-USD as dollars, times as UTC.
 fn cell(row: &Value, path: &str) -> String {
-    let (path, as_money) = path.strip_suffix('$').map_or((path, false), |path| (path, true));
-    let (path, as_time) = path.strip_suffix('@').map_or((path, false), |path| (path, true));
-    let mut parts = path.split('.').filter(|part| !part.is_empty());
-    let value = parts.try_fold(row, |value, part| value.get(part));
-    match value {
-        Some(Value::Number(number)) if as_money => number
-            .as_i64()
-            .map_or_else(|| number.to_string(), |nano| tollgate_catalog::Money::from_nano(nano).to_string()),
-        Some(Value::Number(number)) if as_time => number.as_i64().map_or_else(|| number.to_string(), utc),
-        value => plain(value.unwrap_or(&Value::Null)),
+    let value = path.split('.').try_fold(row, |value, part| value.get(part));
+    match value.and_then(|value| value.as_i64()) {
+        Some(nano) if path.ends_with(NANO_USD) => tollgate_catalog::Money::from_nano(nano).to_string(),
+        Some(ms) if path.ends_with(MS) => utc(ms),
+        _ => plain(value.unwrap_or(&Value::Null)),
     }
 }
 
@@ -139,28 +147,47 @@ mod tests {
 
     #[test]
     fn cells_are_for_people() {
-        let row = json!({ "a": { "b": 1_500_000_000 }, "at": 1_709_210_096_789_i64, "none": null, "list": ["x", "y"] });
-        assert_eq!(cell(&row, "a.b$"), "1.5");
-        assert_eq!(cell(&row, "at@"), "2024-02-29 12:34:56Z");
+        let row = json!({ "a": { "b_nano_usd": 1_500_000_000 }, "at_ms": 1_709_210_096_789_i64, "none": null, "list": ["x", "y"] });
+        assert_eq!(cell(&row, "a.b_nano_usd"), "1.5");
+        assert_eq!(cell(&row, "at_ms"), "2024-02-29 12:34:56Z");
         assert_eq!(cell(&row, "none"), "-");
         assert_eq!(cell(&row, "list"), "x,y");
         assert_eq!(cell(&row, "missing.deep"), "-");
         assert_eq!(utc(0), "1970-01-01 00:00:00Z");
     }
 
-    const COLUMNS: &[(&str, &str)] = &[("call", "call"), ("reason", "reason"), ("charge USD", "charge$")];
+    #[test]
+    fn headings_are_the_names_of_the_members() {
+        for (path, heading) in [
+            ("call_id", "call id"),
+            ("started_at_ms", "started at"),
+            ("limits.day_nano_usd", "limits day USD"),
+            ("cost_micro_usd", "cost micro-USD"),
+            ("price_usd", "price USD"),
+            ("usage.input", "usage input"),
+        ] {
+            assert_eq!(title(path), heading);
+        }
+    }
+
+    const COLUMNS: &[&str] = &["call", "reason", "charge_nano_usd"];
 
     #[test]
     fn a_table_has_the_columns_that_say_something() {
-        let rows =
-            [json!({ "call": "a", "reason": "", "charge": 0 }), json!({ "call": "bb", "reason": null, "charge": 5 })];
+        let rows = [
+            json!({ "call": "a", "reason": "", "charge_nano_usd": 0 }),
+            json!({ "call": "bb", "reason": null, "charge_nano_usd": 5 }),
+        ];
         assert_eq!(laid_out(&rows, COLUMNS, None), "call  charge USD\na     0\nbb    0.000000005\n");
         assert_eq!(laid_out(&[], COLUMNS, Some(10)), "call  reason  charge USD\n(none)\n");
     }
 
     #[test]
     fn a_table_that_does_not_fit_becomes_paragraphs() {
-        let rows = [json!({ "call": "a", "reason": "late", "charge": 0 }), json!({ "call": "b", "charge": 1 })];
+        let rows = [
+            json!({ "call": "a", "reason": "late", "charge_nano_usd": 0 }),
+            json!({ "call": "b", "charge_nano_usd": 1 }),
+        ];
         let wide = laid_out(&rows, COLUMNS, Some(30));
         assert!(wide.starts_with("call  reason  charge USD\n") && wide.lines().all(|line| line.len() <= 30), "{wide}");
         let narrow = "call        a\nreason      late\ncharge USD  0\n\ncall        b\ncharge USD  0.000000001\n";

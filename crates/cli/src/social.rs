@@ -17,19 +17,10 @@ use tollgate_gateway::social::AUTO;
 use tollgate_store::admin::Command;
 use tollgate_store::{PauseChange, PauseKind};
 
-const LIST: &[(&str, &str)] = &[
-    ("platform", "platform"),
-    ("capability", "capability"),
-    ("price USD", "price_usd"),
-    ("cost micro-USD", "cost"),
-    ("status", "status"),
-    ("since", "since@"),
-    ("by", "actor"),
-    ("why", "reason"),
-];
-const LOG: &[(&str, &str)] =
-    &[("at", "at@"), ("kind", "kind"), ("name", "name"), ("paused", "paused"), ("by", "actor"), ("why", "reason")];
-const DAYS: &[(&str, &str)] = &[("platform", "platform"), ("calls", "calls"), ("cost micro-USD", "cost")];
+const LIST: &[&str] =
+    &["platform", "capability", "price_usd", "cost_micro_usd", "status", "since_ms", "actor", "reason"];
+const LOG: &[&str] = &["at_ms", "kind", "name", "paused", "actor", "reason"];
+const DAYS: &[&str] = &["platform", "calls", "cost_micro_usd"];
 
 pub async fn social(config: &Path, command: args::Social, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
@@ -48,8 +39,11 @@ pub async fn social(config: &Path, command: args::Social, out: &Output) -> anyho
         args::Social::Day { back } => {
             let day = real::world().now_ms().div_euclid(86_400_000) - i64::from(back);
             let mut rows = ask(config, Command::SocialDays { day }).await?;
-            for row in rows.as_array_mut().into_iter().flatten().filter(|row| row["platform"] == "") {
-                row["platform"] = json!("(all)");
+            for row in rows.as_array_mut().into_iter().flatten() {
+                row["day"] = json!(tollgate_store::date(day * 86_400_000));
+                if row["platform"] == "" && !out.json {
+                    row["platform"] = json!("(all)");
+                }
             }
             out.table(&rows, rows.as_array().map_or(&[], Vec::as_slice), DAYS);
         }
@@ -120,9 +114,9 @@ async fn list(config: &Path, platform: Option<&str>, only_paused: bool) -> anyho
             "capability": cell.capability.name(),
             "model": cell.model.name,
             "price_usd": record["price_usd"],
-            "cost": cell.cost(),
+            "cost_micro_usd": cell.cost(),
             "status": record["status"],
-            "since": state.map(|state| state.at),
+            "since_ms": state.map(|state| state.at),
             "actor": state.map(|state| &state.actor),
             "reason": state.map(|state| &state.reason),
         }));

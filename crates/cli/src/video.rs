@@ -11,14 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio::time::Instant;
 
-const LIST: &[(&str, &str)] = &[
-    ("task", "id"),
-    ("model", "model"),
-    ("status", "status"),
-    ("progress", "progress"),
-    ("seconds", "seconds"),
-    ("error", "error.code"),
-];
+const LIST: &[&str] = &["id", "model", "status", "progress", "seconds", "error.code"];
 /// Times in a row that the gateway may be out of reach while a task is waited for: it may be restarting.
 const MISSES: u32 = 10;
 

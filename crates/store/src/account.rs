@@ -15,19 +15,27 @@ use crate::ids::{AccountId, CallId, KeyId};
 /// One customer: two pots of money, each with a part that is free and a part that is held for running calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
+    #[serde(rename = "account_id")]
     pub id: AccountId,
     pub name: String,
+    #[serde(rename = "created_at_ms")]
     pub created_at: i64,
+    #[serde(rename = "changed_at_ms")]
     pub changed_at: i64,
+    #[serde(rename = "trial_available_nano_usd")]
     pub trial_available: Money,
+    #[serde(rename = "paid_available_nano_usd")]
     pub paid_available: Money,
+    #[serde(rename = "trial_held_nano_usd")]
     pub trial_held: Money,
+    #[serde(rename = "paid_held_nano_usd")]
     pub paid_held: Money,
     /// A paid top-up has happened at least once.
     pub topped_up: bool,
     /// The price groups it is in; never none.
     pub groups: Vec<String>,
     /// Since when nothing new begins in it. The column is called `closed_at`.
+    #[serde(rename = "suspended_at_ms")]
     pub suspended_at: Option<i64>,
     /// The most all keys together may spend in a UTC day and month.
     pub limits: Limits,
@@ -68,16 +76,23 @@ pub struct ChangedKeys {
 /// An API key. The secret itself is never stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
+    #[serde(rename = "key_id")]
     pub id: KeyId,
+    #[serde(rename = "account_id")]
     pub account: AccountId,
     #[serde(skip)]
     pub hash: [u8; 32],
     /// The first seven characters of the secret, for people to recognise it.
+    #[serde(rename = "key_prefix")]
     pub prefix: String,
     pub name: String,
+    #[serde(rename = "created_at_ms")]
     pub created_at: i64,
+    #[serde(rename = "changed_at_ms")]
     pub changed_at: i64,
+    #[serde(rename = "expires_at_ms")]
     pub expires_at: Option<i64>,
+    #[serde(rename = "revoked_at_ms")]
     pub revoked_at: Option<i64>,
     /// Models the key may use; `None` = all.
     pub models: Option<Vec<String>>,
@@ -86,7 +101,9 @@ pub struct Key {
     /// The most the key may spend.
     pub limits: Limits,
     /// Ever, refunds taken off; what counts against the total together with what is held.
+    #[serde(rename = "spent_nano_usd")]
     pub spent: Money,
+    #[serde(rename = "held_nano_usd")]
     pub held: Money,
     /// What counts against the limits by day and month now.
     pub used: Used,
@@ -178,9 +195,12 @@ impl Credit {
 pub struct Expiring {
     /// The id of the credit.
     pub credit: String,
+    #[serde(rename = "expires_at_ms")]
     pub expires_at: i64,
+    #[serde(rename = "available_nano_usd")]
     pub available: Money,
     /// Held for running calls. What they do not use of it expires with the rest, or when they end.
+    #[serde(rename = "held_nano_usd")]
     pub held: Money,
 }
 
@@ -188,15 +208,20 @@ pub struct Expiring {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     pub seq: i64,
+    #[serde(rename = "at_ms")]
     pub at: i64,
     /// `top_up`, `adjust`, `refund` or `lapse` (trial credit that expired).
     pub kind: String,
+    #[serde(rename = "trial_nano_usd")]
     pub trial: Money,
+    #[serde(rename = "paid_nano_usd")]
     pub paid: Money,
     /// The id of the credit; of a lapse: the id of the credit that expired.
     pub reference: String,
     /// The call that was refunded.
+    #[serde(rename = "call_id")]
     pub call: Option<CallId>,
+    #[serde(rename = "expires_at_ms")]
     pub expires_at: Option<i64>,
     pub actor: String,
     pub reason: String,

@@ -16,7 +16,7 @@ use tollgate_catalog::Money;
 
 use crate::account::change::{AccountChange, KeyChange};
 use crate::account::{Credit, CreditKind, Credited, EventPage, NewAccount, NewKey, Pot};
-use crate::call::Page;
+use crate::call::{Page, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, AdminKeyId, CallId, KeyId};
 use crate::ledger::entries::EntryPage;
@@ -139,9 +139,11 @@ impl Store {
                 value(self.revoke_admin_key(key, done).await?.ok_or_else(|| missing(key.to_string()))?)
             }
             Command::OperatorEvents { limit } => value(self.operator_events(limit).await?),
-            Command::UsageList { account, page } => value(self.usage(account, page).await?),
+            Command::UsageList { account, page } => {
+                value(self.usage(account, page).await?.iter().map(UsageRow::record).collect::<Vec<_>>())
+            }
             Command::UsageShow { account, call } => {
-                value(self.usage_of(account, call).await?.ok_or_else(|| missing(call.to_string()))?)
+                value(self.usage_of(account, call).await?.ok_or_else(|| missing(call.to_string()))?.record())
             }
             Command::PauseChange { change } => value(self.change_pause(change).await?),
             Command::PauseChanges { limit } => value(self.pause_changes(limit).await?),

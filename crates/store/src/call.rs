@@ -220,10 +220,15 @@ pub struct Mark {
 /// One line of the usage log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageRow {
+    #[serde(rename = "call_id")]
     pub call: CallId,
+    #[serde(rename = "account_id")]
     pub account: AccountId,
+    #[serde(rename = "key_id")]
     pub key: KeyId,
+    #[serde(rename = "started_at_ms")]
     pub at: i64,
+    #[serde(rename = "ended_at_ms")]
     pub ended_at: i64,
     pub endpoint: String,
     pub model: String,
@@ -232,22 +237,53 @@ pub struct UsageRow {
     pub ending: Ending,
     pub reason: String,
     pub status: u16,
+    #[serde(rename = "usage")]
     pub counters: Counters,
     pub estimated: bool,
+    #[serde(rename = "hold_nano_usd")]
     pub hold: Money,
+    #[serde(rename = "charge_nano_usd")]
     pub charge: Money,
+    #[serde(rename = "refunded_nano_usd")]
     pub refunded: Money,
+    #[serde(rename = "write_off_nano_usd")]
     pub write_off: Money,
     pub raw_usage: Option<String>,
     pub attempts: u32,
     pub first_byte_ms: Option<u32>,
     pub tier: Option<String>,
     /// Fields of the request that the provider did not get, by commas.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, with = "dropped_list")]
     pub dropped: Option<String>,
     /// The frozen price, on request ([`crate::Store::usage_of`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<serde_json::Value>,
+}
+
+impl UsageRow {
+    /// The row under the names that everybody uses: customers over HTTP (who see less of it), operators, receipts.
+    pub fn record(&self) -> serde_json::Value {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Some(object) = value.as_object_mut() {
+            object.insert("object".to_owned(), "usage".into());
+            object.insert("charge_usd".to_owned(), self.charge.to_string().into());
+        }
+        value
+    }
+}
+
+/// Stored as one text, shown as a list.
+mod dropped_list {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(dropped: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(dropped.iter().flat_map(|list| list.split(',')))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+        let list = Vec::<String>::deserialize(from)?;
+        Ok((!list.is_empty()).then(|| list.join(",")))
+    }
 }
 
 /// Newest first; `before` is the last call of the page before.

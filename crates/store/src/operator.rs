@@ -12,14 +12,19 @@ use crate::ids::AdminKeyId;
 /// A key of the operator's API. It belongs to no account and pays for nothing; its name is what stands in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdminKey {
+    #[serde(rename = "admin_key_id")]
     pub id: AdminKeyId,
     #[serde(skip)]
     pub hash: [u8; 32],
     /// The first seven characters of the secret, for people to recognise it.
+    #[serde(rename = "key_prefix")]
     pub prefix: String,
     pub name: String,
+    #[serde(rename = "created_at_ms")]
     pub created_at: i64,
+    #[serde(rename = "expires_at_ms")]
     pub expires_at: Option<i64>,
+    #[serde(rename = "revoked_at_ms")]
     pub revoked_at: Option<i64>,
 }
 
@@ -43,6 +48,7 @@ pub struct Done {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperatorEvent {
     pub seq: i64,
+    #[serde(rename = "at_ms")]
     pub at: i64,
     pub actor: String,
     /// `admin_key.create`, `admin_key.revoke`, `account.update`, `account.suspend`, `account.reopen` or `key.update`.

@@ -41,6 +41,7 @@ pub struct SocialDay {
     pub platform: String,
     pub calls: i64,
     /// Micro-USD.
+    #[serde(rename = "cost_micro_usd")]
     pub cost: i64,
 }
 

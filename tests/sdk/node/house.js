@@ -44,7 +44,7 @@ export class House {
   async stop() {
     try {
       const accounts = await this.cli('account', 'list');
-      assert.deepEqual(accounts.filter((one) => one.trial_held || one.paid_held), [], 'holds are left open');
+      assert.deepEqual(accounts.filter((one) => one.trial_held_nano_usd || one.paid_held_nano_usd), [], 'holds are left open');
       this.process.kill('SIGTERM');
       assert.equal(await this.ended, 0, 'exit code after SIGTERM');
       const report = await this.cli('ledger', 'verify');
@@ -68,7 +68,7 @@ export class House {
   /** A key of a new account with that much trial credit. */
   async poorKey(usd) {
     const account = await this.cli('account', 'create', 'poor', '--trial', usd);
-    return (await this.cli('key', 'create', account.id)).secret;
+    return (await this.cli('key', 'create', account.account_id)).secret;
   }
 
   async get(path, key = this.key) {

@@ -11,7 +11,7 @@ def house(tmp_path_factory):
     house = House(tmp_path_factory.mktemp("house"))
     try:
         yield house
-        held = [account for account in house.cli("account", "list") if account["trial_held"] or account["paid_held"]]
+        held = [account for account in house.cli("account", "list") if account["trial_held_nano_usd"] or account["paid_held_nano_usd"]]
         assert held == [], "holds are left open"
     finally:
         code = house.stop()

@@ -99,7 +99,7 @@ class House:
 
     def account(self, name, *, trial=None, paid=None):
         """A new account and a key of it."""
-        account = self.cli("account", "create", name, *(["--trial", trial] if trial else []))["id"]
+        account = self.cli("account", "create", name, *(["--trial", trial] if trial else []))["account_id"]
         if paid:
             self.cli("account", "topup", account, paid)
         return account, self.new_key(account)["secret"]

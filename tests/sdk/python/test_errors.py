@@ -31,7 +31,7 @@ def test_a_revoked_key_stops_working(house, client):
     key = house.new_key(account)
     mine = client.with_options(api_key=key["secret"])
     mine.chat.completions.create(**ASK)
-    house.cli("key", "revoke", key["id"])
+    house.cli("key", "revoke", key["key_id"])
     deadline = time.monotonic() + 5
     while True:
         try:

@@ -38,7 +38,7 @@ def test_an_account_that_never_paid_has_the_standard_price(house, client):
     assert raw.headers["x-tollgate-charge-usd"] == "0.000189"
     till.charged(raw.headers["x-request-id"], "tollgate-demo", input=3, output=12)
     assert house.balance(key)["trial_available_nano_usd"] == 1_000_000_000 - 189_000
-    assert house.balance(key)["account"] == account
+    assert house.balance(key)["account_id"] == account
 
 
 def test_what_the_provider_receives(house, client):
@@ -141,8 +141,8 @@ def test_what_is_said_beyond_the_limit_is_the_operators_loss(house, client):
     within = price_of(row["usage"] | {"output": 5}, "tollgate-demo", topped_up=False)
     assert row["charge_nano_usd"] == within <= row["hold_nano_usd"], row
     assert (balance["available_nano_usd"], balance["held_nano_usd"]) == (200_000 - within, 0)
-    [kept] = house.cli("usage", "--account", balance["account"])
-    assert kept["write_off"] == price_of(row["usage"], "tollgate-demo", topped_up=False) - within == 675_000
+    [kept] = house.cli("usage", "--account", balance["account_id"])
+    assert kept["write_off_nano_usd"] == price_of(row["usage"], "tollgate-demo", topped_up=False) - within == 675_000
 
 
 def test_the_charge_header_is_what_was_charged(house, client):
@@ -191,5 +191,5 @@ def test_the_usage_list_is_the_sum_of_the_charges(house, client):
     spent = sum(price_of({"input": 1, "output": n}, "tollgate-demo", topped_up=True) for n in range(1, 6))
     assert sum(row["charge_nano_usd"] for row in rows) == spent
     assert house.balance(key)["available_usd"] == usd(1_000_000_000 - spent)
-    assert [row["call"] for row in house.cli("usage", "--account", account)] == calls[::-1]
+    assert [row["call_id"] for row in house.cli("usage", "--account", account)] == calls[::-1]
     assert house.request("GET", f"/v1/usage/{calls[0]}")[0] == 404, "another account's call is not found"

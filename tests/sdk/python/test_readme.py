@@ -113,7 +113,7 @@ def test_the_commands_for_accounts_and_keys(house, tmp_path):
     ids["call_…"] = headers["x-request-id"]
     row = house.usage(ids["call_…"], secret)
     (tmp_path / "bill.csv").write_text(f"call_id,cost_usd\n{ids['call_…']},{row['charge_nano_usd']}e-9\n")
-    ids["key_…"] = house.new_key(ids["acct_…"])["id"]
+    ids["key_…"] = house.new_key(ids["acct_…"])["key_id"]
     lines = commands(block)
     assert len(lines) > 10
     for line in lines:

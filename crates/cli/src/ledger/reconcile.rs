@@ -53,7 +53,9 @@ pub struct Report {
     pub only_ours: usize,
     /// Lines of a call that had a line before.
     pub billed_twice: usize,
+    #[serde(rename = "billed_nano_usd")]
     pub billed: Money,
+    #[serde(rename = "charged_nano_usd")]
     pub charged: Money,
     pub rows: Vec<Difference>,
 }
@@ -75,10 +77,14 @@ impl Report {
 pub struct Difference {
     /// `differs`, `only_billed`, `only_ours` or `billed_twice`.
     pub kind: &'static str,
+    #[serde(rename = "call_id")]
     pub call: Option<CallId>,
     pub line: Option<usize>,
+    #[serde(rename = "billed_nano_usd")]
     pub billed: Option<Money>,
+    #[serde(rename = "expected_nano_usd")]
     pub expected: Option<Money>,
+    #[serde(rename = "charged_nano_usd")]
     pub charged: Option<Money>,
 }
 

@@ -44,9 +44,9 @@ pub async fn usage(house: &House) -> HashMap<String, Value> {
         }
         let page = house.cli(&arguments).await;
         let page = page.as_array().expect("rows");
-        before = page.last().map(|row| text(&row["call"]));
+        before = page.last().map(|row| text(&row["call_id"]));
         for row in page {
-            let call = text(&row["call"]);
+            let call = text(&row["call_id"]);
             assert!(rows.insert(call.clone(), row.clone()).is_none(), "{call} has two rows");
         }
         if page.len() < PAGE {
@@ -113,11 +113,11 @@ pub async fn check(house: &House, records: &[Record], funded: i64) -> BTreeMap<&
         sent.calls.len()
     );
     for (call, row) in &rows {
-        let (charge, hold) = (amount(row, "charge"), amount(row, "hold"));
+        let (charge, hold) = (amount(row, "charge_nano_usd"), amount(row, "hold_nano_usd"));
         assert!(charge <= hold, "{call}: {row}");
         let seen = is_social(row) || sent.calls.contains_key(call);
         assert!(charge == 0 || seen, "{call} was charged and never sent: {row}");
-        assert_eq!(amount(row, "write_off"), 0, "{row}");
+        assert_eq!(amount(row, "write_off_nano_usd"), 0, "{row}");
     }
     for record in records {
         check_one(record, &rows, &sent);
@@ -126,7 +126,7 @@ pub async fn check(house: &House, records: &[Record], funded: i64) -> BTreeMap<&
     check_social(records, &rows, &sent);
     let ends = check_videos(records, &states, &rows, &sent);
 
-    let charged: i64 = rows.values().map(|row| amount(row, "charge")).sum();
+    let charged: i64 = rows.values().map(|row| amount(row, "charge_nano_usd")).sum();
     let balance = house.balance(0).await;
     assert_eq!(balance["available_nano_usd"].as_i64(), Some(funded - charged), "{balance}");
     assert_eq!(balance["held_nano_usd"], 0);
@@ -146,7 +146,7 @@ fn check_one(record: &Record, rows: &HashMap<String, Value>, sent: &Sent) {
             } else {
                 sent.calls.get(call).unwrap_or_else(|| panic!("{record:?} was never sent")).cost
             };
-            assert_eq!(amount(row, "charge"), cost, "{record:?}: {row}");
+            assert_eq!(amount(row, "charge_nano_usd"), cost, "{record:?}: {row}");
             assert_eq!((&row["ending"], &row["estimated"]), (&"answered".into(), &false.into()), "{record:?}: {row}");
             if let Some(charge) = charge {
                 assert_eq!(nano(charge), cost, "{record:?}");
@@ -156,21 +156,21 @@ fn check_one(record: &Record, rows: &HashMap<String, Value>, sent: &Sent) {
         Seen::Failed { code, .. } if code == "charge_state_unknown" => assert!(record.kind.is_video(), "{record:?}"),
         // What a failed call had produced is paid only if it was delivered, as the first part of a stream.
         Seen::Failed { call, status, .. } => {
-            let charge = rows.get(call).map_or(0, |row| amount(row, "charge"));
+            let charge = rows.get(call).map_or(0, |row| amount(row, "charge_nano_usd"));
             assert!(charge == 0 || *status == 200, "{record:?}: {:?}", rows[call]);
         }
         // A key that is spent stands for a call that was paid.
-        Seen::Spent { call } => assert!(amount(row_of(call), "charge") > 0, "{record:?}: {:?}", rows[call]),
+        Seen::Spent { call } => assert!(amount(row_of(call), "charge_nano_usd") > 0, "{record:?}: {:?}", rows[call]),
         // The first word is marked before it is handed out, so a crash does not make it free. No stream of this load lasts until the
         // next mark.
         Seen::Lost { call: Some(call), words } if *words > 0 => {
             let (row, least) = (row_of(call), prompt(call) + OUTPUT);
-            assert!(amount(row, "charge") >= least, "{record:?}, {least} at least: {row}");
+            assert!(amount(row, "charge_nano_usd") >= least, "{record:?}, {least} at least: {row}");
         }
         // Who leaves pays at least for the prompt and for what has come in.
         Seen::Left { call, words } if *words > 0 => {
             let (row, least) = (row_of(call), prompt(call) + i64::try_from(*words).expect("few") * OUTPUT);
-            assert!(amount(row, "charge") >= least, "{record:?} got {least} and paid less: {row}");
+            assert!(amount(row, "charge_nano_usd") >= least, "{record:?} got {least} and paid less: {row}");
         }
         Seen::Left { .. } | Seen::Lost { .. } => {}
     }
@@ -184,7 +184,7 @@ fn check_tags(records: &[Record], rows: &HashMap<String, Value>, sent: &Sent) {
     }
     for record in records {
         let calls = by_tag.get(record.tag.as_str()).map_or(&[][..], Vec::as_slice);
-        let charged = calls.iter().filter(|call| amount(&rows[**call], "charge") > 0).count();
+        let charged = calls.iter().filter(|call| amount(&rows[**call], "charge_nano_usd") > 0).count();
         assert!(charged <= 1, "{record:?} was charged {charged} times: {calls:?}");
         let made = calls.iter().filter(|call| sent.calls[**call].is_video && sent.calls[**call].taken).count();
         assert!(made <= 1, "{record:?} was made {made} times: {calls:?}");
@@ -206,7 +206,7 @@ fn check_social(records: &[Record], rows: &HashMap<String, Value>, sent: &Sent) 
     for keyed in [false, true] {
         let ours = || records.iter().filter(|record| record.kind.is_social() && record.kind.persists() == keyed);
         let model = if keyed { "social-zhihu-comments" } else { "social-zhihu-user" };
-        let paid = rows.values().filter(|row| row["model"] == model && amount(row, "charge") > 0).count();
+        let paid = rows.values().filter(|row| row["model"] == model && amount(row, "charge_nano_usd") > 0).count();
         let answered: HashMap<&str, &str> = ours()
             .filter_map(|record| match &record.seen {
                 Seen::Answered { call, .. } => Some((call.as_str(), record.tag.as_str())),
@@ -241,7 +241,7 @@ fn check_videos(
         };
         let fits = (taken, cost > 0) == (*state != NEVER_SENT, *state == "completed");
         assert!(fits, "{call} is {state}; taken by the provider: {taken}, worth {cost}");
-        assert_eq!(amount(row, "charge"), cost, "{call} is {state}: {row}");
+        assert_eq!(amount(row, "charge_nano_usd"), cost, "{call} is {state}: {row}");
         *ends.entry(name).or_default() += 1;
     }
     for (call, _) in sent.calls.iter().filter(|(_, one)| one.is_video && one.taken) {

@@ -61,7 +61,7 @@ async fn idempotency_storm(name: &'static str, plan: Plan<'_>) {
     house.verified().await;
     let rows = books::usage(&house).await;
     assert_eq!(rows.len(), keys);
-    let charged: i64 = rows.values().map(|row| books::amount(row, "charge")).sum();
+    let charged: i64 = rows.values().map(|row| books::amount(row, "charge_nano_usd")).sum();
     assert_eq!(house.balance(0).await["available_nano_usd"].as_i64(), Some(books::nano("100") - charged));
     experiment.count("keys", keys);
     experiment.count("requests", keys * COPIES);
@@ -130,7 +130,7 @@ async fn refund_storm(name: &'static str, plan: Plan<'_>) {
     assert_eq!(applied, calls, "each once");
     house.verified().await;
     assert_eq!(house.balance(0).await["available_nano_usd"].as_i64(), Some(books::nano("10")), "all is back");
-    assert!(books::usage(&house).await.values().all(|row| row["refunded"] == row["charge"]));
+    assert!(books::usage(&house).await.values().all(|row| row["refunded_nano_usd"] == row["charge_nano_usd"]));
     experiment.count("calls", calls);
     experiment.count("refunds asked for", calls * COPIES);
     experiment.count("refunds made", applied);
@@ -163,7 +163,7 @@ async fn clients_that_leave_at_every_chunk() {
     books::check(&house, &records, books::nano("100")).await;
     let rows = books::usage(&house).await;
     assert_eq!(rows.len(), records.len(), "each has its row");
-    let free = rows.values().filter(|row| books::amount(row, "charge") == 0).count();
+    let free = rows.values().filter(|row| books::amount(row, "charge_nano_usd") == 0).count();
     // The first piece of a stream may only name the speaker. Who got a word pays, as much as `books::check` says.
     let wordless = records.iter().filter(|record| matches!(record.seen, Seen::Left { words: 0, .. })).count();
     assert!(free <= wordless, "{free} were free, {wordless} left without a word");
@@ -205,7 +205,10 @@ async fn clients_that_never_read() {
     house.quiet().await;
     house.verified().await;
     let rows = books::usage(&house).await;
-    assert!(rows.values().all(|row| row["ending"] == "client_left" && books::amount(row, "charge") > 0), "{rows:?}");
+    assert!(
+        rows.values().all(|row| row["ending"] == "client_left" && books::amount(row, "charge_nano_usd") > 0),
+        "{rows:?}"
+    );
     experiment.count("clients let go", rows.len());
     experiment.end();
 }

@@ -42,18 +42,21 @@ async fn everything(house: &House, state: &str) {
 
 async fn accounts(gate: &Gate, state: &str) -> String {
     let made = gate.cli(&["account", "create", state, "--group", "default", "--trial", "1.5"]).await;
-    let id = text(&made["id"]);
+    let id = text(&made["account_id"]);
     assert_eq!((&made["name"], &made["groups"]), (&json!(state), &json!(["default"])));
-    assert_eq!((&made["trial_available"], &made["topped_up"]), (&json!(1_500_000_000), &json!(false)));
+    assert_eq!((&made["trial_available_nano_usd"], &made["topped_up"]), (&json!(1_500_000_000), &json!(false)));
     let payment = format!("payment-{state}");
     for _ in 0..2 {
         let topped_up = gate.cli(&["account", "topup", &id, "12.345678901", "--id", &payment]).await;
-        assert_eq!((&topped_up["paid_available"], &topped_up["topped_up"]), (&json!(12_345_678_901_i64), &json!(true)));
+        assert_eq!(
+            (&topped_up["paid_available_nano_usd"], &topped_up["topped_up"]),
+            (&json!(12_345_678_901_i64), &json!(true))
+        );
     }
     let again = gate.run(&["account", "topup", &id, "12.345678901", "--id", &payment]).await;
     assert!(String::from_utf8_lossy(&again.stderr).contains("applied before"));
     let trial = gate.cli(&["account", "topup", &id, "0.5", "--trial"]).await;
-    assert_eq!(trial["trial_available"], json!(2_000_000_000));
+    assert_eq!(trial["trial_available_nano_usd"], json!(2_000_000_000));
     let shown = gate.cli(&["account", "show", &id]).await;
     assert_eq!((&shown["account"], &shown["keys"]), (&trial, &json!([])));
     corrections(gate, &id).await;
@@ -69,19 +72,22 @@ async fn accounts(gate: &Gate, state: &str) -> String {
 /// Limits, adjustments and credit that expires; in the end the balance is as it was.
 async fn corrections(gate: &Gate, id: &str) {
     let limited = gate.cli(&["account", "update", id, "--limit-day", "5", "--limit-month", "100"]).await;
-    assert_eq!(limited["limits"], json!({ "total": null, "day": 5_000_000_000_i64, "month": 100_000_000_000_i64 }));
+    assert_eq!(
+        limited["limits"],
+        json!({ "total_nano_usd": null, "day_nano_usd": 5_000_000_000_i64, "month_nano_usd": 100_000_000_000_i64 })
+    );
     let limited = gate.cli(&["account", "update", id, "--limit-day", "none"]).await;
-    assert_eq!(limited["limits"]["day"], Value::Null);
+    assert_eq!(limited["limits"]["day_nano_usd"], Value::Null);
     let name = format!("gift-{id}");
     let gift = ["--trial", "--expires", "30d", "--id", &name, "--actor", "Ada"];
     let given = gate.cli(&[&["account", "topup", id, "0.25"], &gift[..]].concat()).await;
-    assert_eq!(given["trial_available"], json!(2_250_000_000_i64));
+    assert_eq!(given["trial_available_nano_usd"], json!(2_250_000_000_i64));
     let expiring = gate.cli(&["account", "show", id]).await["expiring"].clone();
-    assert_eq!((&expiring[0]["credit"], &expiring[0]["available"]), (&json!(name), &json!(250_000_000)));
+    assert_eq!((&expiring[0]["credit"], &expiring[0]["available_nano_usd"]), (&json!(name), &json!(250_000_000)));
     assert!(said(gate, &["account", "show", id]).await.contains("trial credit that expires"));
     let take = ["--trial", "--reason", "a gift by mistake", "--actor", "Bob"];
     let taken = gate.cli(&[&["account", "adjust", id, "-0.25"], &take[..]].concat()).await;
-    assert_eq!(taken["trial_available"], json!(2_000_000_000));
+    assert_eq!(taken["trial_available_nano_usd"], json!(2_000_000_000));
     assert_eq!(gate.cli(&["account", "show", id]).await["expiring"], json!([]), "what expires first is taken first");
     for usd in ["0.5", "-0.5"] {
         gate.cli(&["account", "adjust", id, usd, "--reason", "forth and back"]).await;
@@ -95,7 +101,7 @@ async fn corrections(gate: &Gate, id: &str) {
             let part = |name: &str| e[name].as_str().unwrap_or_default().to_owned();
             (
                 part("kind"),
-                e["trial"].as_i64().unwrap_or(0) + e["paid"].as_i64().unwrap_or(0),
+                e["trial_nano_usd"].as_i64().unwrap_or(0) + e["paid_nano_usd"].as_i64().unwrap_or(0),
                 part("actor"),
                 part("reason"),
             )
@@ -132,24 +138,28 @@ async fn keys(gate: &Gate, account: &str) {
         "12h",
     ];
     let made = gate.cli(&[&["key", "create", account, "--name", "app"], &limits[..]].concat()).await;
-    let (id, secret) = (text(&made["id"]), text(&made["secret"]));
-    assert!(secret.starts_with("sk-") && secret.len() == 51 && secret.starts_with(&text(&made["prefix"])));
+    let (id, secret) = (text(&made["key_id"]), text(&made["secret"]));
+    assert!(secret.starts_with("sk-") && secret.len() == 51 && secret.starts_with(&text(&made["key_prefix"])));
     assert_eq!((&made["models"], &made["cidrs"]), (&json!(["plain", "by-the-call"]), &json!(["10.0.0.0/8"])));
-    let limits = json!({ "total": 2_000_000_000, "day": 500_000_000, "month": null });
-    assert_eq!((&made["limits"], &made["revoked_at"]), (&limits, &Value::Null));
+    let limits = json!({ "total_nano_usd": 2_000_000_000, "day_nano_usd": 500_000_000, "month_nano_usd": null });
+    assert_eq!((&made["limits"], &made["revoked_at_ms"]), (&limits, &Value::Null));
     let changed = gate.cli(&["key", "update", &id, "--limit-total", "none", "--limit-month", "7.25"]).await;
-    let limits = json!({ "total": null, "day": 500_000_000, "month": 7_250_000_000_i64 });
-    assert_eq!((&changed["limits"], &changed["id"]), (&limits, &made["id"]));
+    let limits = json!({ "total_nano_usd": null, "day_nano_usd": 500_000_000, "month_nano_usd": 7_250_000_000_i64 });
+    assert_eq!((&changed["limits"], &changed["key_id"]), (&limits, &made["key_id"]));
     assert!(said(gate, &["key", "update", &id]).await.contains("7.25"), "nothing to change shows what there is");
-    let (created, expires) = (made["created_at"].as_i64(), made["expires_at"].as_i64());
+    let (created, expires) = (made["created_at_ms"].as_i64(), made["expires_at_ms"].as_i64());
     assert!((expires.expect("a time") - created.expect("a time") - 12 * 3_600_000).abs() < 60_000);
     let list = gate.cli(&["key", "list", account]).await;
-    assert_eq!((list[0]["id"].as_str(), list[0].get("secret")), (Some(id.as_str()), None), "the secret is shown once");
+    assert_eq!(
+        (list[0]["key_id"].as_str(), list[0].get("secret")),
+        (Some(id.as_str()), None),
+        "the secret is shown once"
+    );
     assert!(!list.to_string().contains(&secret));
     let table = said(gate, &["key", "list", account]).await;
     assert!(table.contains("plain,by-the-call") && table.contains("10.0.0.0/8"), "{table}");
     let revoked = gate.cli(&["key", "revoke", &id]).await;
-    assert!(revoked["revoked_at"].is_i64());
+    assert!(revoked["revoked_at_ms"].is_i64());
     assert_eq!(gate.cli(&["key", "revoke", &id]).await, revoked, "revoking twice keeps the first time");
     let plain = gate.run(&["key", "create", account]).await;
     let shown = String::from_utf8_lossy(&plain.stdout);
@@ -162,21 +172,29 @@ async fn usage(house: &House) {
     let rows = gate.cli(&["usage", "--account", &house.account]).await;
     assert_eq!(rows.as_array().map(Vec::len), Some(1), "{rows}");
     // Two words in, five out: 2 x 1,000 + 5 x 2,000 nano-USD, the marker being the first word.
-    assert_eq!((&rows[0]["charge"], &rows[0]["ending"]), (&json!(12_000), &json!("answered")));
-    let call = text(&rows[0]["call"]);
+    assert_eq!((&rows[0]["charge_nano_usd"], &rows[0]["ending"]), (&json!(12_000), &json!("answered")));
+    let call = text(&rows[0]["call_id"]);
     let one = gate.cli(&["usage", "--account", &house.account, "--call", &call]).await;
-    assert_eq!((&one["call"], one["price"].is_object()), (&json!(call), true), "{one}");
+    assert_eq!((&one["call_id"], one["price"].is_object()), (&json!(call), true), "{one}");
     assert_eq!(gate.cli(&["usage", "--before", &call]).await, json!([]));
     // Refunded in the first round, and no more in the second.
     let back = gate.cli(&["refund", &call, "--reason", "it was bad", "--actor", "Ada"]).await;
-    assert_eq!((&back["id"], &back["paid_available"]), (&json!(house.account), &json!(10_000_000_000_i64)), "{back}");
+    assert_eq!(
+        (&back["account_id"], &back["paid_available_nano_usd"]),
+        (&json!(house.account), &json!(10_000_000_000_i64)),
+        "{back}"
+    );
     let again = gate.run(&["refund", &call]).await;
     assert!(again.status.success() && String::from_utf8_lossy(&again.stderr).contains("refunded before"));
     assert!(!gate.run(&["refund", &call, "--amount", "0.000001"]).await.status.success(), "once, for one amount");
     let one = gate.cli(&["usage", "--account", &house.account, "--call", &call]).await;
-    assert_eq!((&one["charge"], &one["refunded"]), (&json!(12_000), &json!(12_000)), "the row shows both");
+    assert_eq!(
+        (&one["charge_nano_usd"], &one["refunded_nano_usd"]),
+        (&json!(12_000), &json!(12_000)),
+        "the row shows both"
+    );
     let history = gate.cli(&["account", "history", &house.account, "--limit", "1"]).await;
-    assert_eq!((&history[0]["call"], &history[0]["reason"]), (&json!(call), &json!("it was bad")));
+    assert_eq!((&history[0]["call_id"], &history[0]["reason"]), (&json!(call), &json!("it was bad")));
     let table = said(gate, &["usage"]).await;
     assert!(table.contains(&call) && table.contains("0.000012"), "{table}");
 }

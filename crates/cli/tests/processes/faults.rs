@@ -60,7 +60,7 @@ async fn only_row(house: &House) -> Value {
     assert_eq!(rows.len(), 1, "{rows:?}");
     let row = rows.into_values().next().expect("one");
     let balance = house.balance(0).await;
-    assert_eq!(balance["available_nano_usd"].as_i64(), Some(FUNDED - books::amount(&row, "charge")), "{row}");
+    assert_eq!(balance["available_nano_usd"].as_i64(), Some(FUNDED - books::amount(&row, "charge_nano_usd")), "{row}");
     row
 }
 
@@ -95,7 +95,7 @@ async fn the_key_store_is_away() {
     house.verified().await;
     let rows = books::usage(&house).await;
     let charged: Vec<i64> =
-        rows.values().map(|row| books::amount(row, "charge")).filter(|charge| *charge > 0).collect();
+        rows.values().map(|row| books::amount(row, "charge_nano_usd")).filter(|charge| *charge > 0).collect();
     // Three words in, fifteen out.
     assert_eq!(charged, [3 * 1_000 + 15 * 2_000], "late, but whole: {rows:?}");
     assert_eq!(house.balance(0).await["available_nano_usd"].as_i64(), Some(FUNDED - charged[0]));
@@ -147,7 +147,8 @@ async fn the_database_stands_still() {
     }
     house.quiet().await;
     house.verified().await;
-    let charges: Vec<i64> = books::usage(&house).await.values().map(|row| books::amount(row, "charge")).collect();
+    let charges: Vec<i64> =
+        books::usage(&house).await.values().map(|row| books::amount(row, "charge_nano_usd")).collect();
     assert_eq!(charges.iter().filter(|charge| **charge > 0).count(), 1, "only what was answered is paid: {charges:?}");
     assert_eq!(house.balance(0).await["available_nano_usd"].as_i64(), Some(FUNDED - charges.iter().sum::<i64>()));
 }
@@ -175,7 +176,7 @@ async fn killed_before_the_request_was_sent() {
     }
     assert_eq!(ask(&house).send().await.expect("a reply").status(), 409, "the first is still running");
     let row = crashed(&mut house).await;
-    assert_eq!(books::amount(&row, "charge"), 0);
+    assert_eq!(books::amount(&row, "charge_nano_usd"), 0);
     assert!(call.join_all().await.remove(0).is_err(), "the client was cut off");
     drop(held);
     // It is closed, so its key is free: the same request runs anew, as far as this provider lets it.
@@ -196,7 +197,7 @@ async fn killed_while_the_provider_thinks() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let row = crashed(&mut house).await;
-    assert_eq!(books::amount(&row, "charge"), 0, "no evidence of output, no charge");
+    assert_eq!(books::amount(&row, "charge_nano_usd"), 0, "no evidence of output, no charge");
     assert!(call.join_all().await.remove(0).is_err(), "the client was cut off");
 }
 
@@ -216,11 +217,11 @@ async fn killed_in_mid_stream() {
     }
     let killed = Instant::now();
     let row = crashed(&mut house).await;
-    let charge = books::amount(&row, "charge");
+    let charge = books::amount(&row, "charge_nano_usd");
     // One word in, and each of the old ones.
     let least = 1_000 + 2_000 * i64::try_from(old(&words, killed)).expect("few");
     assert!(
-        (least..=books::amount(&row, "hold")).contains(&charge),
+        (least..=books::amount(&row, "hold_nano_usd")).contains(&charge),
         "the last mark is charged, {least} at least: {row}"
     );
     assert!(matches!(read(reply, None).await, Seen::Lost { .. }), "the client was cut off");
@@ -239,7 +240,7 @@ async fn killed_while_it_settles() {
         house.verified().await;
         let rows = books::usage(&house).await;
         assert_eq!(rows.len(), round, "one row each");
-        assert!(rows.values().all(|row| books::amount(row, "charge") == 12_000), "each paid once: {rows:?}");
+        assert!(rows.values().all(|row| books::amount(row, "charge_nano_usd") == 12_000), "each paid once: {rows:?}");
     }
     assert_eq!(house.balance(0).await["available_nano_usd"].as_i64(), Some(FUNDED - 8 * 12_000));
 }
@@ -274,11 +275,11 @@ async fn terminated_with_streams_open() {
     let rows = books::usage(&house).await;
     assert_eq!(rows.len(), STREAMS as usize);
     assert!(
-        rows.values().all(|row| row["reason"] == "server_draining" && books::amount(row, "charge") > 0),
+        rows.values().all(|row| row["reason"] == "server_draining" && books::amount(row, "charge_nano_usd") > 0),
         "{rows:?}"
     );
     house.gates[0].start().await;
-    let charged: i64 = rows.values().map(|row| books::amount(row, "charge")).sum();
+    let charged: i64 = rows.values().map(|row| books::amount(row, "charge_nano_usd")).sum();
     assert_eq!(house.balance(0).await["available_nano_usd"].as_i64(), Some(FUNDED - charged));
 }
 
@@ -306,7 +307,7 @@ async fn a_replica_starts_beside_another() {
     house.verified().await;
     let rows = books::usage(&house).await;
     assert_eq!(rows.len(), calls);
-    let charged: i64 = rows.values().map(|row| books::amount(row, "charge")).sum();
+    let charged: i64 = rows.values().map(|row| books::amount(row, "charge_nano_usd")).sum();
     assert_eq!(house.balance(1).await["available_nano_usd"].as_i64(), Some(FUNDED - charged));
 }
 

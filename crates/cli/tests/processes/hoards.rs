@@ -59,7 +59,7 @@ async fn code(reply: Response) -> String {
 async fn conversations_that_would_fill_the_disk(name: &'static str, plan: Plan<'_>) -> House {
     let mut experiment = Experiment::new(name);
     let house = House::new(plan).await;
-    let poor = text(&house.cli(&["account", "create", "poor"]).await["id"]);
+    let poor = text(&house.cli(&["account", "create", "poor"]).await["account_id"]);
     let poor = text(&house.cli(&["key", "create", &poor]).await["secret"]);
     let items: Vec<Value> = (0..4).map(|_| json!({ "role": "user", "content": "x".repeat(512 << 10) })).collect();
     let large = json!({ "items": items });

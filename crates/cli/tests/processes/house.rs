@@ -119,10 +119,10 @@ impl House {
         for gate in &mut house.gates {
             gate.start().await;
         }
-        house.account = text(&house.cli(&["account", "create", "test"]).await["id"]);
+        house.account = text(&house.cli(&["account", "create", "test"]).await["account_id"]);
         house.cli(&["account", "topup", &house.account, plan.usd, "--id", "first"]).await;
         let key = house.cli(&["key", "create", &house.account]).await;
-        (house.key, house.key_id) = (text(&key["secret"]), text(&key["id"]));
+        (house.key, house.key_id) = (text(&key["secret"]), text(&key["key_id"]));
         house
     }
 

@@ -56,7 +56,7 @@ async fn export(house: &House) {
     assert!(entries.iter().all(|e| e["hash"].as_str().is_some_and(|hash| hash.len() == 64)));
     let (_, csv) = said(house, &["ledger", "export", "--account", &house.account]).await;
     assert_eq!(csv.lines().count(), 8, "{csv}");
-    assert!(csv.starts_with("seq,at,account,kind,call,") && csv.contains(",top_up,"), "{csv}");
+    assert!(csv.starts_with("seq,at_ms,account_id,kind,call_id,") && csv.contains(",top_up,"), "{csv}");
     let nobody = "acct_00000000000000000000000000";
     let (_, none) = said(house, &["ledger", "export", "--account", nobody]).await;
     assert_eq!(none.lines().count(), 1);
@@ -74,7 +74,7 @@ async fn reconcile(house: &House) {
         .as_array()
         .expect("a list")
         .iter()
-        .map(|row| (text(&row["call"]), row["charge"].as_i64().expect("a charge")))
+        .map(|row| (text(&row["call_id"]), row["charge_nano_usd"].as_i64().expect("a charge")))
         .collect();
     let dir = tempfile::tempdir().expect("a folder");
     let bill = dir.path().join("bill.csv");

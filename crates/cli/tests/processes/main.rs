@@ -26,6 +26,7 @@ mod restore;
 mod revoked;
 mod secrets;
 mod seen;
+mod shapes;
 mod social;
 mod stop;
 mod tampering;

@@ -71,7 +71,7 @@ async fn ten_of_500(name: &'static str, plan: Plan<'_>) {
     let rows = house.cli(&["usage", "--limit", "10000"]).await;
     let charged = |ending: &str| -> Vec<i64> {
         let ours = rows.as_array().expect("rows").iter().filter(|row| row["ending"] == ending);
-        ours.map(|row| row["charge"].as_i64().expect("an amount")).collect()
+        ours.map(|row| row["charge_nano_usd"].as_i64().expect("an amount")).collect()
     };
     assert_eq!(charged("answered"), [2_500_000; SERVED]);
     // Beyond sixty a minute for each replica, refusals share a row that is written when the minute is over.

@@ -48,11 +48,11 @@ async fn the_day_is_exact_over_two_processes() {
             (
                 day["platform"].as_str().expect("a name"),
                 day["calls"].as_i64().unwrap_or(0),
-                day["cost"].as_i64().unwrap_or(0),
+                day["cost_micro_usd"].as_i64().unwrap_or(0),
             )
         })
         .collect();
-    assert_eq!(told[0], ("(all)", 40, 40_000));
+    assert_eq!(told[0], ("", 40, 40_000));
     let weibo = told.iter().find(|day| day.0 == "weibo").expect("the platform");
     assert!(weibo.1 <= 15 && weibo.2 == weibo.1 * 1_000, "{told:?}");
     house.quiet().await;
@@ -89,7 +89,7 @@ async fn a_pause_by_the_operators_api_reaches_the_other_process() {
     assert_eq!(told, ["resume at 0", "pause at 1", "resume at 1", "pause at 0"], "each a row, newest first");
     assert!(log[0]["actor"].as_str().is_some_and(|actor| actor.starts_with("ada (adm_")));
     // The key is revoked on one machine and works on none.
-    let id = key["id"].as_str().expect("an id");
+    let id = key["admin_key_id"].as_str().expect("an id");
     house.cli(&["admin-key", "revoke", id, "--reason", "left", "--actor", "bob"]).await;
     for gate in &house.gates {
         let url = format!("{}/api/admin/social/cells", gate.url());
@@ -215,7 +215,7 @@ en = "Where to go on."
 async fn a_customer_calls_and_exports_for_what_it_costs_him() {
     let plan = Plan { social: "requests_per_second = 0\n", patience: ["20s", "20s"], catalog: MINE, ..Plan::default() };
     let house = House::new(plan).await;
-    let account = text(&house.cli(&["account", "create", "dear", "--group", "dear"]).await["id"]);
+    let account = text(&house.cli(&["account", "create", "dear", "--group", "dear"]).await["account_id"]);
     house.cli(&["account", "topup", &account, "1", "--id", "dear"]).await;
     let dear = text(&house.cli(&["key", "create", &account]).await["secret"]);
     let dir = tempfile::tempdir().expect("a folder");

@@ -78,7 +78,10 @@ async fn stop_with_open_calls(plan: Plan<'_>) {
     let report = house.verified().await;
     assert_eq!(report["usage_rows"], 12);
     let rows = books::usage(&house).await;
-    assert!(rows.values().all(|row| row["ending"] != "expired" && row["charge"].as_i64() > Some(0)), "{rows:?}");
+    assert!(
+        rows.values().all(|row| row["ending"] != "expired" && row["charge_nano_usd"].as_i64() > Some(0)),
+        "{rows:?}"
+    );
     let cut = rows.values().filter(|row| row["reason"] == "server_draining").count();
     assert_eq!(cut, 4, "{rows:?}");
 

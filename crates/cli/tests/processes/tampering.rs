@@ -83,5 +83,5 @@ async fn every_change_behind_our_back_is_found() {
     let page = house.http.get(format!("{}/metrics", house.gates[0].url())).send().await.expect("a reply");
     let page = page.text().await.expect("text");
     assert!(!page.contains("tollgate_ledger_drift 0") && page.contains("tollgate_ledger_drift "), "{page}");
-    assert_eq!(text(&house.cli(&["account", "show", &house.account]).await["account"]["id"]), house.account);
+    assert_eq!(text(&house.cli(&["account", "show", &house.account]).await["account"]["account_id"]), house.account);
 }

@@ -60,7 +60,7 @@ async fn unseen_content(name: &'static str, plan: Plan<'_>) {
     for number in 0..accounts {
         let credit = if number % 2 == 0 { "0.01" } else { "0.25" };
         given += books::nano(credit);
-        let account = text(&house.cli(&["account", "create", &format!("attacker-{number}")]).await["id"]);
+        let account = text(&house.cli(&["account", "create", &format!("attacker-{number}")]).await["account_id"]);
         house.cli(&["account", "topup", &account, credit, "--trial", "--id", &format!("trial-{number}")]).await;
         let key = text(&house.cli(&["key", "create", &account]).await["secret"]);
         for call in 0..CALLS {
@@ -83,7 +83,7 @@ async fn unseen_content(name: &'static str, plan: Plan<'_>) {
     assert_eq!(house.received_count().await, served, "nothing is sent without a hold");
     let rows = books::usage(&house).await;
     let sum = |field: &str| -> i64 { rows.values().map(|row| books::amount(row, field)).sum() };
-    let (paid, lost) = (sum("charge"), sum("write_off"));
+    let (paid, lost) = (sum("charge_nano_usd"), sum("write_off_nano_usd"));
     let worth = i64::try_from(served * (READ * 1_000 + 2 * 2_000)).expect("an amount");
     assert!(served > 0 && paid + lost == worth, "{served} served: {paid} paid and {lost} lost of {worth}");
     assert!(lost < paid && paid <= given, "{lost} lost, {paid} paid of {given}");

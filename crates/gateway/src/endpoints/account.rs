@@ -24,7 +24,7 @@ const LARGEST_PAGE: u32 = 500;
 #[derive(Serialize)]
 struct Balance {
     object: &'static str,
-    account: String,
+    account_id: String,
     currency: &'static str,
     available_nano_usd: i64,
     held_nano_usd: i64,
@@ -52,7 +52,7 @@ pub async fn balance(State(app): State<Arc<App>>, request: Request) -> Response 
         let held = sum(account.trial_held, account.paid_held)?;
         Ok(reading::json(&Balance {
             object: "balance",
-            account: account.id.to_string(),
+            account_id: account.id.to_string(),
             currency: "USD",
             available_nano_usd: available.nano(),
             held_nano_usd: held.nano(),
@@ -157,36 +157,43 @@ fn detail(row: &UsageRow, entries: &[CallEntry]) -> Value {
     object.insert("calculation".to_owned(), json!(calculation));
     object.insert("entries".to_owned(), entries.iter().map(entry).collect());
     object.insert("extensions".to_owned(), json!(entries.iter().filter(|one| one.kind == "extend").count()));
-    object.insert("write_off_nano_usd".to_owned(), json!(row.write_off.nano()));
     value
 }
 
-/// A usage row as customers see it: money both exact and readable; no route, host or upstream name.
+/// What customers see of a usage row: money both exact and readable; no route, host or upstream name. The provider's own
+/// words come with the frozen price, in the answer about one call.
+const SHOWN: [&str; 21] = [
+    "object",
+    "call_id",
+    "account_id",
+    "key_id",
+    "started_at_ms",
+    "ended_at_ms",
+    "endpoint",
+    "model",
+    "ending",
+    "reason",
+    "status",
+    "usage",
+    "estimated",
+    "tier",
+    "dropped",
+    "hold_nano_usd",
+    "charge_nano_usd",
+    "charge_usd",
+    "refunded_nano_usd",
+    "write_off_nano_usd",
+    "first_byte_ms",
+];
+
 fn row_json(row: &UsageRow) -> Value {
-    let mut value = json!({
-        "object": "usage",
-        "call_id": row.call,
-        "key_id": row.key,
-        "started_at_ms": row.at,
-        "ended_at_ms": row.ended_at,
-        "endpoint": row.endpoint,
-        "model": row.model,
-        "ending": row.ending,
-        "reason": row.reason,
-        "status": row.status,
-        "usage": row.counters,
-        "estimated": row.estimated,
-        "tier": row.tier,
-        "dropped": row.dropped.as_deref().map_or_else(Vec::new, |list| list.split(',').collect()),
-        "hold_nano_usd": row.hold.nano(),
-        "charge_nano_usd": row.charge.nano(),
-        "charge_usd": row.charge.to_string(),
-        "refunded_nano_usd": row.refunded.nano(),
-        "first_byte_ms": row.first_byte_ms,
-    });
-    if let (Some(price), Some(object)) = (&row.price, value.as_object_mut()) {
-        object.insert("price".to_owned(), price.clone());
-        object.insert("raw_usage".to_owned(), row.raw_usage.clone().map_or(Value::Null, Value::String));
+    let mut value = row.record();
+    if let Some(object) = value.as_object_mut() {
+        let whole = row.price.is_some();
+        object.retain(|name, _| match name.as_str() {
+            "price" | "raw_usage" => whole,
+            name => SHOWN.contains(&name),
+        });
     }
     value
 }

@@ -14,8 +14,11 @@ const DAY_MS: i64 = 86_400_000;
 #[serde(default)]
 pub struct Limits {
     /// Ever. Of a key only.
+    #[serde(rename = "total_nano_usd")]
     pub total: Option<Money>,
+    #[serde(rename = "day_nano_usd")]
     pub day: Option<Money>,
+    #[serde(rename = "month_nano_usd")]
     pub month: Option<Money>,
 }
 
@@ -83,9 +86,11 @@ impl NewLimits {
 pub struct Used {
     #[serde(skip)]
     pub(crate) day_number: i64,
+    #[serde(rename = "day_nano_usd")]
     pub day: Money,
     #[serde(skip)]
     pub(crate) month_number: i64,
+    #[serde(rename = "month_nano_usd")]
     pub month: Money,
 }
 

@@ -7,23 +7,33 @@ use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Kind;
 use crate::verify::Stored;
 
-/// One entry. `trial` and `paid` are what it moves in either pot; `taken_…` is what of it was charged.
+/// One entry. `trial` and `paid` are what it moves in either pot; `taken_…` (written `charged_…`) is what of it was charged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub seq: i64,
+    #[serde(rename = "at_ms")]
     pub at: i64,
+    #[serde(rename = "account_id")]
     pub account: Option<AccountId>,
     pub kind: String,
+    #[serde(rename = "call_id")]
     pub call: Option<CallId>,
+    #[serde(rename = "key_id")]
     pub key: Option<KeyId>,
+    #[serde(rename = "trial_nano_usd")]
     pub trial: Money,
+    #[serde(rename = "paid_nano_usd")]
     pub paid: Money,
+    #[serde(rename = "charged_trial_nano_usd")]
     pub taken_trial: Money,
+    #[serde(rename = "charged_paid_nano_usd")]
     pub taken_paid: Money,
     pub model: Option<String>,
     pub endpoint: Option<String>,
     /// Identity of the frozen price.
+    #[serde(rename = "price_id")]
     pub price: Option<String>,
+    #[serde(rename = "expires_at_ms")]
     pub expires_at: Option<i64>,
     pub paid_only: Option<bool>,
     pub reference: Option<String>,

@@ -34,6 +34,7 @@ pub struct PauseChange {
     pub kind: PauseKind,
     pub name: String,
     pub paused: bool,
+    #[serde(rename = "at_ms")]
     pub at: i64,
     /// Who: an operator's name, or `auto`.
     pub actor: String,

@@ -80,14 +80,14 @@ pub fn verify_price(receipt: &Receipt, text: &str) -> Result<(), Invalid> {
     let hash = hex(&Sha256::digest(canonical(&written)));
     let line_differs = |line: &Line| price.faces.get(line.face) != Some(line.micro_usd);
     let differences = [
-        ("price_sha256", said.price_sha256.as_ref().is_some_and(|said| *said != hash)),
-        ("price_id", said.price_id.as_ref().is_some_and(|said| *said != hex(&price.id()))),
+        ("price_sha256", said.price_sha256 != hash),
+        ("price_id", said.price_id != hex(&price.id())),
         ("model", price.model != receipt.model),
-        ("price_version", price.version != said.price_version),
-        ("tier", price.tier != said.tier),
+        ("pricing_version", price.version != said.pricing_version),
+        ("tier", price.tier != receipt.tier),
         ("group", price.group != said.group),
-        ("paid", price.paid != said.paid),
-        ("unit", price.unit != said.unit),
+        ("paid_prices", price.paid != said.paid_prices),
+        ("billing_unit", price.unit != said.billing_unit),
         ("multiplier", price.multiplier != said.multiplier),
         ("micro_usd of a line", said.lines.iter().any(line_differs)),
     ];
@@ -127,15 +127,15 @@ fn adds_up(receipt: &Receipt) -> Result<(), Invalid> {
         return Err(Invalid::WrongTotal { lines: lines.to_string(), says });
     }
     let amounts =
-        [receipt.hold_nano_usd, receipt.captured_nano_usd, receipt.write_off_nano_usd, receipt.refunded_nano_usd];
+        [receipt.hold_nano_usd, receipt.charge_nano_usd, receipt.write_off_nano_usd, receipt.refunded_nano_usd];
     if amounts.iter().any(|amount| *amount < 0) {
         return Err(Invalid::WrongSum("an amount is below zero"));
     }
-    if receipt.captured_nano_usd.checked_add(receipt.write_off_nano_usd) != Some(says) {
-        return Err(Invalid::WrongSum("what was captured and what was written off are not the total"));
+    if receipt.charge_nano_usd.checked_add(receipt.write_off_nano_usd) != Some(says) {
+        return Err(Invalid::WrongSum("what was charged and what was written off are not the total"));
     }
-    if receipt.refunded_nano_usd > receipt.captured_nano_usd {
-        return Err(Invalid::WrongSum("more was refunded than was captured"));
+    if receipt.refunded_nano_usd > receipt.charge_nano_usd {
+        return Err(Invalid::WrongSum("more was refunded than was charged"));
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use crate::call::Ending;
 use crate::ids::{AccountId, CallId, KeyId};
 
 /// Changes when a reader of the old form would misread the new one.
-pub(super) const FORMAT: &str = "tollgate-receipt-1";
+pub(super) const FORMAT: &str = "tollgate-receipt-2";
 
 /// Everything that is needed to compute the charge of one call again, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,14 +32,16 @@ pub struct Receipt {
     pub status: u16,
     /// The counts are the gateway's own, not the provider's.
     pub estimated: bool,
+    /// `null`: the base prices.
+    pub tier: Option<String>,
     /// Of the provider's report as `/v1/usage/{call_id}` shows it.
     pub raw_usage_sha256: Option<String>,
     /// `null` for a call that never had a price.
     pub calculation: Option<Calculation>,
     pub hold_nano_usd: i64,
-    /// What the lines come to: captured and written off together.
+    /// What the lines come to: charged and written off together.
     pub total_nano_usd: i64,
-    pub captured_nano_usd: i64,
+    pub charge_nano_usd: i64,
     /// What the account could not pay, at the operator's expense.
     pub write_off_nano_usd: i64,
     pub refunded_nano_usd: i64,
@@ -48,17 +50,14 @@ pub struct Receipt {
 /// The price of the call and what it was multiplied with. A call that is free has no lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calculation {
-    /// By which the price is served for ever, and the hash of what is served then. Not in receipts of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub price_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub price_sha256: Option<String>,
-    pub price_version: String,
-    pub tier: Option<String>,
+    /// By which the price is served for ever, and the hash of what is served then.
+    pub price_id: String,
+    pub price_sha256: String,
+    pub pricing_version: String,
     pub group: String,
     /// These are the prices of accounts that have topped up.
-    pub paid: bool,
-    pub unit: BillingUnit,
+    pub paid_prices: bool,
+    pub billing_unit: BillingUnit,
     pub multiplier: Fraction,
     pub lines: Vec<Line>,
 }

@@ -42,11 +42,12 @@ fn receipt(row: &UsageRow, key_prefix: String, secret: &SecretKey, now_ms: i64) 
         reason: row.reason.clone(),
         status: row.status,
         estimated: row.estimated,
+        tier: row.tier.clone(),
         raw_usage_sha256: row.raw_usage.as_ref().map(|raw| hex(&Sha256::digest(raw))),
         calculation,
         hold_nano_usd: row.hold.nano(),
         total_nano_usd: charge.nano(),
-        captured_nano_usd: row.charge.nano(),
+        charge_nano_usd: row.charge.nano(),
         write_off_nano_usd: row.write_off.nano(),
         refunded_nano_usd: row.refunded.nano(),
     })
@@ -56,13 +57,12 @@ fn calculation(row: &UsageRow, written: &serde_json::Value) -> Result<Calculatio
     let price: Price = serde_json::from_value(written.clone()).map_err(StoreError::broken)?;
     let lines = lines(row, &price)?;
     Ok(Calculation {
-        price_id: Some(hex(&price.id())),
-        price_sha256: Some(hex(&Sha256::digest(canonical(written)))),
-        price_version: price.version,
-        tier: price.tier,
+        price_id: hex(&price.id()),
+        price_sha256: hex(&Sha256::digest(canonical(written))),
+        pricing_version: price.version,
         group: price.group,
-        paid: price.paid,
-        unit: price.unit,
+        paid_prices: price.paid,
+        billing_unit: price.unit,
         multiplier: price.multiplier,
         lines,
     })

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use tollgate_catalog::Money;
 
 use super::keys::KeyRecord;
@@ -13,8 +14,6 @@ use crate::call::{Ending, UsageRow};
 use crate::ids::{AccountId, CallId, KeyId};
 
 const GOLDEN: &str = include_str!("../../tests/golden/receipt.json");
-/// As versions signed it that did not name the price by its hash.
-const GOLDEN_BEFORE: &str = include_str!("../../tests/golden/receipt-without-price.json");
 const GOLDEN_KEYS: &str = include_str!("../../tests/golden/receipt-keys.json");
 
 fn key(byte: u8, from_ms: i64) -> (SecretKey, PublicKey) {
@@ -79,14 +78,6 @@ fn the_golden_receipt() {
 }
 
 #[test]
-fn a_receipt_of_before_still_holds() {
-    let Verified { receipt } = verify(GOLDEN_BEFORE, &golden_keys()).expect("it holds");
-    let calculation = receipt.calculation.as_ref().expect("a calculation");
-    assert_eq!((&calculation.price_id, &calculation.price_sha256), (&None, &None));
-    verify_price(&receipt, &price_text(&row().price.expect("a price"))).expect("by what it does say");
-}
-
-#[test]
 fn the_price_of_a_receipt_is_that_price_and_no_other() {
     let Verified { receipt } = verify(GOLDEN, &golden_keys()).expect("it holds");
     let price = row().price.expect("a price");
@@ -96,15 +87,14 @@ fn the_price_of_a_receipt_is_that_price_and_no_other() {
     assert!(matches!(verify_price(&receipt, "[]"), Err(Invalid::NotAPrice(_))));
     // Laid out differently it is still the same price.
     verify_price(&receipt, &serde_json::to_string_pretty(&price).expect("JSON")).expect("its price");
-    // Without the hash, by each of its parts.
-    let Verified { receipt: before } = verify(GOLDEN_BEFORE, &golden_keys()).expect("it holds");
+    // By its hash, and by each of its parts, should the signer have hashed another.
     for (member, value, part) in [
         ("model", json!("m"), "model"),
-        ("version", json!("0f1e2d3d"), "price_version"),
+        ("version", json!("0f1e2d3d"), "pricing_version"),
         ("tier", json!(null), "tier"),
         ("group", json!("default"), "group"),
-        ("paid", json!(false), "paid"),
-        ("unit", json!("characters"), "unit"),
+        ("paid", json!(false), "paid_prices"),
+        ("unit", json!("characters"), "billing_unit"),
         ("multiplier", json!("1"), "multiplier"),
         (
             "faces",
@@ -116,7 +106,13 @@ fn the_price_of_a_receipt_is_that_price_and_no_other() {
         other[member] = value;
         let text = price_text(&other);
         assert_eq!(verify_price(&receipt, &text), Err(Invalid::OtherPrice("price_sha256")), "{member}");
-        assert_eq!(verify_price(&before, &text), Err(Invalid::OtherPrice(part)), "{member}");
+        let mut hashed = receipt.clone();
+        let calculation = hashed.calculation.as_mut().expect("a calculation");
+        calculation.price_sha256 = super::make::hex(&Sha256::digest(&text));
+        assert_eq!(verify_price(&hashed, &text), Err(Invalid::OtherPrice("price_id")), "{member}");
+        let named: tollgate_catalog::Price = serde_json::from_str(&text).expect("a price");
+        hashed.calculation.as_mut().expect("a calculation").price_id = super::make::hex(&named.id());
+        assert_eq!(verify_price(&hashed, &text), Err(Invalid::OtherPrice(part)), "{member}");
     }
     let free = Receipt { calculation: None, ..receipt };
     assert!(matches!(verify_price(&free, &text), Err(Invalid::OtherPrice(_))));
@@ -206,11 +202,11 @@ fn what_is_wrong_is_said() {
         r.calculation = Some(more);
     };
     assert_eq!(check(&too_much, &keys), "wrong total");
-    let captured = "what was captured and what was written off are not the total";
-    assert_eq!(check(&|r| r.captured_nano_usd += 1, &keys), captured);
-    assert_eq!(check(&|r| r.refunded_nano_usd = 7_616_001, &keys), "more was refunded than was captured");
+    let charged = "what was charged and what was written off are not the total";
+    assert_eq!(check(&|r| r.charge_nano_usd += 1, &keys), charged);
+    assert_eq!(check(&|r| r.refunded_nano_usd = 7_616_001, &keys), "more was refunded than was charged");
     assert_eq!(check(&|r| r.refunded_nano_usd = -1, &keys), "an amount is below zero");
-    assert_eq!(check(&|r| r.format = "tollgate-receipt-2".into(), &keys), "other format");
+    assert_eq!(check(&|r| r.format = "tollgate-receipt-1".into(), &keys), "other format");
     // The key: of another time, another one, or one that only bears the name.
     let late = |r: &mut Receipt| r.issued_at_ms = 1_769_000_000_000 - 5 * 60_000 - 1;
     assert_eq!(check(&late, &keys), "not its time");

@@ -98,7 +98,7 @@ async fn the_socket_does_what_the_store_does() {
     }
     let new = NewAccount { name: "Ada".into(), ..NewAccount::default() };
     let made = admin::call(&path, &Command::AccountCreate { account: new }).await.expect("an account");
-    let account = made["id"].as_str().expect("an id").parse().expect("an account id");
+    let account = made["account_id"].as_str().expect("an id").parse().expect("an account id");
     let credit = Credit {
         id: "pay-1".into(),
         account,
@@ -110,7 +110,7 @@ async fn the_socket_does_what_the_store_does() {
         actor: "operator".into(),
     };
     let credited = admin::call(&path, &Command::Credit { credit }).await.expect("credit");
-    assert_eq!((&credited["applied"], &credited["account"]["paid_available"]), (&true.into(), &5.into()));
+    assert_eq!((&credited["applied"], &credited["account"]["paid_available_nano_usd"]), (&true.into(), &5.into()));
     let report = admin::call(&path, &Command::LedgerVerify { how: Audit::Full }).await.expect("a report");
     assert_eq!(report["breaches"], serde_json::json!([]));
     let missing = admin::call(&path, &Command::AccountShow { account: h.maker.account() }).await;

@@ -97,7 +97,7 @@ async fn large_bodies_of_accounts_without_money() {
     let mut experiment = Experiment::new("40 bodies of 31 MiB at once");
     let plan = Plan { limits: "bodies_bytes = \"64MiB\"", usd: "1000", patience: ["30s", "30s"], ..Plan::default() };
     let house = Arc::new(House::new(plan).await);
-    let poor = text(&house.cli(&["account", "create", "poor"]).await["id"]);
+    let poor = text(&house.cli(&["account", "create", "poor"]).await["account_id"]);
     let key = text(&house.cli(&["key", "create", &poor]).await["secret"]);
     let process = house.gates[0].process.as_ref().expect("running").id();
     customers(&house, 10).await;

@@ -190,7 +190,7 @@ fn money_schemas() -> Value {
         } },
         "ModelList": list("Model"),
         "Balance": { "type": "object", "required": ["object", "available_nano_usd", "held_nano_usd"], "properties": {
-            "object": { "const": "balance" }, "account": text, "currency": { "const": "USD" },
+            "object": { "const": "balance" }, "account_id": text, "currency": { "const": "USD" },
             "available_nano_usd": nano, "held_nano_usd": nano, "available_usd": text, "held_usd": text,
             "trial_available_nano_usd": nano, "paid_available_nano_usd": nano, "topped_up": { "type": "boolean" },
             "expiring": { "type": "array", "items": { "type": "object", "properties": {
@@ -199,7 +199,9 @@ fn money_schemas() -> Value {
             "limits": { "type": "object", "properties": { "key": { "type": "object" }, "account": { "type": "object" } } },
         } },
         "Usage": { "type": "object", "required": ["object", "call_id", "ending", "charge_nano_usd"], "properties": {
-            "object": { "const": "usage" }, "call_id": text, "model": text,
+            "object": { "const": "usage" }, "call_id": text, "account_id": text, "key_id": text,
+            "started_at_ms": int, "ended_at_ms": int, "endpoint": text, "model": text, "reason": text,
+            "tier": { "type": ["string", "null"] }, "first_byte_ms": { "type": ["integer", "null"] },
             "ending": { "enum": tollgate_store::Ending::ALL.map(tollgate_store::Ending::name) },
             "status": int, "usage": { "type": "object" }, "estimated": { "type": "boolean" },
             "dropped": { "type": "array", "items": text, "description": "Fields of the request that the provider has nothing like, and (as `answer.…`) parts of the answer that the client's dialect has no form for" },

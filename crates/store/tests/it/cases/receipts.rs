@@ -27,10 +27,10 @@ pub async fn a_receipt_proves_the_charge(h: House) {
     let r = &proof.receipt;
     assert_eq!((r.call_id, r.account_id, r.key_id, r.key_prefix.as_str()), (call, c.account, c.key, "sk-call"));
     assert_eq!((r.ending, r.status, r.estimated, r.model.as_str()), (Ending::Answered, 200, false, "test"));
-    assert_eq!((r.hold_nano_usd, r.total_nano_usd, r.captured_nano_usd), (300, 250, 250));
+    assert_eq!((r.hold_nano_usd, r.total_nano_usd, r.charge_nano_usd), (300, 250, 250));
     assert_eq!((r.write_off_nano_usd, r.refunded_nano_usd), (0, 0));
     let calculation = r.calculation.as_ref().expect("a calculation");
-    assert_eq!((calculation.price_version.as_str(), calculation.group.as_str()), ("v1", "default"));
+    assert_eq!((calculation.pricing_version.as_str(), calculation.group.as_str()), ("v1", "default"));
     let lines: Vec<_> = calculation.lines.iter().map(|l| (l.face.name(), l.quantity, l.micro_usd)).collect();
     assert_eq!(lines, [("input", 250_000, 1)]);
     assert_eq!(r.issued_at_ms, h.clock.now());
@@ -64,11 +64,11 @@ pub async fn a_receipt_tells_what_was_free_written_off_and_refunded(h: House) {
     h.store.close(h.ending(&c, lost, 130)).await.expect("closed");
     let before = signed(&h, &c, lost).await;
     let r = &before.receipt;
-    assert_eq!((r.total_nano_usd, r.captured_nano_usd, r.write_off_nano_usd), (130, 100, 30));
+    assert_eq!((r.total_nano_usd, r.charge_nano_usd, r.write_off_nano_usd), (130, 100, 30));
     holds(&h, &before).await;
     h.credit(&c, "sorry", CreditKind::Refund { call: lost }, Pot::Paid, 40).await.expect("a refund");
     let after = signed(&h, &c, lost).await;
-    assert_eq!((after.receipt.refunded_nano_usd, after.receipt.captured_nano_usd), (40, 100), "a new receipt says so");
+    assert_eq!((after.receipt.refunded_nano_usd, after.receipt.charge_nano_usd), (40, 100), "a new receipt says so");
     holds(&h, &after).await;
     holds(&h, &before).await;
     h.close().await;

@@ -1,0 +1,304 @@
+//! What `--json` prints: docs/command-line.md shows a result of every command, and each has the members that stand there.
+//! The same call has the same members with the same values wherever it is asked for.
+
+use crate::house::{chat, text};
+use crate::process::{HANG, Process, tollgate};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const PAGE: &str = include_str!("../../../../docs/command-line.md");
+/// They print nothing of ours in JSON: a server, a protocol, a script for a shell, a provider's answer.
+const WITHOUT: [&str; 5] = ["serve", "mcp", "completions", "social call", "help"];
+/// Models that were sold at one price and at another.
+const CHEAP: &str = "[model.chat]\nprice = { input = 3_000_000, output = 15_000_000 }\nroute = [{ provider = \"sim\", upstream_model = \"m\" }]\n";
+const DEAR: &str = "[model.chat]\nprice = { input = 3_300_000, output = 15_000_000 }\nroute = [{ provider = \"sim\", upstream_model = \"m\" }]\n";
+const QUESTION: &str = r#"{"model":"tollgate-demo","messages":[{"role":"user","content":"Hello!"}],"max_tokens":10}"#;
+
+/// A demo and what was printed by commands that were tried on it.
+struct Tried {
+    demo: Process,
+    line: Value,
+    dir: TempDir,
+    page: BTreeMap<String, Value>,
+    commands: BTreeSet<String>,
+}
+
+impl Tried {
+    fn new() -> Tried {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut command = tollgate(&["demo", "--listen", "127.0.0.1:0", "--json", "--data", "demo"]);
+        command.current_dir(dir.path());
+        let mut demo = Process::start(command, &dir.path().join("demo.log"));
+        let line = demo.first_line();
+        let mut tried = Tried { demo, line, dir, page: shapes(), commands: BTreeSet::new() };
+        tried.compare("demo", &tried.line.clone());
+        tried
+    }
+
+    fn file(&self, name: &str, content: &str) -> String {
+        let path = self.dir.path().join(name);
+        std::fs::write(&path, content).expect("written");
+        path.to_str().expect("UTF-8").to_owned()
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let config: PathBuf = self.dir.path().join("demo/tollgate.toml");
+        let mut command = tollgate(words);
+        command.args(["--json", "--config"]).arg(config).current_dir(self.dir.path());
+        command.env("TOLLGATE_URL", text(&self.line["base_url"])).env("TOLLGATE_API_KEY", text(&self.line["key"]));
+        command
+    }
+
+    /// Runs a command of the page, whose words begin with those that stand there.
+    fn run(&mut self, name: &str, more: &[&str]) -> Value {
+        let words: Vec<&str> = name.split(' ').chain(more.iter().copied()).collect();
+        let output = self.command(&words).output().expect("it ran");
+        let shown = String::from_utf8_lossy(&output.stdout);
+        let first = if name.contains("jsonl") { shown.lines().next().unwrap_or_default() } else { &shown };
+        let value = serde_json::from_str(first).unwrap_or_else(|error| {
+            panic!("{name}: {error}: {shown} {}", String::from_utf8_lossy(&output.stderr));
+        });
+        self.compare(name, &value);
+        value
+    }
+
+    fn compare(&mut self, name: &str, got: &Value) {
+        let page = self.page.get(name).unwrap_or_else(|| panic!("`tollgate {name}` is not on the page: {got}"));
+        if let Some(difference) = difference("", page, got) {
+            panic!("`tollgate {name}`: {difference}\non the page: {page}\nprinted: {got}");
+        }
+        self.commands.insert(name.to_owned());
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let url = format!("{}{path}", text(&self.line["base_url"]));
+        let reply = reqwest::Client::new().get(url).bearer_auth(text(&self.line["key"])).send().await;
+        reply.expect("a reply").json().await.expect("JSON")
+    }
+
+    /// A call that has ended.
+    async fn called(&self) -> String {
+        let url = format!("{}/v1/chat/completions", text(&self.line["base_url"]));
+        let question = chat("tollgate-demo", "Hello!");
+        let asked = reqwest::Client::new().post(url).bearer_auth(text(&self.line["key"])).json(&question);
+        let reply = asked.send().await.expect("a reply");
+        let call = reply.headers()["x-request-id"].to_str().expect("text").to_owned();
+        assert_eq!(reply.status(), 200);
+        reply.bytes().await.expect("a body");
+        let until = Instant::now() + HANG;
+        while self.get(&format!("/v1/usage/{call}")).await["call_id"] != call {
+            assert!(Instant::now() < until, "the call is not in the log");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        call
+    }
+}
+
+/// The JSON that the page shows, by the commands that stand before it.
+fn shapes() -> BTreeMap<String, Value> {
+    let mut shapes = BTreeMap::new();
+    let mut parts = PAGE.split("```");
+    while let (Some(words), Some(code)) = (parts.next(), parts.next()) {
+        let Some(json) = code.strip_prefix("json\n") else { continue };
+        let value: Value = serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));
+        for name in words.split('`').filter_map(|word| word.strip_prefix("tollgate ")) {
+            let before = shapes.insert(name.to_owned(), value.clone());
+            assert!(before.is_none(), "`tollgate {name}` stands twice");
+        }
+    }
+    shapes
+}
+
+/// Where two values differ in their members. `null` and an empty list can stand for anything.
+fn difference(place: &str, page: &Value, got: &Value) -> Option<String> {
+    match (page, got) {
+        (Value::Null, _) | (_, Value::Null) => None,
+        (Value::Object(page), Value::Object(got)) => {
+            let names = |of: &Map<String, Value>| of.keys().cloned().collect::<BTreeSet<String>>();
+            let (ours, theirs) = (names(page), names(got));
+            if ours != theirs {
+                let odd: Vec<_> = ours.symmetric_difference(&theirs).collect();
+                return Some(format!("members of {place:?} differ: {odd:?}"));
+            }
+            page.iter().find_map(|(name, value)| difference(&format!("{place}.{name}"), value, &got[name]))
+        }
+        (Value::Array(page), Value::Array(got)) => {
+            let (page, got) = (page.first()?, got.first()?);
+            difference(&format!("{place}[]"), page, got)
+        }
+        (page, got) => {
+            let same = std::mem::discriminant(page) == std::mem::discriminant(got);
+            (!same).then(|| format!("{place:?} is {page} on the page and {got}"))
+        }
+    }
+}
+
+/// Every command there is, as its parents' help lists them.
+fn all_commands(parent: &str) -> BTreeSet<String> {
+    let words: Vec<&str> = parent.split(' ').filter(|word| !word.is_empty()).chain(["--help"]).collect();
+    let help = tollgate(&words).output().expect("it ran").stdout;
+    let help = String::from_utf8(help).expect("UTF-8");
+    let mut commands = BTreeSet::new();
+    if !help.contains("<COMMAND>") {
+        commands.insert(parent.to_owned());
+    }
+    let listed = help.split_once("Commands:\n").map_or("", |(_, rest)| rest);
+    for line in listed.lines().take_while(|line| line.starts_with("  ")) {
+        let name = line.split_whitespace().next().expect("a name");
+        if line.starts_with("  ") && !line.starts_with("   ") && name != "help" {
+            commands.extend(all_commands(format!("{parent} {name}").trim_start()));
+        }
+    }
+    commands
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_command_prints_what_its_page_shows() {
+    let mut tried = Tried::new();
+    let call = tried.called().await;
+    accounts(&mut tried, &call);
+    keys(&mut tried);
+    prices(&mut tried);
+    pauses(&mut tried);
+    proofs(&mut tried, &call);
+    customers(&mut tried);
+    let mut sim =
+        Process::start(tollgate(&["sim", "--listen", "127.0.0.1:0", "--json"]), &tried.dir.path().join("sim.log"));
+    tried.compare("sim", &sim.first_line());
+    sim.kill();
+    tried.demo.kill();
+
+    let on_page: BTreeSet<String> = tried.page.keys().cloned().collect();
+    assert_eq!(on_page, tried.commands, "what stands on the page was tried");
+    let plain = |name: &String| name.split(" --").next().unwrap_or_default().to_owned();
+    let documented: BTreeSet<String> = on_page.iter().map(plain).chain(WITHOUT.map(str::to_owned)).collect();
+    let missing: Vec<String> = all_commands("").difference(&documented).cloned().collect();
+    assert_eq!(missing, [""; 0], "commands without a shape on the page");
+}
+
+fn accounts(tried: &mut Tried, call: &str) {
+    let made = tried.run("account create", &["Example Ltd", "--trial", "1", "--expires", "30d", "--limit-day", "5"]);
+    let id = text(&made["account_id"]);
+    tried.run("account topup", &[&id, "25", "--id", "invoice-17"]);
+    tried.run("account adjust", &[&id, "-0.5", "--reason", "booked twice"]);
+    tried.run("account update", &[&id, "--name", "Example GmbH"]);
+    tried.run("account suspend", &[&id, "--reason", "chargeback"]);
+    tried.run("account reopen", &[&id]);
+    tried.run("account webhook", &[&id, "https://example.com/hook"]);
+    tried.run("account list", &[]);
+    tried.run("key create", &[&id, "--name", "laptop", "--model", "tollgate-demo", "--ip", "10.0.0.0/8"]);
+    tried.run("account show", &[&id]);
+    tried.run("refund", &[call, "--reason", "bad answer"]);
+    tried.run("account history", &[&id]);
+    let account = text(&tried.run("usage", &[])[0]["account_id"]);
+    tried.run("usage --call", &[call, "--account", &account]);
+    tried.run("log", &[]);
+}
+
+fn keys(tried: &mut Tried) {
+    let all = tried.run("account list", &[]);
+    let id = text(&all[0]["account_id"]);
+    let key = tried.run("key create", &[&id, "--limit-total", "5"]);
+    tried.run("key update", &[&text(&key["key_id"]), "--name", "phone"]);
+    tried.run("key list", &[&id]);
+    tried.run("key revoke", &[&text(&key["key_id"])]);
+    let admin = tried.run("admin-key create", &["night shift", "--expires", "30d"]);
+    tried.run("admin-key list", &[]);
+    tried.run("admin-key revoke", &[&text(&admin["admin_key_id"])]);
+    tried.run("admin-key log", &[]);
+}
+
+fn prices(tried: &mut Tried) {
+    let (old, new) = (tried.file("old.toml", CHEAP), tried.file("new.toml", DEAR));
+    tried.run("catalog diff", &[&old, &new]);
+    tried.run("catalog show", &["--from", &old]);
+    tried.run("catalog show chat", &["--from", &old]);
+    tried.run("check", &[]);
+    let question = tried.file("question.json", QUESTION);
+    tried.run("quote", &[&question, "--endpoint", "/v1/chat/completions"]);
+}
+
+fn pauses(tried: &mut Tried) {
+    for (kind, name) in [("model", "tollgate-demo"), ("provider", "sim")] {
+        tried.run(&format!("{kind} pause"), &[name, "--reason", "wrong answers"]);
+        tried.run(&format!("{kind} list"), &["--paused"]);
+        tried.run(&format!("{kind} resume"), &[name]);
+    }
+    tried.run("social pause", &["weibo/search", "--reason", "an incident"]);
+    tried.run("social list", &["--paused"]);
+    tried.run("social resume", &["weibo/search", "--reason", "it is over"]);
+    tried.run("social log", &[]);
+}
+
+fn proofs(tried: &mut Tried, call: &str) {
+    let account = text(&tried.run("usage", &[])[0]["account_id"]);
+    let receipt = tried.run("receipt show", &[call, "--account", &account]);
+    let file = tried.file("receipt.json", &receipt.to_string());
+    tried.run("receipt verify", &[&file]);
+    tried.run("receipt keys", &[]);
+    tried.run("receipt price", &[&text(&receipt["receipt"]["calculation"]["price_id"])]);
+    tried.run("receipt rotate", &[]);
+    tried.run("ledger verify", &[]);
+    tried.run("ledger export --format jsonl", &[]);
+    let bill = tried.file("bill.csv", &format!("call_id,cost_usd\n{call},7\n"));
+    tried.run("ledger reconcile", &[&bill]);
+    tried.run("clock", &[]);
+    tried.run("clock accept", &[]);
+}
+
+fn customers(tried: &mut Tried) {
+    tried.run("social export", &["douyin/comments", "aweme_id=7", "--out", "list.jsonl", "--pages", "1"]);
+    tried.run("social day", &[]);
+    let task = tried.run("video create", &["--model", "wan2.7-t2v", "A gate opens."]);
+    let id = text(&task["id"]);
+    tried.run("video wait", &[&id, "--every", "1"]);
+    tried.run("video show", &[&id]);
+    tried.run("video list", &[]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_the_same_in_usage_command_line_and_receipt() {
+    let mut tried = Tried::new();
+    let call = tried.called().await;
+    let row = tried.run("usage", &[])[0].clone();
+    let account = text(&row["account_id"]);
+    let whole = tried.run("usage --call", &[&call, "--account", &account]);
+    let listed = tried.get("/v1/usage").await["data"][0].clone();
+    let over_http = tried.get(&format!("/v1/usage/{call}")).await;
+    let receipt = tried.get(&format!("/v1/usage/{call}/receipt")).await["receipt"].clone();
+    assert_eq!(row["call_id"], call);
+
+    // Operators see more of it, customers the sum besides.
+    shared("the list", &listed, &row, &[]);
+    shared("one call", &over_http, &whole, &["calculation", "entries", "extensions"]);
+    let only_there =
+        ["format", "kid", "issued_at_ms", "key_prefix", "raw_usage_sha256", "calculation", "total_nano_usd"];
+    shared("the receipt", &receipt, &over_http, &only_there);
+    let sum = &over_http["calculation"];
+    shared("its calculation", &receipt["calculation"], sum, &["price_id", "price_sha256"]);
+    assert_eq!(receipt["total_nano_usd"], sum["total_nano_usd"]);
+
+    let keys = tried.run("key list", &[&account]);
+    let key = keys.as_array().into_iter().flatten().find(|key| key["key_id"] == row["key_id"]).expect("its key");
+    assert_eq!((&key["account_id"], &key["key_prefix"]), (&row["account_id"], &receipt["key_prefix"]));
+    assert_eq!(tried.get("/v1/balance").await["account_id"], row["account_id"]);
+    tried.demo.kill();
+}
+
+/// Every member of one is in the other, with the same value, but for those that only the one has.
+fn shared(what: &str, one: &Value, other: &Value, only: &[&str]) {
+    let members = one.as_object().expect("an object");
+    for (name, value) in members.iter().filter(|(name, _)| !only.contains(&name.as_str())) {
+        assert_eq!(other.get(name), Some(value), "`{name}` of {what}");
+    }
+    for name in only {
+        assert!(
+            members.contains_key(*name) && other.get(name).is_none_or(|_| *name == "calculation"),
+            "{name} of {what}"
+        );
+    }
+}
