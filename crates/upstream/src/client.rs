@@ -3,10 +3,10 @@
 use crate::cable::{Connector, Timed};
 use crate::http1::{Answer, Connection, Pool, Written};
 use crate::reach::{Names, Reachable, Resolver};
-use crate::{Body, Fault, Provider, is_encoded};
+use crate::{Body, Fault, Outgoing, Provider, Reply, is_encoded};
 use bytes::Bytes;
-use http::{Request, Response};
-use http_body_util::{BodyExt as _, Full};
+use http::Response;
+use http_body_util::BodyExt as _;
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::connect::HttpConnector;
 use std::error::Error;
@@ -97,31 +97,22 @@ impl Client {
     }
 
     /// Sends a request and waits for the headers of the reply, whatever its status.
-    pub async fn send(&self, provider: &Provider, request: Request<Full<Bytes>>) -> Result<Response<Answer>, Fault> {
+    pub async fn send(&self, provider: &Provider, request: Outgoing) -> Result<Response<Answer>, Fault> {
         self.ask(request, provider.settings.first_byte).await
     }
 
     /// The same over a new connection. One that was kept may be closed by the provider in the moment it is written to, and then nobody
     /// knows whether the request was read: what must not be sent twice is worth a connection of its own.
-    pub async fn send_fresh(
-        &self,
-        provider: &Provider,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Response<Answer>, Fault> {
+    pub async fn send_fresh(&self, provider: &Provider, request: Outgoing) -> Result<Response<Answer>, Fault> {
         self.ask_over(request, provider.settings.first_byte, Over::New).await
     }
 
     /// The same without a provider: nothing is added to the request, and the headers have to come within this time.
-    pub async fn ask(&self, request: Request<Full<Bytes>>, patience: Duration) -> Result<Response<Answer>, Fault> {
+    pub async fn ask(&self, request: Outgoing, patience: Duration) -> Result<Response<Answer>, Fault> {
         self.ask_over(request, patience, Over::Any).await
     }
 
-    async fn ask_over(
-        &self,
-        request: Request<Full<Bytes>>,
-        patience: Duration,
-        over: Over,
-    ) -> Result<Response<Answer>, Fault> {
+    async fn ask_over(&self, request: Outgoing, patience: Duration, over: Over) -> Result<Response<Answer>, Fault> {
         // An address that is written out is never looked up, so it is judged here.
         if !self.may_go_to(request.uri().host().unwrap_or_default()) {
             return Err(Fault::unreachable());
@@ -132,7 +123,7 @@ impl Client {
         }
     }
 
-    async fn exchange(&self, request: Request<Full<Bytes>>, over: Over) -> Result<Response<Answer>, Fault> {
+    async fn exchange(&self, request: Outgoing, over: Over) -> Result<Response<Answer>, Fault> {
         let (parts, body) = request.into_parts();
         let Ok(body) = body.collect().await.map(|body| body.to_bytes());
         let (idle, place) = match over {
@@ -159,17 +150,17 @@ impl Client {
         self.pool.tidy();
     }
 
-    /// Reads the error text of a reply that is not 2xx and says what it means.
-    pub async fn fault(&self, provider: &Provider, response: Response<Answer>) -> Fault {
+    /// Reads the error text of a reply that is not 2xx, as far as it matters. What it means, the ability that was asked for says.
+    pub async fn refused(&self, provider: &Provider, response: Response<Answer>) -> Reply {
         let (head, body) = response.into_parts();
         let idle = provider.settings.idle.min(ERROR_WAIT);
         let reading = Body::new(body, idle).start(ERROR_BYTES);
-        let text = match is_encoded(&head.headers) {
+        let body = match is_encoded(&head.headers) {
             // The status alone must do.
             true => Bytes::new(),
             false => tokio::time::timeout(ERROR_WAIT, reading).await.unwrap_or_default(),
         };
-        provider.kind.fault(head.status.as_u16(), &head.headers, &text)
+        Reply { status: head.status.as_u16(), headers: head.headers, body }
     }
 }
 
@@ -203,7 +194,8 @@ fn connector(settings: &ClientSettings, reachable: Reachable, names: Option<Name
 mod tests {
     use super::*;
     use crate::cable::Cable;
-    use http::Uri;
+    use http::{Request, Uri};
+    use http_body_util::Full;
     use hyper_rustls::MaybeHttpsStream;
 
     #[tokio::test]

@@ -1,5 +1,6 @@
 //! A provider's failure: whose fault, what the client is told, and whether another route may be tried.
 
+use crate::Chat;
 use tollgate_wire::Problem;
 use tollgate_wire::chat::StreamFault;
 use tollgate_wire::error::Code;
@@ -158,10 +159,10 @@ impl Fault {
         self.blame == Blame::Caller && !self.sent && !self.maybe_charged
     }
 
-    /// What a broken stream means; `kind` reads the provider's own errors.
-    pub fn of_stream(kind: &dyn crate::Adaptor, fault: &StreamFault) -> Fault {
+    /// What a broken stream means; `chat` reads the provider's own errors.
+    pub fn of_stream(chat: &dyn Chat, fault: &StreamFault) -> Fault {
         match fault {
-            StreamFault::Upstream(error) => kind.error_inside(error),
+            StreamFault::Upstream(error) => chat.error_inside(error),
             StreamFault::TooLong => Fault::too_long(),
             StreamFault::Garbage => Fault::garbage(),
         }

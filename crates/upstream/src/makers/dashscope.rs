@@ -1,15 +1,27 @@
 //! DashScope: families A and E.
 
-use super::judge::{Said, Table, Verdict, judge};
-use super::read::{billed, id, path_part};
-use super::{Api, Asking, Ending, Habits, Handle, Job, Link, Outgoing, Reply, Report, Standing, Used, Video, habits};
-use crate::Fault;
+use crate::video::habits::DAY;
+use crate::video::judge::{Said, Table, Verdict, judge};
+use crate::video::read::{billed, id, path_part};
+use crate::video::{Asking, Ending, Habits, Handle, Job, Link, Report, Standing, Used, Video};
+use crate::{Fault, Outgoing, Reply};
 use http::{HeaderValue, Method};
 use serde_json::Value;
+use std::time::Duration;
+use tollgate_wire::video::Api;
 
 /// The asynchronous tasks of DashScope. The base address has no path.
 #[derive(Clone, Copy, Debug)]
-pub struct DashScope;
+pub(crate) struct DashScope;
+
+const HABITS: Habits = Habits {
+    poll_every: Duration::from_secs(15),
+    polls_per_second: Some(20),
+    remembers: Duration::from_secs(DAY),
+    link_lasts: Some(Duration::from_secs(DAY)),
+    finds: false,
+    reports: true,
+};
 
 const WORDS: &[(&str, Standing)] = &[
     ("PENDING", Standing::Queued),
@@ -44,7 +56,7 @@ impl Video for DashScope {
     }
 
     fn habits(&self, _api: Api) -> &'static Habits {
-        &habits::DASHSCOPE
+        &HABITS
     }
 
     fn create(&self, asking: &Asking<'_>, job: &Job<'_>) -> Option<Outgoing> {

@@ -1,7 +1,7 @@
 //! The finished file: links that come late, links that have ended, bytes behind a key, ranges.
 
-use crate::house::House;
-use crate::makers::{MAKERS, Maker};
+use super::house::House;
+use super::makers::{MAKERS, Maker};
 use tollgate_upstream::video::Standing;
 use tollgate_wire::video::Api;
 

@@ -1,7 +1,7 @@
 //! From queued to the end: status words, failures with their reasons, and polls that fail without deciding anything.
 
-use crate::house::{House, TASK, apis};
-use crate::makers::{MAKERS, Maker};
+use super::house::{House, TASK, apis};
+use super::makers::{MAKERS, Maker};
 use serde_json::json;
 use tollgate_upstream::video::{Ending, Report, Standing};
 use tollgate_wire::video::Api;

@@ -1,19 +1,31 @@
 //! MiniMax: family D, on two ways of one provider. v1 answers 200 to everything and needs a file step; v2 is plainer.
 
-use super::judge::{Said, Table, Verdict, judge};
-use super::likeness::Told;
-use super::read::{PAGE, alike, billed, id, next_page, path_part};
-use super::{
-    Api, Asking, Ending, Habits, Handle, Job, Likeness, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used,
-    Video, habits,
-};
-use crate::Fault;
+use crate::video::habits::DAY;
+use crate::video::judge::{Said, Table, Verdict, judge};
+use crate::video::likeness::Told;
+use crate::video::read::{PAGE, alike, billed, id, next_page, path_part};
+use crate::video::{Asking, Ending, Habits, Handle, Job, Likeness, Link, Page, Report, Sought, Standing, Used, Video};
+use crate::{Fault, Outgoing, Reply};
 use http::Method;
 use serde_json::Value;
+use std::time::Duration;
+use tollgate_wire::video::Api;
 
 /// The base address has no path.
 #[derive(Clone, Copy, Debug)]
-pub struct MiniMax;
+pub(crate) struct MiniMax;
+
+/// The vendor only says that links are limited in time; a day is assumed, and the file step gives a new one.
+const V1: Habits = Habits {
+    poll_every: Duration::from_secs(10),
+    polls_per_second: None,
+    remembers: Duration::from_secs(DAY),
+    link_lasts: Some(Duration::from_secs(DAY)),
+    finds: false,
+    reports: false,
+};
+
+const V2: Habits = Habits { remembers: Duration::from_secs(7 * DAY), finds: true, reports: true, ..V1 };
 
 const WORDS: &[(&str, Standing)] = &[
     ("Preparing", Standing::Queued),
@@ -59,7 +71,7 @@ impl Video for MiniMax {
     }
 
     fn habits(&self, api: Api) -> &'static Habits {
-        if api == Api::MiniMaxV1 { &habits::MINIMAX_V1 } else { &habits::MINIMAX_V2 }
+        if api == Api::MiniMaxV1 { &V1 } else { &V2 }
     }
 
     fn create(&self, asking: &Asking<'_>, job: &Job<'_>) -> Option<Outgoing> {

@@ -1,21 +1,30 @@
 //! Ark (Volcengine and BytePlus): family B.
 
-use super::judge::{Said, Table, Verdict, judge};
-use super::likeness::Told;
-use super::read::{PAGE, alike, billed, counted, id, next_page, path_part};
-use super::{
-    Api, Asking, Ending, Habits, Handle, Job, Likeness, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used,
-    Video, habits,
-};
-use crate::Fault;
+use crate::video::habits::DAY;
+use crate::video::judge::{Said, Table, Verdict, judge};
+use crate::video::likeness::Told;
+use crate::video::read::{PAGE, alike, billed, counted, id, next_page, path_part};
+use crate::video::{Asking, Ending, Habits, Handle, Job, Likeness, Link, Page, Report, Sought, Standing, Used, Video};
+use crate::{Fault, Outgoing, Reply};
 use http::Method;
 use serde_json::{Value, json};
+use std::time::Duration;
+use tollgate_wire::video::Api;
 
 /// Content generation tasks. The base address ends in `/api/v3`.
 #[derive(Clone, Copy, Debug)]
-pub struct Ark;
+pub(crate) struct Ark;
 
 const PATH: &str = "/contents/generations/tasks";
+
+const HABITS: Habits = Habits {
+    poll_every: Duration::from_secs(10),
+    polls_per_second: None,
+    remembers: Duration::from_secs(7 * DAY),
+    link_lasts: Some(Duration::from_secs(DAY)),
+    finds: true,
+    reports: true,
+};
 
 const WORDS: &[(&str, Standing)] = &[
     ("queued", Standing::Queued),
@@ -49,7 +58,7 @@ impl Video for Ark {
     }
 
     fn habits(&self, _api: Api) -> &'static Habits {
-        &habits::ARK
+        &HABITS
     }
 
     fn create(&self, asking: &Asking<'_>, job: &Job<'_>) -> Option<Outgoing> {

@@ -2,20 +2,31 @@
 //!
 //! The key is a plain one, or an access key and a secret joined by `|`, of which a signed token is made.
 
-use super::judge::{Said, Table, Verdict, judge};
-use super::read::{id, path_part, sold_seconds};
-use super::{
-    Api, Asking, Ending, Habits, Handle, Job, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used, Video,
-    habits, jwt,
-};
-use crate::Fault;
+mod jwt;
+
+use crate::video::habits::DAY;
+use crate::video::judge::{Said, Table, Verdict, judge};
+use crate::video::read::{id, path_part, sold_seconds};
+use crate::video::{Asking, Ending, Habits, Handle, Job, Link, Page, Report, Sought, Standing, Used, Video};
+use crate::{Fault, Outgoing, Reply};
 use http::Method;
 use http::header::AUTHORIZATION;
 use serde_json::{Value, json};
+use std::time::Duration;
+use tollgate_wire::video::Api;
 
 /// The base address has no path.
 #[derive(Clone, Copy, Debug)]
-pub struct Kling;
+pub(crate) struct Kling;
+
+const HABITS: Habits = Habits {
+    poll_every: Duration::from_secs(5),
+    polls_per_second: None,
+    remembers: Duration::from_secs(30 * DAY),
+    link_lasts: Some(Duration::from_secs(30 * DAY)),
+    finds: true,
+    reports: true,
+};
 
 const WORDS: &[(&str, Standing)] = &[
     ("submitted", Standing::Queued),
@@ -73,7 +84,7 @@ impl Video for Kling {
     }
 
     fn habits(&self, _api: Api) -> &'static Habits {
-        &habits::KLING
+        &HABITS
     }
 
     fn create(&self, asking: &Asking<'_>, job: &Job<'_>) -> Option<Outgoing> {

@@ -1,24 +1,32 @@
 //! OpenAI's own videos. A picture goes as a file, the result comes through the API and needs the key.
 
-use super::judge::{Said, Table, Verdict, judge};
-use super::likeness::Told;
-use super::read::{PAGE, alike, billed, id, is_past, path_part, percent};
-use super::{
-    Api, Asking, Ending, Habits, Handle, Job, Likeness, Link, Outgoing, Page, Reply, Report, Sought, Standing, Used,
-    Video, habits,
-};
-use crate::{Blame, Fault};
+use crate::video::habits::DAY;
+use crate::video::judge::{Said, Table, Verdict, judge};
+use crate::video::likeness::Told;
+use crate::video::read::{PAGE, alike, billed, id, is_past, path_part, percent};
+use crate::video::{Asking, Ending, Habits, Handle, Job, Likeness, Link, Page, Report, Sought, Standing, Used, Video};
+use crate::{Blame, Fault, Outgoing, Reply};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method};
 use http_body_util::Full;
 use serde_json::{Value, json};
+use std::time::Duration;
 use tollgate_wire::error::Code;
-use tollgate_wire::video::{REMIX, Upload};
+use tollgate_wire::video::{Api, REMIX, Upload};
 
 /// The base address ends in `/v1`.
 #[derive(Clone, Copy, Debug)]
-pub struct Sora;
+pub(crate) struct Sora;
+
+const HABITS: Habits = Habits {
+    poll_every: Duration::from_secs(10),
+    polls_per_second: None,
+    remembers: Duration::from_secs(DAY),
+    link_lasts: None,
+    finds: true,
+    reports: true,
+};
 
 const WORDS: &[(&str, Standing)] = &[
     ("queued", Standing::Queued),
@@ -43,7 +51,7 @@ impl Video for Sora {
     }
 
     fn habits(&self, _api: Api) -> &'static Habits {
-        &habits::SORA
+        &HABITS
     }
 
     fn create(&self, asking: &Asking<'_>, job: &Job<'_>) -> Option<Outgoing> {

@@ -1,17 +1,18 @@
 //! Whose fault a provider's error is, in the words of all four dialects. Money depends on it, so there is one table of words
 //! and one verdict; adaptors only bring the error here.
 
-use crate::{Blame, Fault, safe_text};
+use crate::{Blame, Fault, Reply, safe_text};
 use http::HeaderMap;
 use serde_json::Value;
 use tollgate_wire::chat::UpstreamError;
 use tollgate_wire::error::Code;
 
 /// What an answer with an error status means.
-pub(crate) fn refused(status: u16, headers: &HeaderMap, body: &[u8]) -> Fault {
-    let error = UpstreamError::read(body);
-    let fault = judge(status, error.as_ref());
-    Fault { upstream_status: Some(status), retry_after: retry_after(headers).or(fault.retry_after), ..fault }
+pub(crate) fn refused(reply: &Reply) -> Fault {
+    let error = UpstreamError::read(&reply.body);
+    let fault = judge(reply.status, error.as_ref());
+    let retry_after = retry_after(&reply.headers).or(fault.retry_after);
+    Fault { upstream_status: Some(reply.status), retry_after, ..fault }
 }
 
 /// What an error object inside a reply of status 200 or inside a stream means.

@@ -1,7 +1,7 @@
 //! Keys: plain, signed, wrong, ended. A key's trouble is the operator's.
 
-use crate::house::{House, apis};
-use crate::makers::{MAKERS, Maker};
+use super::house::{House, apis};
+use super::makers::{MAKERS, Maker};
 use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
 use tollgate_upstream::Blame;
 use tollgate_wire::video::Api;

@@ -1,16 +1,28 @@
-//! Google's videos: a long-running operation, and a link that opens with the key.
+//! Videos: a long-running operation, and a link that opens with the key.
 
-use super::judge::{Said, Table, Verdict, judge};
-use super::read::{id, path_part};
-use super::{Api, Asking, Ending, Habits, Handle, Job, Link, Outgoing, Reply, Report, Standing, Video, habits};
-use crate::Fault;
+use crate::video::habits::DAY;
+use crate::video::judge::{Said, Table, Verdict, judge};
+use crate::video::read::{id, path_part};
+use crate::video::{Asking, Ending, Habits, Handle, Job, Link, Report, Standing, Video};
+use crate::{Fault, Outgoing, Reply};
 use http::header::ACCEPT;
 use http::{HeaderName, HeaderValue, Method};
 use serde_json::Value;
+use std::time::Duration;
+use tollgate_wire::video::Api;
 
 /// The base address has no path.
 #[derive(Clone, Copy, Debug)]
-pub struct Gemini;
+pub(crate) struct Veo;
+
+const HABITS: Habits = Habits {
+    poll_every: Duration::from_secs(10),
+    polls_per_second: None,
+    remembers: Duration::from_secs(2 * DAY),
+    link_lasts: None,
+    finds: false,
+    reports: false,
+};
 
 const KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 
@@ -46,13 +58,13 @@ fn operation(name: &str) -> Option<&str> {
     name.split('/').all(|part| path_part(part).is_some()).then_some(name)
 }
 
-impl Video for Gemini {
+impl Video for Veo {
     fn speaks(&self, api: Api) -> bool {
         api == Api::Veo
     }
 
     fn habits(&self, _api: Api) -> &'static Habits {
-        &habits::VEO
+        &HABITS
     }
 
     fn create(&self, asking: &Asking<'_>, job: &Job<'_>) -> Option<Outgoing> {

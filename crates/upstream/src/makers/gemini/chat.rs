@@ -1,47 +1,31 @@
-//! Google's Gemini API: conversations in its own dialect, videos as long-running predictions.
+//! Conversations in Google's own dialect: the path names the model.
 
-use crate::ask::{key_in, post};
-use crate::video::{Gemini, Video};
-use crate::{Adaptor, ChatAsk, Fault, Provider, judge};
-use bytes::Bytes;
-use http::{HeaderMap, Request};
-use http_body_util::Full;
+use crate::chat::{key_in, post};
+use crate::{Chat, ChatAsk, Outgoing, Provider};
+use http::Uri;
 use tollgate_wire::Dialect;
-use tollgate_wire::chat::UpstreamError;
 
-impl Adaptor for Gemini {
-    fn kind(&self) -> &'static str {
-        "gemini"
+/// The base address has no path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GeminiChat;
+
+impl Chat for GeminiChat {
+    fn dialect(&self) -> Dialect {
+        Dialect::Gemini
     }
 
-    fn video(&self) -> Option<&'static dyn Video> {
-        Some(&Gemini)
-    }
-
-    fn dialect(&self) -> Option<Dialect> {
-        Some(Dialect::Gemini)
-    }
-
-    fn chat_path(&self) -> &'static str {
+    fn path(&self) -> &'static str {
         "/v1beta/models"
     }
 
     /// The path names the model and says whether the answer is streamed.
-    fn chat(&self, provider: &Provider, ask: ChatAsk<'_>) -> Request<Full<Bytes>> {
+    fn request(&self, provider: &Provider, uri: Uri, ask: ChatAsk<'_>) -> Outgoing {
         let verb = if ask.stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
-        let path = format!("{}/{}:{verb}", self.chat_path(), in_a_path(ask.model));
-        let uri = provider.base_url.join(&path).unwrap_or_else(|_| provider.chat_uri());
+        let path = format!("{}/{}:{verb}", self.path(), in_a_path(ask.model));
+        let uri = provider.base_url.join(&path).unwrap_or(uri);
         let mut request = post(uri, ask.body, ask.call_id);
         key_in(&mut request, "x-goog-api-key", provider);
         request
-    }
-
-    fn fault(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Fault {
-        judge::refused(status, headers, body)
-    }
-
-    fn error_inside(&self, error: &UpstreamError) -> Fault {
-        judge::inside(error)
     }
 }
 
@@ -61,15 +45,17 @@ fn in_a_path(model: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BaseUrl, Secret, Settings};
+    use crate::{BaseUrl, Secret, Settings, kind};
+    use bytes::Bytes;
 
     #[test]
     fn the_path_says_what_is_asked() {
         let base = BaseUrl::parse("https://g.example").unwrap();
-        let provider = Provider::new("g", &Gemini, base, Some(Secret::new("k-1")), Settings::default()).unwrap();
+        let provider =
+            Provider::new("g", kind("gemini").unwrap(), base, Some(Secret::new("k-1")), Settings::default()).unwrap();
         let ask = |model, stream| {
             let body = Bytes::from_static(b"{}");
-            provider.chat(ChatAsk { body, call_id: "call_1", model, stream, passed: &[] })
+            provider.chat(ChatAsk { body, call_id: "call_1", model, stream, passed: &[] }).unwrap()
         };
         assert_eq!(ask("gemini-3-pro", false).uri(), "https://g.example/v1beta/models/gemini-3-pro:generateContent");
         let streamed = ask("models/a b?c", true);

@@ -1,10 +1,11 @@
 //! Tasks whose creation was not answered: found by our id, in a list, or not at all.
 
-use crate::house::{House, Prompt, TASK};
-use crate::makers::{MAKERS, Maker};
+use super::house::{House, Prompt, TASK};
+use super::makers::{MAKERS, Maker};
 use http::HeaderMap;
 use serde_json::{Value, json};
-use tollgate_upstream::video::{Found, Likeness, Reply};
+use tollgate_upstream::Reply;
+use tollgate_upstream::video::{Found, Likeness};
 use tollgate_wire::video::{Api, Plan, REMIX};
 
 /// What a list read to its end has that may be the one.

@@ -1,7 +1,7 @@
 //! What the maker counted, in whatever spelling.
 
-use crate::house::{House, TASK};
-use crate::makers::{MAKERS, Maker};
+use super::house::{House, TASK};
+use super::makers::{MAKERS, Maker};
 use serde_json::json;
 use tollgate_wire::video::Api;
 

@@ -1,13 +1,13 @@
 //! Whatever a provider answers, an adaptor reads it without falling over, and never takes nonsense for a task or a video.
 
-use crate::house::Prompt;
-use crate::makers::MAKERS;
+use super::house::Prompt;
+use super::makers::MAKERS;
 use bytes::Bytes;
 use http::HeaderMap;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use tollgate_upstream::kind;
-use tollgate_upstream::video::{Handle, Reply, Sought, Standing};
+use tollgate_upstream::video::{Handle, Sought, Standing};
+use tollgate_upstream::{Reply, kind};
 
 /// Names and words that occur in real answers.
 const NAMES: &[&str] = &[
@@ -102,7 +102,7 @@ proptest! {
         let reply = Reply { status, headers: HeaderMap::new(), body };
         let sent = Map::new();
         for maker in MAKERS {
-            let video = kind(maker.kind).and_then(|kind| kind.video()).expect("makes videos");
+            let video = kind(maker.kind).and_then(|kind| kind.video).expect("makes videos");
             let task = Handle { api: maker.api, call: "call", id: "id" };
             match video.created(maker.api, &reply) {
                 Ok(id) => prop_assert!(status == 200 && !id.is_empty()),

@@ -1,7 +1,7 @@
 //! Creating a task: what was sent, refusals with the right blame, and outcomes nobody knows.
 
-use crate::house::{House, TASK};
-use crate::makers::{MAKERS, Maker, PICTURE};
+use super::house::{House, TASK};
+use super::makers::{MAKERS, Maker, PICTURE};
 use serde_json::json;
 use tollgate_upstream::Blame;
 use tollgate_wire::error::Code;

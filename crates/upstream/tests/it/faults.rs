@@ -1,12 +1,21 @@
 //! Whose fault a provider's error is, and what the client gets to read.
 
+use bytes::Bytes;
 use http::HeaderMap;
-use tollgate_upstream::{Adaptor, Anthropic, Blame, Fault, OpenAi, kind};
+use tollgate_upstream::{Blame, Chat, Fault, Reply, kind};
 use tollgate_wire::chat::{StreamFault, UpstreamError};
 use tollgate_wire::error::Code;
 
+fn chat(name: &str) -> &'static dyn Chat {
+    kind(name).and_then(|kind| kind.chat).expect("a kind that takes conversations")
+}
+
+fn reply(status: u16, headers: HeaderMap, body: &str) -> Reply {
+    Reply { status, headers, body: Bytes::copy_from_slice(body.as_bytes()) }
+}
+
 fn fault(status: u16, body: &str) -> Fault {
-    OpenAi.fault(status, &HeaderMap::new(), body.as_bytes())
+    chat("openai").fault(&reply(status, HeaderMap::new(), body))
 }
 
 fn error(message: &str, kind: &str, code: &str) -> String {
@@ -100,7 +109,7 @@ fn waiting_is_bounded() {
     let wait = |name: &'static str, value: &str| {
         let mut headers = HeaderMap::new();
         headers.insert(name, value.parse().unwrap());
-        OpenAi.fault(429, &headers, b"").retry_after
+        chat("openai").fault(&reply(429, headers, "")).retry_after
     };
     assert_eq!(wait("retry-after", "7"), Some(7));
     assert_eq!(wait("retry-after", "0"), Some(1));
@@ -120,19 +129,13 @@ fn errors_inside_a_reply() {
             message: "m".into(),
             ..Default::default()
         };
-        Fault::of_stream(&OpenAi, &StreamFault::Upstream(Box::new(error)))
+        Fault::of_stream(chat("openai"), &StreamFault::Upstream(Box::new(error)))
     };
     assert_eq!(inside("rate_limit_exceeded", "").code, Code::RateLimitExceeded);
     assert_eq!(inside("x", "invalid_request_error").blame, Blame::Caller);
     assert_eq!(inside("x", "server_error").blame, Blame::Provider);
     assert_eq!(inside("insufficient_quota", "").blame, Blame::Operator);
-    assert_eq!(Fault::of_stream(&OpenAi, &StreamFault::TooLong).code, Code::UpstreamInvalidReply);
-}
-
-#[test]
-fn the_registry() {
-    assert_eq!(kind("openai").unwrap().kind(), "openai");
-    assert!(kind("nobody").is_none());
+    assert_eq!(Fault::of_stream(chat("openai"), &StreamFault::TooLong).code, Code::UpstreamInvalidReply);
 }
 
 /// The same verdicts for the words of the other dialects, with a status and inside an answer.
@@ -241,12 +244,11 @@ fn errors_of_every_dialect() {
         ),
         ("gemini", 503, r#"{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}"#, Provider, Overloaded),
     ] {
-        let adaptor = kind_of(kind);
-        let fault = adaptor.fault(status, &HeaderMap::new(), body.as_bytes());
+        let chat = chat(kind);
+        let fault = chat.fault(&reply(status, HeaderMap::new(), body));
         assert_eq!((fault.blame, fault.code), (blame, code), "{kind} {status} {body}");
         // The same error in a reply of status 200 or in mid-stream has no status of its own but in Gemini's.
-        let inside =
-            adaptor.error_inside(&tollgate_wire::chat::UpstreamError::read(body.as_bytes()).expect("an error"));
+        let inside = chat.error_inside(&tollgate_wire::chat::UpstreamError::read(body.as_bytes()).expect("an error"));
         assert_eq!((inside.blame, inside.code), (blame, code), "inside: {kind} {body}");
     }
 }
@@ -265,7 +267,7 @@ fn a_refused_key_of_gemini_is_the_operators_affair() {
     ] {
         let status = "INVALID_ARGUMENT";
         let body = format!(r#"{{"error":{{"code":400,"message":"{text}","status":"{status}","details":{details}}}}}"#);
-        let fault = kind_of("gemini").fault(400, &HeaderMap::new(), body.as_bytes());
+        let fault = chat("gemini").fault(&reply(400, HeaderMap::new(), &body));
         assert_eq!((fault.blame, fault.code, fault.try_other), (Blame::Operator, Code::UpstreamError, true), "{text}");
         let told = fault.message.to_lowercase();
         assert!(!told.contains("key") && !told.contains("location") && !told.contains("pay"), "{told}");
@@ -290,26 +292,22 @@ fn refused_seals_are_known_by_their_words() {
         ("openai-responses", "Invalid value for 'input'.", "invalid_value", false),
     ] {
         let body = format!(r#"{{"error":{{"message":"{text}","type":"invalid_request_error","code":"{code}"}}}}"#);
-        let fault = kind_of(kind).fault(400, &HeaderMap::new(), body.as_bytes());
+        let fault = chat(kind).fault(&reply(400, HeaderMap::new(), &body));
         assert_eq!((fault.blame, fault.seals), (Blame::Caller, seals), "{text}");
-        assert!(!kind_of(kind).fault(500, &HeaderMap::new(), body.as_bytes()).seals, "only of a bad request");
+        assert!(!chat(kind).fault(&reply(500, HeaderMap::new(), &body)).seals, "only of a bad request");
         // What is not found is told so, with or without the name of a field.
-        let missing = kind_of(kind).fault(404, &HeaderMap::new(), body.as_bytes());
+        let missing = chat(kind).fault(&reply(404, HeaderMap::new(), &body));
         assert_eq!((missing.blame == Blame::Caller, missing.seals), (seals, seals), "{text}");
     }
 }
 
-fn kind_of(name: &str) -> &'static dyn Adaptor {
-    kind(name).expect("a kind")
-}
-
 #[test]
 fn details_of_a_bad_request_are_kept_plain_and_short() {
-    let details = |adaptor: &dyn Adaptor, status, kind: &str, details: &str| {
+    let details = |chat: &dyn Chat, status, kind: &str, details: &str| {
         let body = format!(r#"{{"error":{{"type":"{kind}","message":"m","details":{details}}}}}"#);
-        adaptor.fault(status, &HeaderMap::new(), body.as_bytes()).details
+        chat.fault(&reply(status, HeaderMap::new(), &body)).details
     };
-    let bad = |text: &str| details(&Anthropic, 400, "invalid_request_error", text);
+    let bad = |text: &str| details(chat("anthropic"), 400, "invalid_request_error", text);
     let known = r#"{"error_code":"thread_unsupported_request"}"#;
     assert_eq!(bad(known).as_deref(), Some(known));
     let mixed = r#"{"n":1,"on":true,"deep":{"a":1},"list":[1],"request_id":"req_1","odd name":1,"see":"https://inside.example/x"}"#;
@@ -319,8 +317,8 @@ fn details_of_a_bad_request_are_kept_plain_and_short() {
     for none in ["{}", r#"{"deep":{}}"#, "7", "[]", "null"] {
         assert_eq!(bad(none), None, "{none}");
     }
-    assert_eq!(details(&Anthropic, 401, "authentication_error", known), None, "the operator's affair");
-    assert_eq!(details(&Anthropic, 400, "billing_error", known), None, "the operator's affair");
-    assert_eq!(details(&Anthropic, 500, "api_error", known), None, "the provider's");
-    assert_eq!(details(&OpenAi, 400, "invalid_request_error", known), None, "another dialect's");
+    assert_eq!(details(chat("anthropic"), 401, "authentication_error", known), None, "the operator's affair");
+    assert_eq!(details(chat("anthropic"), 400, "billing_error", known), None, "the operator's affair");
+    assert_eq!(details(chat("anthropic"), 500, "api_error", known), None, "the provider's");
+    assert_eq!(details(chat("openai"), 400, "invalid_request_error", known), None, "another dialect's");
 }

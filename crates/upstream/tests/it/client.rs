@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tollgate_upstream::{
-    Answer, BaseUrl, Blame, Body, ChatAsk, Client, ClientSettings, Fault, OpenAi, Provider, Secret, Settings,
+    Answer, BaseUrl, Blame, Body, ChatAsk, Client, ClientSettings, Fault, Kind, Provider, Secret, Settings, kind,
     read_whole,
 };
 use tollgate_wire::error::Code;
@@ -109,9 +109,13 @@ async fn read_request(stream: &mut TcpStream) -> Option<String> {
     }
 }
 
+fn openai() -> &'static Kind {
+    kind("openai").unwrap()
+}
+
 fn provider(address: SocketAddr, settings: Settings) -> Provider {
     let base = BaseUrl::parse(&format!("http://{address}/v1")).unwrap();
-    Provider::new("test", &OpenAi, base, Some(Secret::new("sk-hidden")), settings).unwrap()
+    Provider::new("test", openai(), base, Some(Secret::new("sk-hidden")), settings).unwrap()
 }
 
 /// For those who see the limits reached; whoever does not want to see them has the long ones of [`patient`].
@@ -133,7 +137,7 @@ fn client() -> Client {
 async fn ask(client: &Client, provider: &Provider) -> Result<http::Response<Answer>, Fault> {
     let body = Bytes::from_static(b"{\"model\":\"m\"}");
     let ask = ChatAsk { body, call_id: "call_77", model: "m", stream: false, passed: &[] };
-    client.send(provider, provider.chat(ask)).await
+    client.send(provider, provider.chat(ask).unwrap()).await
 }
 
 fn harmless(fault: &Fault) {
@@ -186,7 +190,7 @@ async fn nobody_there_means_nothing_sent() {
 async fn a_tls_handshake_that_hangs_ends_in_time() {
     let server = server(vec![]).await;
     let base = BaseUrl::parse(&format!("https://{}/v1", server.address)).unwrap();
-    let provider = Provider::new("tls", &OpenAi, base, None, Settings::default()).unwrap();
+    let provider = Provider::new("tls", openai(), base, None, Settings::default()).unwrap();
     let start = Instant::now();
     let fault = ask(&client(), &provider).await.unwrap_err();
     assert!(start.elapsed() < A_WHILE);
@@ -197,7 +201,7 @@ async fn a_tls_handshake_that_hangs_ends_in_time() {
 #[tokio::test]
 async fn an_unknown_host_means_nothing_sent() {
     let base = BaseUrl::parse("http://nobody.invalid/v1").unwrap();
-    let provider = Provider::new("dns", &OpenAi, base, None, Settings::default()).unwrap();
+    let provider = Provider::new("dns", openai(), base, None, Settings::default()).unwrap();
     let fault = ask(&client(), &provider).await.unwrap_err();
     assert!(!fault.sent && !fault.message.contains("invalid"));
 }
@@ -321,7 +325,7 @@ async fn redirects_are_not_followed() {
     let client = client();
     let response = ask(&client, &provider).await.unwrap();
     assert_eq!(response.status(), 307);
-    let fault = client.fault(&provider, response).await;
+    let fault = provider.kind.chat.unwrap().fault(&client.refused(&provider, response).await);
     assert_eq!((fault.blame, fault.upstream_status), (Blame::Operator, Some(307)));
     assert!(elsewhere.requests.try_recv().is_err());
 }
@@ -334,7 +338,7 @@ async fn an_error_text_is_read_within_bounds() {
     let provider = provider(server.address, quick());
     let client = client();
     let response = ask(&client, &provider).await.unwrap();
-    let fault = client.fault(&provider, response).await;
+    let fault = provider.kind.chat.unwrap().fault(&client.refused(&provider, response).await);
     assert_eq!((fault.blame, fault.message.as_str()), (Blame::Caller, "n is too big"));
 }
 
@@ -453,7 +457,7 @@ async fn an_answer_may_come_before_the_request_is_sent() {
         sleep(2 * A_WHILE).await;
     });
     let client = client();
-    let asked = client.send(&provider, provider.chat(large(Bytes::from(vec![b'x'; 8 << 20]))));
+    let asked = client.send(&provider, provider.chat(large(Bytes::from(vec![b'x'; 8 << 20]))).unwrap());
     let response = timeout(A_WHILE, asked).await.unwrap().unwrap();
     assert_eq!(response.status(), 413);
     assert_eq!(read_whole(response.into_body(), 100, provider.settings.idle).await.unwrap(), "big");
@@ -464,7 +468,7 @@ async fn a_large_body_arrives_whole() {
     let mut server = server(vec![Step::Send(OK)]).await;
     let provider = provider(server.address, Settings::default());
     let body = Bytes::from("0123456789".repeat(100_000));
-    let response = client().send(&provider, provider.chat(large(body.clone()))).await.unwrap();
+    let response = client().send(&provider, provider.chat(large(body.clone())).unwrap()).await.unwrap();
     assert_eq!(response.status(), 200);
     let request = server.requests.recv().await.unwrap();
     assert!(request.contains("content-length: 1000000\r\n") && request.as_bytes().ends_with(&body));

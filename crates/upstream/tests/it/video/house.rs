@@ -11,7 +11,7 @@ use tollgate_upstream::video::{
 use tollgate_upstream::{BaseUrl, Client, ClientSettings, Fault, Provider, Secret, Settings, kind};
 use tollgate_wire::video::{Api, Offer, Plan, Request, Variant, plan};
 
-use crate::makers::Maker;
+use super::makers::Maker;
 
 /// Whoever still has it.
 #[derive(Debug)]
@@ -48,15 +48,15 @@ impl House {
         let sim = Sim::start(SimSettings::default()).await.expect("a free port");
         let base = BaseUrl::parse(&sim.video_url(maker.kind)).expect("a base");
         let settings = Settings { first_byte: Duration::from_secs(20), ..Settings::default() };
-        let adaptor = kind(maker.kind).expect("a kind");
-        let provider = Provider::new("p", adaptor, base, Some(Secret::new(key)), settings).expect("a provider");
+        let kind = kind(maker.kind).expect("a kind");
+        let provider = Provider::new("p", kind, base, Some(Secret::new(key)), settings).expect("a provider");
         let now = std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs();
         let client = Client::new(ClientSettings::default());
         House { sim, maker, client, provider, now: i64::try_from(now).expect("a time") }
     }
 
     pub fn video(&self) -> &'static dyn Video {
-        let video = self.provider.kind.video().expect("makes videos");
+        let video = self.provider.kind.video.expect("makes videos");
         assert!(video.speaks(self.maker.api));
         video
     }

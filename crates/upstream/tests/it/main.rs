@@ -1,0 +1,6 @@
+//! The client against servers that behave badly on purpose, and every maker against the simulated provider.
+
+mod client;
+mod faults;
+mod fetch;
+mod video;
