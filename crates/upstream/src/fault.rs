@@ -2,7 +2,7 @@
 
 use crate::Chat;
 use tollgate_wire::Problem;
-use tollgate_wire::chat::StreamFault;
+use tollgate_wire::StreamFault;
 use tollgate_wire::error::Code;
 
 /// Who has to change something.

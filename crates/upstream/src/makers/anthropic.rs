@@ -4,7 +4,7 @@ use crate::chat::{judge, key_in, post};
 use crate::{Chat, ChatAsk, Fault, Outgoing, Provider, Reply};
 use http::{HeaderName, HeaderValue, Uri};
 use tollgate_wire::Dialect;
-use tollgate_wire::chat::UpstreamError;
+use tollgate_wire::UpstreamError;
 
 /// Messages as Anthropic documents them.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use crate::{Fault, Outgoing, Reply};
 use http::Method;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tollgate_wire::video::Api;
+use tollgate_media::video::Api;
 
 /// Content generation tasks. The base address ends in `/api/v3`.
 #[derive(Clone, Copy, Debug)]

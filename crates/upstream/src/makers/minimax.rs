@@ -9,7 +9,7 @@ use crate::{Fault, Outgoing, Reply};
 use http::Method;
 use serde_json::Value;
 use std::time::Duration;
-use tollgate_wire::video::Api;
+use tollgate_media::video::Api;
 
 /// The base address has no path.
 #[derive(Clone, Copy, Debug)]

@@ -10,8 +10,8 @@ use crate::{Blame, Fault, Outgoing, Provider, Reply, Social, SocialAsk, safe_tex
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
+use tollgate_media::social::{Refused, read_refused};
 use tollgate_wire::error::Code;
-use tollgate_wire::social::{Refused, read_refused};
 
 /// The supplier, or a source of one's own.
 #[derive(Clone, Copy, Debug)]

@@ -21,7 +21,7 @@ pub use request::{Asking, Handle, Job, Sought};
 
 use crate::{Fault, Outgoing, Reply};
 use serde_json::Value;
-use tollgate_wire::video::Api;
+use tollgate_media::video::Api;
 
 /// Who speaks an API, whether or not such a provider is configured.
 pub fn speaker(api: Api) -> Option<&'static dyn Video> {

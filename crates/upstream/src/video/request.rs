@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method, Uri};
 use serde_json::{Map, Value};
-use tollgate_wire::video::{Api, Plan};
+use tollgate_media::video::{Api, Plan};
 
 /// Whom we ask, when, and for which call.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use http::HeaderMap;
 use tollgate_upstream::{Blame, Chat, Fault, Reply, kind};
-use tollgate_wire::chat::{StreamFault, UpstreamError};
 use tollgate_wire::error::Code;
+use tollgate_wire::{StreamFault, UpstreamError};
 
 fn chat(name: &str) -> &'static dyn Chat {
     kind(name).and_then(|kind| kind.chat).expect("a kind that takes conversations")
@@ -248,7 +248,7 @@ fn errors_of_every_dialect() {
         let fault = chat.fault(&reply(status, HeaderMap::new(), body));
         assert_eq!((fault.blame, fault.code), (blame, code), "{kind} {status} {body}");
         // The same error in a reply of status 200 or in mid-stream has no status of its own but in Gemini's.
-        let inside = chat.error_inside(&tollgate_wire::chat::UpstreamError::read(body.as_bytes()).expect("an error"));
+        let inside = chat.error_inside(&tollgate_wire::UpstreamError::read(body.as_bytes()).expect("an error"));
         assert_eq!((inside.blame, inside.code), (blame, code), "inside: {kind} {body}");
     }
 }

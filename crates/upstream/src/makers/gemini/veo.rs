@@ -9,7 +9,7 @@ use http::header::ACCEPT;
 use http::{HeaderName, HeaderValue, Method};
 use serde_json::Value;
 use std::time::Duration;
-use tollgate_wire::video::Api;
+use tollgate_media::video::Api;
 
 /// The base address has no path.
 #[derive(Clone, Copy, Debug)]

@@ -13,7 +13,7 @@ use http::Method;
 use http::header::AUTHORIZATION;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tollgate_wire::video::Api;
+use tollgate_media::video::Api;
 
 /// The base address has no path.
 #[derive(Clone, Copy, Debug)]

@@ -12,8 +12,8 @@ use http::{HeaderValue, Method};
 use http_body_util::Full;
 use serde_json::{Value, json};
 use std::time::Duration;
+use tollgate_media::video::{Api, REMIX, Upload};
 use tollgate_wire::error::Code;
-use tollgate_wire::video::{Api, REMIX, Upload};
 
 /// The base address ends in `/v1`.
 #[derive(Clone, Copy, Debug)]

@@ -4,9 +4,9 @@ use super::house::{House, Prompt, TASK};
 use super::makers::{MAKERS, Maker};
 use http::HeaderMap;
 use serde_json::{Value, json};
+use tollgate_media::video::{Api, Plan, REMIX};
 use tollgate_upstream::Reply;
 use tollgate_upstream::video::{Found, Likeness};
-use tollgate_wire::video::{Api, Plan, REMIX};
 
 /// What a list read to its end has that may be the one.
 fn perhaps(found: Option<Found>) -> Vec<(String, Likeness)> {
