@@ -94,6 +94,18 @@ impl Fault {
         Fault { maybe_charged: true, ..Fault::new(Blame::Network, Code::UpstreamError, message) }
     }
 
+    /// What was sent on while it arrived broke off, or was not as long as announced. The provider has a part of a request, which is none.
+    pub fn upload_broken() -> Fault {
+        let message = "The upload broke off before it was complete.";
+        Fault { try_other: false, ..Fault::new(Blame::Caller, Code::InvalidRequest, message) }
+    }
+
+    /// What was sent on while it arrived stopped arriving.
+    pub fn upload_late() -> Fault {
+        let message = "The upload stopped arriving before it was complete.";
+        Fault { try_other: false, ..Fault::new(Blame::Caller, Code::RequestTimeout, message) }
+    }
+
     /// No headers in time.
     pub fn late() -> Fault {
         let message = "The provider did not answer in time.";

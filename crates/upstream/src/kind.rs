@@ -5,20 +5,20 @@
 
 use crate::makers::{Anthropic, Ark, DashScope, GeminiChat, Kling, MiniMax, OpenAiChat, Sora, TikHub, Veo};
 use crate::video::Video;
-use crate::{Chat, Social};
+use crate::{Chat, SocialData};
 use std::fmt;
 use tollgate_wire::Dialect;
 
 /// One way to speak to providers.
 #[derive(Debug)]
-pub struct Kind {
+pub struct ProviderKind {
     /// The word for it in the configuration.
     pub name: &'static str,
     /// Its key may be a pair, an access key and a secret, joined by `|`.
     pub key_pair: bool,
     pub chat: Option<&'static dyn Chat>,
     pub video: Option<&'static dyn Video>,
-    pub social: Option<&'static dyn Social>,
+    pub social: Option<&'static dyn SocialData>,
 }
 
 /// Something that a kind of provider can do.
@@ -30,48 +30,48 @@ pub enum Ability {
 }
 
 /// Every kind of provider there is.
-pub static KINDS: &[Kind] = &[
-    Kind {
+pub static KINDS: &[ProviderKind] = &[
+    ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/chat/completions" }),
         video: Some(&Sora),
-        ..Kind::named("openai")
+        ..ProviderKind::named("openai")
     },
-    Kind {
+    ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Responses, path: "/responses" }),
-        ..Kind::named("openai-responses")
+        ..ProviderKind::named("openai-responses")
     },
-    Kind { chat: Some(&Anthropic), ..Kind::named("anthropic") },
-    Kind { chat: Some(&GeminiChat), video: Some(&Veo), ..Kind::named("gemini") },
-    Kind { social: Some(&TikHub), ..Kind::named("tikhub") },
+    ProviderKind { chat: Some(&Anthropic), ..ProviderKind::named("anthropic") },
+    ProviderKind { chat: Some(&GeminiChat), video: Some(&Veo), ..ProviderKind::named("gemini") },
+    ProviderKind { social: Some(&TikHub), ..ProviderKind::named("tikhub") },
     // A source that one runs oneself, with the routes and answers of the supplier.
-    Kind { social: Some(&TikHub), ..Kind::named("social-source") },
-    Kind {
+    ProviderKind { social: Some(&TikHub), ..ProviderKind::named("social-source") },
+    ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/compatible-mode/v1/chat/completions" }),
         video: Some(&DashScope),
-        ..Kind::named("dashscope")
+        ..ProviderKind::named("dashscope")
     },
-    Kind {
+    ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/chat/completions" }),
         video: Some(&Ark),
-        ..Kind::named("ark")
+        ..ProviderKind::named("ark")
     },
-    Kind { key_pair: true, video: Some(&Kling), ..Kind::named("kling") },
-    Kind {
+    ProviderKind { key_pair: true, video: Some(&Kling), ..ProviderKind::named("kling") },
+    ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/v1/chat/completions" }),
         video: Some(&MiniMax),
-        ..Kind::named("minimax")
+        ..ProviderKind::named("minimax")
     },
 ];
 
 /// The kind with this name.
-pub fn kind(name: &str) -> Option<&'static Kind> {
+pub fn kind(name: &str) -> Option<&'static ProviderKind> {
     KINDS.iter().find(|kind| kind.name == name)
 }
 
-impl Kind {
+impl ProviderKind {
     /// A kind that can do nothing yet.
-    const fn named(name: &'static str) -> Kind {
-        Kind { name, key_pair: false, chat: None, video: None, social: None }
+    const fn named(name: &'static str) -> ProviderKind {
+        ProviderKind { name, key_pair: false, chat: None, video: None, social: None }
     }
 
     pub fn has(&self, ability: Ability) -> bool {
@@ -113,7 +113,7 @@ mod tests {
     /// What the documentation promises (docs/adding-a-provider.md).
     #[test]
     fn what_each_kind_can_do() {
-        let row = |kind: &Kind| {
+        let row = |kind: &ProviderKind| {
             let able: Vec<String> = Ability::ALL.iter().filter(|one| kind.has(**one)).map(Ability::to_string).collect();
             format!("{}: {}", kind.name, able.join(", "))
         };

@@ -1,6 +1,6 @@
 //! A configured provider, with everything a call needs computed beforehand.
 
-use crate::{Ability, ChatAsk, Kind, Outgoing, Secret, SocialAsk};
+use crate::{Ability, ChatAsk, Outgoing, ProviderKind, Secret, SocialAsk};
 use http::uri::{Authority, Scheme};
 use http::{HeaderValue, Uri};
 use std::fmt;
@@ -144,7 +144,7 @@ impl Default for Settings {
 #[derive(Clone, Debug)]
 pub struct Provider {
     pub name: String,
-    pub kind: &'static Kind,
+    pub kind: &'static ProviderKind,
     pub base_url: BaseUrl,
     pub settings: Settings,
     /// Where conversations go, if it takes them.
@@ -157,7 +157,7 @@ pub struct Provider {
 impl Provider {
     pub fn new(
         name: impl Into<String>,
-        kind: &'static Kind,
+        kind: &'static ProviderKind,
         base_url: BaseUrl,
         secret: Option<Secret>,
         settings: Settings,

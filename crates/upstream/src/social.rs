@@ -4,7 +4,7 @@ use crate::{Fault, Outgoing, Provider, Reply};
 use bytes::Bytes;
 
 /// How one kind of provider sells social data.
-pub trait Social: Sync + std::fmt::Debug {
+pub trait SocialData: Sync + std::fmt::Debug {
     /// `None` when the path does not fit into an address.
     fn request(&self, provider: &Provider, ask: &SocialAsk<'_>) -> Option<Outgoing>;
 

@@ -6,7 +6,7 @@
 //! not answered may have been billed.
 
 use crate::outgoing::outgoing;
-use crate::{Blame, Fault, Outgoing, Provider, Reply, Social, SocialAsk, safe_text};
+use crate::{Blame, Fault, Outgoing, Provider, Reply, SocialAsk, SocialData, safe_text};
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
@@ -20,7 +20,7 @@ pub(crate) struct TikHub;
 /// Seconds to wait when a busy source does not say.
 const BUSY: u32 = 3;
 
-impl Social for TikHub {
+impl SocialData for TikHub {
     fn request(&self, provider: &Provider, ask: &SocialAsk<'_>) -> Option<Outgoing> {
         let at = |path: &str| provider.base_url.join(path).ok();
         let (method, uri, body) = match ask {

@@ -11,8 +11,8 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tollgate_upstream::{
-    Answer, BaseUrl, Blame, Body, ChatAsk, Client, ClientSettings, Fault, Kind, Provider, Secret, Settings, kind,
-    read_whole,
+    Answer, BaseUrl, Blame, Body, ChatAsk, Client, ClientSettings, Fault, Provider, ProviderKind, Secret, Settings,
+    kind, read_whole,
 };
 use tollgate_wire::error::Code;
 
@@ -109,7 +109,7 @@ async fn read_request(stream: &mut TcpStream) -> Option<String> {
     }
 }
 
-fn openai() -> &'static Kind {
+fn openai() -> &'static ProviderKind {
     kind("openai").unwrap()
 }
 

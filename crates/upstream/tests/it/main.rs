@@ -3,4 +3,6 @@
 mod client;
 mod faults;
 mod fetch;
+mod upgrades;
+mod uploads;
 mod video;

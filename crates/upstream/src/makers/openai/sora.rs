@@ -9,7 +9,6 @@ use crate::{Blame, Fault, Outgoing, Reply};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method};
-use http_body_util::Full;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tollgate_media::video::{Api, REMIX, Upload};
@@ -69,7 +68,7 @@ impl Video for Sora {
         let boundary = boundary(upload);
         let content_type = HeaderValue::try_from(format!("multipart/form-data; boundary={boundary}")).ok()?;
         request.headers_mut().insert(CONTENT_TYPE, content_type);
-        *request.body_mut() = Full::new(form(&body, upload, &boundary));
+        *request.body_mut() = form(&body, upload, &boundary).into();
         Some(request)
     }
 
