@@ -148,7 +148,7 @@ fn at(part: Millis) -> usize {
 mod tests {
     use super::*;
     use std::time::Duration;
-    use tollgate_upstream::{BaseUrl, OpenAi, Settings};
+    use tollgate_upstream::{BaseUrl, Settings, kind};
 
     const MINUTE: Millis = 60_000;
 
@@ -167,7 +167,8 @@ mod tests {
                 ..Settings::default()
             };
             let base = BaseUrl::parse("http://127.0.0.1:9").expect("an address");
-            let provider = Provider::new("p", &OpenAi, base, None, settings).expect("a provider");
+            let provider =
+                Provider::new("p", kind("openai").expect("a kind"), base, None, settings).expect("a provider");
             Desk { pauses: Pauses::default(), metrics: Metrics::default(), provider }
         }
 

@@ -9,12 +9,11 @@ use crate::video::WebhookSettings;
 use crate::video::show::Shown;
 use bytes::Bytes;
 use http::{HeaderValue, Request, Uri, header};
-use http_body_util::Full;
 use serde_json::{Value, json};
 use std::net::IpAddr;
 use std::time::Duration;
 use tollgate_store::{Account, AccountId, Task, TaskState, Told, Webhook};
-use tollgate_upstream::{is_inside_name, is_public};
+use tollgate_upstream::{Outgoing, Payload, is_inside_name, is_public};
 use tollgate_wire::error::Code;
 
 const PURPOSE: &str = "webhook";
@@ -118,7 +117,7 @@ fn event_id(task: &Task) -> String {
     task.id.to_string().replacen("task_", "evt_", 1)
 }
 
-fn request(app: &App, webhook: &Webhook, task: &Task, body: String) -> Option<Request<Full<Bytes>>> {
+fn request(app: &App, webhook: &Webhook, task: &Task, body: String) -> Option<Outgoing> {
     let id = event_id(task);
     let at = app.world.now_ms().div_euclid(1000);
     let signed = format!("{id}.{at}.{body}");
@@ -126,7 +125,7 @@ fn request(app: &App, webhook: &Webhook, task: &Task, body: String) -> Option<Re
     let secrets = app.secrets.derived(PURPOSE, &webhook.account.to_string());
     let signatures: Vec<String> =
         secrets.iter().map(|secret| format!("v1,{}", secret.sign(signed.as_bytes()))).collect();
-    let mut request = Request::post(webhook.url.as_str()).body(Full::new(Bytes::from(body))).ok()?;
+    let mut request = Request::post(webhook.url.as_str()).body(Payload::from(Bytes::from(body))).ok()?;
     let headers = request.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::USER_AGENT, HeaderValue::from_static(AGENT));

@@ -1,13 +1,13 @@
 //! The HTTP client: one pool, bounded waits, no redirects, Nagle off.
 
 use crate::cable::{Connector, Timed};
-use crate::http1::{Answer, Connection, Pool, Written};
+use crate::http1::{Answer, Connection, Pool, Unanswered, Upgraded, Written};
 use crate::reach::{Names, Reachable, Resolver};
-use crate::{Body, Fault, Provider, is_encoded};
+use crate::{Body, Fault, Outgoing, Payload, Provider, Reply, is_encoded};
 use bytes::Bytes;
-use http::{Request, Response};
-use http_body_util::{BodyExt as _, Full};
+use http::{Response, StatusCode};
 use hyper_rustls::HttpsConnectorBuilder;
+use hyper_rustls::builderstates::WantsSchemes;
 use hyper_util::client::legacy::connect::HttpConnector;
 use std::error::Error;
 use std::sync::Arc;
@@ -48,6 +48,17 @@ enum Over {
     /// One that waits, where there is one.
     Any,
     New,
+    /// A new one that changes its protocol and is never used again.
+    Upgrade,
+}
+
+/// What became of a request to change the protocol.
+#[derive(Debug)]
+pub enum Upgrade {
+    /// Status 101: from here on the connection is the caller's.
+    Switched(Response<Upgraded>),
+    /// Any other status, as for any other request.
+    Refused(Response<Answer>),
 }
 
 /// Longest error text read from a provider.
@@ -75,6 +86,17 @@ impl Client {
         Client::over(connector(&settings, reachable.clone(), names), &settings, reachable)
     }
 
+    /// A client that trusts certificates of a test.
+    #[cfg(feature = "testing")]
+    pub fn trusting(settings: ClientSettings, roots: rustls::RootCertStore) -> Client {
+        let ring = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions();
+        let config = config.expect("ring offers them").with_root_certificates(roots).with_no_client_auth();
+        let tls = HttpsConnectorBuilder::new().with_tls_config(config);
+        let connector = over_tls(tls, &settings, Reachable::Everything, None);
+        Client::over(connector, &settings, Reachable::Everything)
+    }
+
     /// A client whose connections are made by a simulation.
     #[cfg(feature = "testing")]
     pub fn in_memory(dial: crate::Dial) -> Client {
@@ -97,47 +119,56 @@ impl Client {
     }
 
     /// Sends a request and waits for the headers of the reply, whatever its status.
-    pub async fn send(&self, provider: &Provider, request: Request<Full<Bytes>>) -> Result<Response<Answer>, Fault> {
+    pub async fn send(&self, provider: &Provider, request: Outgoing) -> Result<Response<Answer>, Fault> {
         self.ask(request, provider.settings.first_byte).await
     }
 
-    /// The same over a new connection. One that was kept may be closed by the provider in the moment it is written to, and then nobody
+    /// Asks to change the protocol of a connection, as a WebSocket does. The request has an `Upgrade` header with one protocol and
+    /// whatever belongs to its handshake; what the reply's headers prove (`Sec-WebSocket-Accept`) is the caller's to check. The
+    /// connection is a new one, and the reply has to come in the time of any other.
+    pub async fn upgrade(&self, provider: &Provider, request: Outgoing) -> Result<Upgrade, Fault> {
+        let reply = self.ask_over(request, provider.settings.first_byte, Over::Upgrade).await?;
+        if reply.status() != StatusCode::SWITCHING_PROTOCOLS {
+            return Ok(Upgrade::Refused(reply));
+        }
+        let (head, answer) = reply.into_parts();
+        let stream = answer.into_upgraded().ok_or_else(Fault::reset)?;
+        Ok(Upgrade::Switched(Response::from_parts(head, stream)))
+    }
+
+    /// The same as [`Client::send`] over a new connection. One that was kept may be closed by the provider in the moment it is written to, and then nobody
     /// knows whether the request was read: what must not be sent twice is worth a connection of its own.
-    pub async fn send_fresh(
-        &self,
-        provider: &Provider,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Response<Answer>, Fault> {
+    pub async fn send_fresh(&self, provider: &Provider, request: Outgoing) -> Result<Response<Answer>, Fault> {
         self.ask_over(request, provider.settings.first_byte, Over::New).await
     }
 
-    /// The same without a provider: nothing is added to the request, and the headers have to come within this time.
-    pub async fn ask(&self, request: Request<Full<Bytes>>, patience: Duration) -> Result<Response<Answer>, Fault> {
+    /// The same as [`Client::send`] without a provider: nothing is added to the request, and the headers have to come within this time.
+    pub async fn ask(&self, request: Outgoing, patience: Duration) -> Result<Response<Answer>, Fault> {
         self.ask_over(request, patience, Over::Any).await
     }
 
-    async fn ask_over(
-        &self,
-        request: Request<Full<Bytes>>,
-        patience: Duration,
-        over: Over,
-    ) -> Result<Response<Answer>, Fault> {
+    async fn ask_over(&self, request: Outgoing, patience: Duration, over: Over) -> Result<Response<Answer>, Fault> {
         // An address that is written out is never looked up, so it is judged here.
         if !self.may_go_to(request.uri().host().unwrap_or_default()) {
             return Err(Fault::unreachable());
         }
-        match tokio::time::timeout(patience, self.exchange(request, over)).await {
+        if matches!(request.body(), Payload::Streamed(_)) {
+            // It may take long, so its limit is on standing still. And it cannot be sent twice.
+            let over = if over == Over::Any { Over::New } else { over };
+            return Box::pin(self.exchange(request, over, patience)).await;
+        }
+        match tokio::time::timeout(patience, self.exchange(request, over, patience)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(Fault::late()),
         }
     }
 
-    async fn exchange(&self, request: Request<Full<Bytes>>, over: Over) -> Result<Response<Answer>, Fault> {
+    async fn exchange(&self, request: Outgoing, over: Over, patience: Duration) -> Result<Response<Answer>, Fault> {
         let (parts, body) = request.into_parts();
-        let Ok(body) = body.collect().await.map(|body| body.to_bytes());
         let (idle, place) = match over {
             Over::Any => self.pool.take(&parts.uri),
             Over::New => (None, self.pool.place(&parts.uri)),
+            Over::Upgrade => (None, None),
         };
         let mut connection = match idle {
             Some(connection) => connection,
@@ -146,8 +177,8 @@ impl Client {
                 Box::new(Connection::new(made.map_err(|error| unconnected(error.as_ref()))?))
             }
         };
-        let asked = connection.ask(Written::new(&parts, body)).await;
-        let (head, first) = asked.map_err(|_| Fault::reset())?;
+        let asked = connection.ask(Written::new(&parts, body, over == Over::Upgrade, patience)).await;
+        let (head, first) = asked.map_err(unanswered)?;
         let mut reply = Response::new(Answer::new(head.framing, first, connection, place.filter(|_| head.stays)));
         *reply.status_mut() = head.status;
         *reply.headers_mut() = head.headers;
@@ -159,17 +190,27 @@ impl Client {
         self.pool.tidy();
     }
 
-    /// Reads the error text of a reply that is not 2xx and says what it means.
-    pub async fn fault(&self, provider: &Provider, response: Response<Answer>) -> Fault {
+    /// Reads the error text of a reply that is not 2xx, as far as it matters. What it means, the ability that was asked for says.
+    pub async fn refused(&self, provider: &Provider, response: Response<Answer>) -> Reply {
         let (head, body) = response.into_parts();
         let idle = provider.settings.idle.min(ERROR_WAIT);
         let reading = Body::new(body, idle).start(ERROR_BYTES);
-        let text = match is_encoded(&head.headers) {
+        let body = match is_encoded(&head.headers) {
             // The status alone must do.
             true => Bytes::new(),
             false => tokio::time::timeout(ERROR_WAIT, reading).await.unwrap_or_default(),
         };
-        provider.kind.fault(head.status.as_u16(), &head.headers, &text)
+        Reply { status: head.status.as_u16(), headers: head.headers, body }
+    }
+}
+
+/// Why there is no reply, once there was a connection.
+fn unanswered(why: Unanswered) -> Fault {
+    match why {
+        Unanswered::Connection => Fault::reset(),
+        Unanswered::Upload => Fault::upload_broken(),
+        Unanswered::UploadLate => Fault::upload_late(),
+        Unanswered::Late => Fault::late(),
     }
 }
 
@@ -186,16 +227,24 @@ fn unconnected(error: &(dyn Error + 'static)) -> Fault {
 }
 
 fn connector(settings: &ClientSettings, reachable: Reachable, names: Option<Names>) -> Connector {
+    let tls = HttpsConnectorBuilder::new()
+        .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())
+        .expect("ring offers the default TLS versions");
+    over_tls(tls, settings, reachable, names)
+}
+
+fn over_tls(
+    tls: HttpsConnectorBuilder<WantsSchemes>,
+    settings: &ClientSettings,
+    reachable: Reachable,
+    names: Option<Names>,
+) -> Connector {
     let mut tcp = HttpConnector::new_with_resolver(Resolver::new(reachable, names));
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(Duration::from_secs(60)));
     tcp.set_connect_timeout(Some(settings.connect_timeout));
-    let tls = HttpsConnectorBuilder::new()
-        .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())
-        .expect("ring offers the default TLS versions")
-        .https_or_http();
-    let inner = tls.enable_http1().wrap_connector(tcp);
+    let inner = tls.https_or_http().enable_http1().wrap_connector(tcp);
     Connector::Net(Timed { inner, limit: settings.connect_timeout })
 }
 
@@ -203,7 +252,7 @@ fn connector(settings: &ClientSettings, reachable: Reachable, names: Option<Name
 mod tests {
     use super::*;
     use crate::cable::Cable;
-    use http::Uri;
+    use http::{Request, Uri};
     use hyper_rustls::MaybeHttpsStream;
 
     #[tokio::test]
@@ -221,7 +270,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let client = Client::public(ClientSettings::default());
         for host in ["127.0.0.1", "localhost", "[::1]", "0x7f000001", "2130706433", "127.1", "169.254.169.254"] {
-            let request = Request::get(format!("http://{host}:{port}/")).body(Full::default()).unwrap();
+            let request = Request::get(format!("http://{host}:{port}/")).body(Payload::default()).unwrap();
             let fault = client.ask(request, Duration::from_secs(5)).await.expect_err(host);
             assert!(!fault.sent, "{host}");
         }

@@ -1,5 +1,6 @@
 //! A provider's failure: whose fault, what the client is told, and whether another route may be tried.
 
+use crate::Chat;
 use tollgate_wire::Problem;
 use tollgate_wire::StreamFault;
 use tollgate_wire::error::Code;
@@ -93,6 +94,18 @@ impl Fault {
         Fault { maybe_charged: true, ..Fault::new(Blame::Network, Code::UpstreamError, message) }
     }
 
+    /// What was sent on while it arrived broke off, or was not as long as announced. The provider has a part of a request, which is none.
+    pub fn upload_broken() -> Fault {
+        let message = "The upload broke off before it was complete.";
+        Fault { try_other: false, ..Fault::new(Blame::Caller, Code::InvalidRequest, message) }
+    }
+
+    /// What was sent on while it arrived stopped arriving.
+    pub fn upload_late() -> Fault {
+        let message = "The upload stopped arriving before it was complete.";
+        Fault { try_other: false, ..Fault::new(Blame::Caller, Code::RequestTimeout, message) }
+    }
+
     /// No headers in time.
     pub fn late() -> Fault {
         let message = "The provider did not answer in time.";
@@ -158,10 +171,10 @@ impl Fault {
         self.blame == Blame::Caller && !self.sent && !self.maybe_charged
     }
 
-    /// What a broken stream means; `kind` reads the provider's own errors.
-    pub fn of_stream(kind: &dyn crate::Adaptor, fault: &StreamFault) -> Fault {
+    /// What a broken stream means; `chat` reads the provider's own errors.
+    pub fn of_stream(chat: &dyn Chat, fault: &StreamFault) -> Fault {
         match fault {
-            StreamFault::Upstream(error) => kind.error_inside(error),
+            StreamFault::Upstream(error) => chat.error_inside(error),
             StreamFault::TooLong => Fault::too_long(),
             StreamFault::Garbage => Fault::garbage(),
         }

@@ -5,13 +5,13 @@
 //! first bytes say (`sniff.rs`). What went wrong is told without names, addresses or words of the server: a caller must not learn
 //! from it what there is inside.
 
+use crate::outgoing::outgoing;
 use crate::reach::is_inside_name;
 use crate::sniff::media_type;
-use crate::{Body, Client, Fault, is_encoded};
+use crate::{Body, Client, Fault, Outgoing, is_encoded};
 use bytes::{Bytes, BytesMut};
-use http::header::{ACCEPT, ACCEPT_ENCODING, LOCATION, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Request, StatusCode};
-use http_body_util::Full;
+use http::header::LOCATION;
+use http::{HeaderMap, Method, StatusCode};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tollgate_wire::error::Code;
@@ -19,7 +19,6 @@ use url::{Host, Url};
 
 const MOST_REDIRECTS: usize = 3;
 const LONGEST_URL: usize = 8 << 10;
-const AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));
 
 /// An address that may be asked for.
 #[derive(Clone, Debug)]
@@ -150,12 +149,9 @@ impl Client {
     }
 }
 
-fn request(address: &Address) -> Result<Request<Full<Bytes>>, Unfetched> {
-    let request = Request::get(address.0.as_str())
-        .header(ACCEPT, HeaderValue::from_static("image/*, application/pdf"))
-        .header(ACCEPT_ENCODING, HeaderValue::from_static("identity"))
-        .header(USER_AGENT, HeaderValue::from_static(AGENT));
-    request.body(Full::default()).map_err(|_| Unfetched::NotAnAddress)
+fn request(address: &Address) -> Result<Outgoing, Unfetched> {
+    let uri = address.0.as_str().parse().map_err(|_| Unfetched::NotAnAddress)?;
+    Ok(outgoing(Method::GET, uri, "image/*, application/pdf", Bytes::new()))
 }
 
 fn elsewhere(status: StatusCode, headers: &HeaderMap) -> Option<&str> {

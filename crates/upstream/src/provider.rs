@@ -1,10 +1,8 @@
 //! A configured provider, with everything a call needs computed beforehand.
 
-use crate::{Adaptor, ChatAsk, Secret};
-use bytes::Bytes;
+use crate::{Ability, ChatAsk, Outgoing, ProviderKind, Secret, SocialAsk};
 use http::uri::{Authority, Scheme};
 use http::{HeaderValue, Uri};
-use http_body_util::Full;
 use std::fmt;
 use std::time::Duration;
 
@@ -146,10 +144,11 @@ impl Default for Settings {
 #[derive(Clone, Debug)]
 pub struct Provider {
     pub name: String,
-    pub kind: &'static dyn Adaptor,
+    pub kind: &'static ProviderKind,
     pub base_url: BaseUrl,
     pub settings: Settings,
-    chat_uri: Uri,
+    /// Where conversations go, if it takes them.
+    chat_uri: Option<Uri>,
     authorization: Option<HeaderValue>,
     secret: Option<Secret>,
     key_print: String,
@@ -158,24 +157,44 @@ pub struct Provider {
 impl Provider {
     pub fn new(
         name: impl Into<String>,
-        kind: &'static dyn Adaptor,
+        kind: &'static ProviderKind,
         base_url: BaseUrl,
         secret: Option<Secret>,
         settings: Settings,
     ) -> Result<Provider, BadProvider> {
-        let chat_uri = base_url.join(kind.chat_path())?;
+        let chat_uri = kind.chat.map(|chat| base_url.join(chat.path())).transpose()?;
         let authorization = match &secret {
             Some(secret) if secret.is_empty() => return Err(BadProvider("the secret is empty")),
             Some(secret) => Some(secret.bearer().ok_or(BadProvider("the secret cannot stand in a header"))?),
             None => None,
         };
-        let key_print = secret.as_ref().map(|secret| secret.print(kind.takes_pair())).unwrap_or_default();
+        let key_print = secret.as_ref().map(|secret| secret.print(kind.key_pair)).unwrap_or_default();
         Ok(Provider { name: name.into(), kind, base_url, settings, chat_uri, authorization, secret, key_print })
     }
 
-    /// The request for a conversation.
-    pub fn chat(&self, ask: ChatAsk<'_>) -> http::Request<Full<Bytes>> {
-        self.kind.chat(self, ask)
+    /// The request for a conversation; `None` where it takes none.
+    pub fn chat(&self, ask: ChatAsk<'_>) -> Option<Outgoing> {
+        Some(self.kind.chat?.request(self, self.chat_uri.clone()?, ask))
+    }
+
+    /// The request for social data; `None` where it sells none, or when the path does not fit into an address.
+    pub fn social(&self, ask: &SocialAsk<'_>) -> Option<Outgoing> {
+        self.kind.social?.request(self, ask)
+    }
+
+    /// Says what is wrong with a route that needs an ability of a provider that does not have it.
+    pub fn lacks(&self, ability: Ability) -> Option<String> {
+        if self.kind.has(ability) {
+            return None;
+        }
+        let able = Ability::ALL.iter().filter(|one| self.kind.has(**one)).map(Ability::to_string);
+        let able: Vec<String> = able.collect();
+        Some(format!(
+            "{:?} is of kind {:?}, which has no {ability}; it has {}",
+            self.name,
+            self.kind.name,
+            able.join(", ")
+        ))
     }
 
     /// By this the account is known again; empty where no key is sent.
@@ -193,10 +212,6 @@ impl Provider {
         self.is_account(&other.base_url.place(), &other.key_print)
     }
 
-    pub(crate) fn chat_uri(&self) -> Uri {
-        self.chat_uri.clone()
-    }
-
     /// For keys that are not sent as they are.
     pub(crate) fn secret(&self) -> Option<&Secret> {
         self.secret.as_ref()
@@ -210,7 +225,8 @@ impl Provider {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::OpenAi;
+    use crate::kind;
+    use bytes::Bytes;
 
     #[test]
     fn base_urls() {
@@ -247,10 +263,21 @@ mod tests {
     fn the_secret_is_not_in_debug() {
         let base = BaseUrl::parse("https://x.example/v1").unwrap();
         let secret = Some(Secret::new("sk-hidden-value"));
-        let provider = Provider::new("p", &OpenAi, base, secret, Settings::default()).unwrap();
+        let provider = Provider::new("p", kind("openai").unwrap(), base, secret, Settings::default()).unwrap();
         assert!(!format!("{provider:?}").contains("hidden"));
         let body = Bytes::from_static(b"{}");
         let request = provider.chat(ChatAsk { body, call_id: "call_1", model: "m", stream: false, passed: &[] });
-        assert!(!format!("{request:?}").contains("hidden"));
+        assert!(request.is_some() && !format!("{request:?}").contains("hidden"));
+    }
+
+    #[test]
+    fn an_ability_that_is_missing_is_named() {
+        let base = BaseUrl::parse("https://x.example").unwrap();
+        let provider = Provider::new("clips", kind("kling").unwrap(), base, None, Settings::default()).unwrap();
+        assert_eq!(provider.lacks(Ability::Video), None);
+        let told = r#""clips" is of kind "kling", which has no chat; it has video"#;
+        assert_eq!(provider.lacks(Ability::Chat).as_deref(), Some(told));
+        let ask = ChatAsk { body: Bytes::new(), call_id: "c", model: "m", stream: false, passed: &[] };
+        assert!(provider.chat(ask).is_none() && provider.social(&SocialAsk::Get { path: "/a", query: "" }).is_none());
     }
 }

@@ -1,16 +1,24 @@
 //! Base64 in both alphabets: Gemini's clients send the URL-safe one, OpenAI and Anthropic take only the standard one.
 
+use ::base64::Engine as _;
+use ::base64::alphabet::STANDARD;
+use ::base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use std::borrow::Cow;
 
-const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// Writes padding; reads what makers and their clients write: without it, and with any bits behind the last byte.
+const ENGINE: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
 
 /// The same data in the standard alphabet, padded; the same text when it already is.
 pub(crate) fn standard(text: Cow<'_, str>) -> Cow<'_, str> {
-    let odd = text.bytes().any(|b| b == b'-' || b == b'_') || !text.len().is_multiple_of(4);
-    if !odd {
+    if !is_url_safe(&text) && text.len().is_multiple_of(4) {
         return text;
     }
-    let mut out = text.replace('-', "+").replace('_', "/");
+    let mut out = in_standard_letters(&text);
     while !out.len().is_multiple_of(4) {
         out.push('=');
     }
@@ -18,41 +26,21 @@ pub(crate) fn standard(text: Cow<'_, str>) -> Cow<'_, str> {
 }
 
 pub(crate) fn encode(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for at in 0..4 {
-            let letter = LETTERS[(word >> (18 - 6 * at) & 63) as usize];
-            out.push(if at <= chunk.len() { char::from(letter) } else { '=' });
-        }
-    }
-    out
+    ENGINE.encode(bytes)
 }
 
 /// Either alphabet, padded or not; `None` when it is neither.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let text = text.trim_end_matches('=');
-    let mut out = Vec::with_capacity(text.len() * 3 / 4);
-    for chunk in text.as_bytes().chunks(4) {
-        if chunk.len() == 1 {
-            return None;
-        }
-        let mut word = 0u32;
-        for &letter in chunk {
-            let value = match letter {
-                b'A'..=b'Z' => letter - b'A',
-                b'a'..=b'z' => letter - b'a' + 26,
-                b'0'..=b'9' => letter - b'0' + 52,
-                b'+' | b'-' => 62,
-                b'/' | b'_' => 63,
-                _ => return None,
-            };
-            word = word << 6 | u32::from(value);
-        }
-        word <<= 6 * (4 - chunk.len());
-        out.extend_from_slice(&word.to_be_bytes()[1..chunk.len()]);
-    }
-    Some(out)
+    if is_url_safe(text) { ENGINE.decode(in_standard_letters(text)).ok() } else { ENGINE.decode(text).ok() }
+}
+
+fn is_url_safe(text: &str) -> bool {
+    text.bytes().any(|b| b == b'-' || b == b'_')
+}
+
+fn in_standard_letters(text: &str) -> String {
+    text.replace('-', "+").replace('_', "/")
 }
 
 #[cfg(test)]
@@ -82,5 +70,10 @@ mod tests {
     fn known() {
         assert_eq!((encode(b"a"), encode(b"ab"), encode(b"abc")), ("YQ==".into(), "YWI=".into(), "YWJj".into()));
         assert!(decode("a").is_none() && decode("a b=").is_none());
+        // As others write it: no padding, too much of it, both alphabets, bits behind the last byte.
+        for text in ["+/-_YQ", "+/-_YQ=", "+/-_YQ==", "-_-_YQ====", "+/+/YR=="] {
+            assert_eq!(decode(text).as_deref(), Some(&[0xfb, 0xff, 0xbf, 0x61][..]), "{text}");
+        }
+        assert!(decode("YQ=a").is_none() && decode("YQ\n").is_none() && decode("").is_some_and(|all| all.is_empty()));
     }
 }

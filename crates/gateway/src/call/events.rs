@@ -215,7 +215,8 @@ impl Events {
             StreamFault::TooLong => "event_too_long",
             StreamFault::Garbage => "garbage",
         };
-        let fault = self.call.provider.as_ref().map(|one| Fault::of_stream(one.kind, fault));
+        let chat = self.call.provider.as_ref().and_then(|one| one.kind.chat);
+        let fault = chat.map(|chat| Fault::of_stream(chat, fault));
         let fault = fault.unwrap_or_else(Fault::garbage);
         self.fail(fault.code, &fault.message, reason)
     }

@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate_catalog::form::{Form, Mistakes, Override};
-use tollgate_catalog::{Mistake, Snapshot};
-use tollgate_upstream::{BaseUrl, KINDS, Provider, Secret, Settings as Habits};
+use tollgate_catalog::{Mistake, Model, Snapshot};
+use tollgate_upstream::{Ability, BaseUrl, KINDS, Provider, Secret, Settings as Habits};
 use tollgate_wire::Dialect;
 
 const PREFIX: &str = "TOLLGATE__";
@@ -154,11 +154,11 @@ impl Source {
     }
 
     fn provider(&self, name: &str, form: &mut Form<'_>) -> Option<Provider> {
-        let kinds: Vec<_> = KINDS.iter().map(|kind| (kind.kind(), *kind)).collect();
+        let kinds: Vec<_> = KINDS.iter().map(|kind| (kind.name, kind)).collect();
         let kind = form.choice("kind", &kinds);
         let base_url = form.text("base_url");
-        let secret = self.secret(form, kind.is_some_and(|kind| kind.takes_pair()));
-        let habits = habits(form, kind.is_some_and(|kind| kind.sells_social()));
+        let secret = self.secret(form, kind.is_some_and(|kind| kind.key_pair));
+        let habits = habits(form, kind.is_some_and(|kind| kind.has(Ability::Social)));
         let base_url = match BaseUrl::parse(&base_url) {
             Ok(base_url) => base_url,
             Err(bad) if base_url.is_empty() => {
@@ -268,22 +268,15 @@ pub fn catalog_paths(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// A model cannot be asked of a source of social data, nor a cell of anything else.
+/// Every route leads to a provider that can do what is routed to it. Videos are held to their variants besides (`video/offers.rs`).
 fn right_kinds(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>, mistakes: &Mistakes) {
-    let cells = catalog.social.cells().map(|cell| (&cell.model, true));
-    for (model, social) in catalog.models.values().map(|model| (model, false)).chain(cells) {
+    let chats = |model: &&Arc<Model>| Dialect::ALL.iter().any(|dialect| model.supports(dialect.word()));
+    let models = catalog.models.values().filter(chats).map(|model| (model, Ability::Chat));
+    let cells = catalog.social.cells().map(|cell| (&cell.model, Ability::Social));
+    for (model, ability) in models.chain(cells) {
         for route in &model.routes {
             let Some(Some(provider)) = providers.get(&route.provider) else { continue };
-            if provider.kind.sells_social() != social {
-                let what = if social { "sells no social data" } else { "sells social data and no models" };
-                let reason = format!("{:?} is of kind {:?}, which {what}", provider.name, provider.kind.kind());
-                mistakes.push(route.place.mistake("route.provider", reason));
-            } else if !social
-                && Dialect::ALL.iter().any(|dialect| model.supports(dialect.word()))
-                && provider.kind.dialect().is_none()
-            {
-                let reason =
-                    format!("{:?} is of kind {:?}, which takes no conversations", provider.name, provider.kind.kind());
+            if let Some(reason) = provider.lacks(ability) {
                 mistakes.push(route.place.mistake("route.provider", reason));
             }
         }

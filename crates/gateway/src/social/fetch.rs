@@ -8,12 +8,10 @@ use super::track::Track;
 use super::{as_social, no_data};
 use crate::app::App;
 use bytes::{Bytes, BytesMut};
-use http::Request;
-use http_body_util::Full;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tollgate_upstream::{Body, Fault, Provider, is_encoded};
+use tollgate_upstream::{Body, Fault, Outgoing, Provider, is_encoded};
 
 const ENCODED: &str = "The data source's answer is compressed, which it was asked not to do.";
 /// Answers up to this size are held and judged as a whole; larger ones pass while they are judged.
@@ -23,7 +21,7 @@ pub const HELD: usize = 1 << 20;
 pub struct Errand {
     pub app: Arc<App>,
     pub provider: Arc<Provider>,
-    pub request: Request<Full<Bytes>>,
+    pub request: Outgoing,
     pub until: Instant,
     pub track: Arc<Track>,
 }
@@ -109,7 +107,8 @@ async fn ask(errand: Errand) -> Result<Fetched, Fault> {
     let reply = app.client.send(&provider, request).await?;
     track.asked(&provider.name, reply.status() == http::StatusCode::UNAUTHORIZED);
     if !reply.status().is_success() {
-        return Err(app.client.fault(&provider, reply).await);
+        let refused = app.client.refused(&provider, reply).await;
+        return Err(provider.kind.social.map_or_else(no_data, |social| social.fault(&refused)));
     }
     // From here on the source bills.
     track.bills();

@@ -88,7 +88,7 @@ impl<'a> Origin<'a> {
             Home::Stranger(provider) => (provider, false, true),
             Home::Away => (named().ok_or_else(away)?, false, false),
         };
-        let video = provider.kind.video().filter(|video| video.speaks(handle.api)).ok_or_else(away)?;
+        let video = provider.kind.video.filter(|video| video.speaks(handle.api)).ok_or_else(away)?;
         Ok(Origin { app, task, provider, video, handle, sure, asks })
     }
 

@@ -21,7 +21,7 @@ pub enum Home {
 
 /// The provider the task names comes first. An account that was moved to another name in the configuration is found there.
 pub fn home(serving: &Serving, task: &Task, api: Api) -> Home {
-    let speaks = |one: &&Arc<Provider>| one.kind.video().is_some_and(|video| video.speaks(api));
+    let speaks = |one: &&Arc<Provider>| one.kind.video.is_some_and(|video| video.speaks(api));
     let named = task.provider.as_ref().and_then(|name| serving.providers.get(name)).filter(speaks);
     // Tasks of earlier versions say only this much.
     let (Some(host), Some(key)) = (&task.upstream_host, &task.upstream_key) else {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tollgate_catalog::form::{Mistakes, did_you_mean};
 use tollgate_catalog::{BillingUnit, Mistake, Model, Snapshot, Video};
 use tollgate_media::video::{FACTS, Offer, Variant};
-use tollgate_upstream::Provider;
+use tollgate_upstream::{Ability, Provider};
 
 /// What a model that makes videos must offer.
 pub const ENDPOINT_TYPE: &str = "openai-video";
@@ -87,13 +87,17 @@ impl Reader<'_> {
     fn check_routes(&self, variant: Variant, providers: &HashMap<String, Option<Provider>>) {
         for route in &self.model.routes {
             let Some(Some(provider)) = providers.get(&route.provider) else { continue };
-            if !provider.kind.video().is_some_and(|video| video.speaks(variant.api())) {
-                let reason = format!(
+            let reason = match provider.kind.video {
+                Some(video) if video.speaks(variant.api()) => continue,
+                Some(_) => Some(format!(
                     "{:?} is of kind {:?}, which does not make videos by the rules of {:?}",
                     provider.name,
-                    provider.kind.kind(),
+                    provider.kind.name,
                     variant.name()
-                );
+                )),
+                None => provider.lacks(Ability::Video),
+            };
+            if let Some(reason) = reason {
                 self.mistakes.push(route.place.mistake("route.provider", reason));
             }
         }

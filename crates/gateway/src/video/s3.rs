@@ -4,7 +4,7 @@ use super::settings::Bucket;
 use bytes::Bytes;
 use http::Request;
 use http_body::Frame;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
 use object_store::ObjectStore;
 use object_store::aws::AmazonS3Builder;
 use object_store::client::{
@@ -57,7 +57,7 @@ impl HttpService for Ours {
             let (head, body) = request.into_parts();
             // At most one part of an upload.
             let body: Bytes = body.collect().await?.to_bytes();
-            let reply = self.0.ask(Request::from_parts(head, Full::new(body)), PATIENCE).await.map_err(|fault| {
+            let reply = self.0.ask(Request::from_parts(head, body.into()), PATIENCE).await.map_err(|fault| {
                 let kind = if fault.sent { HttpErrorKind::Interrupted } else { HttpErrorKind::Connect };
                 HttpError::new(kind, std::io::Error::other(fault.message))
             })?;

@@ -4,6 +4,7 @@
 use super::connection::{Connection, closed};
 use super::head::Framing;
 use super::pool::Place;
+use super::upgraded::Upgraded;
 use bytes::{Buf as _, Bytes};
 use std::fmt;
 use std::io;
@@ -74,6 +75,11 @@ impl Answer {
         if let (Some(connection), Some(place), true) = (self.from.take(), self.back.take(), self.read.is_empty()) {
             place.put_back(connection);
         }
+    }
+
+    /// The connection itself, with what was already read of it, after a change of protocol.
+    pub(crate) fn into_upgraded(self) -> Option<Upgraded> {
+        Some(Upgraded::new(self.from?, self.read))
     }
 
     /// True when nothing more can come.

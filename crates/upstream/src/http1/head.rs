@@ -2,7 +2,7 @@
 
 use super::chunks::Chunks;
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
 
 /// Most headers of a reply.
@@ -17,6 +17,14 @@ pub(crate) struct Head {
     pub framing: Framing,
     /// The connection can carry another request after this reply.
     pub stays: bool,
+}
+
+/// What of a request decides how its reply is read.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub method: Method,
+    /// The protocol that the connection was asked to change to. Nobody else may be answered with status 101.
+    pub protocol: Option<HeaderValue>,
 }
 
 /// Where a body ends.
@@ -34,8 +42,8 @@ pub(crate) enum Framing {
 pub(crate) struct BadHead;
 
 /// Reads the head at the start of `bytes` and says how long it is; `None` when there is more to come. A head of 1xx says only
-/// that the reply will follow; its `Head` is `None`.
-pub(crate) fn read(bytes: &Bytes, asked: &Method) -> Result<Option<(usize, Option<Head>)>, BadHead> {
+/// that the reply will follow; its `Head` is `None`. Only 101 is a reply itself, where it was asked for.
+pub(crate) fn read(bytes: &Bytes, asked: &Asked) -> Result<Option<(usize, Option<Head>)>, BadHead> {
     let mut space = [const { std::mem::MaybeUninit::uninit() }; MOST_HEADERS];
     let mut parsed = httparse::Response::new(&mut []);
     let config = httparse::ParserConfig::default();
@@ -45,9 +53,9 @@ pub(crate) fn read(bytes: &Bytes, asked: &Method) -> Result<Option<(usize, Optio
         _ => return Err(BadHead),
     };
     let status = StatusCode::from_u16(parsed.code.unwrap_or(0)).map_err(|_| BadHead)?;
-    if status.is_informational() {
-        // We asked for no other protocol.
-        return if status == StatusCode::SWITCHING_PROTOCOLS { Err(BadHead) } else { Ok(Some((length, None))) };
+    let switches = status == StatusCode::SWITCHING_PROTOCOLS;
+    if status.is_informational() && !switches {
+        return Ok(Some((length, None)));
     }
     let version = if parsed.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
     let mut headers = HeaderMap::with_capacity(parsed.headers.len());
@@ -56,10 +64,22 @@ pub(crate) fn read(bytes: &Bytes, asked: &Method) -> Result<Option<(usize, Optio
         let value = HeaderValue::from_maybe_shared(bytes.slice_ref(header.value)).map_err(|_| BadHead)?;
         headers.append(name, value);
     }
-    let without_body = *asked == Method::HEAD || matches!(status.as_u16(), 204 | 304);
+    if switches {
+        return match is_switch(&headers, version, asked) {
+            true => Ok(Some((length, Some(Head { status, headers, framing: Framing::UntilClosed, stays: false })))),
+            false => Err(BadHead),
+        };
+    }
+    let without_body = asked.method == Method::HEAD || matches!(status.as_u16(), 204 | 304);
     let (framing, certain) = if without_body { (Framing::Length(0), true) } else { framing(&headers, version)? };
     let stays = certain && version == Version::HTTP_11 && !says(&headers, &CONNECTION, "close");
     Ok(Some((length, Some(Head { status, headers, framing, stays }))))
+}
+
+/// Whether a reply changes to the protocol that was asked for, and says so as it must (RFC 9110, 7.8).
+fn is_switch(headers: &HeaderMap, version: Version, asked: &Asked) -> bool {
+    let Some(protocol) = asked.protocol.as_ref().and_then(|protocol| protocol.to_str().ok()) else { return false };
+    version == Version::HTTP_11 && says(headers, &CONNECTION, "upgrade") && says(headers, &UPGRADE, protocol.trim())
 }
 
 /// Where the body ends, and whether everybody would agree.
@@ -108,6 +128,10 @@ mod tests {
     }
 
     fn told_to(head: &str, asked: &Method) -> String {
+        told_of(head, &Asked { method: asked.clone(), protocol: None })
+    }
+
+    fn told_of(head: &str, asked: &Asked) -> String {
         match read(&Bytes::from(head.to_owned()), asked) {
             Err(BadHead) => "bad".into(),
             Ok(None) => "more".into(),
@@ -158,6 +182,26 @@ mod tests {
         assert_eq!(told("HTTP/1.1 200 OK\r\nContent-Le"), "more");
         assert_eq!(told("garbage\r\n\r\n"), "bad");
         assert_eq!(told_to("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", &Method::HEAD), "200 0, stays");
+    }
+
+    #[test]
+    fn a_protocol_is_changed_to_where_it_was_asked_for() {
+        let asked = Asked { method: Method::GET, protocol: Some(HeaderValue::from_static("websocket")) };
+        let table = [
+            ("101 S\r\nConnection: Upgrade\r\nUpgrade: websocket", "101 until closed"),
+            ("101 S\r\nconnection: keep-alive, upgrade\r\nupgrade: WebSocket", "101 until closed"),
+            ("101 S\r\nConnection: Upgrade\r\nUpgrade: h2c", "bad"),
+            ("101 S\r\nConnection: Upgrade", "bad"),
+            ("101 S\r\nUpgrade: websocket", "bad"),
+            ("401 No\r\nContent-Length: 5", "401 5, stays"),
+            ("100 Continue", "wait, 25"),
+        ];
+        for (head, expected) in table {
+            assert_eq!(told_of(&format!("HTTP/1.1 {head}\r\n\r\n"), &asked), expected, "{head:?}");
+        }
+        let right = "101 S\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+        assert_eq!(told_of(&format!("HTTP/1.0 {right}"), &asked), "bad");
+        assert_eq!(told(&format!("HTTP/1.1 {right}")), "bad", "nobody asked");
     }
 
     #[test]

@@ -7,7 +7,11 @@ mod chunks;
 mod connection;
 mod head;
 mod pool;
+mod request;
+mod upgraded;
 
 pub use answer::Answer;
-pub(crate) use connection::{Connection, Written};
+pub(crate) use connection::{Connection, Unanswered};
 pub(crate) use pool::Pool;
+pub(crate) use request::Written;
+pub use upgraded::Upgraded;

@@ -1,7 +1,7 @@
 //! The verbs: write, send, read. One exchange each; whether and when to repeat is the caller's decision, never ours.
 
-use super::{Alike, Asking, Found, Handle, Job, Link, Outgoing, Reply, Report, Sought, Standing, Video};
-use crate::{Answer, Body, Client, Fault, is_encoded};
+use super::{Alike, Asking, Found, Handle, Job, Link, Report, Sought, Standing, Video};
+use crate::{Answer, Body, Client, Fault, Outgoing, Reply, is_encoded};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, LOCATION, RANGE};
 use http::{HeaderMap, Response};

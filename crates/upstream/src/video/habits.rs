@@ -19,61 +19,9 @@ pub struct Habits {
     pub reports: bool,
 }
 
-const MINUTE: u64 = 60;
-const HOUR: u64 = 60 * MINUTE;
-const DAY: u64 = 24 * HOUR;
-
-pub(super) const DASHSCOPE: Habits = Habits {
-    poll_every: Duration::from_secs(15),
-    polls_per_second: Some(20),
-    remembers: Duration::from_secs(DAY),
-    link_lasts: Some(Duration::from_secs(DAY)),
-    finds: false,
-    reports: true,
-};
-pub(super) const ARK: Habits = Habits {
-    poll_every: Duration::from_secs(10),
-    polls_per_second: None,
-    remembers: Duration::from_secs(7 * DAY),
-    link_lasts: Some(Duration::from_secs(DAY)),
-    finds: true,
-    reports: true,
-};
-pub(super) const KLING: Habits = Habits {
-    poll_every: Duration::from_secs(5),
-    polls_per_second: None,
-    remembers: Duration::from_secs(30 * DAY),
-    link_lasts: Some(Duration::from_secs(30 * DAY)),
-    finds: true,
-    reports: true,
-};
-/// The vendor only says that links are limited in time; a day is assumed, and the file step gives a new one.
-pub(super) const MINIMAX_V1: Habits = Habits {
-    poll_every: Duration::from_secs(10),
-    polls_per_second: None,
-    remembers: Duration::from_secs(DAY),
-    link_lasts: Some(Duration::from_secs(DAY)),
-    finds: false,
-    reports: false,
-};
-pub(super) const MINIMAX_V2: Habits =
-    Habits { remembers: Duration::from_secs(7 * DAY), finds: true, reports: true, ..MINIMAX_V1 };
-pub(super) const SORA: Habits = Habits {
-    poll_every: Duration::from_secs(10),
-    polls_per_second: None,
-    remembers: Duration::from_secs(DAY),
-    link_lasts: None,
-    finds: true,
-    reports: true,
-};
-pub(super) const VEO: Habits = Habits {
-    poll_every: Duration::from_secs(10),
-    polls_per_second: None,
-    remembers: Duration::from_secs(2 * DAY),
-    link_lasts: None,
-    finds: false,
-    reports: false,
-};
+pub(crate) const MINUTE: u64 = 60;
+pub(crate) const HOUR: u64 = 60 * MINUTE;
+pub(crate) const DAY: u64 = 24 * HOUR;
 
 impl Habits {
     /// How long an open task is waited for: a quarter of an hour, or a minute per second of video, and never until the provider has
@@ -95,17 +43,27 @@ impl Habits {
 mod tests {
     use super::*;
 
+    const FORGETFUL: Habits = Habits {
+        poll_every: Duration::from_secs(15),
+        polls_per_second: Some(20),
+        remembers: Duration::from_secs(DAY),
+        link_lasts: Some(Duration::from_secs(DAY)),
+        finds: false,
+        reports: true,
+    };
+    const LASTING: Habits = Habits { remembers: Duration::from_secs(7 * DAY), ..FORGETFUL };
+
     #[test]
     fn patience_ends_before_the_provider_forgets() {
-        assert_eq!(DASHSCOPE.patience(5).as_secs(), 15 * MINUTE);
-        assert_eq!(ARK.patience(30).as_secs(), 30 * MINUTE);
-        assert_eq!(DASHSCOPE.patience(100_000).as_secs(), 23 * HOUR);
-        assert_eq!(ARK.patience(100_000).as_secs(), DAY);
+        assert_eq!(FORGETFUL.patience(5).as_secs(), 15 * MINUTE);
+        assert_eq!(LASTING.patience(30).as_secs(), 30 * MINUTE);
+        assert_eq!(FORGETFUL.patience(100_000).as_secs(), 23 * HOUR);
+        assert_eq!(LASTING.patience(100_000).as_secs(), DAY);
     }
 
     #[test]
     fn polls_are_spread() {
-        let millis = |draw| DASHSCOPE.next_poll(draw).as_millis();
+        let millis = |draw| FORGETFUL.next_poll(draw).as_millis();
         assert_eq!((millis(0), millis(6000), millis(6001)), (12_000, 18_000, 12_000));
     }
 }

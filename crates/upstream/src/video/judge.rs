@@ -1,13 +1,12 @@
 //! Whose fault a refusal is, from a provider's own table of codes. Statuses lie: money trouble comes as 400 and as 429.
 
-use super::Reply;
 use super::read::text;
-use crate::{Blame, Fault, safe_text};
+use crate::{Blame, Fault, Reply, safe_text};
 use tollgate_wire::error::Code;
 
 /// What a provider's code means for us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// The caller's request.
     Caller,
     /// Our key, account, money or configuration.
@@ -22,19 +21,19 @@ pub(super) enum Verdict {
 }
 
 /// What a provider said went wrong.
-pub(super) struct Said<'a> {
+pub(crate) struct Said<'a> {
     pub code: &'a str,
     pub text: &'a str,
 }
 
 /// One provider's codes. A row ending in `*` stands for all codes that begin so; the first row that fits counts.
-pub(super) type Table = &'static [(&'static str, Verdict)];
+pub(crate) type Table = &'static [(&'static str, Verdict)];
 
 const TEXT: usize = 900;
 const CODE: usize = 100;
 
 /// What a reply that is no success means. `said` is `None` when the provider's own shape of errors was not found in it.
-pub(super) fn judge(reply: &Reply, said: Option<Said<'_>>, table: Table) -> Fault {
+pub(crate) fn judge(reply: &Reply, said: Option<Said<'_>>, table: Table) -> Fault {
     let verdict = said.as_ref().and_then(|said| {
         let fits = |row: &str| row.strip_suffix('*').map_or(row == said.code, |start| said.code.starts_with(start));
         table.iter().find(|(row, _)| fits(row)).map(|(_, verdict)| *verdict)

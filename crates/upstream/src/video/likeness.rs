@@ -54,7 +54,7 @@ pub trait Remembers: Sync + fmt::Debug {
 
 /// What an entry tells, beside what was sent; of several things the worst counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Told {
+pub(crate) enum Told {
     Same,
     /// Not told, or in a way that cannot be read.
     Unclear,
@@ -92,7 +92,7 @@ impl Told {
 
 impl Sought<'_> {
     /// Whether an entry was made while ours was sent, and has these measures of it.
-    pub(super) fn compare(&self, entry: &Value, names: &[&str]) -> Told {
+    pub(crate) fn compare(&self, entry: &Value, names: &[&str]) -> Told {
         let time = match made_at(entry) {
             Some(at) if (self.sent.0..=self.sent.1).contains(&at) => Told::Same,
             Some(_) => Told::Other,
@@ -103,7 +103,7 @@ impl Sought<'_> {
     }
 
     /// Whether the prompt an entry tells is ours.
-    pub(super) fn by_prompt(&self, prompt: &Value) -> Likeness {
+    pub(crate) fn by_prompt(&self, prompt: &Value) -> Likeness {
         let told = prompt.as_str().zip(self.prompt);
         match told.and_then(|(told, ours)| ours.is_ours(told.trim())) {
             Some(true) => Likeness::Whole,

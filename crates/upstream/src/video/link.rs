@@ -14,7 +14,7 @@ pub struct Link {
 
 impl Link {
     /// `None` unless it is an http(s) link.
-    pub(super) fn read(url: &str) -> Option<Link> {
+    pub(crate) fn read(url: &str) -> Option<Link> {
         if !(url.starts_with("https://") || url.starts_with("http://")) || url.len() > 8192 {
             return None;
         }

@@ -1,50 +1,31 @@
 //! Video tasks at a provider: create, poll, fetch the file's link, find a lost one, cancel.
 //!
-//! An adaptor only writes requests and reads replies; sending is in `exchange`. Creating a task costs money, so its faults
+//! A maker only writes requests and reads replies; sending is in `exchange`. Creating a task costs money, so its faults
 //! say precisely whether the provider may have taken it. Polling never decides a task's fate by failing.
 
-mod ark;
-mod dashscope;
 mod exchange;
-mod habits;
-mod judge;
-mod jwt;
-mod kling;
-mod likeness;
+pub(crate) mod habits;
+pub(crate) mod judge;
+pub(crate) mod likeness;
 mod link;
-mod minimax;
-mod read;
+pub(crate) mod read;
 mod report;
 mod request;
-mod sora;
-mod veo;
 
-pub use ark::Ark;
-pub use dashscope::DashScope;
 pub use exchange::{Opened, Reach, Turn, cancel, create, fetch, file, find, forget, poll, remix};
 pub use habits::Habits;
-pub use kling::Kling;
 pub use likeness::{Alike, Likeness, Remembers};
 pub use link::Link;
-pub use minimax::MiniMax;
 pub use report::{Ending, Found, Page, Report, Standing, Used};
-pub use request::{Asking, Handle, Job, Reply, Sought};
-pub use sora::Sora;
-pub use veo::Gemini;
+pub use request::{Asking, Handle, Job, Sought};
 
-use crate::Fault;
-use bytes::Bytes;
-use http::Request;
-use http_body_util::Full;
+use crate::{Fault, Outgoing, Reply};
 use serde_json::Value;
 use tollgate_media::video::Api;
 
-/// A request ready to be sent.
-pub type Outgoing = Request<Full<Bytes>>;
-
 /// Who speaks an API, whether or not such a provider is configured.
 pub fn speaker(api: Api) -> Option<&'static dyn Video> {
-    crate::KINDS.iter().filter_map(|kind| kind.video()).find(|video| video.speaks(api))
+    crate::KINDS.iter().filter_map(|kind| kind.video).find(|video| video.speaks(api))
 }
 
 /// How one provider makes videos. What a provider does not have is `None`.

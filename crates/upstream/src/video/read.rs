@@ -4,7 +4,7 @@ use super::{Alike, Likeness, Sought, Video};
 use serde_json::Value;
 
 /// Seconds as milliseconds, from a number or a text such as `"5.1"`, without passing through floating point where it can be avoided.
-pub(super) fn millis(value: &Value) -> Option<u64> {
+pub(crate) fn millis(value: &Value) -> Option<u64> {
     let text = match value {
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.trim().to_owned(),
@@ -24,23 +24,23 @@ pub(super) fn millis(value: &Value) -> Option<u64> {
 }
 
 /// What a maker bills, as milliseconds. A finished video has a length: none told, or zero, tells nothing, and is no free video.
-pub(super) fn billed(value: &Value) -> Option<u64> {
+pub(crate) fn billed(value: &Value) -> Option<u64> {
     millis(value).filter(|millis| *millis > 0)
 }
 
 /// The same for what a maker counts.
-pub(super) fn counted(value: &Value) -> Option<u64> {
+pub(crate) fn counted(value: &Value) -> Option<u64> {
     count(value).filter(|count| *count > 0)
 }
 
 /// The whole seconds a maker sells, as milliseconds, where it tells the length of the file, which a frame makes a little longer or
 /// shorter. A file of no length tells nothing.
-pub(super) fn sold_seconds(value: &Value) -> Option<u64> {
+pub(crate) fn sold_seconds(value: &Value) -> Option<u64> {
     millis(value).map(|millis| (millis + 500) / 1000 * 1000).filter(|millis| *millis > 0)
 }
 
 /// A count, from a number or a text.
-pub(super) fn count(value: &Value) -> Option<u64> {
+pub(crate) fn count(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64().or_else(|| millis(value).filter(|m| m % 1000 == 0).map(|m| m / 1000)),
         Value::String(text) => text.trim().parse().ok(),
@@ -49,7 +49,7 @@ pub(super) fn count(value: &Value) -> Option<u64> {
 }
 
 /// An id, from a text or a number.
-pub(super) fn id(value: &Value) -> Option<String> {
+pub(crate) fn id(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.is_empty() && text.len() <= 512 => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
@@ -58,37 +58,37 @@ pub(super) fn id(value: &Value) -> Option<String> {
 }
 
 /// A maker's text as callers may read it: safe, and without the request id some put behind every sentence.
-pub(super) fn text(text: &str, most: usize) -> String {
+pub(crate) fn text(text: &str, most: usize) -> String {
     let lower = text.to_ascii_lowercase();
     let kept = lower.rfind("request id:").map_or(text, |at| text[..at].trim_end_matches([' ', '(', '[']));
     crate::safe_text(kept, most)
 }
 
 /// Percent.
-pub(super) fn percent(value: &Value) -> Option<u8> {
+pub(crate) fn percent(value: &Value) -> Option<u8> {
     count(value).map(|percent| u8::try_from(percent.min(100)).unwrap_or(100))
 }
 
 /// The number of the page after the one a cursor led to. Only a page that leaves nothing behind it is the last: makers may give fewer
 /// entries than were asked for, and count their totals as they like.
-pub(super) fn next_page(cursor: Option<&str>, items: &[Value], since: i64) -> Option<String> {
+pub(crate) fn next_page(cursor: Option<&str>, items: &[Value], since: i64) -> Option<String> {
     let page = cursor.and_then(|text| text.parse::<u64>().ok()).unwrap_or(1);
     (!is_past(items, since)).then(|| (page + 1).to_string())
 }
 
 /// Whether a page of a newest-first list leaves nothing to look for behind it: it is empty, or all of it is older.
-pub(super) fn is_past(items: &[Value], since: i64) -> bool {
+pub(crate) fn is_past(items: &[Value], since: i64) -> bool {
     items.iter().all(|item| made_at(item).is_some_and(|at| at < since))
 }
 
 /// When an entry was made, in Unix seconds; `None` where it tells none, or something that is no such time.
-pub(super) fn made_at(entry: &Value) -> Option<i64> {
+pub(crate) fn made_at(entry: &Value) -> Option<i64> {
     let seconds = i64::try_from(count(&entry["created_at"])?).ok()?;
     (1_000_000_000..100_000_000_000).contains(&seconds).then_some(seconds)
 }
 
 /// A length, size, resolution or ratio: its unit and its numbers. `None` where it is written in no known way.
-pub(super) fn measure(value: &Value) -> Option<(char, [u64; 2])> {
+pub(crate) fn measure(value: &Value) -> Option<(char, [u64; 2])> {
     if let Some(millis) = millis(value) {
         return Some(('s', [millis, 0]));
     }
@@ -105,7 +105,7 @@ pub(super) fn measure(value: &Value) -> Option<(char, [u64; 2])> {
 }
 
 /// The entries of a list that may be the task sought. One without an id can be nobody's, and may be ours.
-pub(super) fn alike(video: &dyn Video, sought: &Sought<'_>, entries: &[Value]) -> Vec<Alike> {
+pub(crate) fn alike(video: &dyn Video, sought: &Sought<'_>, entries: &[Value]) -> Vec<Alike> {
     let read = |entry: &Value| match (video.likeness(sought, entry), id(&entry["id"])) {
         (Likeness::None, _) => None,
         (likeness, Some(id)) => Some(Alike { id, likeness, entry: entry.clone() }),
@@ -115,10 +115,10 @@ pub(super) fn alike(video: &dyn Video, sought: &Sought<'_>, entries: &[Value]) -
 }
 
 /// Entries of a page that is asked for.
-pub(super) const PAGE: u64 = 100;
+pub(crate) const PAGE: u64 = 100;
 
 /// A text that may stand in a path: ids come from outside and must not lead elsewhere.
-pub(super) fn path_part(text: &str) -> Option<&str> {
+pub(crate) fn path_part(text: &str) -> Option<&str> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'~' | b':');
     (!text.is_empty() && text != "." && text != ".." && text.bytes().all(plain)).then_some(text)
 }

@@ -83,11 +83,11 @@ const CODE: usize = 128;
 const TEXT: usize = 1024;
 
 /// Used where a provider gives a text but no code.
-pub(super) const TASK_FAILED: &str = "task_failed";
+pub(crate) const TASK_FAILED: &str = "task_failed";
 
 impl Report {
     /// From a status word and the provider's table of words.
-    pub(super) fn of(word: &str, words: &[(&str, Standing)]) -> Report {
+    pub(crate) fn of(word: &str, words: &[(&str, Standing)]) -> Report {
         let known = words.iter().find(|(name, _)| *name == word).map(|(_, standing)| *standing);
         Report {
             standing: known.unwrap_or(Standing::Running),
@@ -102,14 +102,14 @@ impl Report {
     }
 
     /// From an object with a `status` and, when it has ended badly, an `error` of `code` and `message`. `None`: it has no status.
-    pub(super) fn told(object: &Value, words: &[(&str, Standing)]) -> Option<Report> {
+    pub(crate) fn told(object: &Value, words: &[(&str, Standing)]) -> Option<Report> {
         let error = &object["error"];
         let code = read::id(&error["code"]);
         Some(Report::of(object["status"].as_str()?, words).because(code.as_deref(), error["message"].as_str()))
     }
 
     /// Adds the reason when the task has ended badly. The text is made safe for the caller.
-    pub(super) fn because(mut self, code: Option<&str>, text: Option<&str>) -> Report {
+    pub(crate) fn because(mut self, code: Option<&str>, text: Option<&str>) -> Report {
         let Standing::Ended(ending) = self.standing else { return self };
         let code = code.filter(|code| !code.is_empty()).unwrap_or(match ending {
             Ending::Failed => TASK_FAILED,
@@ -142,7 +142,7 @@ impl Used {
         self.resolution.as_deref().is_some_and(|told| plain(told) != plain(resolution))
     }
 
-    pub(super) fn raw(value: &Value) -> Option<String> {
+    pub(crate) fn raw(value: &Value) -> Option<String> {
         let text = (!value.is_null()).then(|| value.to_string())?;
         Some(text[..text.floor_char_boundary(RAW)].to_owned())
     }

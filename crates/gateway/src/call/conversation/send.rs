@@ -12,8 +12,8 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tollgate_catalog::{Model, Route};
 use tollgate_dialects::{Names, Setup, Stream, StreamEnd, Voice, chat, convert, unsealed};
-use tollgate_upstream::{Blame, Body, ChatAsk, Fault, Provider, is_encoded};
-use tollgate_wire::{Dialect, StreamFault, UpstreamError};
+use tollgate_upstream::{Blame, Body, Chat, ChatAsk, Fault, Provider, is_encoded};
+use tollgate_wire::{Dialect, StreamFault};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -24,9 +24,10 @@ impl Work for Conversation {
     }
 
     async fn attempt(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Begun, Fault> {
-        let Some(from) = provider.kind.dialect() else { return Err(no_conversations()) };
+        let chat = provider.kind.chat.ok_or_else(no_conversations)?;
+        let from = chat.dialect();
         let (body, names) = self.body(call, provider, route, from).await?;
-        let way = Way { conversation: self, provider, route, from, names: &names };
+        let way = Way { conversation: self, provider, chat, route, from, names: &names };
         match way.ask(call, body.clone()).await {
             Err(fault) if fault.seals && !self.strict => Box::pin(way.ask_without_seals(call, &body, fault)).await,
             other => other,
@@ -86,6 +87,8 @@ impl Conversation {
 struct Way<'a> {
     conversation: &'a Conversation,
     provider: &'a Provider,
+    /// How it takes conversations.
+    chat: &'static dyn Chat,
     route: &'a Route,
     /// The provider's dialect.
     from: Dialect,
@@ -99,10 +102,11 @@ impl Way<'_> {
         let call_id = call.id.to_string();
         let stream = conversation.request.stream;
         let passed = if from == conversation.request.dialect { conversation.passed.as_slice() } else { &[] };
-        let ask = provider.chat(ChatAsk { body, call_id: &call_id, model: &route.upstream_model, stream, passed });
-        let reply = call.app.client.send(provider, ask).await?;
+        let ask = ChatAsk { body, call_id: &call_id, model: &route.upstream_model, stream, passed };
+        let request = provider.chat(ask).ok_or_else(no_conversations)?;
+        let reply = call.app.client.send(provider, request).await?;
         if !reply.status().is_success() {
-            return Err(Box::pin(call.app.client.fault(provider, reply)).await);
+            return Err(self.chat.fault(&Box::pin(call.app.client.refused(provider, reply)).await));
         }
         if is_encoded(reply.headers()) {
             tracing::warn!(call = %call.id, provider = provider.name, "the provider compresses its answers, which it is asked not to do");
@@ -141,7 +145,7 @@ impl Way<'_> {
             (converted.body, converted.facts, converted.counted)
         };
         if let Some(error) = &facts.error {
-            return Err(self.error_inside(error));
+            return Err(self.chat.error_inside(error));
         }
         let body = match self.conversation.reshape {
             None => body,
@@ -158,13 +162,8 @@ impl Way<'_> {
         Ok(Begun::Whole(Whole { content_type: JSON, body, keeper: self.conversation.keeper.clone() }))
     }
 
-    fn error_inside(&self, error: &UpstreamError) -> Fault {
-        self.provider.kind.error_inside(error)
-    }
-
     /// Waits for the first event, so that an early failure keeps its status and another route can be tried.
     async fn stream(self, call: &mut Call, mut body: Body) -> Result<Begun, Fault> {
-        let kind = self.provider.kind;
         let mut reader = self.reader(call);
         loop {
             let Some(chunk) = body.chunk().await? else {
@@ -173,7 +172,7 @@ impl Way<'_> {
                     StreamEnd::Complete { tail } if reader.saw_done() || !tail.is_empty() => {
                         Ok(self.started(call, tail, None, body, reader))
                     }
-                    StreamEnd::Fault(fault) => Err(Fault::of_stream(kind, &fault)),
+                    StreamEnd::Fault(fault) => Err(Fault::of_stream(self.chat, &fault)),
                     // Not one event: this was no stream at all.
                     _ if reader.events() == 0 => Err(Fault::garbage()),
                     _ => Err(Fault::truncated()),
@@ -195,7 +194,7 @@ impl Way<'_> {
                 Err(broken) if reader.has_output() => {
                     return Ok(self.started(call, broken.before, Some(broken.fault), body, reader));
                 }
-                Err(broken) => return Err(Fault::of_stream(kind, &broken.fault)),
+                Err(broken) => return Err(Fault::of_stream(self.chat, &broken.fault)),
             }
         }
     }

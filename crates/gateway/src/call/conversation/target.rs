@@ -29,7 +29,7 @@ impl Conversation {
         let runs = !self.request.reads.hosted.is_empty();
         for route in &model.routes {
             let Some(provider) = serving.providers.get(&route.provider) else { continue };
-            let Some(dialect) = provider.kind.dialect() else { continue };
+            let Some(dialect) = provider.kind.chat.map(|chat| chat.dialect()) else { continue };
             let outcome = if self.wants_data(provider, dialect) {
                 self.check_links(app, provider, dialect)
                     .and_then(|request| self.make(&request, model, route, dialect))

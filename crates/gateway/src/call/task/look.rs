@@ -43,7 +43,7 @@ pub async fn look(app: &Arc<App>, leased: &Leased) -> Result<(), StoreError> {
         Home::Stranger(provider) => (provider, false),
         Home::Away => return away::away(app, leased, &kept, api).await,
     };
-    let Some(video) = provider.kind.video() else { return away::away(app, leased, &kept, api).await };
+    let Some(video) = provider.kind.video else { return away::away(app, leased, &kept, api).await };
     let watched = Watched { app, leased, kept, api, provider, video, sure };
     match task.upstream_id.as_deref() {
         Some(id) => watched.poll(id).await,

@@ -80,7 +80,7 @@ async fn offer(begun: &Begun) -> Result<Made, Refusal> {
 async fn send(begun: &Begun, provider: &Arc<Provider>, route: &Route) -> Result<Sent, Refusal> {
     let app = &begun.app;
     let plan = begun.ask.ask.plan()?;
-    let Some(video) = provider.kind.video().filter(|video| video.speaks(plan.api())) else {
+    let Some(video) = provider.kind.video.filter(|video| video.speaks(plan.api())) else {
         return Ok(Sent::Refused(Fault::unreachable()));
     };
     let lease = millis(provider.settings.first_byte + provider.settings.idle) + GRACE_MS;
@@ -134,7 +134,7 @@ async fn taken(begun: &Begun, provider: &Provider, upstream_id: String) -> Resul
 /// What is known of the provider's ways with what was sent.
 fn habits(begun: &Begun, provider: &Provider) -> Option<&'static Habits> {
     let api = begun.ask.ask.plan().ok()?.api();
-    provider.kind.video().map(|video| video.habits(api))
+    provider.kind.video.map(|video| video.habits(api))
 }
 
 /// A creation that may have begun is not to be sent again by the caller's SDK either.

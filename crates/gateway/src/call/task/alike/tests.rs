@@ -120,7 +120,7 @@ impl Desk {
     async fn which(&self, lost: &Leased, ours: &impl Ours) -> Which {
         let kept = KeptPlan::read(&lost.task.plan).expect("a plan");
         let provider = self.provider.clone();
-        let video = provider.kind.video().expect("it makes videos");
+        let video = provider.kind.video.expect("it makes videos");
         let watched = Watched { app: &self.app, leased: lost, kept, api: Api::Sora, provider, video, sure: true };
         let external_id = lost.task.id.to_string();
         let prompt = watched.kept.prompt(&self.app.secrets, &external_id);

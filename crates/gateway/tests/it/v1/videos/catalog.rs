@@ -173,6 +173,31 @@ fn each_mistake_names_file_line_and_field() {
     }
 }
 
+/// Whatever is sold: a route to a provider that cannot do it is told with the field, the provider and the ability.
+#[test]
+fn a_route_leads_to_a_provider_that_has_the_ability() {
+    let others = "[provider.claude]\nkind = \"anthropic\"\nbase_url = \"http://127.0.0.1:9\"\n\
+                  [provider.posts]\nkind = \"social-source\"\nbase_url = \"http://127.0.0.1:9\"\n";
+    let config = format!("{CONFIG}{others}");
+    let chat = |provider: &str| {
+        format!(
+            "[model.m]\nprice = {{ input = 1, output = 1 }}\nroute = [{{ provider = \"{provider}\", upstream_model = \"u\" }}]\n"
+        )
+    };
+    let video = model("claude", &format!("{OFFERED}{TIER}video = {{ variant = \"a-text-to-video\" }}\n"));
+    for (catalog, line, told) in [
+        (chat("kling"), 3, "\"kling\" is of kind \"kling\", which has no chat; it has video"),
+        (chat("posts"), 3, "\"posts\" is of kind \"social-source\", which has no chat; it has social data"),
+        (video, 4, "\"claude\" is of kind \"anthropic\", which has no video; it has chat"),
+    ] {
+        assert_eq!(mistakes(&config, &catalog), [format!("catalog/video.toml:{line}: route.provider: {told}")]);
+    }
+    let cells = std::fs::read_to_string("../../catalog/social/bilibili.toml").expect("the page");
+    let found = mistakes(CONFIG, &cells.replace("provider = \"tikhub\"", "provider = \"openai\""));
+    let told = "route.provider: \"openai\" is of kind \"openai\", which has no social data; it has chat, video";
+    assert!(!found.is_empty() && found.iter().all(|one| one.ends_with(told)), "{found:#?}");
+}
+
 #[test]
 fn a_pair_of_keys_is_for_those_who_take_one() {
     let single = CONFIG.replace("kind = \"dashscope\"", "kind = \"dashscope\"\naccess_env = \"KLING_ACCESS\"");

@@ -1,0 +1,73 @@
+//! Conversations at a provider: what is asked, how one maker's request is written, and what its errors mean.
+
+pub(crate) mod judge;
+
+use crate::outgoing::outgoing;
+use crate::{Fault, Outgoing, Provider, Reply, Secret};
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue, Method, Uri};
+use tollgate_wire::Dialect;
+use tollgate_wire::UpstreamError;
+
+/// How one kind of provider takes conversations.
+pub trait Chat: Sync + std::fmt::Debug {
+    /// The dialect of its requests, replies and streams.
+    fn dialect(&self) -> Dialect;
+
+    /// Path below the base address, with its leading slash.
+    fn path(&self) -> &'static str;
+
+    /// The request, whose body is already in the provider's dialect; `uri` is the address of [`Chat::path`].
+    fn request(&self, provider: &Provider, uri: Uri, ask: ChatAsk<'_>) -> Outgoing;
+
+    /// What an answer with an error status means.
+    fn fault(&self, reply: &Reply) -> Fault {
+        judge::refused(reply)
+    }
+
+    /// What an error object inside a reply of status 200 or inside a stream means.
+    fn error_inside(&self, error: &UpstreamError) -> Fault {
+        judge::inside(error)
+    }
+}
+
+/// What is asked of a provider.
+#[derive(Clone, Debug)]
+pub struct ChatAsk<'a> {
+    /// In the provider's dialect.
+    pub body: Bytes,
+    pub call_id: &'a str,
+    /// The provider's name for the model; one dialect has it in the path.
+    pub model: &'a str,
+    pub stream: bool,
+    /// Headers of a client that speaks the provider's dialect, for features that are asked for so.
+    pub passed: &'a [(HeaderName, HeaderValue)],
+}
+
+const CALL_ID: HeaderName = HeaderName::from_static("x-client-request-id");
+
+/// A request with everything but the key.
+pub(crate) fn post(uri: Uri, body: Bytes, call_id: &str) -> Outgoing {
+    let mut request = outgoing(Method::POST, uri, "application/json, text/event-stream", body);
+    let headers = request.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Ok(value) = HeaderValue::try_from(call_id) {
+        headers.insert(CALL_ID, value);
+    }
+    request
+}
+
+/// Adds the key as a bearer.
+pub(crate) fn bearer(request: &mut Outgoing, provider: &Provider) {
+    if let Some(value) = provider.authorization() {
+        request.headers_mut().insert(AUTHORIZATION, value);
+    }
+}
+
+/// Adds the bare key in a header of its own.
+pub(crate) fn key_in(request: &mut Outgoing, name: &'static str, provider: &Provider) {
+    if let Some(value) = provider.secret().and_then(Secret::bare) {
+        request.headers_mut().insert(HeaderName::from_static(name), value);
+    }
+}

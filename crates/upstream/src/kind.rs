@@ -1,0 +1,135 @@
+//! Every kind of provider, one row each: the word for it in the configuration, and what it can do.
+//!
+//! An ability that a kind does not have is `None`, and nobody can ask for it. Settings, `tollgate check` and dispatch read the same
+//! row. A new ability is one more field here; a new kind is one more row.
+
+use crate::makers::{Anthropic, Ark, DashScope, GeminiChat, Kling, MiniMax, OpenAiChat, Sora, TikHub, Veo};
+use crate::video::Video;
+use crate::{Chat, SocialData};
+use std::fmt;
+use tollgate_wire::Dialect;
+
+/// One way to speak to providers.
+#[derive(Debug)]
+pub struct ProviderKind {
+    /// The word for it in the configuration.
+    pub name: &'static str,
+    /// Its key may be a pair, an access key and a secret, joined by `|`.
+    pub key_pair: bool,
+    pub chat: Option<&'static dyn Chat>,
+    pub video: Option<&'static dyn Video>,
+    pub social: Option<&'static dyn SocialData>,
+}
+
+/// Something that a kind of provider can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ability {
+    Chat,
+    Video,
+    Social,
+}
+
+/// Every kind of provider there is.
+pub static KINDS: &[ProviderKind] = &[
+    ProviderKind {
+        chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/chat/completions" }),
+        video: Some(&Sora),
+        ..ProviderKind::named("openai")
+    },
+    ProviderKind {
+        chat: Some(&OpenAiChat { dialect: Dialect::Responses, path: "/responses" }),
+        ..ProviderKind::named("openai-responses")
+    },
+    ProviderKind { chat: Some(&Anthropic), ..ProviderKind::named("anthropic") },
+    ProviderKind { chat: Some(&GeminiChat), video: Some(&Veo), ..ProviderKind::named("gemini") },
+    ProviderKind { social: Some(&TikHub), ..ProviderKind::named("tikhub") },
+    // A source that one runs oneself, with the routes and answers of the supplier.
+    ProviderKind { social: Some(&TikHub), ..ProviderKind::named("social-source") },
+    ProviderKind {
+        chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/compatible-mode/v1/chat/completions" }),
+        video: Some(&DashScope),
+        ..ProviderKind::named("dashscope")
+    },
+    ProviderKind {
+        chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/chat/completions" }),
+        video: Some(&Ark),
+        ..ProviderKind::named("ark")
+    },
+    ProviderKind { key_pair: true, video: Some(&Kling), ..ProviderKind::named("kling") },
+    ProviderKind {
+        chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/v1/chat/completions" }),
+        video: Some(&MiniMax),
+        ..ProviderKind::named("minimax")
+    },
+];
+
+/// The kind with this name.
+pub fn kind(name: &str) -> Option<&'static ProviderKind> {
+    KINDS.iter().find(|kind| kind.name == name)
+}
+
+impl ProviderKind {
+    /// A kind that can do nothing yet.
+    const fn named(name: &'static str) -> ProviderKind {
+        ProviderKind { name, key_pair: false, chat: None, video: None, social: None }
+    }
+
+    pub fn has(&self, ability: Ability) -> bool {
+        match ability {
+            Ability::Chat => self.chat.is_some(),
+            Ability::Video => self.video.is_some(),
+            Ability::Social => self.social.is_some(),
+        }
+    }
+}
+
+impl Ability {
+    pub const ALL: [Ability; 3] = [Ability::Chat, Ability::Video, Ability::Social];
+}
+
+impl fmt::Display for Ability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ability::Chat => "chat",
+            Ability::Video => "video",
+            Ability::Social => "social data",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_name_of_its_own_and_can_do_something() {
+        for one in KINDS {
+            assert!(Ability::ALL.iter().any(|ability| one.has(*ability)), "{}", one.name);
+            assert!(std::ptr::eq(kind(one.name).expect("a kind"), one), "{} is there twice", one.name);
+        }
+        assert!(kind("nobody").is_none());
+    }
+
+    /// What the documentation promises (docs/adding-a-provider.md).
+    #[test]
+    fn what_each_kind_can_do() {
+        let row = |kind: &ProviderKind| {
+            let able: Vec<String> = Ability::ALL.iter().filter(|one| kind.has(**one)).map(Ability::to_string).collect();
+            format!("{}: {}", kind.name, able.join(", "))
+        };
+        let rows: Vec<String> = KINDS.iter().map(row).collect();
+        let expected = [
+            "openai: chat, video",
+            "openai-responses: chat",
+            "anthropic: chat",
+            "gemini: chat, video",
+            "tikhub: social data",
+            "social-source: social data",
+            "dashscope: chat, video",
+            "ark: chat, video",
+            "kling: video",
+            "minimax: chat, video",
+        ];
+        assert_eq!(rows, expected);
+    }
+}

@@ -1,0 +1,8 @@
+//! The client against servers that behave badly on purpose, and every maker against the simulated provider.
+
+mod client;
+mod faults;
+mod fetch;
+mod upgrades;
+mod uploads;
+mod video;
