@@ -1,4 +1,4 @@
-//! The body of a streamed reply. The client's reading drives the provider's: no task and no queue in between,
+//! The events of a streamed answer. The client's reading drives the provider's: no task and no queue in between,
 //! so memory per stream is bounded by one event, and a client that leaves drops the upstream connection with it.
 //!
 //! Exactly one of these ends the call: `[DONE]` (answered), a fault or a cut in mid-stream (upstream fault, what was
@@ -12,7 +12,7 @@ use super::open::Call;
 use super::refused::{Needed, why_refused};
 use crate::workers::settler::Abandoned;
 use bytes::Bytes;
-use http_body::{Body, Frame};
+use futures_util::Stream as Pieces;
 use std::future::Future as _;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -383,27 +383,26 @@ impl Events {
     }
 }
 
-impl Body for Events {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
+impl Pieces for Events {
+    type Item = Bytes;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let this = self.get_mut();
         if let Some(first) = this.first.take()
             && let Some(out) = this.passed(first)
         {
-            return Poll::Ready(Some(Ok(Frame::data(out))));
+            return Poll::Ready(Some(out));
         }
         if let Some(fault) = this.fault.take()
             && this.phase == Phase::Streaming
         {
-            return Poll::Ready(Some(Ok(Frame::data(this.broke(&fault)))));
+            return Poll::Ready(Some(this.broke(&fault)));
         }
         if this.phase == Phase::Streaming {
             let out = ready!(this.poll_streaming(cx));
             if let Some(out) = out {
                 this.sent = true;
-                return Poll::Ready(Some(Ok(Frame::data(out))));
+                return Poll::Ready(Some(out));
             }
         }
         if this.phase == Phase::Closing {

@@ -27,19 +27,18 @@ mod tokens;
 pub use admit::{find, needs_topup};
 pub use conversation::{Conversation, Keeper, Kept, Reshape};
 pub use dispatch::{Begun, Whole};
-pub use events::Events;
 pub use meter::{Meter, context_len};
 pub use need::{Need, OpenEnd, Priced, Work};
 pub use open::{Call, OpenCall};
-pub use pass::{Passed, Rewrite};
+pub use pass::{BrokenOff, Passed, Rewrite};
 pub use quote::{Quote, Terms, quote};
 pub use refused::{Needed, why_refused};
+pub use reply::{AnswerBody, CallAnswer};
 pub use task::{Made, TaskAsk, create_task, look, refresh};
 
 use crate::app::{App, Serving};
 use crate::caller::Caller;
 use crate::refusal::Refusal;
-use axum::response::Response;
 use std::sync::Arc;
 use tollgate_store::{CallId, Ending, Held, Hold, HoldRefused, Idem};
 use tollgate_wire::error::Code;
@@ -53,8 +52,8 @@ pub struct Ask<W> {
     pub idem: Option<Idem>,
 }
 
-/// Runs one call from admission to its reply. The stream of a streamed reply carries the rest of its life.
-pub async fn run<W: Work>(app: &Arc<App>, caller: Arc<Caller>, ask: Ask<W>) -> Result<Response, Refusal> {
+/// Runs one call from admission to its answer. What is not whole carries the rest of its life.
+pub async fn run<W: Work>(app: &Arc<App>, caller: Arc<Caller>, ask: Ask<W>) -> Result<CallAnswer, Refusal> {
     let serving = app.serving.load_full();
     let (mut call, mut hold) = begin(app, &serving, caller, &ask).await?;
     if matches!(hold, Err(HoldRefused::ToppedUp)) {
@@ -137,7 +136,7 @@ async fn hold(call: &Call, idem: Option<Idem>) -> Result<Held, HoldRefused> {
         .await
 }
 
-async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: impl Work) -> Result<Response, Refusal> {
+async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: impl Work) -> Result<CallAnswer, Refusal> {
     if let Err(refusal) = work.before(&call).await {
         call.close(ending(&refusal, Ending::Refused), refusal.code.status(), refusal.code.code());
         return Err(refusal);
@@ -175,10 +174,7 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
             reply::whole(call, whole)
         }
         Begun::Passing(passed) => reply::passing(call, *passed),
-        Begun::Stream(stream) => {
-            let head = reply::Head::of(&call, stream.content_type.clone());
-            reply::stream(head, Events::new(call, *stream))
-        }
+        Begun::Stream(started) => reply::stream(call, *started),
     })
 }
 

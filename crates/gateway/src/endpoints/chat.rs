@@ -62,5 +62,5 @@ async fn converse(
     let body = reading::json_body(app, &caller, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, endpoint, &body)?;
     let work = Conversation::new(Said::read(dialect, body, None)?, &parts.headers);
-    call::run(app, caller, Ask { id, endpoint, work, idem }).await
+    Ok(call::run(app, caller, Ask { id, endpoint, work, idem }).await?.into_reply())
 }

@@ -43,7 +43,7 @@ async fn handle(app: &Arc<App>, id: CallId, path: &str, request: Request) -> Res
     let idem = reading::idempotency(&parts.headers, parts.uri.path(), &body)?;
     let mut work = Conversation::new(Said::read(Dialect::Gemini, body, Some(path))?, &parts.headers);
     work.array = stream && !wants_events(&parts);
-    call::run(app, caller, Ask { id, endpoint, work, idem }).await
+    Ok(call::run(app, caller, Ask { id, endpoint, work, idem }).await?.into_reply())
 }
 
 /// The model, the endpoint and the verb of a path such as `gemini-x:generateContent`.

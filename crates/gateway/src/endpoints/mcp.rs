@@ -3,6 +3,7 @@
 //! tools. A tool call is an ordinary social call of the caller's key: the same checks, price and usage row, and one charge for one
 //! `Idempotency-Key`.
 
+use super::reply::REPLAYED;
 use super::{reading, social};
 use crate::app::App;
 use crate::caller::Caller;
@@ -10,8 +11,7 @@ use crate::refusal::Refusal;
 use axum::body::Body;
 use axum::extract::{RawQuery, Request, State};
 use axum::response::Response;
-use http::{HeaderName, HeaderValue, StatusCode};
-use http_body_util::BodyExt as _;
+use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::social::{Cell, Checked};
@@ -23,8 +23,6 @@ use tollgate_wire::social::pairs;
 const VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 
 const ENDPOINT: &str = "/mcp";
-const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 const INVALID_REQUEST: i32 = -32600;
 const NO_METHOD: i32 = -32601;
@@ -133,17 +131,14 @@ async fn call(
     let cell = cell.filter(|cell| serving.group_of(&caller, &cell.model).is_some());
     let Some(cell) = cell else { return Err((INVALID_PARAMS, format!("There is no tool {name:?}."))) };
     let id = app.new_call_id();
-    let (mut first, mut replayed) = (id.to_string(), false);
+    let (mut first, mut replayed) = (id, false);
     let read = |cell: &Cell| arguments(cell, &params["arguments"]);
     let work = social::run(app, id, caller, &cell.platform, cell.capability.name(), idem, read);
     let (text, failed) = match reading::guarded(work).await {
-        Ok(reply) => {
-            replayed = reply.headers().contains_key(REPLAYED);
-            if let Some(id) = reply.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()) {
-                id.clone_into(&mut first);
-            }
-            match reply.into_body().collect().await {
-                Ok(body) => (String::from_utf8_lossy(&body.to_bytes()).into_owned(), false),
+        Ok(answer) => {
+            (first, replayed) = (answer.call, answer.replayed);
+            match answer.body.whole().await {
+                Ok(body) => (String::from_utf8_lossy(&body).into_owned(), false),
                 Err(_) => (format!("{}: The answer broke off.", Code::SocialDataUpstreamError.code()), true),
             }
         }
@@ -152,8 +147,8 @@ async fn call(
             (format!("{}: {}", refusal.code.code(), refusal.message), true)
         }
     };
-    let told =
-        json!({ "content": [{ "type": "text", "text": text }], "isError": failed, "_meta": { "call_id": first } });
+    let meta = json!({ "call_id": first.to_string() });
+    let told = json!({ "content": [{ "type": "text", "text": text }], "isError": failed, "_meta": meta });
     Ok((told, replayed))
 }
 

@@ -15,6 +15,7 @@ pub mod pricing;
 pub mod quote;
 mod reading;
 pub mod receipts;
+mod reply;
 pub mod responses;
 pub mod root;
 pub mod social;

@@ -10,7 +10,7 @@ pub mod stored;
 
 use super::{chat, reading};
 use crate::app::App;
-use crate::call::{self, Ask, Conversation, Keeper, Reshape};
+use crate::call::{self, Ask, CallAnswer, Conversation, Keeper, Reshape};
 use crate::caller::Caller;
 use crate::kept::{self, Keep, Past};
 use crate::refusal::Refusal;
@@ -39,7 +39,8 @@ async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response
     let past = kept::find(app, caller.account.id, asked, None, false).await?;
     kept::has_room(app, &caller, &past).await?;
     let after = After { keeper: keeper(app, &caller, id, &past), ..After::default() };
-    respond(app, caller, past, after, &parts.headers, Which { id, endpoint: ENDPOINT, idem }).await
+    let which = Which { id, endpoint: ENDPOINT, idem };
+    Ok(respond(app, caller, past, after, &parts.headers, which).await?.into_reply())
 }
 
 /// Which call this is.
@@ -81,7 +82,7 @@ async fn respond(
     after: After,
     headers: &HeaderMap,
     which: Which,
-) -> Result<Response, Refusal> {
+) -> Result<CallAnswer, Refusal> {
     let (refers, place) = (past.refers(), past.place);
     let mut work = Conversation::new(past.asked, headers);
     (work.refers, work.echo, work.keeper, work.reshape) = (refers, past.echo, after.keeper, after.reshape);

@@ -5,7 +5,7 @@
 
 use super::reading;
 use crate::app::App;
-use crate::call::{self, Ask};
+use crate::call::{self, Ask, CallAnswer};
 use crate::caller::Caller;
 use crate::given;
 use crate::quotes::Shop;
@@ -39,7 +39,7 @@ pub async fn fetch(
         run(&app, id, caller, &platform, &capability, idem, |cell| check(cell, query)).await
     };
     match reading::guarded(work).await {
-        Ok(reply) => reply,
+        Ok(answer) => answer.into_reply(),
         Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, &id.to_string()),
     }
 }
@@ -67,7 +67,7 @@ pub async fn run(
     capability: &str,
     idem: Option<Idem>,
     read: impl FnOnce(&Cell) -> Result<Checked, Refusal>,
-) -> Result<Response, Refusal> {
+) -> Result<CallAnswer, Refusal> {
     let serving = app.serving.load_full();
     let cell = &cell(&Shop { serving: &serving, caller: Some(&caller) }, platform, capability)?;
     let door = app.switches.door(&cell.model.name, app.world.now_ms(), app.settings.social.probe_after);

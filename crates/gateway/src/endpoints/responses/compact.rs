@@ -32,7 +32,8 @@ async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response
     let idem = reading::idempotency(&parts.headers, ENDPOINT, &body)?;
     let past = asked(app, &caller, body).await?;
     let after = After { reshape: Some(pressed), ..After::default() };
-    respond(app, caller, past, after, &parts.headers, Which { id, endpoint: ENDPOINT, idem }).await
+    let which = Which { id, endpoint: ENDPOINT, idem };
+    Ok(respond(app, caller, past, after, &parts.headers, which).await?.into_reply())
 }
 
 /// The call that asks for the summary.
