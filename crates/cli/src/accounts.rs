@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::{Money, Snapshot};
-use tollgate_gateway::webhooks::checked;
+use tollgate_gateway::work::video::webhooks::checked;
 use tollgate_store::admin::{Command, Refund};
 use tollgate_store::{
     AccountChange, AccountId, CallId, Change, Credit, CreditKind, EventPage, Limits, NewAccount, NewLimits, Pot,

@@ -1,57 +1,30 @@
 //! All that a call needs, as values: settings, clock, store, key book, client, metrics, and the one snapshot
 //! of catalog and providers that is being served.
 
-use crate::bodies::Bodies;
-use crate::caller::Caller;
-use crate::keys::KeyBook;
+use crate::door::bodies::Bodies;
 use crate::metrics::Metrics;
-use crate::pauses::Pauses;
-use crate::price_list::PriceList;
-use crate::price_versions::PriceVersions;
 use crate::published::Published;
+use crate::routes::pauses::Pauses;
+use crate::routes::switches::Switches;
+use crate::sale::Serving;
+use crate::sale::price_list::PriceList;
+use crate::sale::price_versions::PriceVersions;
 use crate::secrets::Secrets;
 use crate::settings::Settings;
-use crate::social::Desk;
-use crate::switches::Switches;
-use crate::video::{Offers, Shelf};
+use crate::who::keys::KeyBook;
+use crate::work::social::Desk;
+use crate::work::video::Shelf;
 use crate::workers::poller::Board;
 use crate::workers::settler::Abandoned;
 use crate::world::World;
 use arc_swap::ArcSwap;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tollgate_catalog::{Model, Snapshot};
 use tollgate_store::{CallId, Store, ids};
-use tollgate_upstream::{Client, Provider};
-
-/// What is on sale and where it comes from. One value, exchanged as a whole: a call keeps the one it began with.
-pub struct Serving {
-    pub catalog: Snapshot,
-    pub providers: HashMap<String, Arc<Provider>>,
-    /// By which rules the models that make videos go.
-    pub offers: Offers,
-}
-
-impl Serving {
-    /// The group a model is sold to this caller in: the first of `auto_groups` that the account is in and the model is
-    /// offered to.
-    pub fn group_of(&self, caller: &Caller, model: &Model) -> Option<&str> {
-        model.group_for(self.catalog.in_order(&caller.account.groups))
-    }
-
-    /// The group a model is sold in to this caller, or to anybody.
-    pub fn group_for(&self, caller: Option<&Caller>, model: &Model) -> Option<&str> {
-        match caller {
-            Some(caller) => self.group_of(caller, model),
-            None if model.login_required => None,
-            None => model.group_for(self.catalog.public_groups()),
-        }
-    }
-}
+use tollgate_upstream::Client;
 
 pub struct App {
     pub settings: Settings,

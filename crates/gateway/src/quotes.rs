@@ -3,13 +3,14 @@
 //! A quote holds nothing, sends nothing and costs nothing. It is made by the very functions that make the hold and the charge
 //! of a call, so the same facts give the same amount to the nano-dollar.
 
-use crate::app::Serving;
-use crate::call::{self, Conversation, Priced, Quote, Terms};
-use crate::caller::Caller;
+use crate::call::{self, Priced, Quote, Terms};
 use crate::endpoints::social;
 use crate::refusal::Refusal;
-use crate::social::Asked;
-use crate::video::VideoAsk;
+use crate::sale::Serving;
+use crate::who::caller::Caller;
+use crate::work::conversation::Conversation;
+use crate::work::social::Asked;
+use crate::work::video::VideoAsk;
 use bytes::Bytes;
 use http::HeaderMap;
 use serde::Serialize;

@@ -1,21 +1,22 @@
 //! Puts the house together from its settings, serves, and takes it down in the right order: no new calls, open calls to
 //! their end, abandoned ones settled, everything committed.
 
-use crate::app::{App, Serving};
-use crate::bodies::Bodies;
+use crate::app::App;
+use crate::door::bodies::Bodies;
+use crate::door::server;
 use crate::endpoints::{router, table};
-use crate::keys::KeyBook;
 use crate::machine::METRICS_CONNECTIONS;
 use crate::metrics::Metrics;
-use crate::pauses::Pauses;
-use crate::price_list::PriceList;
-use crate::price_versions::PriceVersions;
 use crate::published::Published;
+use crate::routes::pauses::Pauses;
+use crate::sale::Serving;
+use crate::sale::price_list::PriceList;
+use crate::sale::price_versions::PriceVersions;
 use crate::secrets::{Others, Secrets};
-use crate::server;
 use crate::settings::{Loaded, Settings, Source};
-use crate::social::Desk;
-use crate::video::Shelf;
+use crate::who::keys::KeyBook;
+use crate::work::social::Desk;
+use crate::work::video::Shelf;
 use crate::workers::poller::{self, Board};
 use crate::workers::{reload, settler, upkeep, webhooks};
 use crate::world::World;

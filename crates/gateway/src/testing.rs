@@ -1,10 +1,11 @@
 //! What this crate's own unit tests share.
 
-use crate::app::{App, Serving};
+use crate::app::App;
+use crate::sale::Serving;
 use crate::secrets::Secrets;
+use crate::settings::SocialSettings;
+use crate::settings::VideoSettings;
 use crate::settings::{FetchSettings, Limits, Settings, TaskSettings};
-use crate::social::SocialSettings;
-use crate::video::VideoSettings;
 use crate::world::World;
 use std::sync::Arc;
 use tollgate_store::{AccountId, KeyId, Options, Place, Store, Task, TaskId, TaskState};
@@ -22,7 +23,7 @@ pub async fn bare_app() -> Arc<App> {
         catalog_dir: dir.clone(),
         database: "sqlite".to_owned(),
         trusted_proxies: Vec::new(),
-        pages: crate::cors::Pages::All,
+        pages: crate::door::cors::Pages::All,
         social: SocialSettings::default(),
         video: VideoSettings::default(),
         public_url: None,

@@ -1,9 +1,10 @@
 //! May this caller have this? Checked before anything is priced, held or sent.
 
 use super::need::Priced;
-use crate::app::{App, Serving};
-use crate::caller::Caller;
+use crate::app::App;
 use crate::refusal::Refusal;
+use crate::sale::Serving;
+use crate::who::caller::Caller;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tollgate_catalog::Model;
@@ -27,7 +28,7 @@ pub fn admit<'a>(
         return Err(suspended());
     }
     let (model, group) = find(serving, caller, work)?;
-    open(app, serving, &model)?;
+    open(app, &model, work)?;
     if model.requires_topup && !caller.account.topped_up {
         return Err(needs_topup(&model));
     }
@@ -38,16 +39,14 @@ pub fn suspended() -> Refusal {
     Refusal::new(Code::AccountSuspended, "This account is suspended: nothing new is begun for it. Ask the operator.")
 }
 
-/// A paused model is not sold, nor one whose providers all are. A cell of social data has its own door, since a call may try it.
-fn open(app: &App, serving: &Serving, model: &Model) -> Result<(), Refusal> {
-    let cell = || !serving.catalog.models.contains_key(&model.name);
-    let paused = app.switches.model_is_paused(&model.name) && !cell();
+/// A paused model is not sold, nor one whose providers all are.
+fn open(app: &App, model: &Model, work: &(impl Priced + ?Sized)) -> Result<(), Refusal> {
+    let paused = app.switches.model_is_paused(&model.name) && !work.tries_paused();
     if !paused && !app.switches.shut_off(model) {
         return Ok(());
     }
-    let code = if cell() { Code::SocialDataUnavailable } else { Code::NoRouteAvailable };
     let message = format!("`{}` is paused by the operator at the moment.", model.name);
-    Err(Refusal::about(code, "model", message).because("paused").after(30))
+    Err(Refusal::about(work.unavailable(), "model", message).because("paused").after(30))
 }
 
 pub fn needs_topup(model: &Model) -> Refusal {

@@ -5,7 +5,7 @@
 //! produced is paid), the client's leaving (client left), the end of the money (refused), the end of the server's
 //! patience at a stop.
 
-use super::conversation::{Keeper, Keeping, Kept, NOT_KEPT};
+use super::complete::{Completing, Completion, Ending as LastStep};
 use super::cover::{Cover, Covered, why_uncovered};
 use super::dispatch::Started;
 use super::open::Call;
@@ -24,7 +24,6 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use tollgate_store::Ending;
 use tollgate_upstream::{Alarm, Body as Upstream, Fault};
 use tollgate_wire::error::Code;
-use tollgate_wire::responses::{before_the_end, unkept_events};
 use tollgate_wire::{Stream, StreamEnd, StreamFault};
 
 /// A mark is written at the first output, then no later than this after the one before, if there was more output (money.md,
@@ -52,9 +51,9 @@ pub struct Events {
     withheld: Option<Bytes>,
     /// Something was let go out.
     begun: bool,
-    /// Who keeps the answer before its last event goes out, and the keeping once it has begun.
-    keeper: Option<Arc<dyn Keeper>>,
-    keeping: Option<Box<Keeping>>,
+    /// What is done before the last event goes out, and the doing once it has begun.
+    completion: Option<Arc<dyn Completion>>,
+    completing: Option<Box<Completing>>,
     /// Output as counted up to the last piece that went out.
     delivered: u64,
     /// One timer for heartbeat, longest stream and last word; set again only when it rings.
@@ -92,8 +91,8 @@ impl Events {
             cover: Cover::new(&call),
             withheld: None,
             begun: false,
-            keeper: started.keeper,
-            keeping: None,
+            completion: started.completion,
+            completing: None,
             delivered: 0,
             call,
             body: Some(started.body),
@@ -235,16 +234,16 @@ impl Events {
         self.reader.error_event(code, message)
     }
 
-    /// The provider has said all; `out` goes out before what is left to say. Nothing, where the answer must be kept first.
+    /// The provider has said all; `out` goes out before what is left to say. Nothing, where its last step must be taken first.
     fn upstream_ended(&mut self, out: Bytes) -> Option<Bytes> {
         self.tell_time();
         match self.reader.finish() {
             StreamEnd::Complete { tail } => {
                 let last = joined(out, tail);
-                if let Some(keeper) = self.keeper.take() {
-                    // Nothing can be kept of a stream that ended without its response.
+                if let Some(step) = self.completion.take() {
+                    // There is none of a stream that ended without saying all of its answer again.
                     let answer = Bytes::copy_from_slice(self.reader.response_object().unwrap_or_default().as_bytes());
-                    self.keeping = Some(Box::new(Keeping::new(&*keeper, answer, last)));
+                    self.completing = Some(Box::new(Completing::new(step, answer, last)));
                     return None;
                 }
                 self.answered(last)
@@ -259,14 +258,12 @@ impl Events {
         }
     }
 
-    /// The answer is kept or not, and its client is told which.
-    fn kept(&mut self, kept: Kept, last: Bytes) -> Option<Bytes> {
-        match kept {
-            Kept::Yes => self.answered(last),
-            Kept::No => self.answered(unkept_events(&last)),
-            Kept::Failed => {
-                let before = Bytes::copy_from_slice(before_the_end(&last));
-                Some(joined(before, self.fail(Code::LedgerUnavailable, NOT_KEPT, "not_kept")))
+    /// The last step is taken, and the client is told what came of it.
+    fn completed(&mut self, step: LastStep) -> Option<Bytes> {
+        match step {
+            LastStep::Answered(last) => self.answered(last),
+            LastStep::Failed { before, message, reason } => {
+                Some(joined(before, self.fail(Code::LedgerUnavailable, message, reason)))
             }
         }
     }
@@ -297,11 +294,11 @@ impl Events {
 
     fn poll_streaming(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
-            if let Some(keeping) = &mut self.keeping {
-                return Poll::Ready(match keeping.poll(cx) {
-                    Poll::Ready((kept, last)) => {
-                        self.keeping = None;
-                        self.kept(kept, last)
+            if let Some(completing) = &mut self.completing {
+                return Poll::Ready(match completing.poll(cx) {
+                    Poll::Ready(step) => {
+                        self.completing = None;
+                        self.completed(step)
                     }
                     Poll::Pending => Some(ready!(self.poll_clocks(cx))),
                 });
@@ -327,7 +324,7 @@ impl Events {
                 Poll::Ready(Ok(None)) => {
                     self.body = None;
                     match self.upstream_ended(Bytes::new()) {
-                        None if self.keeping.is_some() => continue,
+                        None if self.completing.is_some() => continue,
                         out => return Poll::Ready(out),
                     }
                 }

@@ -8,7 +8,7 @@
 //! 4. A call that is dropped anywhere in between reports to the settler, which closes it.
 
 mod admit;
-mod conversation;
+mod complete;
 mod cover;
 mod dispatch;
 mod events;
@@ -25,8 +25,8 @@ mod task;
 mod tokens;
 
 pub use admit::{find, needs_topup};
-pub use conversation::{Conversation, Keeper, Kept, Reshape};
-pub use dispatch::{Begun, Whole};
+pub use complete::{Completed, Completion};
+pub use dispatch::{Begun, Started, Whole, note};
 pub use meter::{Meter, context_len};
 pub use need::{Need, OpenEnd, Priced, Work};
 pub use open::{Call, OpenCall};
@@ -35,14 +35,15 @@ pub use quote::{Quote, Terms, quote};
 pub use refused::{Needed, why_refused};
 pub use reply::{AnswerBody, CallAnswer};
 pub use task::{Made, TaskAsk, create_task, look, refresh};
+pub use tokens::Tokens;
 
-use crate::app::{App, Serving};
-use crate::caller::Caller;
+use crate::app::App;
 use crate::refusal::Refusal;
+use crate::sale::Serving;
+use crate::who::caller::Caller;
 use std::sync::Arc;
 use tollgate_store::{CallId, Ending, Held, Hold, HoldRefused, Idem};
 use tollgate_wire::error::Code;
-use tollgate_wire::responses::unkept;
 
 /// What a caller asks for: the work, read and checked, and the name of the call.
 pub struct Ask<W> {
@@ -138,7 +139,7 @@ async fn hold(call: &Call, idem: Option<Idem>) -> Result<Held, HoldRefused> {
 
 async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: impl Work) -> Result<CallAnswer, Refusal> {
     if let Err(refusal) = work.before(&call).await {
-        call.close(ending(&refusal, Ending::Refused), refusal.code.status(), refusal.code.code());
+        call.close(work.ending(&refusal).unwrap_or(Ending::Refused), refusal.code.status(), refusal.code.code());
         return Err(refusal);
     }
     let cut = call.app.cut.clone();
@@ -153,7 +154,7 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
             // What no route could be asked at all is no fault of a provider's.
             let refused = call.attempts == 0 && refusal.code != Code::NoRouteAvailable;
             let otherwise = if refused { Ending::Refused } else { Ending::UpstreamFault };
-            call.close(ending(&refusal, otherwise), refusal.code.status(), refusal.code.code());
+            call.close(work.ending(&refusal).unwrap_or(otherwise), refusal.code.status(), refusal.code.code());
             return Err(refusal);
         }
     };
@@ -170,7 +171,7 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
     }
     Ok(match begun {
         Begun::Whole(whole) => {
-            let whole = kept(&mut call, whole).await?;
+            let whole = completed(&mut call, whole).await?;
             reply::whole(call, whole)
         }
         Begun::Passing(passed) => reply::passing(call, *passed),
@@ -178,24 +179,20 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
     })
 }
 
-/// An answer in one piece goes out when it is kept, or says that it is not.
-async fn kept(call: &mut Call, mut whole: Whole) -> Result<Whole, Refusal> {
-    let Some(keeper) = whole.keeper.take() else { return Ok(whole) };
-    match keeper.keep(whole.body.clone()).await {
-        Kept::Yes => {}
-        Kept::No => {
-            whole.body = unkept(&whole.body);
+/// An answer in one piece goes out when its last step is taken, or says that it is not.
+async fn completed(call: &mut Call, mut whole: Whole) -> Result<Whole, Refusal> {
+    let Some(step) = whole.completion.take() else { return Ok(whole) };
+    match step.complete(whole.body.clone()).await {
+        Completed::AsItIs => {}
+        Completed::Changed => {
+            whole.body = step.changed(&whole.body);
             call.note_answer(&whole.content_type, &whole.body);
         }
-        Kept::Failed => {
-            call.close_free(Ending::UpstreamFault, Code::LedgerUnavailable.status(), "not_kept");
-            return Err(Refusal::new(Code::LedgerUnavailable, conversation::NOT_KEPT).after(2));
+        Completed::Failed => {
+            let (message, reason) = step.failure();
+            call.close_free(Ending::UpstreamFault, Code::LedgerUnavailable.status(), reason);
+            return Err(Refusal::new(Code::LedgerUnavailable, message).after(2));
         }
     }
     Ok(whole)
-}
-
-/// That there is nothing is an answer too.
-fn ending(refusal: &Refusal, otherwise: Ending) -> Ending {
-    if refusal.code == Code::SocialDataNoResult { Ending::Answered } else { otherwise }
 }

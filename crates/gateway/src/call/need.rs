@@ -5,13 +5,15 @@
 use super::dispatch::Begun;
 use super::meter::{Meter, fitted};
 use super::open::Call;
-use crate::app::{App, Serving};
+use crate::app::App;
 use crate::refusal::Refusal;
+use crate::sale::Serving;
 use std::borrow::Cow;
 use std::sync::Arc;
 use tollgate_catalog::{Face, Model, Price, Quantities, Route, Uncharged};
-use tollgate_store::Counters;
+use tollgate_store::{Counters, Ending};
 use tollgate_upstream::{Fault, Provider};
+use tollgate_wire::error::Code;
 
 /// What must be known of a request to price it. Enough for a quote: nothing here can send anything.
 pub trait Priced: Send + Sync {
@@ -29,6 +31,14 @@ pub trait Priced: Send + Sync {
     /// The effective value of a parameter by dotted path, after defaults. Asked only for paths that a tier of the
     /// model goes by, so it may look through the whole body.
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>>;
+    /// What is said of a model that is paused, or whose providers all are.
+    fn unavailable(&self) -> Code {
+        Code::NoRouteAvailable
+    }
+    /// It looks by itself whether its model is paused, because a call may try one that is.
+    fn tries_paused(&self) -> bool {
+        false
+    }
     /// What the meter of such a call would show for a use that somebody states: nothing, where that would be free.
     fn metered(&self, stated: Counters) -> Counters {
         stated
@@ -42,6 +52,10 @@ pub trait Work: Priced + 'static {
     /// What else may refuse the call once its money is held and before anything is sent.
     fn before(&self, _: &Call) -> impl Future<Output = Result<(), Refusal>> + Send {
         async { Ok(()) }
+    }
+    /// How a call ends that comes to this refusal, where that is not the refusal's own affair: that there is nothing is an answer too.
+    fn ending(&self, _: &Refusal) -> Option<Ending> {
+        None
     }
     /// Sends the request along one route until the answer begins.
     fn attempt(

@@ -2,8 +2,9 @@
 
 use super::reading;
 use crate::app::App;
-use crate::call::{self, Ask, Conversation};
+use crate::call::{self, Ask};
 use crate::refusal::Refusal;
+use crate::work::conversation::Conversation;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use http::HeaderName;

@@ -4,9 +4,9 @@
 use super::responses::stored::{ListPage, answer, text};
 use super::{chat, reading};
 use crate::app::App;
-use crate::caller::Caller;
-use crate::kept::{LIFE, fits, made_id, may_store, no_room};
 use crate::refusal::Refusal;
+use crate::who::caller::Caller;
+use crate::work::conversation::stored::{LIFE, fits, made_id, may_store, no_room};
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};

@@ -3,8 +3,9 @@
 
 use super::{chat, count, reading};
 use crate::app::App;
-use crate::call::{self, Ask, Conversation};
+use crate::call::{self, Ask};
 use crate::refusal::Refusal;
+use crate::work::conversation::Conversation;
 use axum::extract::{Path as InPath, Request, State};
 use axum::response::Response;
 use http::request::Parts;

@@ -1,9 +1,10 @@
 //! For the machines around us: alive, ready, metrics.
 
 use crate::app::App;
-use crate::caller::{self, Peer};
+use crate::door::peer::Peer;
 use crate::metrics;
 use crate::refusal::Refusal;
+use crate::who::caller;
 use axum::extract::{Extension, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode, header};

@@ -6,8 +6,8 @@
 use super::reply::REPLAYED;
 use super::{reading, social};
 use crate::app::App;
-use crate::caller::Caller;
 use crate::refusal::Refusal;
+use crate::who::caller::Caller;
 use axum::body::Body;
 use axum::extract::{RawQuery, Request, State};
 use axum::response::Response;

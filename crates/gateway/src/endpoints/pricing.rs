@@ -3,8 +3,8 @@
 
 use super::reading;
 use crate::app::App;
-use crate::price_list::Viewer;
 use crate::refusal::Refusal;
+use crate::sale::price_list::Viewer;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;

@@ -3,9 +3,9 @@
 use super::{reading, responses};
 use crate::app::App;
 use crate::call::{self, Needed, Quote, Terms};
-use crate::caller::Caller;
 use crate::quotes::{self, Shop, Told, WouldBe};
 use crate::refusal::Refusal;
+use crate::who::caller::Caller;
 use axum::extract::{Query, Request, State};
 use axum::response::Response;
 use bytes::Bytes;

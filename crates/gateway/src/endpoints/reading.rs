@@ -1,10 +1,10 @@
 //! What every endpoint does first: find the caller, read the body within its limits, turn a refusal into a reply.
 
 use crate::app::App;
-use crate::bodies::{Room, SMALL, Whose};
 use crate::call::{self, Needed};
-use crate::caller::{self, Caller};
+use crate::door::bodies::{Room, SMALL, Whose};
 use crate::refusal::Refusal;
+use crate::who::caller::{self, Caller};
 use axum::body::Body;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};

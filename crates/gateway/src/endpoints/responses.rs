@@ -10,10 +10,11 @@ pub mod stored;
 
 use super::{chat, reading};
 use crate::app::App;
-use crate::call::{self, Ask, CallAnswer, Conversation, Keeper, Reshape};
-use crate::caller::Caller;
-use crate::kept::{self, Keep, Past};
+use crate::call::{self, Ask, CallAnswer};
 use crate::refusal::Refusal;
+use crate::who::caller::Caller;
+use crate::work::conversation::stored::{self as kept, Keep, Keeper, Past, keeping};
+use crate::work::conversation::{Conversation, Reshape};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
@@ -85,7 +86,8 @@ async fn respond(
 ) -> Result<CallAnswer, Refusal> {
     let (refers, place) = (past.refers(), past.place);
     let mut work = Conversation::new(past.asked, headers);
-    (work.refers, work.echo, work.keeper, work.reshape) = (refers, past.echo, after.keeper, after.reshape);
+    (work.refers, work.echo, work.completion) = (refers, past.echo, after.keeper.map(keeping));
+    work.reshape = after.reshape;
     let Which { id, endpoint, idem } = which;
     let answered = call::run(app, caller, Ask { id, endpoint, work, idem }).await;
     answered.map_err(|refusal| place.as_sent(refusal))

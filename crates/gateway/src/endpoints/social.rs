@@ -6,13 +6,13 @@
 use super::reading;
 use crate::app::App;
 use crate::call::{self, Ask, CallAnswer};
-use crate::caller::Caller;
-use crate::given;
 use crate::quotes::Shop;
 use crate::refusal::Refusal;
-use crate::social::call::{SocialCall, paused};
-use crate::social::{Asked, Track};
-use crate::switches::Door;
+use crate::routes::switches::Door;
+use crate::who::caller::Caller;
+use crate::work::given;
+use crate::work::social::call::{SocialCall, paused};
+use crate::work::social::{Asked, Track};
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};

@@ -4,10 +4,10 @@
 use super::reading;
 use crate::app::App;
 use crate::call;
-use crate::caller::Caller;
 use crate::refusal::Refusal;
-use crate::video::show::{self, Shown};
-use crate::video::{KeptResult, file};
+use crate::who::caller::Caller;
+use crate::work::video::show::{self, Shown};
+use crate::work::video::{KeptResult, file};
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;

@@ -3,7 +3,7 @@
 use super::account::answer;
 use super::reading;
 use crate::app::App;
-use crate::webhooks;
+use crate::work::video::webhooks;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde_json::json;

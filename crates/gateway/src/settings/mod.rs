@@ -3,17 +3,19 @@
 
 mod fetch;
 mod read;
+mod social;
 mod storage;
 mod tasks;
+mod video;
 
 pub use fetch::FetchSettings;
 pub use read::{Loaded, Source, catalog_files, catalog_paths};
+pub use social::SocialSettings;
 pub use storage::StorageSettings;
 pub use tasks::TaskSettings;
+pub use video::{Bucket, CopyTo, Delivery, VideoSettings, WebhookSettings};
 
-use crate::cors::Pages;
-use crate::social::SocialSettings;
-use crate::video::VideoSettings;
+use crate::door::cors::Pages;
 use ipnet::IpNet;
 use std::net::SocketAddr;
 use std::path::PathBuf;

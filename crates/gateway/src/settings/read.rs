@@ -4,11 +4,12 @@
 //! `TOLLGATE__PROVIDER__SIM__BASE_URL` over a provider's. The environment comes in as a value, read once by the executable.
 
 use super::{FetchSettings, Limits, Settings, StorageSettings, TaskSettings};
-use crate::app::Serving;
-use crate::cors::Pages;
+use crate::door::cors::Pages;
 use crate::endpoints::SERVED;
-use crate::social::SocialSettings;
-use crate::video::{VideoSettings, offers};
+use crate::sale::Serving;
+use crate::sale::offers;
+use crate::settings::SocialSettings;
+use crate::settings::VideoSettings;
 use ipnet::IpNet;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

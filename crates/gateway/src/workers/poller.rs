@@ -4,7 +4,7 @@
 
 use crate::app::App;
 use crate::call;
-use crate::video::TurnBook;
+use crate::routes::turns::TurnBook;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -5,7 +5,7 @@
 //! keeps a place for as long as there is patience, and those of one customer must not keep all of them.
 
 use crate::app::App;
-use crate::webhooks;
+use crate::work::video::webhooks;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, Stream};
 use std::collections::HashMap;

@@ -3,7 +3,7 @@
 //! without a name. Anything less could be somebody else's video.
 
 use super::look::Watched;
-use crate::video::KeptPlan;
+use crate::work::video::KeptPlan;
 use std::collections::HashSet;
 use tollgate_store::{Store, StoreError, Task};
 use tollgate_upstream::video::{Alike, Likeness, Sought};

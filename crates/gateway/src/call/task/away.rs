@@ -4,7 +4,7 @@
 use super::look::put_back;
 use super::{end, millis};
 use crate::app::App;
-use crate::video::KeptPlan;
+use crate::work::video::KeptPlan;
 use std::time::Duration;
 use tollgate_store::{Leased, StoreError, TaskStep, Word};
 use tollgate_upstream::video::{Habits, speaker};

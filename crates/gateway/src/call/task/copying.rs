@@ -5,9 +5,9 @@
 use super::look::{Watched, put_back};
 use super::{end, millis};
 use crate::app::App;
-use crate::video::file::{Origin, Variant};
-use crate::video::shelf::Uncopied;
-use crate::video::{KeptPlan, KeptResult};
+use crate::work::video::file::{Origin, Variant};
+use crate::work::video::shelf::Uncopied;
+use crate::work::video::{KeptPlan, KeptResult};
 use futures_util::stream;
 use std::sync::Arc;
 use tokio::time::Instant;

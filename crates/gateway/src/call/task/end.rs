@@ -5,7 +5,7 @@ use super::look::Watched;
 use crate::app::App;
 use crate::call::meter::fitted;
 use crate::refusal::Refusal;
-use crate::video::{KeptPlan, KeptResult, most};
+use crate::work::video::{KeptPlan, KeptResult, most};
 use std::sync::Arc;
 use tollgate_catalog::{Money, Price};
 use tollgate_store::{Close, Counters, Ending, Leased, StoreError, Task, TaskEnd, TaskFailure, TaskState, UsageFacts};

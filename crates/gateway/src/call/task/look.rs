@@ -4,7 +4,7 @@
 use super::away::{self, LATER};
 use super::{copying, end, lost, millis};
 use crate::app::App;
-use crate::video::{Home, KeptPlan, KeptResult, home};
+use crate::work::video::{Home, KeptPlan, KeptResult, home};
 use std::sync::Arc;
 use std::time::Duration;
 use tollgate_store::{Leased, StoreError, Task, TaskFailure, TaskState, TaskStep, Word};

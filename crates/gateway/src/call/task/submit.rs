@@ -5,6 +5,7 @@
 use super::{Begun, Made, millis};
 use crate::call::dispatch;
 use crate::refusal::Refusal;
+use crate::routes::order;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tollgate_catalog::Route;
@@ -41,10 +42,10 @@ async fn offer(begun: &Begun) -> Result<Made, Refusal> {
     let (app, model) = (&begun.app, &begun.model);
     let mut last = None;
     let mut tries = 0;
-    for at in dispatch::ordered(app, model) {
+    for at in order::ordered(app, model) {
         let route = &model.routes[at];
         let Some(provider) = begun.serving.providers.get(&route.provider) else { continue };
-        if !begun.ask.ask.goes_to(&begun.serving, provider) || !dispatch::takes(app, provider, route) {
+        if !begun.ask.ask.goes_to(&begun.serving, provider) || !order::takes(app, provider, route) {
             continue;
         }
         tries += 1;

@@ -5,8 +5,8 @@ pub mod social;
 
 use super::reading;
 use crate::app::App;
-use crate::operator::{self, Operator};
 use crate::refusal::Refusal;
+use crate::who::operator::{self, Operator};
 use axum::extract::Request;
 use axum::response::Response;
 use serde_json::{Map, Value, json};

@@ -2,8 +2,8 @@
 
 use super::{Form, list};
 use crate::app::App;
-use crate::operator::Operator;
 use crate::refusal::Refusal;
+use crate::who::operator::Operator;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -95,13 +95,13 @@ pub async fn days(State(app): State<Arc<App>>, request: Request) -> Response {
     super::look(&app, request, async |mut query| {
         let back = query.number("back", 0, 0..=3_650)?;
         query.finish()?;
-        let day = app.world.now_ms().div_euclid(crate::social::DAY) - back;
+        let day = app.world.now_ms().div_euclid(crate::work::social::DAY) - back;
         let rows = app.store.social_days(day).await?;
         let row = |one: &SocialDay| {
             let (all, own) = app.settings.social.limits(&one.platform);
             let limit = if one.platform.is_empty() { all } else { own };
             json!({
-                "day": tollgate_store::date(one.day * crate::social::DAY),
+                "day": tollgate_store::date(one.day * crate::work::social::DAY),
                 "platform": one.platform,
                 "calls": one.calls,
                 "cost_micro_usd": one.cost,

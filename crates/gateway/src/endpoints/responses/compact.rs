@@ -3,10 +3,10 @@
 
 use super::{After, Which, respond};
 use crate::app::App;
-use crate::caller::Caller;
 use crate::endpoints::{chat, reading};
-use crate::kept::{self, Past};
 use crate::refusal::Refusal;
+use crate::who::caller::Caller;
+use crate::work::conversation::stored::{self as kept, Past};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;

@@ -8,12 +8,12 @@
 use super::counted::Counted;
 use super::{After, ENDPOINT, Which, keeper, respond};
 use crate::app::App;
-use crate::bodies::{Room, SMALL, Whose};
-use crate::call::{AnswerBody, CallAnswer, Keeper, Kept};
-use crate::caller;
+use crate::call::{AnswerBody, CallAnswer};
+use crate::door::bodies::{Room, SMALL, Whose};
 use crate::endpoints::{chat, reading};
-use crate::kept::{self, Local};
 use crate::refusal::Refusal;
+use crate::who::caller;
+use crate::work::conversation::stored::{self as kept, Keeper, Kept, Local};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;

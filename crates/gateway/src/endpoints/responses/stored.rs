@@ -2,10 +2,10 @@
 //! that continues something, `POST /v1/responses/input_tokens`. Free of charge.
 
 use crate::app::App;
-use crate::caller::Caller;
 use crate::endpoints::{chat, count, reading};
-use crate::kept;
 use crate::refusal::Refusal;
+use crate::who::caller::Caller;
+use crate::work::conversation::stored as kept;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;

@@ -3,7 +3,7 @@
 use super::{ask, ask_and_leave, ask_as, cell, free, house, other_key, plain, status_of, until};
 use crate::house::{House, error_of};
 use std::time::Duration;
-use tollgate_gateway::social::AUTO;
+use tollgate_gateway::routes::switches::AUTO;
 use tollgate_store::{PauseChange, PauseKind};
 
 const MODEL: &str = "social-weibo-user";

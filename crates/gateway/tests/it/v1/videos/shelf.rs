@@ -15,7 +15,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use tollgate_gateway::video::KeptResult;
+use tollgate_gateway::work::video::KeptResult;
 use tollgate_store::TaskId;
 
 async fn made(house: &House, model: &str) -> Value {
