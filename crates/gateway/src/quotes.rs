@@ -4,12 +4,11 @@
 //! of a call, so the same facts give the same amount to the nano-dollar.
 
 use crate::call::{self, Priced, Quote, Terms};
-use crate::endpoints::social;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::who::caller::Caller;
 use crate::work::conversation::Conversation;
-use crate::work::social::Asked;
+use crate::work::social::{self, Asked};
 use crate::work::video::VideoAsk;
 use bytes::Bytes;
 use http::HeaderMap;
@@ -99,7 +98,7 @@ fn social_call(shop: &Shop<'_>, parts: &[&str], body: Bytes) -> Result<Box<dyn P
     let [platform, capability] = parts else {
         return Err(Refusal::about(Code::InvalidParameter, "endpoint", "The path names platform and capability."));
     };
-    let cell = &social::cell(shop, platform, capability)?;
+    let cell = &social::cell(shop.serving, shop.caller, platform, capability)?;
     let wrong = || Refusal::new(Code::InvalidJson, "The body is a JSON object with the parameters of the call.");
     let given: serde_json::Map<String, Value> = serde_json::from_slice(&body).map_err(|_| wrong())?;
     let text = |value: Value| match value {

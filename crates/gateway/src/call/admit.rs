@@ -1,7 +1,7 @@
 //! May this caller have this? Checked before anything is priced, held or sent.
 
+use super::Till;
 use super::need::Priced;
-use crate::app::App;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::who::caller::Caller;
@@ -13,22 +13,22 @@ use tollgate_wire::error::Code;
 
 /// The model and the group it is sold to this caller in, if a call can begin now.
 pub fn admit<'a>(
-    app: &App,
+    till: &Till,
     serving: &'a Serving,
     caller: &'a Caller,
     work: &(impl Priced + ?Sized),
 ) -> Result<(Arc<Model>, &'a str), Refusal> {
-    if app.stopping.is_cancelled() {
+    if till.shutdown.stopping.is_cancelled() {
         return Err(Refusal::new(Code::ServerDraining, "This server is stopping; send the request again.").after(1));
     }
-    if app.running.load(Ordering::Relaxed) >= app.settings.limits.calls {
+    if till.running.load(Ordering::Relaxed) >= till.limits.calls {
         return Err(Refusal::new(Code::Overloaded, "Too many calls are running at the moment.").after(1));
     }
     if caller.account.suspended_at.is_some() {
         return Err(suspended());
     }
     let (model, group) = find(serving, caller, work)?;
-    open(app, &model, work)?;
+    open(till, &model, work)?;
     if model.requires_topup && !caller.account.topped_up {
         return Err(needs_topup(&model));
     }
@@ -40,9 +40,9 @@ pub fn suspended() -> Refusal {
 }
 
 /// A paused model is not sold, nor one whose providers all are.
-fn open(app: &App, model: &Model, work: &(impl Priced + ?Sized)) -> Result<(), Refusal> {
-    let paused = app.switches.model_is_paused(&model.name) && !work.tries_paused();
-    if !paused && !app.switches.shut_off(model) {
+fn open(till: &Till, model: &Model, work: &(impl Priced + ?Sized)) -> Result<(), Refusal> {
+    let paused = till.routes.switches.model_is_paused(&model.name) && !work.tries_paused();
+    if !paused && !till.routes.switches.shut_off(model) {
         return Ok(());
     }
     let message = format!("`{}` is paused by the operator at the moment.", model.name);

@@ -1,13 +1,13 @@
 //! Routes in order, until one begins to answer. A fault says whose it is and whether another route may be
 //! tried; once output has begun there is no second try. How one route is asked is the work's affair.
 
+use super::Till;
 use super::complete::Completion;
 use super::need::Work;
 use super::open::Call;
 use super::pass::Passed;
-use crate::app::App;
 use crate::refusal::Refusal;
-use crate::routes::order::{ordered, takes};
+use crate::routes::order::ordered;
 use crate::sale::Serving;
 use bytes::Bytes;
 use http::HeaderValue;
@@ -61,10 +61,10 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> R
     let mut last = None;
     let mut tried: Option<(&Arc<Provider>, &Route)> = None;
     let model = call.model.clone();
-    for at in ordered(&call.app, &model) {
+    for at in ordered(&call.till.world, &model) {
         let route = &model.routes[at];
         let Some(provider) = serving.providers.get(&route.provider) else { continue };
-        if !takes(&call.app, provider, route) {
+        if !call.till.routes.take(provider, route, call.till.world.steady_ms()) {
             continue;
         }
         call.provider = Some(provider.clone());
@@ -83,7 +83,7 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> R
             }
             Err(fault) => {
                 tried = Some((provider, route));
-                note(&call.app, call.id, provider, &fault);
+                note(&call.till, call.id, provider, &fault);
                 let may = call.attempts < TRIES && Instant::now() < call.deadline;
                 let go_on = may && fault.try_other && !fault.maybe_charged;
                 last = Some(fault);
@@ -99,8 +99,8 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> R
     ))
 }
 
-pub fn note(app: &App, id: CallId, provider: &Provider, fault: &Fault) {
-    app.metrics.fault(&provider.name, fault.code.code());
+pub fn note(till: &Till, id: CallId, provider: &Provider, fault: &Fault) {
+    till.metrics.fault(&provider.name, fault.code.code());
     if fault.blame == Blame::Operator {
         tracing::error!(call = %id, provider = provider.name, status = fault.upstream_status, "the provider refuses our account or key");
     } else {

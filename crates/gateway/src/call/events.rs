@@ -5,18 +5,17 @@
 //! produced is paid), the client's leaving (client left), the end of the money (refused), the end of the server's
 //! patience at a stop.
 
+use super::abandoned::Abandoned;
 use super::complete::{Completing, Completion, Ending as LastStep};
 use super::cover::{Cover, Covered, why_uncovered};
 use super::dispatch::Started;
 use super::open::Call;
 use super::refused::{Needed, why_refused};
-use crate::workers::settler::Abandoned;
 use bytes::Bytes;
 use futures_util::Stream as Pieces;
 use std::future::Future as _;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -81,7 +80,7 @@ enum Phase {
 
 impl Events {
     pub fn new(call: Call, started: Started) -> Events {
-        let limits = &call.app.settings.limits;
+        let limits = &call.till.limits;
         let now = Instant::now();
         let ring = (limits.heartbeat / 2).min(ROUND);
         let ends_at = call.deadline;
@@ -164,7 +163,7 @@ impl Events {
 
     /// Is it time to end, whatever comes from upstream?
     fn out_of_time(&mut self, now: Instant) -> Option<Bytes> {
-        if self.call.app.cutting.load(Ordering::Relaxed) {
+        if self.call.till.shutdown.is_cutting() {
             let text = "The server is stopping. What was produced is charged; send the request again.";
             return Some(self.fail(Code::ServerDraining, text, "server_draining"));
         }
@@ -190,7 +189,7 @@ impl Events {
     /// A client that is told when its answer ended is told the truth.
     fn tell_time(&mut self) {
         if self.reader.tells_time() {
-            let now = self.call.app.world.now_ms() / 1_000;
+            let now = self.call.till.world.now_ms() / 1_000;
             self.reader.now(u64::try_from(now).unwrap_or(0));
         }
     }
@@ -337,11 +336,11 @@ impl Events {
     /// Nothing from upstream: is a heartbeat due, or is it time to end?
     fn poll_clocks(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
         if self.cut.is_none() {
-            let mut cut = Box::pin(self.call.app.cut.clone().cancelled_owned());
+            let mut cut = Box::pin(self.call.till.shutdown.cut.clone().cancelled_owned());
             let _ = cut.as_mut().poll(cx);
             self.cut = Some(cut);
         }
-        if self.call.app.cutting.load(Ordering::Relaxed)
+        if self.call.till.shutdown.is_cutting()
             && let Some(last) = self.out_of_time(Instant::now())
         {
             return Poll::Ready(last);
@@ -356,7 +355,7 @@ impl Events {
             self.timer.set((now + self.ring).min(self.ends_at));
             if std::mem::take(&mut self.sent) {
                 self.silent_since = now;
-            } else if now - self.silent_since >= self.call.app.settings.limits.heartbeat / 2 {
+            } else if now - self.silent_since >= self.call.till.limits.heartbeat / 2 {
                 self.silent_since = now;
                 return Poll::Ready(self.reader.heartbeat());
             }
@@ -419,7 +418,7 @@ impl Drop for Events {
         if self.call.provider.as_ref().is_some_and(|one| one.settings.bill_on_cancel) {
             let reader = std::mem::replace(&mut self.reader, Stream::spent());
             if let Some(call) = self.call.take() {
-                let to = call.app.abandoned.clone();
+                let to = call.till.abandoned.clone();
                 let _ = to.send(Abandoned::Stream { call, body: Box::new(body), reader: Box::new(reader) });
             }
         }

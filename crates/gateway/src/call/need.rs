@@ -5,7 +5,7 @@
 use super::dispatch::Begun;
 use super::meter::{Meter, fitted};
 use super::open::Call;
-use crate::app::App;
+use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ pub trait Priced: Send + Sync {
     fn endpoint_type(&self) -> &'static str;
     /// What else may refuse the call before it is priced: nothing is sent that no provider of the model could take. What it may use
     /// at most can depend on what they are sent.
-    fn fits(&self, _: &App, _: &Serving, _: &Model) -> Result<(), Refusal> {
+    fn fits(&self, _: &Fetcher, _: &Serving, _: &Model) -> Result<(), Refusal> {
         Ok(())
     }
     /// What the call may use at most of this model, or why it cannot be served by it.
@@ -46,7 +46,13 @@ pub trait Priced: Send + Sync {
 }
 
 /// A call that can be done.
-pub trait Work: Priced + 'static {
+pub trait Work: Send + Sync + 'static {
+    /// What it is priced by.
+    fn priced(&self) -> &dyn Priced;
+    /// [`Priced::fits`], by what this work fetches with.
+    fn fits(&self, _: &Serving, _: &Model) -> Result<(), Refusal> {
+        Ok(())
+    }
     /// The meter that this work fills.
     fn meter(&self, model: &Model) -> Meter;
     /// What else may refuse the call once its money is held and before anything is sent.

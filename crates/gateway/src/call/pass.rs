@@ -55,7 +55,7 @@ pub struct BrokenOff;
 
 impl Passing {
     pub fn new(call: Call, passed: Passed) -> Passing {
-        let cut = Box::pin(call.app.cut.clone().cancelled_owned());
+        let cut = Box::pin(call.till.shutdown.cut.clone().cancelled_owned());
         let Passed { first, body, rewrite, left, .. } = passed;
         Passing { call, first: Some(first), body, rewrite, left, cut, ended: false }
     }

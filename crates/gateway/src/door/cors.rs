@@ -1,11 +1,11 @@
 //! Cross-origin requests: which web pages may call this gateway from a browser. Requests are authorised by a key that the page
 //! has, never by a cookie, so any page may ask unless the operator names some. The operator's own paths stay closed to pages.
 
+use crate::settings::Pages;
 use axum::body::Body;
 use axum::response::Response;
 use http::header::{self, HeaderName, HeaderValue};
-use http::{HeaderMap, Method, Request, StatusCode, Uri};
-use std::str::FromStr;
+use http::{HeaderMap, Method, Request, StatusCode};
 
 /// A browser remembers a preflight for so many seconds, two hours at most whatever it is told.
 const REMEMBERED: HeaderValue = HeaderValue::from_static("7200");
@@ -16,50 +16,7 @@ const LONGEST_LIST: usize = 4096;
 /// Never opened to pages: what an operator sees, and what a signed-in person does.
 const CLOSED: [&str; 3] = ["/api/admin", "/api/account", "/metrics"];
 
-/// The pages that may ask.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pages {
-    All,
-    /// Their origins; none closes the gateway to browsers.
-    These(Vec<Origin>),
-}
-
-/// `https://app.example.com`, as a browser names a page's origin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin(String);
-
-impl FromStr for Origin {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Origin, &'static str> {
-        if text == "*" {
-            return Ok(Origin(text.to_owned()));
-        }
-        let uri = text.parse::<Uri>().ok();
-        let parts = uri.as_ref().and_then(|uri| Some((uri.scheme_str()?, uri.authority()?)));
-        let written = parts.filter(|(scheme, authority)| {
-            let default = match *scheme {
-                "https" => 443,
-                "http" => 80,
-                _ => return false,
-            };
-            let host = authority.as_str();
-            authority.port_u16() != Some(default) && !host.contains('@') && text == format!("{scheme}://{host}")
-        });
-        if written.is_none() || text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            return Err(
-                "is not an origin such as https://app.example.com, in small letters, without a path or final slash",
-            );
-        }
-        Ok(Origin(text.to_owned()))
-    }
-}
-
 impl Pages {
-    pub fn of(origins: Vec<Origin>) -> Pages {
-        if origins.iter().any(|origin| origin.0 == "*") { Pages::All } else { Pages::These(origins) }
-    }
-
     /// What a request from a page is told; `None` for one that comes from no page, or from one that may not ask.
     pub fn admit<B>(&self, request: &Request<B>) -> Option<Admitted> {
         let origin = request.headers().get(header::ORIGIN)?;
@@ -69,7 +26,7 @@ impl Pages {
         let allowed = match self {
             Pages::All => ANY,
             Pages::These(list) => {
-                list.iter().any(|one| one.0.as_bytes() == origin.as_bytes()).then(|| origin.clone())?
+                list.iter().any(|one| one.text().as_bytes() == origin.as_bytes()).then(|| origin.clone())?
             }
         };
         let asks_first = request.method() == Method::OPTIONS
@@ -118,6 +75,7 @@ impl Admitted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Origin;
 
     fn asked(method: &str, path: &str, origin: Option<&str>) -> Request<()> {
         let mut request = Request::builder().method(method).uri(path);

@@ -1,13 +1,15 @@
 //! Accepts connections, with every limit set by hand: TCP_NODELAY, HTTP/2 windows and streams, write time; their number and how
 //! long they may be silent is kept in `connections`. Stops gracefully: open calls may finish up to a limit, then they are ended properly.
 
-use crate::app::App;
-use crate::door::connections::{Busy, Connections, Place, Rules, Seat};
-use crate::door::cors::Admitted;
-use crate::door::leash::Leashes;
-use crate::door::peer::Peer;
-use crate::door::timed::TimedIo;
-use crate::door::unread;
+use super::connections::{Busy, Connections, Place, Rules, Seat};
+use super::cors::Admitted;
+use super::leash::Leashes;
+use super::peer::Peer;
+use super::timed::TimedIo;
+use super::unread;
+use crate::metrics::ConnectionMeter;
+use crate::settings::{Limits, Pages};
+use crate::shutdown::Shutdown;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use http::{StatusCode, Version};
@@ -16,6 +18,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
+use ipnet::IpNet;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
@@ -24,11 +27,26 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio_util::task::TaskTracker;
 use tollgate_wire::error::{self, Code, Dialect};
 
 /// How long streams get to write their last event and close after they were cut.
 const LAST_EVENT: Duration = Duration::from_secs(5);
+
+/// What all servers of a gateway have in common.
+pub struct ServerContext {
+    pub limits: Limits,
+    pub pages: Pages,
+    /// Proxies in front of us: they speak for many.
+    pub trusted: Vec<IpNet>,
+    pub meter: ConnectionMeter,
+    pub tracker: TaskTracker,
+    pub shutdown: Arc<Shutdown>,
+    /// Places for connections that have become WebSockets.
+    pub sockets: Arc<Semaphore>,
+}
 
 /// What is said to a connection for which there is no place, before anything is read of it.
 fn full() -> Vec<u8> {
@@ -41,17 +59,17 @@ fn full() -> Vec<u8> {
     full
 }
 
-/// Serves until `app.stopping` is cancelled, then until the last connection is done or out of time.
-pub async fn serve(app: Arc<App>, listener: TcpListener, router: Router, places: Connections) {
-    let leashes = Leashes::new(app.tracker.clone());
-    let watching = leashes.clone().watch(app.settings.limits.write_time);
-    let ended = app.ended.clone();
-    app.tracker.spawn(async move { ended.run_until_cancelled(watching).await });
-    let (late, ended) = (places.clone().watch(), app.ended.clone());
-    app.tracker.spawn(async move { ended.run_until_cancelled(late).await });
-    let builder = builder(&app, leashes.clone());
+/// Serves until the stop, then until the last connection is done or out of time.
+pub async fn serve(door: Arc<ServerContext>, listener: TcpListener, router: Router, places: Connections) {
+    let leashes = Leashes::new(door.tracker.clone());
+    let watching = leashes.clone().watch(door.limits.write_time);
+    let ended = door.shutdown.ended.clone();
+    door.tracker.spawn(async move { ended.run_until_cancelled(watching).await });
+    let (late, ended) = (places.clone().watch(), door.shutdown.ended.clone());
+    door.tracker.spawn(async move { ended.run_until_cancelled(late).await });
+    let builder = builder(&door, leashes.clone());
     let graceful = GracefulShutdown::new();
-    let (stopping, full) = (app.stopping.clone(), full());
+    let (stopping, full) = (door.shutdown.stopping.clone(), full());
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -72,10 +90,10 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, router: Router, places:
             continue;
         };
         let seat = place.seat().clone();
-        let Ok(io) = prepare(&app, socket, place) else { continue };
+        let Ok(io) = prepare(&door, socket, place) else { continue };
         let service = hyper::service::service_fn({
-            let (app, router, leashes, seat) = (app.clone(), router.clone(), leashes.clone(), seat.clone());
-            move |request| one(app.clone(), router.clone(), leashes.clone(), peer, seat.clone(), request)
+            let (door, router, leashes, seat) = (door.clone(), router.clone(), leashes.clone(), seat.clone());
+            move |request| one(door.clone(), router.clone(), leashes.clone(), peer, seat.clone(), request)
         });
         let connection = graceful.watch(builder.serve_connection_with_upgrades(io, service).into_owned());
         let task = connections.spawn(async move {
@@ -87,27 +105,27 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, router: Router, places:
         places.settled().await;
     }
     drop(listener);
-    stop(&app, graceful).await;
+    stop(&door, graceful).await;
     // What is still open belongs to clients that take nothing: their calls end with the connection, as when a client leaves.
     connections.shutdown().await;
 }
 
-/// The connections that a server of this app may have.
-pub fn places(app: &App, most: usize) -> Connections {
-    let limits = &app.settings.limits;
+/// The connections that a server may have.
+pub fn places(door: &ServerContext, most: usize) -> Connections {
+    let limits = &door.limits;
     let rules = Rules {
         most,
         per_peer: limits.connections_per_address.unwrap_or(most / 2).clamp(1, most),
         header_time: limits.header_time,
         idle_time: limits.idle_time,
-        trusted: app.settings.trusted_proxies.clone(),
+        trusted: door.trusted.clone(),
     };
-    Connections::new(rules, app.metrics.connections.clone())
+    Connections::new(rules, door.meter.clone())
 }
 
 /// One request on its connection.
 async fn one(
-    app: Arc<App>,
+    door: Arc<ServerContext>,
     router: Router,
     leashes: Leashes,
     peer: SocketAddr,
@@ -121,11 +139,11 @@ async fn one(
     };
     let peer = Peer::new(peer, Some(seat.clone()));
     let reply = if http2 {
-        let reply = route(&app, router, peer, request.map(Body::new)).await?;
+        let reply = route(&door, router, peer, request.map(Body::new)).await?;
         reply.map(|body| leashes.hold(body))
     } else {
         let (request, waits) = unread::lend(request, &seat);
-        let mut reply = route(&app, router, peer, request).await?;
+        let mut reply = route(&door, router, peer, request).await?;
         unread::settle(&mut reply, &seat, waits).await;
         if reply.status() == StatusCode::SWITCHING_PROTOCOLS {
             seat.hand_over();
@@ -136,13 +154,13 @@ async fn one(
 }
 
 async fn route(
-    app: &App,
+    door: &ServerContext,
     mut router: Router,
     peer: Peer,
     mut request: hyper::Request<Body>,
 ) -> Result<hyper::Response<Body>, Infallible> {
     request.extensions_mut().insert(peer);
-    let page = app.settings.pages.admit(&request);
+    let page = door.pages.admit(&request);
     if let Some(preflight) = page.as_ref().and_then(Admitted::preflight) {
         return Ok(preflight);
     }
@@ -177,24 +195,24 @@ impl HttpBody for Answer {
     }
 }
 
-async fn stop(app: &App, graceful: GracefulShutdown) {
+async fn stop(door: &ServerContext, graceful: GracefulShutdown) {
     // A WebSocket is no connection of this server any more: its session goes on with the response that runs, and then ends.
-    let sockets = u32::try_from(app.settings.limits.connections).unwrap_or(u32::MAX);
+    let sockets = u32::try_from(door.limits.connections).unwrap_or(u32::MAX);
     let finished = async {
-        let _ = tokio::join!(graceful.shutdown(), app.sockets.acquire_many(sockets));
+        let _ = tokio::join!(graceful.shutdown(), door.sockets.acquire_many(sockets));
     };
     tokio::pin!(finished);
-    if tokio::time::timeout(app.settings.limits.drain_time, &mut finished).await.is_err() {
+    if tokio::time::timeout(door.limits.drain_time, &mut finished).await.is_err() {
         tracing::warn!("calls are still open after the drain time: they are ended now");
-        app.cut_calls();
+        door.shutdown.cut_calls();
         let _ = tokio::time::timeout(LAST_EVENT, finished).await;
     }
 }
 
 /// Nagle's algorithm would hold back small events; it is switched off on every accepted socket.
-fn prepare(app: &App, socket: TcpStream, place: Place) -> io::Result<TokioIo<TimedIo<TcpStream>>> {
+fn prepare(door: &ServerContext, socket: TcpStream, place: Place) -> io::Result<TokioIo<TimedIo<TcpStream>>> {
     socket.set_nodelay(true)?;
-    Ok(TokioIo::new(TimedIo::new(socket, app.settings.limits.write_time, place)))
+    Ok(TokioIo::new(TimedIo::new(socket, door.limits.write_time, place)))
 }
 
 /// Out of file descriptors: a short pause instead of a busy loop.
@@ -203,8 +221,8 @@ async fn pause_after(error: &io::Error) {
     tokio::time::sleep(Duration::from_millis(20)).await;
 }
 
-fn builder(app: &App, leashes: Leashes) -> auto::Builder<Leashes> {
-    let limits = &app.settings.limits;
+fn builder(door: &ServerContext, leashes: Leashes) -> auto::Builder<Leashes> {
+    let limits = &door.limits;
     let mut builder = auto::Builder::new(leashes);
     builder
         .http1()
@@ -244,8 +262,9 @@ mod tests {
         let (socket, _) = accepted.expect("accepted");
         assert!(!socket.nodelay().expect("option"), "the system's default is on; otherwise this test shows nothing");
         let app = crate::testing::bare_app().await;
-        let place = super::places(&app, 1).place(address.ip()).expect("a place");
-        let io = super::prepare(&app, socket, place).expect("prepared");
+        let door = app.door();
+        let place = super::places(&door, 1).place(address.ip()).expect("a place");
+        let io = super::prepare(&door, socket, place).expect("prepared");
         assert!(io.inner().get_ref().nodelay().expect("option"));
     }
 }

@@ -62,6 +62,6 @@ async fn converse(
     let caller = reading::caller(app, &parts).await?;
     let body = reading::json_body(app, &caller, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, endpoint, &body)?;
-    let work = Conversation::new(Said::read(dialect, body, None)?, &parts.headers);
-    Ok(call::run(app, caller, Ask { id, endpoint, work, idem }).await?.into_reply())
+    let work = app.conversations.call(Conversation::new(Said::read(dialect, body, None)?, &parts.headers));
+    Ok(call::run(&app.till, caller, Ask { id, endpoint, work, idem }).await?.into_reply())
 }

@@ -8,6 +8,7 @@ use super::{reading, social};
 use crate::app::App;
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
+use crate::work::social::{SocialAsk, checked};
 use axum::body::Body;
 use axum::extract::{RawQuery, Request, State};
 use axum::response::Response;
@@ -80,7 +81,7 @@ async fn answer(
         Some("ping") => fresh(json!({})),
         Some("tools/list") => {
             let serving = app.serving.load();
-            let open = |cell: &&Arc<Cell>| filter.takes(cell) && !app.switches.model_is_paused(&cell.model.name);
+            let open = |cell: &&Arc<Cell>| filter.takes(cell) && !app.routes.switches.model_is_paused(&cell.model.name);
             let offered = |cell: &Arc<Cell>| Some(tool(cell, serving.group_of(&caller, &cell.model)?));
             let tools: Vec<Value> = serving.catalog.social.cells().filter(open).filter_map(offered).collect();
             fresh(json!({ "tools": tools }))
@@ -133,7 +134,9 @@ async fn call(
     let id = app.new_call_id();
     let (mut first, mut replayed) = (id, false);
     let read = |cell: &Cell| arguments(cell, &params["arguments"]);
-    let work = social::run(app, id, caller, &cell.platform, cell.capability.name(), idem, read);
+    let (platform, capability) = (&*cell.platform, cell.capability.name());
+    let which = SocialAsk { id, endpoint: social::ENDPOINT, platform, capability, idem };
+    let work = app.social.run(caller, which, read);
     let (text, failed) = match reading::guarded(work).await {
         Ok(answer) => {
             (first, replayed) = (answer.call, answer.replayed);
@@ -167,7 +170,7 @@ fn arguments(cell: &Cell, given: &Value) -> Result<Checked, Refusal> {
         };
         pairs.push((name, text));
     }
-    social::checked(cell, &pairs)
+    checked(cell, &pairs)
 }
 
 /// Which cells a client wants to see.

@@ -9,6 +9,7 @@ pub mod count;
 pub mod gemini;
 pub mod health;
 pub mod mcp;
+pub mod metrics;
 pub mod models;
 pub mod openapi;
 pub mod pricing;

@@ -1,7 +1,7 @@
 //! `GET /api/pricing`: what is on sale to everybody and at what price; with a key, what that account can buy at its own
 //! prices. Closed groups and models with `login_required` are for those who may buy them.
 
-use super::reading;
+use super::{SERVED, reading};
 use crate::app::App;
 use crate::refusal::Refusal;
 use crate::sale::price_list::Viewer;
@@ -30,7 +30,7 @@ async fn handle(app: &App, parts: &Parts) -> Result<Response, Refusal> {
         }
         None => (Viewer::Anybody, "public, no-cache"),
     };
-    let page = app.price_list.page(&serving, viewer)?;
+    let page = app.price_list.page(&serving, viewer, SERVED)?;
     let known = parts.headers.get_all(header::IF_NONE_MATCH).iter();
     let known = known.filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(','));
     let mut reply = if known.map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == page.etag) {

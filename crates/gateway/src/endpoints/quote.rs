@@ -44,7 +44,7 @@ async fn handle(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
     let serving = app.serving.load_full();
     let request = quotes::read(&Shop { serving: &serving, caller: Some(&caller) }, &endpoint, body)?;
     let (model, group) = call::find(&serving, &caller, &*request)?;
-    request.fits(app, &serving, &model)?;
+    request.fits(&app.conversations.fetcher, &serving, &model)?;
     let stream_hold = app.settings.limits.stream_hold;
     let terms = Terms { at: app.world.now_ms(), group, topped_up: caller.account.topped_up, stream_hold };
     let (mut quote, told) = quotes::tell(&endpoint, terms, &model, &*request, stated)?;

@@ -24,7 +24,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Finds the caller of a request that has no body worth reading.
 pub async fn caller(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
-    caller::authenticate(app, parts).await
+    caller::authenticate(&app.register(), parts).await
 }
 
 /// The same where a key may be left out. One that does not work is told: what everybody sees would be taken for its own.

@@ -37,8 +37,8 @@ async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response
     let body = reading::json_body(app, &caller, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, ENDPOINT, &body)?;
     let asked = Said::read(Dialect::Responses, body, None)?;
-    let past = kept::find(app, caller.account.id, asked, None, false).await?;
-    kept::has_room(app, &caller, &past).await?;
+    let past = kept::find(&app.conversations, caller.account.id, asked, None, false).await?;
+    kept::has_room(&app.conversations, &caller, &past).await?;
     let after = After { keeper: keeper(app, &caller, id, &past), ..After::default() };
     let which = Which { id, endpoint: ENDPOINT, idem };
     Ok(respond(app, caller, past, after, &parts.headers, which).await?.into_reply())
@@ -61,7 +61,7 @@ struct After {
 /// Who keeps the answer, unless it is not to be kept.
 fn keeper(app: &Arc<App>, caller: &Caller, call: CallId, past: &Past) -> Option<Arc<dyn Keeper>> {
     let keep = || Keep {
-        app: app.clone(),
+        desk: app.conversations.clone(),
         account: caller.account.id,
         quota: app.settings.storage.quota(&caller.account),
         call,
@@ -85,11 +85,12 @@ async fn respond(
     which: Which,
 ) -> Result<CallAnswer, Refusal> {
     let (refers, place) = (past.refers(), past.place);
-    let mut work = Conversation::new(past.asked, headers);
-    (work.refers, work.echo, work.completion) = (refers, past.echo, after.keeper.map(keeping));
-    work.reshape = after.reshape;
+    let mut asked = Conversation::new(past.asked, headers);
+    (asked.refers, asked.echo, asked.completion) = (refers, past.echo, after.keeper.map(keeping));
+    asked.reshape = after.reshape;
+    let work = app.conversations.call(asked);
     let Which { id, endpoint, idem } = which;
-    let answered = call::run(app, caller, Ask { id, endpoint, work, idem }).await;
+    let answered = call::run(&app.till, caller, Ask { id, endpoint, work, idem }).await;
     answered.map_err(|refusal| place.as_sent(refusal))
 }
 
@@ -98,7 +99,7 @@ pub async fn whole_body(app: &App, caller: &Caller, endpoint: &str, body: Bytes)
     let past = match endpoint {
         ENDPOINT => {
             let asked = Said::read(Dialect::Responses, body, None)?;
-            kept::find(app, caller.account.id, asked, None, false).await?
+            kept::find(&app.conversations, caller.account.id, asked, None, false).await?
         }
         compact::ENDPOINT => compact::asked(app, caller, body).await?,
         _ => return Ok(body),

@@ -6,3 +6,24 @@ pub mod order;
 pub mod pauses;
 pub mod switches;
 pub mod turns;
+
+use health::Health;
+use pauses::Pauses;
+use switches::Switches;
+use tollgate_upstream::Pace;
+use turns::TurnBook;
+
+/// All that is known of the ways to providers.
+#[derive(Default)]
+pub struct Routes {
+    /// Models, cells and providers that are paused by an operator, or by the gateway itself.
+    pub switches: Switches,
+    /// Pairs of provider and model that do not report usage.
+    pub pauses: Pauses,
+    /// How each cell of social data is doing.
+    pub health: Health,
+    /// How fast a source may be asked by this replica.
+    pub pace: Pace,
+    /// Turns at providers, shared by all replicas.
+    pub turns: TurnBook,
+}

@@ -1,23 +1,25 @@
 //! The order in which the routes of a model are tried, and whether something new may go along one now.
 
-use crate::app::App;
+use super::Routes;
+use crate::world::{Millis, World};
 use tollgate_catalog::{Model, Route};
 use tollgate_upstream::Provider;
 
-/// May something new go this way now?
-pub fn takes(app: &App, provider: &Provider, route: &Route) -> bool {
-    !app.switches.provider_is_paused(&provider.name)
-        && app.pauses.lets(provider, &route.upstream_model, app.world.steady_ms())
+impl Routes {
+    /// May something new go this way now? `now` is of the steady clock.
+    pub fn take(&self, provider: &Provider, route: &Route, now: Millis) -> bool {
+        !self.switches.provider_is_paused(&provider.name) && self.pauses.lets(provider, &route.upstream_model, now)
+    }
 }
 
 /// Lower priority number first; within one priority a weighted draw decides who leads.
-pub fn ordered(app: &App, model: &Model) -> Vec<usize> {
+pub fn ordered(world: &World, model: &Model) -> Vec<usize> {
     let routes = &model.routes;
     if routes.len() < 2 {
         return (0..routes.len()).collect();
     }
     let mut draw = [0u8; 8];
-    app.world.fill(&mut draw);
+    world.fill(&mut draw);
     order(routes, u64::from_le_bytes(draw))
 }
 

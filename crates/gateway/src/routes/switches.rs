@@ -4,14 +4,14 @@
 //! A pause by an operator ends when an operator ends it. The gateway pauses cells by itself too (`social`); such a pause lets one
 //! call through after a while.
 
-use crate::app::App;
+use crate::metrics::Metrics;
 use crate::world::Millis;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tollgate_catalog::Model;
-use tollgate_store::{PauseChange, PauseKind, StoreError};
+use tollgate_store::{PauseChange, PauseKind, Store, StoreError};
 
 /// The actor of changes that nobody made by hand.
 pub const AUTO: &str = "auto";
@@ -200,17 +200,17 @@ impl Switches {
     }
 }
 
-impl App {
+impl Switches {
     /// What is paused, as the store has it; and what the store could not be told until now, is told.
-    pub async fn read_pauses(&self) -> Result<(), StoreError> {
-        let before = self.switches.before_reading();
-        self.switches.replace(self.store.pause_states().await?, before);
-        for (kind, name, paused) in self.switches.shown() {
-            self.metrics.switched(kind.word(), &name, paused);
+    pub async fn read(&self, store: &Store, metrics: &Metrics) -> Result<(), StoreError> {
+        let before = self.before_reading();
+        self.replace(store.pause_states().await?, before);
+        for (kind, name, paused) in self.shown() {
+            metrics.switched(kind.word(), &name, paused);
         }
-        for (number, change) in self.switches.unwritten() {
-            self.store.change_pause(change.clone()).await?;
-            self.switches.written(&change.name, number);
+        for (number, change) in self.unwritten() {
+            store.change_pause(change.clone()).await?;
+            self.written(&change.name, number);
         }
         Ok(())
     }

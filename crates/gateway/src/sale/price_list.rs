@@ -1,7 +1,6 @@
 //! The public price list, written once per catalog and kind of viewer: a catalog of thousands of models is not put into
 //! JSON anew for everybody who asks.
 
-use crate::endpoints::SERVED;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use bytes::Bytes;
@@ -16,6 +15,9 @@ use tollgate_wire::error::Code;
 
 /// More kinds of viewers than this are not remembered.
 const KEPT: usize = 64;
+
+/// Types of endpoints, each with the method and the path by which it is asked.
+pub type Served = [(&'static str, &'static str, &'static str)];
 
 #[derive(Default)]
 pub struct PriceList(Mutex<Pages>);
@@ -62,7 +64,7 @@ struct Offered {
 }
 
 impl PriceList {
-    pub fn page(&self, serving: &Arc<Serving>, viewer: Viewer) -> Result<Arc<Page>, Refusal> {
+    pub fn page(&self, serving: &Arc<Serving>, viewer: Viewer, served: &Served) -> Result<Arc<Page>, Refusal> {
         let mut pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !Weak::ptr_eq(&pages.of, &Arc::downgrade(serving)) {
             *pages = Pages { of: Arc::downgrade(serving), by_viewer: HashMap::new() };
@@ -71,7 +73,7 @@ impl PriceList {
             return Ok(page.clone());
         }
         // Written under the lock: whoever asks for the same waits for it instead of writing it again.
-        let page = Arc::new(written(serving, &viewer)?);
+        let page = Arc::new(written(serving, &viewer, served)?);
         if pages.by_viewer.len() < KEPT {
             pages.by_viewer.insert(viewer, page.clone());
         }
@@ -79,7 +81,7 @@ impl PriceList {
     }
 }
 
-fn written(serving: &Serving, viewer: &Viewer) -> Result<Page, Refusal> {
+fn written(serving: &Serving, viewer: &Viewer, served: &Served) -> Result<Page, Refusal> {
     let catalog = &serving.catalog;
     let groups: Vec<&str> = match viewer {
         Viewer::Anybody => catalog.public_groups(),
@@ -96,7 +98,7 @@ fn written(serving: &Serving, viewer: &Viewer) -> Result<Page, Refusal> {
         pricing_version: &catalog.pricing_version,
         groups: paid.map(|_| &groups[..]),
         paid_prices: paid,
-        supported_endpoint: SERVED.iter().map(|(kind, method, path)| (*kind, Offered { path, method })).collect(),
+        supported_endpoint: served.iter().map(|(kind, method, path)| (*kind, Offered { path, method })).collect(),
         catalog: catalog.record(&view),
     };
     let failed = |_| Refusal::new(Code::Internal, "The price list could not be written.");

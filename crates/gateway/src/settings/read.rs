@@ -3,13 +3,10 @@
 //! Every key can be set from the environment: `TOLLGATE__LIMITS__BODY_BYTES=1MiB` lays a value over `body_bytes` in `[limits]`,
 //! `TOLLGATE__PROVIDER__SIM__BASE_URL` over a provider's. The environment comes in as a value, read once by the executable.
 
-use super::{FetchSettings, Limits, Settings, StorageSettings, TaskSettings};
-use crate::door::cors::Pages;
+use super::{FetchSettings, Limits, Pages, Settings, SocialSettings, StorageSettings, TaskSettings, VideoSettings};
 use crate::endpoints::SERVED;
 use crate::sale::Serving;
 use crate::sale::offers;
-use crate::settings::SocialSettings;
-use crate::settings::VideoSettings;
 use ipnet::IpNet;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

@@ -119,7 +119,7 @@ impl VideoSettings {
         };
         for (account, mut own) in table.named("account") {
             let url = own.text("url");
-            match crate::work::video::webhooks::checked(&url, &settings.webhooks) {
+            match super::webhook_address(&url, &settings.webhooks) {
                 Ok(url) => {
                     settings.webhooks.accounts.insert(account, url);
                 }

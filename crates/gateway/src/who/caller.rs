@@ -2,7 +2,7 @@
 //!
 //! Missing, unknown, revoked and expired keys get one and the same answer, so that nobody learns which it was.
 
-use crate::app::App;
+use super::Register;
 use crate::door::peer::Peer;
 use crate::refusal::Refusal;
 use crate::who::keys::Found;
@@ -73,10 +73,10 @@ pub fn network(text: &str) -> Option<IpNet> {
 }
 
 /// Finds the caller of a request or says why not.
-pub async fn authenticate(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
+pub async fn authenticate(register: &Register<'_>, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
     let key = presented_key(&parts.headers, key_in_query(&parts.uri))?;
-    let now = app.world.now_ms();
-    let caller = match app.keys.find(&app.store, key, &app.world).await {
+    let now = register.world.now_ms();
+    let caller = match register.keys.find(register.store, key, register.world).await {
         Found::Known(caller) => caller,
         Found::Unknown => return Err(no_such_key()),
         Found::CannotTell => {
@@ -86,7 +86,7 @@ pub async fn authenticate(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refus
     if !caller.works_at(now) {
         return Err(no_such_key());
     }
-    if let Some(ip) = client_address(app, parts)
+    if let Some(ip) = client_address(register.trusted, parts)
         && !caller.may_come_from(ip)
     {
         return Err(Refusal::new(Code::IpNotAllowed, "This key may not be used from this address."));
@@ -137,9 +137,8 @@ fn key_in_query(uri: &Uri) -> Option<&str> {
 }
 
 /// The client's address: the peer, or what a trusted proxy in front of us says.
-fn client_address(app: &App, parts: &Parts) -> Option<IpAddr> {
+fn client_address(trusted: &[IpNet], parts: &Parts) -> Option<IpAddr> {
     let peer = parts.extensions.get::<Peer>()?.ip();
-    let trusted = &app.settings.trusted_proxies;
     if trusted.is_empty() || !trusted.iter().any(|net| net.contains(&peer)) {
         return Some(peer);
     }
@@ -151,9 +150,9 @@ const FORWARDED: [&str; 6] =
     ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via"];
 
 /// Whether a request was made on this machine: not one that a proxy on it passes on for somebody else.
-pub fn is_local(app: &App, peer: &Peer, headers: &HeaderMap) -> bool {
+pub fn is_local(trusted: &[IpNet], peer: &Peer, headers: &HeaderMap) -> bool {
     let passed_on = || FORWARDED.iter().any(|name| headers.contains_key(*name));
-    let proxy = |ip: IpAddr| app.settings.trusted_proxies.iter().any(|net| net.contains(&ip));
+    let proxy = |ip: IpAddr| trusted.iter().any(|net| net.contains(&ip));
     peer.ip().is_loopback() && !proxy(peer.ip()) && !passed_on()
 }
 

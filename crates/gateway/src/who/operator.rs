@@ -3,7 +3,7 @@
 //!
 //! A key is read from the store with every request, so that a revoked one stops at once: operators ask seldom.
 
-use crate::app::App;
+use super::Register;
 use crate::door::peer::Peer;
 use crate::refusal::Refusal;
 use crate::who::caller::presented_key;
@@ -27,7 +27,7 @@ impl Operator {
 }
 
 /// Finds the operator behind a request or says why not. Missing, unknown, revoked and expired keys get one answer.
-pub async fn authenticate(app: &App, parts: &Parts) -> Result<Operator, Refusal> {
+pub async fn authenticate(register: &Register<'_>, parts: &Parts) -> Result<Operator, Refusal> {
     let none = || {
         Refusal::new(Code::InvalidApiKey, "This path needs an admin key; it is missing, unknown, revoked or expired.")
     };
@@ -35,8 +35,8 @@ pub async fn authenticate(app: &App, parts: &Parts) -> Result<Operator, Refusal>
     if !key.starts_with(PREFIX) {
         return Err(none());
     }
-    let found = app.store.admin_key_by_hash(hash_secret(key)).await?.ok_or_else(none)?;
-    if !found.works_at(app.world.now_ms()) {
+    let found = register.store.admin_key_by_hash(hash_secret(key)).await?.ok_or_else(none)?;
+    if !found.works_at(register.world.now_ms()) {
         return Err(none());
     }
     Peer::prove(parts);

@@ -1,10 +1,9 @@
 //! Addresses that a caller gives and a provider may open: only what lies outside is passed on. The provider may stand beside what a
 //! caller cannot reach, and would fetch it for him.
 
-use crate::app::App;
 use crate::refusal::Refusal;
 use serde_json::{Map, Value};
-use tollgate_upstream::Unfetched;
+use tollgate_upstream::{Client, Unfetched};
 use tollgate_wire::error::Code;
 use tollgate_wire::video::{Reference, Request};
 use tollgate_wire::{Given, scheme};
@@ -15,8 +14,8 @@ const VIDEO: &[&str] = &["data", "asset"];
 const HOSTLESS: &[&str] = &["file", "javascript", "vbscript", "data", "blob", "about"];
 
 /// Refuses an address that leads inside, or is none of the web.
-pub fn outside(app: &App, given: &Given) -> Result<(), Refusal> {
-    let why = match app.links.leads_outside(&given.url) {
+pub fn outside(links: &Client, given: &Given) -> Result<(), Refusal> {
+    let why = match links.leads_outside(&given.url) {
         Ok(()) => return Ok(()),
         Err(Unfetched::Inside) => "must lead to a public address",
         Err(_) => "is not an http(s) address",
@@ -26,7 +25,7 @@ pub fn outside(app: &App, given: &Given) -> Result<(), Refusal> {
 }
 
 /// The same for all of a request for a video.
-pub fn of_video(app: &App, asked: &Request) -> Result<(), Refusal> {
+pub fn of_video(links: &Client, asked: &Request) -> Result<(), Refusal> {
     let reference = asked.input_reference.as_ref().and_then(|reference| match reference {
         Reference::Link(link) => Some(link),
         Reference::File(_) => None,
@@ -34,16 +33,16 @@ pub fn of_video(app: &App, asked: &Request) -> Result<(), Refusal> {
     let single =
         [("input_reference", reference), ("image", asked.image.as_ref()), ("video_url", asked.video_url.as_ref())];
     for (name, link) in single {
-        link.map_or(Ok(()), |link| text(app, name, link, VIDEO))?;
+        link.map_or(Ok(()), |link| text(links, name, link, VIDEO))?;
     }
     for (at, link) in asked.images.iter().enumerate() {
-        text(app, &format!("images[{at}]"), link, VIDEO)?;
+        text(links, &format!("images[{at}]"), link, VIDEO)?;
     }
-    members(app, "metadata", &asked.metadata)
+    members(links, "metadata", &asked.metadata)
 }
 
 /// A text that may be an address.
-pub fn text(app: &App, at: &str, text: &str, let_pass: &[&str]) -> Result<(), Refusal> {
+pub fn text(links: &Client, at: &str, text: &str, let_pass: &[&str]) -> Result<(), Refusal> {
     let Some(scheme) = scheme(text) else { return Ok(()) };
     let own = |list: &[&str]| list.iter().any(|one| one.eq_ignore_ascii_case(scheme));
     // "Note: a dog" is none.
@@ -51,18 +50,18 @@ pub fn text(app: &App, at: &str, text: &str, let_pass: &[&str]) -> Result<(), Re
     if own(let_pass) || !address || text.trim().contains(char::is_whitespace) {
         return Ok(());
     }
-    outside(app, &Given { at: at.to_owned(), url: text.to_owned() })
+    outside(links, &Given { at: at.to_owned(), url: text.to_owned() })
 }
 
-fn members(app: &App, at: &str, map: &Map<String, Value>) -> Result<(), Refusal> {
-    map.iter().try_for_each(|(name, value)| each(app, &format!("{at}.{name}"), value))
+fn members(links: &Client, at: &str, map: &Map<String, Value>) -> Result<(), Refusal> {
+    map.iter().try_for_each(|(name, value)| each(links, &format!("{at}.{name}"), value))
 }
 
-fn each(app: &App, at: &str, value: &Value) -> Result<(), Refusal> {
+fn each(links: &Client, at: &str, value: &Value) -> Result<(), Refusal> {
     match value {
-        Value::String(link) => text(app, at, link, VIDEO),
-        Value::Array(list) => list.iter().enumerate().try_for_each(|(n, one)| each(app, &format!("{at}[{n}]"), one)),
-        Value::Object(map) => members(app, at, map),
+        Value::String(link) => text(links, at, link, VIDEO),
+        Value::Array(list) => list.iter().enumerate().try_for_each(|(n, one)| each(links, &format!("{at}[{n}]"), one)),
+        Value::Object(map) => members(links, at, map),
         _ => Ok(()),
     }
 }

@@ -42,7 +42,7 @@ pub async fn asked(app: &App, caller: &Caller, body: Bytes) -> Result<Past, Refu
     if asked.stream {
         return Err(Refusal::about(Code::UnsupportedValue, "stream", "A compaction is not streamed."));
     }
-    let mut past = kept::find(app, caller.account.id, asked, None, true).await?;
+    let mut past = kept::find(&app.conversations, caller.account.id, asked, None, true).await?;
     let serving = app.serving.load();
     let rules = serving.catalog.model(&past.asked.model).map(|model| &model.chat);
     let takes_none = rules.is_none_or(|rules| !rules.refused_tool_choice.iter().any(|word| word == "none"));

@@ -127,7 +127,7 @@ struct Session {
 impl Session {
     async fn run(mut self) {
         let ends_at = Instant::now() + LONGEST;
-        let stopping = self.app.stopping.clone();
+        let stopping = self.app.shutdown.stopping.clone();
         loop {
             if let Some((message, _room)) = self.line.waiting.pop_front() {
                 if self.turn(message).await.is_none() {
@@ -169,8 +169,8 @@ async fn begin(app: Arc<App>, parts: Parts, slot: Slot, message: Utf8Bytes) -> R
     let local = lock(&slot).clone();
     let continued = asked.attr("previous_response_id").map(|id| id.into_owned());
     let work = async {
-        let past = kept::find(&app, caller.account.id, asked, local.as_ref(), false).await?;
-        kept::has_room(&app, &caller, &past).await?;
+        let past = kept::find(&app.conversations, caller.account.id, asked, local.as_ref(), false).await?;
+        kept::has_room(&app.conversations, &caller, &past).await?;
         let id = app.new_call_id();
         let before = past.all();
         let remember = Remember { slot: slot.clone(), before, stored: keeper(&app, &caller, id, &past) };

@@ -91,7 +91,7 @@ async fn counted(app: &Arc<App>, request: Request) -> Result<Response, Refusal> 
     let caller = reading::caller(app, &parts).await?;
     let body = reading::json_body(app, &caller, &parts, body).await?;
     let asked = Said::read_prompt(Dialect::Responses, body, None)?;
-    let past = kept::find(app, caller.account.id, asked, None, true).await?;
+    let past = kept::find(&app.conversations, caller.account.id, asked, None, true).await?;
     count::counted(app, &caller, past.asked)
 }
 

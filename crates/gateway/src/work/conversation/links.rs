@@ -7,8 +7,8 @@
 //! fetched and that the request could be translated with data in their place.
 
 use super::Conversation;
-use crate::app::App;
 use crate::call::{Call, Needed, why_refused};
+use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -91,8 +91,13 @@ impl Conversation {
     }
 
     /// Refuses links that are never fetched. The request comes back as if there were data already, to see whether it can be translated.
-    pub(super) fn check_links(&self, app: &App, provider: &Provider, dialect: Dialect) -> Result<Request, Problem> {
-        let settings = &app.settings.fetch;
+    pub(super) fn check_links(
+        &self,
+        fetcher: &Fetcher,
+        provider: &Provider,
+        dialect: Dialect,
+    ) -> Result<Request, Problem> {
+        let settings = &fetcher.settings;
         let wants = self.wants(provider, dialect);
         let most_places = settings.links_per_call.saturating_mul(PLACES_PER_LINK);
         let mut seen: Vec<&str> = Vec::new();
@@ -108,7 +113,7 @@ impl Conversation {
             if seen.contains(&link.url.as_str()) {
                 continue;
             }
-            app.links.address(&link.url).map_err(|why| told(app, link, why))?;
+            fetcher.client.address(&link.url).map_err(|why| told(fetcher, link, why))?;
             seen.push(&link.url);
             if seen.len() > settings.links_per_call {
                 let most = settings.links_per_call;
@@ -122,17 +127,18 @@ impl Conversation {
     /// The request for one route, with data in the place of its links.
     pub(super) async fn with_links(
         &self,
+        fetcher: &Fetcher,
         call: &mut Call,
         provider: &Provider,
         route: &Route,
         dialect: Dialect,
     ) -> Result<Sent, Fault> {
-        self.check_links(&call.app, provider, dialect).map_err(Fault::refusal)?;
+        self.check_links(fetcher, provider, dialect).map_err(Fault::refusal)?;
         let wants = self.wants(provider, dialect);
         let mut shelf = self.linked.shelf.lock().await;
         let began = Instant::now();
-        let until = call.deadline.min(began + call.app.settings.fetch.time.saturating_sub(shelf.spent));
-        let outcome = self.fetch(&call.app, wants, until, &mut shelf.files).await;
+        let until = call.deadline.min(began + fetcher.settings.time.saturating_sub(shelf.spent));
+        let outcome = self.fetch(fetcher, wants, until, &mut shelf.files).await;
         shelf.spent += began.elapsed();
         let files = outcome.map_err(Fault::refusal)?;
         drop(shelf);
@@ -146,7 +152,7 @@ impl Conversation {
     /// files by the fields that get them.
     async fn fetch(
         &self,
-        app: &App,
+        fetcher: &Fetcher,
         wants: Wants,
         until: Instant,
         files: &mut HashMap<String, Result<Arc<File>, Problem>>,
@@ -156,10 +162,10 @@ impl Conversation {
         }
         // No more than the client could have sent itself, counted in letters of base64.
         let there: usize = files.values().flatten().map(|file| file.base64.len()).sum();
-        let letters = app.settings.limits.body_bytes.saturating_sub(self.request.body().len() + there);
+        let letters = fetcher.body_bytes.saturating_sub(self.request.body().len() + there);
         let room = Room::new(letters / 4 * 3);
         let missing = self.missing(wants, files);
-        let mut coming = stream::iter(missing).map(|link| fetch_one(app, link, &room, until)).buffered(PARALLEL);
+        let mut coming = stream::iter(missing).map(|link| fetch_one(fetcher, link, &room, until)).buffered(PARALLEL);
         while let Some((url, outcome)) = coming.next().await {
             let problem = outcome.as_ref().err().cloned();
             files.insert(url, outcome.map(Arc::new));
@@ -168,7 +174,7 @@ impl Conversation {
             }
         }
         drop(coming);
-        self.placed(app, wants, files)
+        self.placed(fetcher, wants, files)
     }
 
     /// Links to be fetched, each once. Documents come first, and results are taken in this order: when a picture fails, those who want
@@ -188,7 +194,7 @@ impl Conversation {
     /// Which field gets which file. One that is fetched once is written as often as its link stands there, and counted so.
     fn placed(
         &self,
-        app: &App,
+        fetcher: &Fetcher,
         wants: Wants,
         files: &HashMap<String, Result<Arc<File>, Problem>>,
     ) -> Result<HashMap<String, Arc<File>>, Problem> {
@@ -201,8 +207,8 @@ impl Conversation {
                 return Err(wrong(link, "is not a picture"));
             }
             letters = letters.saturating_add(file.base64.len());
-            if letters > app.settings.limits.body_bytes {
-                return Err(told(app, link, Unfetched::TooMuch));
+            if letters > fetcher.body_bytes {
+                return Err(told(fetcher, link, Unfetched::TooMuch));
             }
             placed.insert(link.at.clone(), file.clone());
         }
@@ -219,20 +225,20 @@ async fn put_in(request: Request, files: HashMap<String, Arc<File>>) -> Result<R
     .await?
 }
 
-async fn fetch_one(app: &App, link: Link, room: &Room, until: Instant) -> (String, Result<File, Problem>) {
-    let outcome = fetched_in_turn(app, &link, room, until).await;
+async fn fetch_one(fetcher: &Fetcher, link: Link, room: &Room, until: Instant) -> (String, Result<File, Problem>) {
+    let outcome = fetched_in_turn(fetcher, &link, room, until).await;
     (link.url, outcome)
 }
 
-async fn fetched_in_turn(app: &App, link: &Link, room: &Room, until: Instant) -> Result<File, Problem> {
-    let address = app.links.address(&link.url).map_err(|why| told(app, link, why))?;
-    let Ok(Ok(turn)) = timeout_at(until, app.fetches.clone().acquire_owned()).await else {
+async fn fetched_in_turn(fetcher: &Fetcher, link: &Link, room: &Room, until: Instant) -> Result<File, Problem> {
+    let address = fetcher.client.address(&link.url).map_err(|why| told(fetcher, link, why))?;
+    let Ok(Ok(turn)) = timeout_at(until, fetcher.turns.clone().acquire_owned()).await else {
         let message = "The gateway is fetching too many files at the moment.".to_owned();
         return Err(Problem { code: Code::Overloaded, param: Some(link.at.clone()), message });
     };
     let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-    let fetched = app.links.fetch(&address, app.settings.fetch.link_bytes, room, left).await;
-    let Fetched { mime, bytes } = fetched.map_err(|why| told(app, link, why))?;
+    let fetched = fetcher.client.fetch(&address, fetcher.settings.link_bytes, room, left).await;
+    let Fetched { mime, bytes } = fetched.map_err(|why| told(fetcher, link, why))?;
     apart_if_long(bytes.len(), move || {
         // The bytes go once there are letters, and the turn with them, even if the caller has left.
         let _turn = turn;
@@ -265,7 +271,7 @@ impl Conversation {
         if let Some(more) = most.checked_sub(held).filter(|more| *more > 0)
             && let Err((refused, needed)) = call.cover_input(more).await
         {
-            let refusal = why_refused(&refused, Needed { amount: needed, lower: "" }, call.app.world.now_ms());
+            let refusal = why_refused(&refused, Needed { amount: needed, lower: "" }, call.till.world.now_ms());
             let retry_after = refusal.retry_after;
             return Err(Fault { retry_after, ..Fault::refusal(told_as(refusal)) });
         }
@@ -284,8 +290,8 @@ fn wrong(link: &Link, why: &str) -> Problem {
     Problem { code: Code::InvalidParameter, param: Some(link.at.clone()), message }
 }
 
-fn told(app: &App, link: &Link, why: Unfetched) -> Problem {
-    let settings = &app.settings.fetch;
+fn told(fetcher: &Fetcher, link: &Link, why: Unfetched) -> Problem {
+    let settings = &fetcher.settings;
     match why {
         Unfetched::NotAnAddress => wrong(link, "is not an http(s) address"),
         Unfetched::Personal => wrong(link, "must carry no user or password"),
@@ -296,7 +302,7 @@ fn told(app: &App, link: &Link, why: Unfetched) -> Problem {
         Unfetched::Encoded => wrong(link, "cannot be fetched: its server sends it compressed"),
         Unfetched::TooLarge => wrong(link, &format!("leads to more than {} bytes", settings.link_bytes)),
         Unfetched::TooMuch => {
-            let most = app.settings.limits.body_bytes;
+            let most = fetcher.body_bytes;
             wrong(link, &format!("makes the request larger than {most} bytes with the data of its links"))
         }
         Unfetched::NotMedia => wrong(link, "leads to neither a picture (PNG, JPEG, GIF, WebP, HEIC) nor a PDF"),

@@ -5,15 +5,19 @@
 //! that a request which cannot be translated costs nothing and leaves nothing.
 
 mod bound;
+mod desk;
 mod links;
 mod send;
 pub mod stored;
 mod target;
 
-use crate::app::App;
+pub use desk::{ConversationCall, ConversationDesk};
+
 use crate::call::{Completion, Meter, Need, OpenCall, OpenEnd, Priced, Tokens};
+use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
+use crate::work::given;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use links::Linked;
@@ -170,9 +174,9 @@ impl Priced for Conversation {
         self.request.dialect.word()
     }
 
-    fn fits(&self, app: &App, serving: &Serving, model: &Model) -> Result<(), Refusal> {
-        self.request.given()?.iter().try_for_each(|given| crate::work::given::outside(app, given))?;
-        self.check_routes(app, serving, model)
+    fn fits(&self, fetcher: &Fetcher, serving: &Serving, model: &Model) -> Result<(), Refusal> {
+        self.request.given()?.iter().try_for_each(|given| given::outside(&fetcher.client, given))?;
+        self.check_routes(fetcher, serving, model)
     }
 
     fn need(&self, model: &Model) -> Result<Need, Refusal> {

@@ -1,7 +1,10 @@
 //! How a conversation is sent along one route, until its answer begins.
 
-use super::Conversation;
-use crate::call::{Begun, Call, Meter, Started, Whole, Work, note};
+use super::{Conversation, ConversationCall};
+use crate::call::{Begun, Call, Meter, Priced, Started, Whole, Work, note};
+use crate::fetcher::Fetcher;
+use crate::refusal::Refusal;
+use crate::sale::Serving;
 use crate::world::Millis;
 use bytes::Bytes;
 use http::HeaderValue;
@@ -16,17 +19,28 @@ use tollgate_wire::{
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-impl Work for Conversation {
+impl Work for ConversationCall {
+    fn priced(&self) -> &dyn Priced {
+        &self.conversation
+    }
+
+    fn fits(&self, serving: &Serving, model: &Model) -> Result<(), Refusal> {
+        self.conversation.fits(&self.desk.fetcher, serving, model)
+    }
+
     fn meter(&self, model: &Model) -> Meter {
-        self.metering(model)
+        self.conversation.metering(model)
     }
 
     async fn attempt(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Begun, Fault> {
         let Some(from) = provider.kind.dialect() else { return Err(no_conversations()) };
-        let (body, names) = self.body(call, provider, route, from).await?;
-        let way = Way { conversation: self, provider, route, from, names: &names };
+        let conversation = &self.conversation;
+        let (body, names) = conversation.body(&self.desk.fetcher, call, provider, route, from).await?;
+        let way = Way { conversation, provider, route, from, names: &names };
         match way.ask(call, body.clone()).await {
-            Err(fault) if fault.seals && !self.strict => Box::pin(way.ask_without_seals(call, &body, fault)).await,
+            Err(fault) if fault.seals && !conversation.strict => {
+                Box::pin(way.ask_without_seals(call, &body, fault)).await
+            }
             other => other,
         }
     }
@@ -36,6 +50,7 @@ impl Conversation {
     /// The body for this route, and the names of tools that were changed in it; what was left out is noted in the call.
     async fn body(
         &self,
+        fetcher: &Fetcher,
         call: &mut Call,
         provider: &Provider,
         route: &Route,
@@ -43,7 +58,7 @@ impl Conversation {
     ) -> Result<(Bytes, Names), Fault> {
         if self.wants_data(provider, from) {
             // Apart: nearly no call has links, and every one would carry room for fetching.
-            let sent = Box::pin(self.with_links(call, provider, route, from)).await?;
+            let sent = Box::pin(self.with_links(fetcher, call, provider, route, from)).await?;
             call.dropped = sent.dropped;
             return Ok((sent.body, sent.names));
         }
@@ -68,7 +83,7 @@ impl Conversation {
             id: call.id.to_string(),
             model: call.model.name.clone(),
             created: seconds(call.began),
-            ended: Some(seconds(call.app.world.now_ms())),
+            ended: Some(seconds(call.till.world.now_ms())),
             wants_usage: self.request.wants_usage,
             choices: self.request.choices,
             prompt_tokens: self.request.prompt_tokens,
@@ -98,9 +113,9 @@ impl Way<'_> {
         let stream = conversation.request.stream;
         let passed = if from == conversation.request.dialect { conversation.passed.as_slice() } else { &[] };
         let ask = provider.chat(ChatAsk { body, call_id: &call_id, model: &route.upstream_model, stream, passed });
-        let reply = call.app.client.send(provider, ask).await?;
+        let reply = call.till.client.send(provider, ask).await?;
         if !reply.status().is_success() {
-            return Err(Box::pin(call.app.client.fault(provider, reply)).await);
+            return Err(Box::pin(call.till.client.fault(provider, reply)).await);
         }
         if is_encoded(reply.headers()) {
             tracing::warn!(call = %call.id, provider = provider.name, "the provider compresses its answers, which it is asked not to do");
@@ -115,7 +130,7 @@ impl Way<'_> {
     /// answer was a refusal, so there is nothing of it to pay for.
     async fn ask_without_seals(self, call: &mut Call, body: &[u8], fault: Fault) -> Result<Begun, Fault> {
         let Some(body) = unsealed(self.from, body) else { return Err(fault) };
-        note(&call.app, call.id, self.provider, &fault);
+        note(&call.till, call.id, self.provider, &fault);
         call.attempts += 1;
         call.dropped.add("reasoning");
         self.ask(call, body).await
@@ -123,7 +138,7 @@ impl Way<'_> {
 
     async fn whole(self, call: &mut Call, body: Body) -> Result<Begun, Fault> {
         let bytes = body.whole(self.provider.settings.max_reply_bytes, call.deadline).await?;
-        call.first_byte_at = Some(call.app.world.now_ms());
+        call.first_byte_at = Some(call.till.world.now_ms());
         let to = self.conversation.request.dialect;
         let (body, facts, counted) = if (self.from, to) == (Dialect::Chat, Dialect::Chat) {
             let facts = chat::read_reply(&bytes).map_err(|_| Fault::garbage())?;
@@ -178,14 +193,14 @@ impl Way<'_> {
                 };
             };
             if call.first_byte_at.is_none() {
-                call.first_byte_at = Some(call.app.world.now_ms());
+                call.first_byte_at = Some(call.till.world.now_ms());
             }
             // Comments alone can keep a reply alive for ever; the hold does not live that long.
             if Instant::now() >= call.deadline {
                 return Err(Fault::late());
             }
             if reader.tells_time() {
-                reader.now(seconds(call.app.world.now_ms()));
+                reader.now(seconds(call.till.world.now_ms()));
             }
             match reader.feed(chunk) {
                 Ok(first) if first.is_empty() && !reader.saw_done() => {}

@@ -1,7 +1,7 @@
 //! The request as a route's provider gets it.
 
 use super::Conversation;
-use crate::app::App;
+use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use bytes::Bytes;
@@ -21,7 +21,7 @@ const BETA: &str = "anthropic-beta";
 
 impl Conversation {
     /// Can some route of the model take this request? Translated here for the first that can.
-    pub(super) fn check_routes(&self, app: &App, serving: &Serving, model: &Model) -> Result<(), Refusal> {
+    pub(super) fn check_routes(&self, fetcher: &Fetcher, serving: &Serving, model: &Model) -> Result<(), Refusal> {
         let mut first = None;
         let mut taken = false;
         // What the provider of each route gets of the tools that would run there, and the longest list of them.
@@ -31,7 +31,7 @@ impl Conversation {
             let Some(provider) = serving.providers.get(&route.provider) else { continue };
             let Some(dialect) = provider.kind.dialect() else { continue };
             let outcome = if self.wants_data(provider, dialect) {
-                self.check_links(app, provider, dialect)
+                self.check_links(fetcher, provider, dialect)
                     .and_then(|request| self.make(&request, model, route, dialect))
                     .map(|sent| Some(sent.body))
             } else if dialect == self.request.dialect && model.chat.sampling && !self.strict {

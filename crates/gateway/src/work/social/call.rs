@@ -5,13 +5,12 @@ use super::fetch::{Errand, Fetched, fetch};
 use super::judge::{Judged, next_page, open};
 use super::large::Large;
 use super::track::Track;
-use super::{as_social, fault, no_data};
-use crate::call::{Begun, Call, Meter, Need, Passed, Priced, Whole, Work};
+use super::{SocialDesk, as_social, fault, no_data};
+use crate::call::{Begun, Call, Meter, Passed, Priced, Whole, Work};
 use crate::refusal::Refusal;
 use crate::routes::switches::Entry;
 use bytes::Bytes;
 use http::HeaderValue;
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 use tollgate_catalog::social::{Cell, Method, SocialRoute};
@@ -23,6 +22,7 @@ use tollgate_wire::social::write_result;
 
 /// The call. The money is the till's affair; what follows at the desk is the track's.
 pub struct SocialCall {
+    pub desk: Arc<SocialDesk>,
     pub asked: Asked,
     pub track: Arc<Track>,
     /// The cell is paused and this call would try it.
@@ -37,7 +37,7 @@ pub fn paused(cell: &Cell) -> Refusal {
 
 impl SocialCall {
     async fn fetch(&self, call: &mut Call, provider: &Arc<Provider>, route: &SocialRoute) -> Result<Begun, Fault> {
-        let kept = call.app.social.kept.take(&self.track.question(), || call.app.world.now_ms()).await;
+        let kept = self.desk.kept.take(&self.track.question(), || call.till.world.now_ms()).await;
         if let Some(bytes) = kept {
             // What the source said a while ago tells nothing about how it is now.
             return self.read(call, &bytes);
@@ -50,14 +50,14 @@ impl SocialCall {
         };
         let request = provider.social(&ask).ok_or_else(no_data)?;
         let errand = Errand {
-            app: call.app.clone(),
+            desk: self.desk.clone(),
             provider: provider.clone(),
             request,
             until: call.deadline,
             track: self.track.clone(),
         };
         let fetched = fetch(errand).await?;
-        call.first_byte_at = Some(call.app.world.now_ms());
+        call.first_byte_at = Some(call.till.world.now_ms());
         match fetched {
             Fetched::Whole(bytes) => self.read(call, &bytes).inspect(|_| self.track.works()),
             Fetched::Large { held, body } => self.pass(call, provider, &held, body),
@@ -67,21 +67,22 @@ impl SocialCall {
     /// The last things that can refuse it: a question known to be vain, an account that asks in vain too often, the day, and
     /// another call that tries a paused cell.
     async fn enter(&self, call: &Call) -> Result<(), Refusal> {
-        let (app, settings) = (&call.app, &call.app.settings.social);
-        let now = app.world.now_ms();
+        let (desk, till) = (&self.desk, &call.till);
+        let settings = &desk.settings;
+        let now = till.world.now_ms();
         let (account, question) = self.track.question();
-        if app.social.memory.is_vain(&question, now) {
+        if desk.memory.is_vain(&question, now) {
             return Err(Refusal::new(Code::SocialDataNoResult, NOTHING).because("known"));
         }
         let most = settings.no_results_per_hour;
-        if let Some(seconds) = app.social.memory.wait(account, most, now) {
+        if let Some(seconds) = desk.memory.wait(account, most, now) {
             let message = format!("More than {most} calls of this account brought no data within the hour.");
             return Err(Refusal::new(Code::SocialDataCapacityReached, message)
                 .after(seconds)
                 .because("no_result_limit"));
         }
-        if let Some(part) = app.social_part(&self.asked.cell) {
-            match app.store.social_take(part.clone()).await? {
+        if let Some(part) = desk.part(&self.asked.cell) {
+            match till.store.social_take(part.clone()).await? {
                 Ok(()) => self.track.took(part),
                 Err(full) => {
                     tracing::warn!(
@@ -96,7 +97,7 @@ impl SocialCall {
                 }
             }
         }
-        match app.switches.enter(&self.asked.cell.model.name, now, settings.probe_after) {
+        match till.routes.switches.enter(&self.asked.cell.model.name, now, settings.probe_after) {
             Entry::Open => {}
             Entry::Shut => return Err(paused(&self.asked.cell)),
             Entry::Probe(pause) => self.track.probes(pause),
@@ -106,7 +107,7 @@ impl SocialCall {
 
     /// Waits for a turn on the route: as many begin in a second as the source allows, over all replicas.
     async fn turn(&self, call: &Call, provider: &Provider, route: &SocialRoute) -> Result<(), Fault> {
-        let (most, patience) = (provider.settings.per_second, call.app.settings.social.patience);
+        let (most, patience) = (provider.settings.per_second, self.desk.settings.patience);
         if most == 0 {
             return Ok(());
         }
@@ -119,13 +120,13 @@ impl SocialCall {
         };
         let line = format!("{}{}", provider.name, route.path);
         let (per_second, wait) = (u32::try_from(most).unwrap_or(u32::MAX), patience.as_millis());
-        let turn = call.app.store.social_turn(&line, per_second, u64::try_from(wait).unwrap_or(u64::MAX)).await;
+        let turn = call.till.store.social_turn(&line, per_second, u64::try_from(wait).unwrap_or(u64::MAX)).await;
         match turn {
             Ok(SocialTurn::After(ms)) => tokio::time::sleep(Duration::from_millis(ms)).await,
             Ok(SocialTurn::Busy(ms)) => return Err(busy(Duration::from_millis(ms))),
             // Alone, or out of reach of the others.
             Ok(SocialTurn::Own) | Err(_) => {
-                call.app.social.pace.turn(&line, most, patience).await.map_err(|full| busy(full.0))?;
+                call.till.routes.pace.turn(&line, most, patience).await.map_err(|full| busy(full.0))?;
             }
         }
         Ok(())
@@ -171,33 +172,11 @@ impl SocialCall {
 
 const NOTHING: &str = "The platform found nothing for these parameters.";
 
-impl Priced for SocialCall {
-    fn model(&self) -> &str {
-        self.asked.model()
-    }
-
-    fn endpoint_type(&self) -> &'static str {
-        self.asked.endpoint_type()
-    }
-
-    fn need(&self, model: &Model) -> Result<Need, Refusal> {
-        self.asked.need(model)
-    }
-
-    fn unavailable(&self) -> Code {
-        self.asked.unavailable()
-    }
-
-    fn tries_paused(&self) -> bool {
-        self.asked.tries_paused()
-    }
-
-    fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {
-        self.asked.attribute(path)
-    }
-}
-
 impl Work for SocialCall {
+    fn priced(&self) -> &dyn Priced {
+        &self.asked
+    }
+
     fn meter(&self, _: &Model) -> Meter {
         Meter::Nothing
     }
@@ -219,7 +198,7 @@ impl Work for SocialCall {
         let own = |one: &&SocialRoute| one.provider == route.provider && one.path == route.upstream_model;
         let Some(social) = self.asked.cell.routes.iter().find(own) else { return Err(no_data()) };
         let mut outcome = self.fetch(call, provider, social).await;
-        let pause = call.app.settings.social.retry_pause;
+        let pause = self.desk.settings.retry_pause;
         // The source fails like this now and then, surely for free; once more, on the first route only.
         if call.attempts == 1 && !pause.is_zero() && outcome.as_ref().is_err_and(|f| f.upstream_status == Some(400)) {
             tokio::time::sleep(pause).await;

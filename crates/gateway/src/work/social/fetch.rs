@@ -5,8 +5,7 @@
 use super::judge::{Judged, open};
 use super::kept::{Coming, Kept, Question};
 use super::track::Track;
-use super::{as_social, no_data};
-use crate::app::App;
+use super::{SocialDesk, as_social, no_data};
 use bytes::{Bytes, BytesMut};
 use http::Request;
 use http_body_util::Full;
@@ -21,7 +20,7 @@ pub const HELD: usize = 1 << 20;
 
 /// What is to be fetched, for whom.
 pub struct Errand {
-    pub app: Arc<App>,
+    pub desk: Arc<SocialDesk>,
     pub provider: Arc<Provider>,
     pub request: Request<Full<Bytes>>,
     pub until: Instant,
@@ -59,11 +58,10 @@ impl Drop for Waiting {
 pub async fn fetch(errand: Errand) -> Result<Fetched, Fault> {
     let (send, receive) = oneshot::channel();
     let (left_send, mut left_receive) = oneshot::channel();
-    let app = errand.app.clone();
-    let mut waiting =
-        Waiting { kept: app.social.kept.clone(), question: errand.track.question(), left: Some(left_send) };
-    app.tracker.clone().spawn(async move {
-        let (track, cut) = (errand.track.clone(), app.cut.clone());
+    let desk = errand.desk.clone();
+    let mut waiting = Waiting { kept: desk.kept.clone(), question: errand.track.question(), left: Some(left_send) };
+    desk.till.tracker.clone().spawn(async move {
+        let (track, cut) = (errand.track.clone(), desk.till.shutdown.cut.clone());
         let asking = ask(errand);
         tokio::pin!(asking);
         let coming = tokio::select! {
@@ -77,7 +75,7 @@ pub async fn fetch(errand: Errand) -> Result<Fetched, Fault> {
             Ok(coming) = &mut left_receive => coming,
         };
         tokio::select! {
-            answer = &mut asking => left(&app, &track, coming, answer),
+            answer = &mut asking => left(&desk, &track, coming, answer),
             () = cut.cancelled() => {}
         }
     });
@@ -87,13 +85,13 @@ pub async fn fetch(errand: Errand) -> Result<Fetched, Fault> {
 }
 
 /// An answer whose client has left.
-fn left(app: &App, track: &Track, coming: Coming, answer: Result<Fetched, Fault>) {
+fn left(desk: &SocialDesk, track: &Track, coming: Coming, answer: Result<Fetched, Fault>) {
     match answer {
         Ok(Fetched::Whole(bytes)) => match open(track.cell(), &bytes) {
             Ok(_) => {
                 track.works();
                 track.covered();
-                coming.came(bytes, track.call(), app.world.now_ms());
+                coming.came(bytes, track.call(), desk.till.world.now_ms());
             }
             Err(Judged::NoResult) => track.nothing(),
             Err(_) => track.failed(&no_data()),
@@ -105,11 +103,11 @@ fn left(app: &App, track: &Track, coming: Coming, answer: Result<Fetched, Fault>
 }
 
 async fn ask(errand: Errand) -> Result<Fetched, Fault> {
-    let Errand { app, provider, request, until, track } = errand;
-    let reply = app.client.send(&provider, request).await?;
+    let Errand { desk, provider, request, until, track } = errand;
+    let reply = desk.till.client.send(&provider, request).await?;
     track.asked(&provider.name, reply.status() == http::StatusCode::UNAUTHORIZED);
     if !reply.status().is_success() {
-        return Err(app.client.fault(&provider, reply).await);
+        return Err(desk.till.client.fault(&provider, reply).await);
     }
     // From here on the source bills.
     track.bills();

@@ -4,8 +4,8 @@
 //! The call, its fetch and a large answer on its way hold the track together. What follows happens when the last of them lets go,
 //! so that a client who leaves takes nothing of it along.
 
+use super::SocialDesk;
 use super::kept::Question;
-use crate::app::App;
 use crate::routes::health::Seen;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tollgate_catalog::social::Cell;
@@ -14,7 +14,7 @@ use tollgate_upstream::{Blame, Fault};
 use tollgate_wire::error::Code;
 
 pub struct Track {
-    app: Arc<App>,
+    desk: Arc<SocialDesk>,
     cell: Arc<Cell>,
     call: CallId,
     question: Question,
@@ -42,7 +42,7 @@ struct Traces {
 
 /// What is left to be written down after a call.
 struct Todo {
-    app: Arc<App>,
+    desk: Arc<SocialDesk>,
     cell: Arc<Cell>,
     give_back: Option<SocialTake>,
     vain: Option<SocialVain>,
@@ -54,9 +54,15 @@ struct Todo {
 }
 
 impl Track {
-    pub fn new(app: &Arc<App>, cell: &Arc<Cell>, call: CallId, account: AccountId, question: [u8; 32]) -> Arc<Track> {
+    pub fn new(
+        desk: &Arc<SocialDesk>,
+        cell: &Arc<Cell>,
+        call: CallId,
+        account: AccountId,
+        question: [u8; 32],
+    ) -> Arc<Track> {
         Arc::new(Track {
-            app: app.clone(),
+            desk: desk.clone(),
             cell: cell.clone(),
             call,
             question: (account, question),
@@ -115,7 +121,7 @@ impl Track {
 
     /// Found nothing, for which the operator pays: remembered, so that it is not asked again at once.
     pub fn nothing(&self) {
-        let settings = &self.app.settings.social;
+        let settings = &self.desk.settings;
         let one_thing = self.cell.capability.is_one_thing();
         let believed = if one_thing { settings.no_result_things } else { settings.no_result_lists };
         let vain = self.unpaid(i64::try_from(believed.as_millis()).unwrap_or(0));
@@ -126,11 +132,11 @@ impl Track {
 
     /// An answer without a charge, which counts against its account and whose question is not asked again for so long.
     fn unpaid(&self, believed: i64) -> SocialVain {
-        let now = self.app.world.now_ms();
+        let now = self.desk.till.world.now_ms();
         let (account, question) = self.question;
         let until = now.saturating_add(believed);
         let vain = SocialVain { call: self.call, question, account, at: now, until };
-        self.app.social.memory.note(&vain, now);
+        self.desk.memory.note(&vain, now);
         vain
     }
 
@@ -160,18 +166,18 @@ impl Track {
         let Some(mut track) = Arc::into_inner(self) else { return };
         if let Some(todo) = track.finish() {
             // Apart, because a client may still leave.
-            let _ = track.app.tracker.spawn(todo.run()).await;
+            let _ = track.desk.till.tracker.spawn(todo.run()).await;
         }
     }
 
     /// Learns what needs no waiting, and says what does.
     fn finish(&mut self) -> Option<Todo> {
         let traces = std::mem::take(self.traces.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let (app, model) = (&self.app, &self.cell.model.name);
-        let now = app.world.now_ms();
-        let automatic = app.settings.social.auto_pause;
+        let (desk, till, model) = (&self.desk, &self.desk.till, &self.cell.model.name);
+        let now = till.world.now_ms();
+        let automatic = desk.settings.auto_pause;
         let mut todo = Todo {
-            app: app.clone(),
+            desk: desk.clone(),
             cell: self.cell.clone(),
             give_back: traces.part.filter(|_| !traces.billed),
             vain: traces.vain,
@@ -183,19 +189,19 @@ impl Track {
             todo.vain = Some(self.unpaid(0));
         }
         if let Some(seen) = traces.seen {
-            app.social.health.add(model, seen, self.question.0, now);
-            if traces.probe.is_none() && automatic && !app.switches.model_is_paused(model) {
-                todo.pause = app.social.health.trouble(model, now);
+            till.routes.health.add(model, seen, self.question.0, now);
+            if traces.probe.is_none() && automatic && !till.routes.switches.model_is_paused(model) {
+                todo.pause = till.routes.health.trouble(model, now);
             }
         }
         match (traces.probe, traces.seen) {
             (Some(pause), Some(seen)) => todo.verdict = Some((pause, seen.works())),
             // It never got as far as the source, or nobody knows what came of it: the next call may try.
-            (Some(pause), None) => app.switches.leave(&pause),
+            (Some(pause), None) => till.routes.switches.leave(&pause),
             (None, _) => {}
         }
         let locked =
-            traces.asked.filter(|(provider, refused)| app.social.health.asked(provider, *refused) && automatic);
+            traces.asked.filter(|(provider, refused)| till.routes.health.asked(provider, *refused) && automatic);
         todo.locked = locked.map(|(provider, _)| provider);
         todo.is_something().then_some(todo)
     }
@@ -206,7 +212,7 @@ impl Drop for Track {
         if let Some(todo) = self.finish() {
             // Without a runtime the process is at its very end.
             if tokio::runtime::Handle::try_current().is_ok() {
-                self.app.tracker.spawn(todo.run());
+                self.desk.till.tracker.spawn(todo.run());
             }
         }
     }
@@ -222,24 +228,24 @@ impl Todo {
     }
 
     async fn run(self) {
-        let Todo { app, cell, give_back, vain, verdict, pause, locked } = self;
+        let Todo { desk, cell, give_back, vain, verdict, pause, locked } = self;
         let model = &cell.model.name;
         if let Some(part) = give_back
-            && let Err(error) = app.store.social_give_back(part).await
+            && let Err(error) = desk.till.store.social_give_back(part).await
         {
             tracing::warn!(%error, "the cost of a free call stays counted");
         }
         if let Some(vain) = vain {
-            app.write_vain(vain).await;
+            desk.write_vain(vain).await;
         }
         if let Some((pause, works)) = verdict {
-            app.probed(&pause, works).await;
+            desk.probed(&pause, works).await;
         }
         if let Some(reason) = pause {
-            app.pause_cell(model, &reason).await;
+            desk.pause_cell(model, &reason).await;
         }
         if let Some(provider) = locked {
-            app.lock_out(&provider).await;
+            desk.lock_out(&provider).await;
         }
     }
 }

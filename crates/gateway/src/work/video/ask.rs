@@ -1,11 +1,12 @@
 //! A video request with the rules of its family applied: the exact body a provider gets, and what that costs at most. The price is
 //! read off the final body, so nothing can be asked for that was not priced.
 
+use crate::call::task::Home;
 use crate::call::{Need, Priced};
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::sale::offers::ENDPOINT_TYPE;
-use crate::work::video::{Home, KeptPlan, home};
+use crate::work::video::{KeptPlan, maker};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use tollgate_catalog::{BillingUnit, Face, Model};
@@ -82,7 +83,7 @@ impl VideoAsk {
     /// Whether a provider can make it: a remix is made where its source is.
     pub fn goes_to(&self, serving: &Serving, provider: &Provider) -> bool {
         let Some(source) = &self.source else { return true };
-        match home(serving, source, Api::Sora) {
+        match maker(serving, source, Api::Sora) {
             Home::Same(one) | Home::Stranger(one) => one.is_same_account(provider),
             Home::Away => false,
         }
@@ -90,7 +91,7 @@ impl VideoAsk {
 
     /// Whether the account that has its source is surely the one that is asked; another's "no such video" is no news of it.
     pub fn is_sure(&self, serving: &Serving) -> bool {
-        self.source.as_deref().is_none_or(|source| matches!(home(serving, source, Api::Sora), Home::Same(_)))
+        self.source.as_deref().is_none_or(|source| matches!(maker(serving, source, Api::Sora), Home::Same(_)))
     }
 
     /// What goes to the provider, or why nothing does.

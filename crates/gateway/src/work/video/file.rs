@@ -1,7 +1,7 @@
 //! The finished file of a task: from the provider's link to bytes that pass to a client, piece by piece, whatever the file's size.
 
-use super::{Home, KeptPlan, KeptResult, home};
-use crate::app::App;
+use super::{KeptPlan, KeptResult, VideoDesk, maker};
+use crate::call::task::Home;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use bytes::Bytes;
@@ -26,7 +26,7 @@ const PAUSES: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(1
 
 /// Where the bytes of a task come from.
 pub struct Origin<'a> {
-    app: &'a App,
+    desk: &'a VideoDesk,
     task: &'a Task,
     provider: Arc<Provider>,
     video: &'static dyn Video,
@@ -81,20 +81,25 @@ fn away() -> Refusal {
 }
 
 impl<'a> Origin<'a> {
-    pub fn of(app: &'a App, serving: &'a Serving, task: &'a Task, plan: &'a KeptPlan) -> Result<Origin<'a>, Refusal> {
+    pub fn of(
+        desk: &'a VideoDesk,
+        serving: &'a Serving,
+        task: &'a Task,
+        plan: &'a KeptPlan,
+    ) -> Result<Origin<'a>, Refusal> {
         let handle = task.upstream_id.as_deref().and_then(|id| plan.handle(id)).ok_or_else(away)?;
         let named = || task.provider.as_ref().and_then(|name| serving.providers.get(name)).cloned();
-        let (provider, sure, asks) = match home(serving, task, handle.api) {
+        let (provider, sure, asks) = match maker(serving, task, handle.api) {
             Home::Same(provider) => (provider, true, true),
             Home::Stranger(provider) => (provider, false, true),
             Home::Away => (named().ok_or_else(away)?, false, false),
         };
         let video = provider.kind.video().filter(|video| video.speaks(handle.api)).ok_or_else(away)?;
-        Ok(Origin { app, task, provider, video, handle, sure, asks })
+        Ok(Origin { desk, task, provider, video, handle, sure, asks })
     }
 
     fn now(&self) -> i64 {
-        self.app.world.now_ms().div_euclid(1000)
+        self.desk.till.world.now_ms().div_euclid(1000)
     }
 
     fn asking(&self) -> Asking<'_> {
@@ -103,7 +108,7 @@ impl<'a> Origin<'a> {
 
     /// It ended a moment ago, or is about to.
     fn is_young(&self) -> bool {
-        self.task.ended_at.is_none_or(|ended| self.app.world.now_ms().saturating_sub(ended) < YOUNG)
+        self.task.ended_at.is_none_or(|ended| self.desk.till.world.now_ms().saturating_sub(ended) < YOUNG)
     }
 
     /// There is no such file. Only those who made it can say so, and not before it can have come.
@@ -142,7 +147,7 @@ impl<'a> Origin<'a> {
             if let Some(pictures) = pictures {
                 link.url = format!("{}?variant={pictures}", link.url);
             }
-            let reach = Reach { client: &self.app.client, public: &self.app.outside };
+            let reach = Reach { client: &self.desk.till.client, public: &self.desk.outside };
             match video::fetch(reach, self.video, &self.asking(), &self.handle, &link, range).await {
                 Ok(opened) => return Ok(opened),
                 Err(fault) if !link_is_dead(&fault) => return Err(told(fault)),
@@ -164,24 +169,25 @@ impl<'a> Origin<'a> {
             return Err(away());
         }
         let turn: &Turn<'_> = &|| Box::pin(ready(true));
-        let asked = video::poll(&self.app.client, self.video, &self.asking(), &self.handle, turn).await;
+        let asked = video::poll(&self.desk.till.client, self.video, &self.asking(), &self.handle, turn).await;
         let report = asked.map_err(told)?;
         let result = KeptResult { copy: old.copy, ..KeptResult::of(&report).ok_or_else(|| self.gone())? };
-        self.app.store.keep_result(self.task.id, result.text()).await?;
+        self.desk.till.store.keep_result(self.task.id, result.text()).await?;
         Ok(result)
     }
 }
 
 /// Asks the provider to delete a video that its owner has deleted here, where the provider has that and made it with the account that is
 /// configured. What comes of it changes nothing: it keeps files for days at most.
-pub async fn forget(app: Arc<App>, task: Task) {
+pub async fn forget(desk: Arc<VideoDesk>, task: Task) {
+    let till = &desk.till;
     let plan = KeptPlan::read(&task.plan);
-    let serving = app.serving.load_full();
-    let origin = plan.as_ref().and_then(|plan| Origin::of(&app, &serving, &task, plan).ok());
+    let serving = till.serving.load_full();
+    let origin = plan.as_ref().and_then(|plan| Origin::of(&desk, &serving, &task, plan).ok());
     let Some(origin) = origin.filter(|origin| origin.sure) else { return };
     let asking = origin.asking();
-    let asked = video::forget(&app.client, origin.video, &asking, &origin.handle);
-    let forgot = tokio::time::timeout(app.settings.tasks.look_time, asked).await;
+    let asked = video::forget(&till.client, origin.video, &asking, &origin.handle);
+    let forgot = tokio::time::timeout(till.tasks.settings.look_time, asked).await;
     tracing::debug!(task = %task.id, forgot = matches!(forgot, Ok(Ok(true))), "a deleted video at its maker");
 }
 

@@ -1,8 +1,7 @@
 //! A task as its owner sees it. One place turns a row into either shape, so that both say the same, and decides which link is
 //! handed out: the provider's where it opens by itself and carries `Expires`, otherwise one of ours.
 
-use super::{KeptPlan, KeptResult, links};
-use crate::app::App;
+use super::{KeptPlan, KeptResult, VideoDesk, links};
 use bytes::Bytes;
 use tollgate_store::{Task, TaskState};
 use tollgate_wire::video::{self, Api, Failure, State, Warning, Warnings};
@@ -29,7 +28,7 @@ pub struct Shown {
 
 impl Shown {
     /// `base` is where the reader reaches us, if that is known.
-    pub fn of(app: &App, base: Option<&str>, task: &Task) -> Shown {
+    pub fn of(desk: &VideoDesk, base: Option<&str>, task: &Task) -> Shown {
         let plan = KeptPlan::read(&task.plan);
         let api = plan.as_ref().and_then(KeptPlan::api);
         let left = api.map_or("0", Api::left_length);
@@ -43,7 +42,7 @@ impl Shown {
             progress: task.progress,
             created_at: task.created_at.div_euclid(1000),
             completed_at: task.ended_at.map(|at| at.div_euclid(1000)),
-            link: link(app, base, task, api),
+            link: link(desk, base, task, api),
             failure: task
                 .failure
                 .as_ref()
@@ -113,24 +112,24 @@ fn state(task: &Task) -> State {
 }
 
 /// The link that is handed out, and when it ends.
-fn link(app: &App, base: Option<&str>, task: &Task, api: Option<Api>) -> Option<(String, Option<i64>)> {
+fn link(desk: &VideoDesk, base: Option<&str>, task: &Task, api: Option<Api>) -> Option<(String, Option<i64>)> {
     if task.state != TaskState::Completed {
         return None;
     }
     let result = task.result.as_deref().and_then(KeptResult::read)?;
-    let now = app.world.now_ms().div_euclid(1000);
+    let now = desk.till.world.now_ms().div_euclid(1000);
     let theirs = result.ends(api, task.ended_at);
     let lasts = theirs.is_none_or(|ends| ends > now + ABOUT_TO_END);
-    let shelf = app.shelf.as_ref().filter(|_| result.copy.is_some());
+    let shelf = desk.shelf.as_ref().filter(|_| result.copy.is_some());
     let swept = shelf.and_then(|shelf| shelf.ends(task.ended_at?));
     // Once it is taken away, the provider's file is what there is.
     let copied = shelf.is_some() && swept.is_none_or(|gone| gone > now);
-    if result.public && lasts && !copied && !app.settings.video.own_links {
+    if result.public && lasts && !copied && !desk.settings.own_links {
         return Some((result.url, result.expires_at));
     }
     // No link is better than one that leads nowhere.
     let base = base?;
-    let mut ends = now + i64::try_from(app.settings.video.link_time.as_secs()).unwrap_or(i64::MAX);
+    let mut ends = now + i64::try_from(desk.settings.link_time.as_secs()).unwrap_or(i64::MAX);
     if let (Some(gone), true) = (swept, copied) {
         ends = ends.min(gone);
     }
@@ -138,5 +137,5 @@ fn link(app: &App, base: Option<&str>, task: &Task, api: Option<Api>) -> Option<
         // Ours would lead to nothing once theirs has ended; where a fresh one can be had, a fresh link of ours can be too.
         ends = ends.min(theirs);
     }
-    Some((links::sign(&app.secrets, base, task.id, ends), Some(ends)))
+    Some((links::sign(&desk.secrets, base, task.id, ends), Some(ends)))
 }

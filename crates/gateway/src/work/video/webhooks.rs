@@ -3,62 +3,36 @@
 //!
 //! At least once: what is not answered with 2xx is told again for about a day, with the same id. Addresses inside are never reached.
 
-use crate::app::App;
-use crate::refusal::Refusal;
+use super::VideoDesk;
+use super::show::Shown;
 use crate::settings::WebhookSettings;
-use crate::work::video::show::Shown;
 use bytes::Bytes;
-use http::{HeaderValue, Request, Uri, header};
+use http::{HeaderValue, Request, header};
 use http_body_util::Full;
 use serde_json::{Value, json};
-use std::net::IpAddr;
 use std::time::Duration;
 use tollgate_store::{Account, AccountId, Task, TaskState, Told, Webhook};
-use tollgate_upstream::{is_inside_name, is_public};
-use tollgate_wire::error::Code;
 
 const PURPOSE: &str = "webhook";
 /// Seconds from one try to the next; after the last one nobody is told any more.
 const AGAIN: [i64; 9] = [5, 30, 120, 600, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600];
-const LONGEST_URL: usize = 2048;
 const AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));
 
 /// The secrets an account verifies with, newest first, as its libraries take them.
-pub fn secrets(app: &App, account: AccountId) -> Vec<String> {
-    app.secrets.derived(PURPOSE, &account.to_string()).iter().map(|secret| secret.told()).collect()
+pub fn secrets(desk: &VideoDesk, account: AccountId) -> Vec<String> {
+    desk.secrets.derived(PURPOSE, &account.to_string()).iter().map(|secret| secret.told()).collect()
 }
 
 /// Where an account wants to hear of all its tasks: what was set for it, else what the configuration says.
-pub fn of_account(app: &App, account: &Account) -> Option<String> {
-    let configured = || app.settings.video.webhooks.accounts.get(&account.id.to_string()).cloned();
+pub fn of_account(desk: &VideoDesk, account: &Account) -> Option<String> {
+    let configured = || desk.settings.webhooks.accounts.get(&account.id.to_string()).cloned();
     account.webhook_url.clone().or_else(configured)
 }
 
-/// The value of `webhook_url`, if it may be told. Names are looked up when it is, and again each time.
-pub fn checked(url: &str, settings: &WebhookSettings) -> Result<String, Refusal> {
-    let bad = |why: &str| Err(Refusal::about(Code::InvalidParameter, "webhook_url", format!("`webhook_url` {why}.")));
-    let Ok(uri) = url.parse::<Uri>() else { return bad("is not an address") };
-    let (Some(scheme), Some(host)) = (uri.scheme_str(), uri.host()) else {
-        return bad("must begin with https:// and name a host");
-    };
-    if url.len() > LONGEST_URL || uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-        return bad("must be shorter than 2048 characters and carry no user or password");
-    }
-    if scheme != "https" && !(settings.private && scheme == "http") {
-        return bad("must begin with https://");
-    }
-    let literal: Option<IpAddr> = host.trim_start_matches('[').trim_end_matches(']').parse().ok();
-    let inside = literal.is_some_and(|address| !is_public(address)) || (literal.is_none() && is_inside_name(host));
-    if inside && !settings.private {
-        return bad("must lead to a public address");
-    }
-    Ok(url.to_owned())
-}
-
 /// Tells one, and says whether that was the last time.
-pub async fn tell(app: &App, webhook: &Webhook, task: &Task) -> Told {
-    let outcome = attempt(app, webhook, task).await;
-    app.metrics.webhook(if outcome.is_ok() { "told" } else { "failed" });
+pub async fn tell(desk: &VideoDesk, webhook: &Webhook, task: &Task) -> Told {
+    let outcome = attempt(desk, webhook, task).await;
+    desk.till.metrics.webhook(if outcome.is_ok() { "told" } else { "failed" });
     match outcome {
         Ok(()) => Told::Over,
         Err(Trouble::Unwanted) => {
@@ -67,13 +41,13 @@ pub async fn tell(app: &App, webhook: &Webhook, task: &Task) -> Told {
         }
         Err(Trouble::Later(why)) => match AGAIN.get(webhook.attempts as usize) {
             Some(seconds) => {
-                let (attempt, again) = (webhook.attempts + 1, jittered(app, seconds * 1000));
+                let (attempt, again) = (webhook.attempts + 1, jittered(desk, seconds * 1000));
                 tracing::warn!(task = %webhook.task, account = %webhook.account, attempt, again_in_ms = again, why, "a webhook failed");
                 Told::Again(again)
             }
             None => {
                 tracing::warn!(task = %webhook.task, account = %webhook.account, why, "a webhook was given up");
-                app.metrics.webhook("given_up");
+                desk.till.metrics.webhook("given_up");
                 Told::Over
             }
         },
@@ -86,11 +60,11 @@ enum Trouble {
     Later(String),
 }
 
-async fn attempt(app: &App, webhook: &Webhook, task: &Task) -> Result<(), Trouble> {
-    let body = event(app, task).to_string();
-    let request = request(app, webhook, task, body).ok_or(Trouble::Unwanted)?;
-    let settings = &app.settings.video.webhooks;
-    let client = if settings.private { &app.client } else { &app.outside };
+async fn attempt(desk: &VideoDesk, webhook: &Webhook, task: &Task) -> Result<(), Trouble> {
+    let body = event(desk, task).to_string();
+    let request = request(desk, webhook, task, body).ok_or(Trouble::Unwanted)?;
+    let settings = &desk.settings.webhooks;
+    let client = if settings.private { &desk.till.client } else { &desk.outside };
     match client.ask(request, settings.patience).await {
         Ok(reply) if reply.status().is_success() => Ok(()),
         Ok(reply) if reply.status() == http::StatusCode::GONE => Err(Trouble::Unwanted),
@@ -101,9 +75,9 @@ async fn attempt(app: &App, webhook: &Webhook, task: &Task) -> Result<(), Troubl
 }
 
 /// What is told. The same task is always the same event.
-fn event(app: &App, task: &Task) -> Value {
-    let base = app.settings.reached_at();
-    let shown: Value = serde_json::from_slice(&Shown::of(app, base.as_deref(), task).openai()).unwrap_or_default();
+fn event(desk: &VideoDesk, task: &Task) -> Value {
+    let base = desk.reached_at.clone();
+    let shown: Value = serde_json::from_slice(&Shown::of(desk, base.as_deref(), task).openai()).unwrap_or_default();
     let completed = task.state == TaskState::Completed;
     json!({
         "object": "event",
@@ -118,12 +92,12 @@ fn event_id(task: &Task) -> String {
     task.id.to_string().replacen("task_", "evt_", 1)
 }
 
-fn request(app: &App, webhook: &Webhook, task: &Task, body: String) -> Option<Request<Full<Bytes>>> {
+fn request(desk: &VideoDesk, webhook: &Webhook, task: &Task, body: String) -> Option<Request<Full<Bytes>>> {
     let id = event_id(task);
-    let at = app.world.now_ms().div_euclid(1000);
+    let at = desk.till.world.now_ms().div_euclid(1000);
     let signed = format!("{id}.{at}.{body}");
     // Both while a secret is being exchanged.
-    let secrets = app.secrets.derived(PURPOSE, &webhook.account.to_string());
+    let secrets = desk.secrets.derived(PURPOSE, &webhook.account.to_string());
     let signatures: Vec<String> =
         secrets.iter().map(|secret| format!("v1,{}", secret.sign(signed.as_bytes()))).collect();
     let mut request = Request::post(webhook.url.as_str()).body(Full::new(Bytes::from(body))).ok()?;
@@ -137,9 +111,9 @@ fn request(app: &App, webhook: &Webhook, task: &Task, body: String) -> Option<Re
 }
 
 /// Up to a fifth later, so that many do not come back together.
-fn jittered(app: &App, ms: i64) -> i64 {
+fn jittered(desk: &VideoDesk, ms: i64) -> i64 {
     let mut random = [0; 4];
-    app.world.fill(&mut random);
+    desk.till.world.fill(&mut random);
     ms + i64::from(u32::from_le_bytes(random)) % (ms / 5 + 1)
 }
 
@@ -151,34 +125,7 @@ pub fn longest(settings: &WebhookSettings) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::VideoSettings;
     use crate::work::video::KeptResult;
-    use std::sync::Arc;
-
-    #[test]
-    fn which_addresses_may_be_told() {
-        let strict = VideoSettings::default().webhooks;
-        let open = WebhookSettings { private: true, ..strict.clone() };
-        for (url, outside, inside) in [
-            ("https://example.com/hook?x=1", true, true),
-            ("https://example.com:8443/hook", true, true),
-            ("http://example.com/hook", false, true),
-            ("https://127.0.0.1/hook", false, true),
-            ("http://127.0.0.1:9/hook", false, true),
-            ("https://localhost/hook", false, true),
-            ("https://[::1]/hook", false, true),
-            ("https://169.254.169.254/latest", false, true),
-            ("https://user:pass@example.com/", false, false),
-            ("ftp://example.com/", false, false),
-            ("/hook", false, false),
-            ("", false, false),
-            ("not an address", false, false),
-        ] {
-            assert_eq!(checked(url, &strict).is_ok(), outside, "{url}");
-            assert_eq!(checked(url, &open).is_ok(), inside, "{url}");
-        }
-        assert!(checked(&format!("https://example.com/{}", "a".repeat(3000)), &strict).is_err());
-    }
 
     /// Where nobody has said under which address we are reached, an event carries no link rather than one that leads nowhere.
     #[tokio::test]
@@ -200,11 +147,12 @@ mod tests {
             ("[::]:8080", None, None),
             ("0.0.0.0:8080", Some("https://gate.example"), Some("https://gate.example/v1/videos/")),
         ] {
-            let mut app = crate::testing::bare_app().await;
-            let settings = &mut Arc::get_mut(&mut app).expect("nobody else has it").settings;
-            settings.listen = listen.parse().expect("an address");
-            settings.public_url = public_url.map(str::to_owned);
-            let data = event(&app, &task)["data"].clone();
+            let app = crate::testing::bare_app_with(|settings| {
+                settings.listen = listen.parse().expect("an address");
+                settings.public_url = public_url.map(str::to_owned);
+            });
+            let app = app.await;
+            let data = event(&app.video, &task)["data"].clone();
             assert_eq!(data["status"], "completed");
             let told = data["metadata"]["url"].as_str();
             assert_eq!(told.map(|url| &url[..link.map_or(0, str::len)]), link, "{listen}: {data}");

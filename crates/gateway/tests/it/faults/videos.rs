@@ -181,7 +181,7 @@ pub async fn two_replicas_poll_one_task() {
 
 /// A counter without labels.
 fn metric(house: &House, name: &str) -> u64 {
-    let page = tollgate_gateway::metrics::page(&house.running().app);
+    let page = tollgate_gateway::endpoints::metrics::page(&house.running().app);
     let line = page
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))

@@ -4,7 +4,7 @@
 //! One that belongs to a conversation has failed instead: the conversation would go on as if it had never been said.
 
 use super::{Keeper, Kept, LIFE};
-use crate::app::App;
+use crate::work::conversation::ConversationDesk;
 use bytes::Bytes;
 use std::collections::HashSet;
 use std::pin::Pin;
@@ -23,7 +23,7 @@ const LONGEST_ID: usize = 256;
 
 /// Keeps the answer to one request in the store.
 pub struct Keep {
-    pub app: Arc<App>,
+    pub desk: Arc<ConversationDesk>,
     pub account: AccountId,
     pub quota: Quota,
     pub call: CallId,
@@ -37,7 +37,7 @@ pub struct Keep {
 impl Keep {
     fn record(&self, answer: &Bytes) -> Option<NewResponse> {
         let read = Answer::read(answer)?;
-        let now = self.app.world.now_ms();
+        let now = self.desk.till.world.now_ms();
         let said = match self.named.conversation {
             Some(_) => self.said(&read),
             None => Vec::new(),
@@ -103,11 +103,11 @@ impl Late {
         Late { account: new.account, id, conversation, said: new.said.clone() }
     }
 
-    async fn erase(self, app: Arc<App>) {
+    async fn erase(self, desk: Arc<ConversationDesk>) {
         let work = async {
-            app.store.delete_response(self.account, &self.id).await?;
+            desk.till.store.delete_response(self.account, &self.id).await?;
             for said in self.said {
-                app.store.unsay(self.account, self.conversation.as_deref().unwrap_or_default(), said).await?;
+                desk.till.store.unsay(self.account, self.conversation.as_deref().unwrap_or_default(), said).await?;
             }
             Ok::<(), StoreError>(())
         };
@@ -118,7 +118,7 @@ impl Late {
 
 impl Keeper for Keep {
     fn keep(&self, answer: Bytes) -> Pin<Box<dyn Future<Output = Kept> + Send>> {
-        let (record, app, call, quota) = (self.record(&answer), self.app.clone(), self.call, self.quota);
+        let (record, desk, call, quota) = (self.record(&answer), self.desk.clone(), self.call, self.quota);
         let otherwise = if self.named.conversation.is_some() { Kept::Failed } else { Kept::No };
         Box::pin(async move {
             let Some(record) = record else {
@@ -126,7 +126,7 @@ impl Keeper for Keep {
                 return otherwise;
             };
             let late = Late::of(&record);
-            match tokio::time::timeout(PATIENCE, app.store.keep_response(record, quota)).await {
+            match tokio::time::timeout(PATIENCE, desk.till.store.keep_response(record, quota)).await {
                 Ok(Ok(Ok(true))) => return Kept::Yes,
                 Ok(Ok(Err(NoRoom::Account(_)))) => {
                     tracing::debug!(%call, "an answer is not kept: its account stores as much as it may");
@@ -143,7 +143,7 @@ impl Keeper for Keep {
                 Ok(Err(error)) => tracing::error!(%call, %error, "a response could not be kept"),
                 Err(_) => tracing::error!(%call, "a response could not be kept in time"),
             }
-            app.tracker.spawn(late.erase(app.clone()));
+            desk.till.tracker.spawn(late.erase(desk.clone()));
             otherwise
         })
     }

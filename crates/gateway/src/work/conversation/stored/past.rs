@@ -1,8 +1,8 @@
 //! What was said before: found by what a request names, and put in front of what it says itself.
 
 use super::{Place, made_id};
-use crate::app::App;
 use crate::refusal::Refusal;
+use crate::work::conversation::ConversationDesk;
 use bytes::Bytes;
 use std::collections::HashSet;
 use tollgate_store::{AccountId, CHAIN_BYTES, Chain, Item, ItemPage, StoredResponse};
@@ -44,8 +44,8 @@ fn reference(named: &Named) -> Option<&'static str> {
 }
 
 /// A model that takes no state says so before anything is looked for.
-fn takes_state(app: &App, asked: &Said, named: &Named) -> Result<(), Refusal> {
-    let serving = app.serving.load();
+fn takes_state(desk: &ConversationDesk, asked: &Said, named: &Named) -> Result<(), Refusal> {
+    let serving = desk.till.serving.load();
     let stateless = serving.catalog.model(&asked.model).filter(|model| !model.chat.state);
     match (stateless, reference(named)) {
         (Some(model), Some(field)) => {
@@ -65,14 +65,14 @@ impl Past {
 
 /// Makes a request whole. `counted` reads it as one that is only counted.
 pub async fn find(
-    app: &App,
+    desk: &ConversationDesk,
     account: AccountId,
     asked: Said,
     local: Option<&Local>,
     counted: bool,
 ) -> Result<Past, Refusal> {
     let named = Named::read(asked.body())?;
-    takes_state(app, &asked, &named)?;
+    takes_state(desk, &asked, &named)?;
     let before = match (&named.previous, &named.conversation) {
         (Some(_), Some(_)) => {
             let text = "A request continues a response or a conversation, not both.";
@@ -80,12 +80,12 @@ pub async fn find(
         }
         (Some(id), None) => match local.filter(|local| local.id == *id) {
             Some(local) => local.items.clone(),
-            None => chain(app, account, id).await?,
+            None => chain(desk, account, id).await?,
         },
-        (None, Some(id)) => conversation(app, account, id).await?,
+        (None, Some(id)) => conversation(desk, account, id).await?,
         (None, None) => Vec::new(),
     };
-    let found = referenced(app, account, &named, &before).await?;
+    let found = referenced(desk, account, &named, &before).await?;
     let own = responses::input_items(asked.body(), &found);
     let pressed = own.iter().any(|item| item.contains("\"compaction\""));
     let text = asked.attr("input").is_some();
@@ -135,8 +135,8 @@ impl Past {
     }
 }
 
-async fn chain(app: &App, account: AccountId, id: &str) -> Result<Vec<Item>, Refusal> {
-    match app.store.response_chain(account, id).await? {
+async fn chain(desk: &ConversationDesk, account: AccountId, id: &str) -> Result<Vec<Item>, Refusal> {
+    match desk.till.store.response_chain(account, id).await? {
         Chain::Whole(list) => Ok(list.iter().flat_map(said_in).collect()),
         Chain::Missing(missing) if missing == id => Err(not_found(format!("There is no response `{id}`."))),
         Chain::Missing(missing) => {
@@ -167,16 +167,16 @@ fn too_long(param: &str) -> Refusal {
     Refusal::about(Code::ContextLengthExceeded, param, text)
 }
 
-async fn conversation(app: &App, account: AccountId, id: &str) -> Result<Vec<Item>, Refusal> {
-    if app.store.conversation(account, id).await?.is_none() {
+async fn conversation(desk: &ConversationDesk, account: AccountId, id: &str) -> Result<Vec<Item>, Refusal> {
+    if desk.till.store.conversation(account, id).await?.is_none() {
         let text = format!("There is no conversation `{id}`.");
         return Err(Refusal::about(Code::NotFound, "conversation", text));
     }
-    if app.store.conversation_bytes(account, id).await? > CHAIN_BYTES {
+    if desk.till.store.conversation_bytes(account, id).await? > CHAIN_BYTES {
         return Err(too_long("conversation"));
     }
     let page = ItemPage { after: None, limit: MOST_ITEMS + 1, most_bytes: u64::MAX, newest_first: false };
-    let items = app.store.items(account, id, page).await?;
+    let items = desk.till.store.items(account, id, page).await?;
     if items.len() > MOST_ITEMS as usize {
         return Err(too_long("conversation"));
     }
@@ -185,7 +185,7 @@ async fn conversation(app: &App, account: AccountId, id: &str) -> Result<Vec<Ite
 
 /// The items that the input names: of the conversation it continues, or of any response or conversation of the account.
 async fn referenced(
-    app: &App,
+    desk: &ConversationDesk,
     account: AccountId,
     named: &Named,
     before: &[Item],
@@ -200,18 +200,18 @@ async fn referenced(
     };
     let far = missing(&found);
     if !far.is_empty() {
-        found.extend(app.store.responses_with_items(account, far).await?.iter().flat_map(said_in));
+        found.extend(desk.till.store.responses_with_items(account, far).await?.iter().flat_map(said_in));
     }
     // What was put into a conversation was said in no response.
     let put = missing(&found);
     if !put.is_empty() {
-        found.extend(app.store.items_named(account, put).await?);
+        found.extend(desk.till.store.items_named(account, put).await?);
     }
     // An id that was made for an item says which response it is of.
     let mut makers: Vec<String> = missing(&found).iter().filter_map(|id| maker(id)).collect();
     makers.dedup();
     for id in makers.iter().take(MOST_MAKERS) {
-        found.extend(app.store.response(account, id).await?.iter().flat_map(said_in));
+        found.extend(desk.till.store.response(account, id).await?.iter().flat_map(said_in));
     }
     match missing(&found).first() {
         Some(id) => Err(Refusal::about(Code::NotFound, "input", format!("There is no item `{id}`."))),

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::app::App;
+use crate::call::task::TaskDesk as _;
 use crate::testing::bare_app;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -118,18 +119,21 @@ impl Desk {
 
     /// Which entry of a list with one video of these words is the lost task.
     async fn which(&self, lost: &Leased, ours: &impl Ours) -> Which {
-        let kept = KeptPlan::read(&lost.task.plan).expect("a plan");
-        let provider = self.provider.clone();
+        let (till, desk, provider) = (&self.app.till, &self.app.video, self.provider.clone());
+        let plan = desk.read(&lost.task.plan).expect("a plan");
+        assert_eq!(plan.api, Api::Sora);
+        let habits = desk.habits(&plan, Some(&provider)).expect("it makes videos");
         let video = provider.kind.video().expect("it makes videos");
-        let watched = Watched { app: &self.app, leased: lost, kept, api: Api::Sora, provider, video, sure: true };
+        let watched = Watched { till, desk, leased: lost, plan, provider, habits, sure: true };
         let external_id = lost.task.id.to_string();
-        let prompt = watched.kept.prompt(&self.app.secrets, &external_id);
+        let prompt = watched.plan.kept.prompt(&self.app.secrets, &external_id);
         let now = self.app.world.now_ms();
-        let sought = watched.kept.sought(&lost.task, &external_id, prompt.as_ref(), now).expect("known");
+        let sought = watched.plan.kept.sought(&lost.task, &external_id, prompt.as_ref(), now).expect("known");
         let entry = entry(now / 1_000);
         let likeness = video.likeness(&sought, &entry);
         assert_eq!(likeness, Likeness::Whole, "by its words it is the one");
-        which(&watched, ours, vec![Alike { id: NAME.to_owned(), likeness, entry }], true).await.expect("read")
+        let alike = vec![Alike { id: NAME.to_owned(), likeness, entry }];
+        which(&watched, ours, Entries { alike, whole: true }).await.expect("read")
     }
 }
 

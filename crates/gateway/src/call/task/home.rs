@@ -5,7 +5,6 @@ use crate::sale::Serving;
 use std::sync::Arc;
 use tollgate_store::Task;
 use tollgate_upstream::Provider;
-use tollgate_wire::video::Api;
 
 /// Who can be asked about a task.
 #[derive(Clone, Debug)]
@@ -19,9 +18,10 @@ pub enum Home {
     Away,
 }
 
-/// The provider the task names comes first. An account that was moved to another name in the configuration is found there.
-pub fn home(serving: &Serving, task: &Task, api: Api) -> Home {
-    let speaks = |one: &&Arc<Provider>| one.kind.video().is_some_and(|video| video.speaks(api));
+/// The provider the task names comes first. An account that was moved to another name in the configuration is found there. `speaks`:
+/// whether a provider can be asked about such tasks at all.
+pub fn home(serving: &Serving, task: &Task, speaks: impl Fn(&Provider) -> bool) -> Home {
+    let speaks = |one: &&Arc<Provider>| speaks(one);
     let named = task.provider.as_ref().and_then(|name| serving.providers.get(name)).filter(speaks);
     // Tasks of earlier versions say only this much.
     let (Some(host), Some(key)) = (&task.upstream_host, &task.upstream_key) else {

@@ -2,31 +2,25 @@
 //! short and readers wait for it, a copy takes as long as the file does. While it is made nobody else has the task; whoever dies over
 //! it leaves the task to whoever takes it next, and a copy made twice is the same copy.
 
-use super::look::{Watched, put_back};
-use super::{end, millis};
-use crate::app::App;
-use crate::work::video::file::{Origin, Variant};
-use crate::work::video::shelf::Uncopied;
-use crate::work::video::{KeptPlan, KeptResult};
+use super::file::{Origin, Variant};
+use super::shelf::Uncopied;
+use super::{KeptResult, MadeVideo, Shelf, VideoDesk, VideoPlan};
+use crate::call::task::{TaskHabits, Watched, millis, put_back};
 use futures_util::stream;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tollgate_store::{Leased, StoreError, TaskState, TaskStep, Word};
 use tollgate_upstream::Provider;
-use tollgate_upstream::video::{Report, Used, Video};
-use tollgate_wire::video::Api;
 
 /// A finished video on its way to the shelf.
 struct Copying {
-    app: Arc<App>,
+    desk: Arc<VideoDesk>,
     leased: Leased,
-    kept: KeptPlan,
-    api: Api,
+    plan: VideoPlan,
     provider: Arc<Provider>,
-    video: &'static dyn Video,
+    habits: TaskHabits,
     sure: bool,
-    file: KeptResult,
-    used: Used,
+    made: MadeVideo,
     progress: Option<u8>,
     /// What does not work now is tried again, after so many milliseconds.
     again: Option<i64>,
@@ -34,38 +28,37 @@ struct Copying {
 
 /// Begins the copy of a video that was found finished, if there is a place for one. `waits`: there is patience for another time.
 pub(super) async fn begin(
-    watched: &Watched<'_>,
-    file: KeptResult,
-    report: &Report,
+    watched: &Watched<'_, VideoDesk>,
+    shelf: &Shelf,
+    made: MadeVideo,
+    progress: Option<u8>,
     waits: bool,
 ) -> Result<(), StoreError> {
-    let (app, soon) = (watched.app, watched.soon());
-    let step = TaskStep { progress: report.progress, ..watched.step(TaskState::Running, Word::Made, soon) };
-    let Some(place) = app.shelf.as_ref().and_then(|shelf| shelf.place()) else {
+    let (till, desk, soon) = (watched.till, watched.desk, watched.soon());
+    let step = TaskStep { progress, ..watched.step(TaskState::Running, Word::Made, soon) };
+    let Some(place) = shelf.place() else {
         if waits {
-            return put_back(app, step).await;
+            return put_back(till, step).await;
         }
         tracing::error!(task = %watched.leased.task.id, "so many videos are being copied that one is completed without a copy");
-        return end::completed(watched, &file, &report.used).await;
+        return watched.complete(&made).await;
     };
     // From here on it is ours for as long as a copy may take.
-    put_back(app, step).await?;
-    let lease = app.settings.video.copy_time + app.settings.tasks.lease();
-    let Some(leased) = app.store.take_task(watched.leased.task.id, millis(lease)).await? else { return Ok(()) };
+    put_back(till, step).await?;
+    let lease = desk.settings.copy_time + till.tasks.settings.lease();
+    let Some(leased) = till.store.take_task(watched.leased.task.id, millis(lease)).await? else { return Ok(()) };
     let copying = Copying {
-        app: app.clone(),
+        desk: desk.clone(),
         leased,
-        kept: watched.kept.clone(),
-        api: watched.api,
+        plan: watched.plan.clone(),
         provider: watched.provider.clone(),
-        video: watched.video,
+        habits: watched.habits,
         sure: watched.sure,
-        file,
-        used: report.used.clone(),
-        progress: report.progress,
+        made,
+        progress,
         again: waits.then_some(soon),
     };
-    app.tracker.spawn(async move {
+    till.tracker.spawn(async move {
         let task = copying.leased.task.id;
         if let Err(error) = copying.run().await {
             // Its lease ends by itself.
@@ -77,18 +70,18 @@ pub(super) async fn begin(
 }
 
 impl Copying {
-    fn watched(&self) -> Watched<'_> {
-        let Copying { app, leased, api, video, sure, .. } = self;
-        let (kept, provider) = (self.kept.clone(), self.provider.clone());
-        Watched { app, leased, kept, api: *api, provider, video: *video, sure: *sure }
+    fn watched(&self) -> Watched<'_, VideoDesk> {
+        let Copying { desk, leased, habits, sure, .. } = self;
+        let (plan, provider) = (self.plan.clone(), self.provider.clone());
+        Watched { till: &desk.till, desk, leased, plan, provider, habits: *habits, sure: *sure }
     }
 
     async fn run(self) -> Result<(), StoreError> {
-        let (app, leased, task) = (&self.app, &self.leased, self.leased.task.id);
+        let (leased, task) = (&self.leased, self.leased.task.id);
         let why = match self.copy().await {
             Ok(copy) => {
-                let file = KeptResult { copy: Some(copy), ..self.file.clone() };
-                return end::completed(&self.watched(), &file, &self.used).await;
+                let file = KeptResult { copy: Some(copy), ..self.made.file.clone() };
+                return self.watched().complete(&MadeVideo { file, ..self.made.clone() }).await;
             }
             Err(why) => why,
         };
@@ -102,29 +95,29 @@ impl Copying {
         };
         if let Some(after) = after {
             let step = TaskStep::new(task, leased.fence, TaskState::Running, Word::Made, after);
-            return put_back(app, TaskStep { progress: self.progress, ..step }).await;
+            return put_back(&self.desk.till, TaskStep { progress: self.progress, ..step }).await;
         }
         tracing::error!(%task, "a video is completed without a copy of our own");
-        end::completed(&self.watched(), &self.file, &self.used).await
+        self.watched().complete(&self.made).await
     }
 
     /// The name of the copy.
     async fn copy(&self) -> Result<String, Uncopied> {
-        let app = &self.app;
-        let shelf = app.shelf.as_ref().ok_or_else(|| Uncopied::Trouble("there is no shelf".into()))?;
-        let until = Instant::now() + app.settings.video.copy_time;
+        let (desk, till) = (&self.desk, &self.desk.till);
+        let shelf = desk.shelf.as_ref().ok_or_else(|| Uncopied::Trouble("there is no shelf".into()))?;
+        let until = Instant::now() + desk.settings.copy_time;
         let cut = async {
             tokio::select! {
-                () = app.stopping.cancelled() => Uncopied::Stopped,
+                () = till.shutdown.stopping.cancelled() => Uncopied::Stopped,
                 () = tokio::time::sleep_until(until) => Uncopied::TooSlow,
             }
         };
         tokio::pin!(cut);
-        let serving = app.serving.load_full();
+        let serving = till.serving.load_full();
         let told = |refusal: crate::refusal::Refusal| Uncopied::Trouble(refusal.message);
-        let origin = Origin::of(app, &serving, &self.leased.task, &self.kept).map_err(told)?;
+        let origin = Origin::of(desk, &serving, &self.leased.task, &self.plan.kept).map_err(told)?;
         let opened = tokio::select! {
-            opened = origin.open(self.file.clone(), Variant::Video, None) => opened.map_err(told)?,
+            opened = origin.open(self.made.file.clone(), Variant::Video, None) => opened.map_err(told)?,
             why = &mut cut => return Err(why),
         };
         let mut body = opened.body;

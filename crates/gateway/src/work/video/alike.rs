@@ -2,8 +2,8 @@
 //! be no other: all that the list tells fits, it is no task we know, it is the only such entry, and it fits none of our other tasks
 //! without a name. Anything less could be somebody else's video.
 
-use super::look::Watched;
-use crate::work::video::KeptPlan;
+use super::{KeptPlan, VideoDesk};
+use crate::call::task::{Watched, Which};
 use std::collections::HashSet;
 use tollgate_store::{Store, StoreError, Task};
 use tollgate_upstream::video::{Alike, Likeness, Sought};
@@ -14,13 +14,11 @@ const RIVALS: u32 = 1_000;
 const EARLIER_MS: i64 = 24 * 3_600_000;
 const LATER_MS: i64 = 3_600_000;
 
-/// Which entry it is.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Which {
-    This(String),
-    /// All that looked alike belongs to other tasks.
-    None,
-    Unsure,
+/// What a provider's list has of the right kind and time.
+pub struct Entries {
+    pub alike: Vec<Alike>,
+    /// The list was read to its end; otherwise it may be none of them.
+    pub whole: bool,
 }
 
 /// What is known of our own tasks: the store, or a test that lets something happen between two readings.
@@ -42,11 +40,11 @@ impl Ours for Store {
 /// Three readings in an order that leaves no gap: the provider's list, then our tasks without a name, then the names we know. A task
 /// only goes from nameless to named, so whatever is in the list is seen as a rival, by its name, or as both.
 pub(super) async fn which(
-    watched: &Watched<'_>,
+    watched: &Watched<'_, VideoDesk>,
     ours: &impl Ours,
-    alike: Vec<Alike>,
-    whole: bool,
+    entries: Entries,
 ) -> Result<Which, StoreError> {
+    let Entries { alike, whole } = entries;
     let nameless = match span(&alike) {
         Some(span) => ours.nameless(span).await?,
         None => Vec::new(),
@@ -88,13 +86,13 @@ fn made_at(one: &Alike) -> Option<i64> {
 
 /// Whether nobody else can have made it: it is in the list of the account we sent it with, and its prompt is ours or nobody else
 /// uses that account.
-fn is_told(watched: &Watched<'_>, one: &Alike) -> bool {
+fn is_told(watched: &Watched<'_, VideoDesk>, one: &Alike) -> bool {
     watched.sure && (one.likeness == Likeness::Whole || watched.provider.settings.exclusive)
 }
 
 /// Whether another task of ours without a name could be this entry. Where there are too many of them, or it does not tell its time,
 /// one of them could.
-fn has_rival(watched: &Watched<'_>, one: &Alike, nameless: &[Task]) -> bool {
+fn has_rival(watched: &Watched<'_, VideoDesk>, one: &Alike, nameless: &[Task]) -> bool {
     let own = &watched.leased.task;
     let elsewhere = |task: &Task| is_elsewhere(own.upstream_host.as_deref(), task.upstream_host.as_deref());
     let mut others = nameless.iter().filter(|task| task.id != own.id && !elsewhere(task));
@@ -106,17 +104,19 @@ fn is_elsewhere(ours: Option<&str>, theirs: Option<&str>) -> bool {
     matches!((ours, theirs), (Some(ours), Some(theirs)) if ours != theirs)
 }
 
-fn fits(watched: &Watched<'_>, task: &Task, one: &Alike) -> bool {
+fn fits(watched: &Watched<'_, VideoDesk>, task: &Task, one: &Alike) -> bool {
     let Some(kept) = KeptPlan::read(&task.plan) else { return true };
     let external_id = task.id.to_string();
-    let prompt = kept.prompt(&watched.app.secrets, &external_id);
-    let now = watched.app.world.now_ms();
+    let prompt = kept.prompt(&watched.desk.secrets, &external_id);
+    let now = watched.till.world.now_ms();
     let Some(sought) = kept.sought(task, &external_id, prompt.as_ref(), now) else { return true };
-    sought.api == watched.api && is_like(watched, &sought, one)
+    sought.api == watched.plan.api && is_like(watched, &sought, one)
 }
 
-fn is_like(watched: &Watched<'_>, sought: &Sought<'_>, one: &Alike) -> bool {
-    !matches!(watched.video.likeness(sought, &one.entry), Likeness::None | Likeness::Otherwise)
+fn is_like(watched: &Watched<'_, VideoDesk>, sought: &Sought<'_>, one: &Alike) -> bool {
+    // Whom nobody speaks for could be anything.
+    let likeness = watched.provider.kind.video().map(|video| video.likeness(sought, &one.entry));
+    !matches!(likeness, Some(Likeness::None | Likeness::Otherwise))
 }
 
 #[cfg(test)]
