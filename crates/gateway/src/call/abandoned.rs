@@ -1,8 +1,8 @@
 //! What a call that was dropped in the middle says: its client left, or a handler died. The settler closes it.
 
 use super::open::OpenCall;
+use tollgate_dialects::Stream;
 use tollgate_upstream::Body;
-use tollgate_wire::Stream;
 
 pub enum Abandoned {
     Call(Box<OpenCall>),

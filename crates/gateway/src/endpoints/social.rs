@@ -13,8 +13,8 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::social::{Cell, Checked};
+use tollgate_media::social::{BadQuery, pairs};
 use tollgate_wire::error::{Code, Dialect};
-use tollgate_wire::social::{BadQuery, pairs};
 
 pub const ENDPOINT: &str = "/v1/social/{platform}/{capability}";
 

@@ -4,9 +4,9 @@ use super::{KeptPlan, most};
 use crate::call::fitted;
 use crate::call::task::TaskUse;
 use tollgate_catalog::Price;
+use tollgate_media::video::Bound;
 use tollgate_store::Counters;
 use tollgate_upstream::video::Used;
-use tollgate_wire::video::Bound;
 
 /// The last frames of a file, which nobody asked for: of a length they count for nothing.
 const FRAMES_MS: u64 = 100;

@@ -8,10 +8,10 @@ use crate::secrets::Secrets;
 use crate::settings::VideoSettings;
 use std::sync::Arc;
 use tollgate_catalog::Price;
+use tollgate_media::video::Api;
 use tollgate_store::{Counters, StoreError, TaskFailure};
 use tollgate_upstream::video::{self, Asking, Ending, Found as Listed, Habits, Handle, Report, Standing, Turn, Used};
 use tollgate_upstream::{Client, Fault, Provider};
-use tollgate_wire::video::Api;
 
 pub struct VideoDesk {
     pub(crate) till: Arc<Till>,

@@ -24,8 +24,8 @@ pub use task::VideoTask;
 
 use crate::call::task::{Home, home};
 use crate::sale::Serving;
+use tollgate_media::video::Api;
 use tollgate_store::Task;
-use tollgate_wire::video::Api;
 
 /// Who can be asked about a video that was made over this API.
 fn maker(serving: &Serving, task: &Task, api: Api) -> Home {

@@ -8,7 +8,7 @@ use crate::call::{Completed, Completion};
 use bytes::Bytes;
 use std::pin::Pin;
 use std::sync::Arc;
-use tollgate_wire::responses::{before_the_end, unkept, unkept_events};
+use tollgate_dialects::responses::{before_the_end, unkept, unkept_events};
 
 /// Who keeps answers.
 pub trait Keeper: Send + Sync {
