@@ -3,6 +3,8 @@
 
 pub mod app;
 pub mod call;
+mod cannot_start;
+pub mod configuration;
 pub mod door;
 pub mod endpoints;
 pub mod fetcher;

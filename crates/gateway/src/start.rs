@@ -4,11 +4,12 @@
 use crate::app::App;
 use crate::call::task::Board;
 use crate::call::{Abandoned, Till};
+pub use crate::cannot_start::CannotStart;
+use crate::configuration::Loaded;
 use crate::door::bodies::Bodies;
 use crate::door::server;
 use crate::endpoints::{router, table};
 use crate::fetcher::Fetcher;
-use crate::machine::METRICS_CONNECTIONS;
 use crate::metrics::Metrics;
 use crate::published::Published;
 use crate::routes::Routes;
@@ -16,7 +17,7 @@ use crate::sale::price_list::PriceList;
 use crate::sale::price_versions::PriceVersions;
 use crate::sale::{Serving, groups};
 use crate::secrets::{Others, Secrets};
-use crate::settings::{Loaded, Settings, Source};
+use crate::settings::{METRICS_CONNECTIONS, Settings, Source};
 use crate::shutdown::Shutdown;
 use crate::who::keys::KeyBook;
 use crate::work::conversation::ConversationDesk;
@@ -40,15 +41,6 @@ use tollgate_upstream::{Client, ClientSettings, Reachable};
 const LAST_CALLS: Duration = Duration::from_secs(10);
 /// How long idle connections may take to go at the stop.
 const LAST_CONNECTIONS: Duration = Duration::from_secs(2);
-
-/// What stands in the way of a start.
-#[derive(Debug, thiserror::Error)]
-pub enum CannotStart {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Io(#[from] io::Error),
-}
 
 /// A gateway that serves.
 pub struct Running {
@@ -101,7 +93,7 @@ async fn secrets(store: &Store, settings: &Settings, world: &World) -> Result<Se
 
 /// Opens the store, recovers, binds, and begins to serve. With a `source` its files are watched.
 pub async fn start(mut loaded: Loaded, source: Option<Source>, world: World) -> Result<Running, CannotStart> {
-    world.machine().fit(&mut loaded.settings.limits);
+    loaded.settings.limits.fit(&world.machine());
     let (listen, metrics_listen) = (loaded.settings.listen, loaded.settings.metrics_listen);
     let client = client(&loaded.settings);
     let storage = loaded.settings.storage;

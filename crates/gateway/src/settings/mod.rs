@@ -2,6 +2,7 @@
 //! The commented file `tollgate.default.toml` is the documentation of every key.
 
 mod fetch;
+mod fit;
 mod pages;
 mod read;
 mod social;
@@ -11,8 +12,10 @@ mod video;
 mod webhooks;
 
 pub use fetch::FetchSettings;
+pub use fit::METRICS_CONNECTIONS;
 pub use pages::{Origin, Pages};
-pub use read::{Loaded, Source, catalog_files, catalog_paths};
+pub use read::{Source, catalog_files, catalog_paths};
+pub(crate) use read::{file_mistake, whole_mistake};
 pub use social::SocialSettings;
 pub use storage::StorageSettings;
 pub use tasks::TaskSettings;
