@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::{Money, Snapshot};
-use tollgate_gateway::webhooks::checked;
+use tollgate_gateway::settings::webhook_address;
 use tollgate_store::admin::{Command, Refund};
 use tollgate_store::{
     AccountChange, AccountId, CallId, Change, Credit, CreditKind, EventPage, Limits, NewAccount, NewLimits, Pot,
@@ -112,7 +112,7 @@ pub async fn account(config: &Path, command: args::Account, out: &Output) -> any
         args::Account::Webhook { account, url, none: _ } => {
             let id: AccountId = account.parse().context("account")?;
             let allowed = settings(config)?.video.webhooks;
-            let checked = url.map(|url| checked(&url, &allowed)).transpose();
+            let checked = url.map(|url| webhook_address(&url, &allowed)).transpose();
             let url = checked.map_err(|refusal| anyhow!(refusal.message.replace("`webhook_url`", "the address")))?;
             let changed = ask(config, Command::AccountWebhook { account: id, url }).await?;
             out.record(&changed, ACCOUNT_COLUMNS);

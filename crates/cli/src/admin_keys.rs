@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
-use tollgate_gateway::social::AUTO;
+use tollgate_gateway::routes::switches::AUTO;
 use tollgate_store::admin::Command;
 use tollgate_store::{AdminKeyId, Done, NewAdminKey};
 

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::Snapshot;
-use tollgate_gateway::caller::network;
 use tollgate_gateway::start::{admin_socket, place};
+use tollgate_gateway::who::caller::network;
 use tollgate_store::admin::{self, CallError, Command};
 use tollgate_store::{AccountId, CallId, Change, KeyChange, KeyId, Limits, NewKey, NewLimits, Options, Page, Store};
 

@@ -11,11 +11,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::Money;
-use tollgate_gateway::app::Serving;
 use tollgate_gateway::call::Terms;
 use tollgate_gateway::quotes::{self, Shop, Told};
 use tollgate_gateway::refusal::Refusal;
-use tollgate_gateway::video::offers::of_catalog;
+use tollgate_gateway::sale::Serving;
+use tollgate_gateway::sale::offers::of_catalog;
 use tollgate_store::Counters;
 
 pub fn quote(config: &Path, asked: &Quote, out: &Output) -> anyhow::Result<ExitCode> {

@@ -75,7 +75,7 @@ pub fn new_reference() -> String {
 
 /// The secret of an admin key.
 pub fn new_admin_secret() -> String {
-    secret(tollgate_gateway::operator::PREFIX)
+    secret(tollgate_gateway::who::operator::PREFIX)
 }
 
 fn secret(prefix: &str) -> String {

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tollgate_catalog::social::{Cell, Social};
-use tollgate_gateway::social::AUTO;
+use tollgate_gateway::routes::switches::AUTO;
 use tollgate_store::admin::Command;
 use tollgate_store::{PauseChange, PauseKind};
 

@@ -1,112 +1,69 @@
-//! All that a call needs, as values: settings, clock, store, key book, client, metrics, and the one snapshot
-//! of catalog and providers that is being served.
+//! What endpoints and workers see: the till, the desks, and what belongs to neither.
 
-use crate::bodies::Bodies;
-use crate::caller::Caller;
-use crate::keys::KeyBook;
-use crate::metrics::Metrics;
-use crate::pauses::Pauses;
-use crate::price_list::PriceList;
-use crate::price_versions::PriceVersions;
+use crate::call::Till;
+use crate::door::bodies::Bodies;
+use crate::door::server::ServerContext;
 use crate::published::Published;
+use crate::sale::price_list::PriceList;
+use crate::sale::price_versions::PriceVersions;
 use crate::secrets::Secrets;
 use crate::settings::Settings;
-use crate::social::Desk;
-use crate::switches::Switches;
-use crate::video::{Offers, Shelf};
-use crate::workers::poller::Board;
-use crate::workers::settler::Abandoned;
-use crate::world::World;
-use arc_swap::ArcSwap;
-use std::collections::HashMap;
+use crate::who::Register;
+use crate::work::conversation::ConversationDesk;
+use crate::work::social::SocialDesk;
+use crate::work::video::VideoDesk;
+use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use tokio::sync::{Semaphore, mpsc};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
-use tollgate_catalog::{Model, Snapshot};
-use tollgate_store::{CallId, Store, ids};
-use tollgate_upstream::{Client, Provider};
-
-/// What is on sale and where it comes from. One value, exchanged as a whole: a call keeps the one it began with.
-pub struct Serving {
-    pub catalog: Snapshot,
-    pub providers: HashMap<String, Arc<Provider>>,
-    /// By which rules the models that make videos go.
-    pub offers: Offers,
-}
-
-impl Serving {
-    /// The group a model is sold to this caller in: the first of `auto_groups` that the account is in and the model is
-    /// offered to.
-    pub fn group_of(&self, caller: &Caller, model: &Model) -> Option<&str> {
-        model.group_for(self.catalog.in_order(&caller.account.groups))
-    }
-
-    /// The group a model is sold in to this caller, or to anybody.
-    pub fn group_for(&self, caller: Option<&Caller>, model: &Model) -> Option<&str> {
-        match caller {
-            Some(caller) => self.group_of(caller, model),
-            None if model.login_required => None,
-            None => model.group_for(self.catalog.public_groups()),
-        }
-    }
-}
+use tokio::sync::Semaphore;
+use tollgate_store::{CallId, ids};
 
 pub struct App {
+    pub till: Arc<Till>,
     pub settings: Settings,
-    pub world: World,
-    pub store: Store,
-    pub keys: KeyBook,
-    pub published: Published,
-    pub client: Client,
-    /// For addresses that providers and customers wrote down: public ones only.
-    pub outside: Client,
-    /// For pictures and documents that requests give by their address, and how many may be fetched at once.
-    pub links: Client,
-    pub fetches: Arc<Semaphore>,
-    pub secrets: Secrets,
-    /// Our own copies of finished videos, where the operator wants them.
-    pub shelf: Option<Shelf>,
-    pub serving: ArcSwap<Serving>,
-    pub metrics: Metrics,
-    /// Pairs of provider and model that do not report usage.
-    pub pauses: Pauses,
-    /// Models, cells and providers that are paused.
-    pub switches: Switches,
-    pub social: Desk,
-    /// Open video tasks.
-    pub tasks: Board,
-    pub price_list: PriceList,
-    pub price_versions: PriceVersions,
-    pub ids: ids::Maker,
-    /// Work that outlives a request (reading a left stream to its end) is tracked here and awaited at the stop.
-    pub tracker: TaskTracker,
-    /// Cancelled when the time for open streams is over: each ends with a proper error event.
-    pub cut: CancellationToken,
-    /// The same as a flag, for streams that look at it with every piece.
-    pub cutting: AtomicBool,
-    /// Cancelled at the beginning of a stop: new calls are refused.
-    pub stopping: CancellationToken,
-    /// Cancelled when the last call is closed: the regular rounds may end.
-    pub ended: CancellationToken,
-    pub running: AtomicUsize,
+    pub conversations: Arc<ConversationDesk>,
+    pub social: Arc<SocialDesk>,
+    pub video: Arc<VideoDesk>,
+    pub(crate) secrets: Arc<Secrets>,
+    pub(crate) published: Published,
+    pub(crate) price_list: PriceList,
+    pub(crate) price_versions: PriceVersions,
+    pub(crate) ids: ids::Maker,
     /// Memory for the bodies of all requests in flight.
     pub bodies: Arc<Bodies>,
     /// Places for connections that have become WebSockets.
-    pub sockets: Arc<Semaphore>,
-    /// Where a call that was dropped in the middle reports: see `workers::settler`.
-    pub abandoned: mpsc::UnboundedSender<Abandoned>,
+    pub(crate) sockets: Arc<Semaphore>,
 }
 
 impl App {
-    /// The time for open calls is over.
-    pub fn cut_calls(&self) {
-        self.cutting.store(true, Ordering::Relaxed);
-        self.cut.cancel();
-    }
-
     pub fn new_call_id(&self) -> CallId {
         self.ids.call()
+    }
+
+    /// What is needed to tell who asks.
+    pub fn register(&self) -> Register<'_> {
+        let till = &self.till;
+        Register { keys: &till.keys, store: &till.store, world: &till.world, trusted: &self.settings.trusted_proxies }
+    }
+
+    /// What its servers have in common.
+    pub(crate) fn door(&self) -> Arc<ServerContext> {
+        Arc::new(ServerContext {
+            limits: self.settings.limits.clone(),
+            pages: self.settings.pages.clone(),
+            trusted: self.settings.trusted_proxies.clone(),
+            meter: self.metrics.connections.clone(),
+            tracker: self.tracker.clone(),
+            shutdown: self.shutdown.clone(),
+            sockets: self.sockets.clone(),
+        })
+    }
+}
+
+/// An app is its till and more: endpoints read what is the till's by its own name.
+impl Deref for App {
+    type Target = Till;
+
+    fn deref(&self) -> &Till {
+        &self.till
     }
 }

@@ -1,37 +1,26 @@
 //! The desk: endpoints, the life of a call, background workers. Knows the four rooms below it; knows nothing of the command
-//! line and nothing of the simulator.
+//! line and nothing of the simulator. Its own rooms, and which may know which, are in `scripts/arrows`.
 
 pub mod app;
-mod bodies;
 pub mod call;
-pub mod caller;
-mod connections;
-pub mod cors;
+mod cannot_start;
+pub mod configuration;
+pub mod door;
 pub mod endpoints;
-mod given;
-mod groups;
-pub mod kept;
-pub mod keys;
-mod leash;
+pub mod fetcher;
 pub mod machine;
 pub mod metrics;
-pub mod operator;
-mod pauses;
-mod price_list;
-mod price_versions;
 mod published;
 pub mod quotes;
 pub mod refusal;
+pub mod routes;
+pub mod sale;
 pub mod secrets;
-pub mod server;
 pub mod settings;
-pub mod social;
+pub mod shutdown;
 pub mod start;
-pub mod switches;
-pub mod timed;
-mod unread;
-pub mod video;
-pub mod webhooks;
+pub mod who;
+pub mod work;
 pub mod workers;
 pub mod world;
 

@@ -1,7 +1,6 @@
-//! What an operator watches, as Prometheus text. Counters of calls are kept here with their label handles cached by the
-//! family; gauges of the ledger are read from the store when somebody asks.
+//! What an operator watches. Counters of calls are kept here with their label handles cached by the family; the page, with the gauges
+//! of the ledger, is written when somebody asks (`endpoints/metrics.rs`).
 
-use crate::app::App;
 use crate::world::Millis;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -9,9 +8,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicI64, Ordering};
-use tollgate_store::{ClockState, Ending, Gauges, Standing, TaskState};
+use tollgate_store::{Ending, TaskState};
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct EndedLabels {
@@ -295,108 +293,16 @@ fn seconds(ms: Millis) -> f64 {
     ms.max(0) as f64 / 1_000.0
 }
 
-/// The whole page.
-pub fn page(app: &App) -> String {
-    let mut page = String::with_capacity(8 << 10);
-    let running = app.running.load(Ordering::Relaxed);
-    ledger(&mut page, &app.store.gauges());
-    clock(&mut page, &app.store.clock_state());
-    plain(&mut page, "calls_running", "gauge", "Calls between hold and close", running);
-    plain(&mut page, "body_bytes", "gauge", "Bytes of request bodies in flight", app.bodies.used());
-    let age = app.world.steady_ms().saturating_sub(app.metrics.audited_at.load(Ordering::Relaxed)) / 1_000;
-    plain(&mut page, "audit_age_seconds", "gauge", "Time since the ledger was last audited", age);
-    tasks(&mut page, app);
-    if text::encode(&mut page, &app.metrics.registry).is_err() {
-        tracing::error!("metrics could not be written");
+impl Metrics {
+    /// Seconds since the ledger was last audited.
+    pub fn audit_age(&self, steady_ms: Millis) -> Millis {
+        steady_ms.saturating_sub(self.audited_at.load(Ordering::Relaxed)) / 1_000
     }
-    page
-}
 
-/// Open video tasks of all replicas, as this one last counted them.
-fn tasks(page: &mut String, app: &App) {
-    let states = app.tasks.by_state();
-    let now = app.world.now_ms();
-    let (open, oldest) = ("tollgate_tasks_open", "tollgate_oldest_task_ms");
-    let _ = writeln!(page, "# HELP {open} Open video tasks by state.\n# TYPE {open} gauge");
-    let shown = TaskState::ALL.into_iter().filter(|state| !state.is_final()).map(TaskState::name);
-    let shown = shown.map(|name| (name, states.get(name).copied().unwrap_or((0, now))));
-    for (state, (count, _)) in shown.clone() {
-        let _ = writeln!(page, "{open}{{state=\"{state}\"}} {count}");
+    /// All that is counted here, as text.
+    pub fn write(&self, page: &mut String) {
+        if text::encode(page, &self.registry).is_err() {
+            tracing::error!("metrics could not be written");
+        }
     }
-    let _ = writeln!(page, "# HELP {oldest} Age of the oldest open task by state.\n# TYPE {oldest} gauge");
-    for (state, (_, at)) in shown {
-        let _ = writeln!(page, "{oldest}{{state=\"{state}\"}} {}", now.saturating_sub(at).max(0));
-    }
-}
-
-/// The clock, and what is believed of it.
-fn clock(page: &mut String, clock: &ClockState) {
-    let refused = u8::from(clock.state == Standing::Refused);
-    plain(page, "clock_refused", "gauge", "1 while the clock is wrong and not used", refused);
-    let unconfirmed = u8::from(clock.state == Standing::Unconfirmed);
-    plain(page, "clock_unconfirmed", "gauge", "1 while nothing expires by the clock", unconfirmed);
-    let ahead = clock.wall_ms.saturating_sub(clock.now_ms);
-    plain(page, "clock_ahead_ms", "gauge", "The clock against the time that is used", ahead);
-    plain(page, "clock_refusals_total", "counter", "Jumps of the clock that were refused", clock.refusals);
-    let own = clock.own_clock_ahead_ms;
-    plain(page, "own_clock_ahead_ms", "gauge", "This machine's clock against the database's (PostgreSQL)", own);
-}
-
-fn ledger(page: &mut String, gauges: &Gauges) {
-    let name = "tollgate_open_holds";
-    let _ = writeln!(page, "# HELP {name} Holds of calls without a terminal entry, by age.\n# TYPE {name} gauge");
-    for (age, count) in ["10s", "1m", "10m", "1h", "older"].into_iter().zip(gauges.open_by_age) {
-        let _ = writeln!(page, "{name}{{age=\"{age}\"}} {count}");
-    }
-    let name = "tollgate_estimated_rows_total";
-    let _ = writeln!(page, "# HELP {name} Charged by our own count, by provider.\n# TYPE {name} counter");
-    for (provider, count) in &gauges.estimated {
-        let _ = writeln!(page, "{name}{{provider=\"{provider}\"}} {count}");
-    }
-    plain(page, "oldest_open_hold_ms", "gauge", "Age of the oldest open hold", gauges.oldest_open_ms);
-    plain(
-        page,
-        "settle_lag_ms",
-        "gauge",
-        "Age of the oldest operation that is not in the database yet",
-        gauges.settle_lag_ms,
-    );
-    plain(page, "ledger_queue", "gauge", "Ledger operations waiting for the next group", gauges.queue_len);
-    plain(page, "ledger_drift", "gauge", "Broken invariants found by the last audit", gauges.breaches);
-    plain(page, "ledger_down", "gauge", "1 while the ledger takes no holds", u8::from(gauges.down));
-    plain(page, "store_queries_total", "counter", "Questions to the database beside the groups", gauges.queries);
-    plain(page, "ledger_commits_total", "counter", "Groups committed", gauges.commits);
-    plain(page, "ledger_operations_total", "counter", "Operations committed", gauges.committed_ops);
-    plain(page, "journal_bytes", "gauge", "Closes journalled and not yet recycled", gauges.journal_bytes);
-    plain(
-        page,
-        "write_off_nano_usd_total",
-        "counter",
-        "Cost above what accounts could pay",
-        gauges.write_off_total.nano(),
-    );
-    plain(
-        page,
-        "refusals_dropped_total",
-        "counter",
-        "Usage rows of refusals left out under pressure",
-        gauges.refusals_dropped,
-    );
-    plain(
-        page,
-        "refusals_summed_total",
-        "counter",
-        "Refused calls that share a usage row with others of their key and minute",
-        gauges.refusals_summed,
-    );
-    plain(page, "ledger_largest_group", "gauge", "Most operations in one group", gauges.largest_group);
-    plain(page, "ledger_retries_total", "counter", "Groups that had to be tried again", gauges.retries);
-    plain(page, "late_closes_total", "counter", "Closes whose hold was closed before", gauges.late_closes);
-}
-
-fn plain(page: &mut String, name: &str, kind: &str, help: &str, value: impl std::fmt::Display) {
-    // OpenMetrics names a family without the suffix of its samples.
-    let family = name.strip_suffix("_total").unwrap_or(name);
-    let _ =
-        writeln!(page, "# HELP tollgate_{family} {help}.\n# TYPE tollgate_{family} {kind}\ntollgate_{name} {value}");
 }

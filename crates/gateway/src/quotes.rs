@@ -3,13 +3,13 @@
 //! A quote holds nothing, sends nothing and costs nothing. It is made by the very functions that make the hold and the charge
 //! of a call, so the same facts give the same amount to the nano-dollar.
 
-use crate::app::Serving;
-use crate::call::{self, Conversation, Priced, Quote, Terms};
-use crate::caller::Caller;
-use crate::endpoints::social;
+use crate::call::{self, Priced, Quote, Terms};
 use crate::refusal::Refusal;
-use crate::social::Asked;
-use crate::video::VideoAsk;
+use crate::sale::Serving;
+use crate::who::caller::Caller;
+use crate::work::conversation::Conversation;
+use crate::work::social::{self, Asked};
+use crate::work::video::VideoAsk;
 use bytes::Bytes;
 use http::HeaderMap;
 use serde::Serialize;
@@ -99,7 +99,7 @@ fn social_call(shop: &Shop<'_>, parts: &[&str], body: Bytes) -> Result<Box<dyn P
     let [platform, capability] = parts else {
         return Err(Refusal::about(Code::InvalidParameter, "endpoint", "The path names platform and capability."));
     };
-    let cell = &social::cell(shop, platform, capability)?;
+    let cell = &social::cell(shop.serving, shop.caller, platform, capability)?;
     let wrong = || Refusal::new(Code::InvalidJson, "The body is a JSON object with the parameters of the call.");
     let given: serde_json::Map<String, Value> = serde_json::from_slice(&body).map_err(|_| wrong())?;
     let text = |value: Value| match value {

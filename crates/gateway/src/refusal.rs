@@ -1,12 +1,8 @@
 //! A refusal is our own "no", or a provider's fault translated for the caller: a code from the one table of
-//! public errors, a message that names the field, and retry advice. It becomes a reply in the caller's dialect here
-//! and nowhere else.
+//! public errors, a message that names the field, and retry advice. A value: `endpoints` make a reply in the caller's dialect of it.
 
-use axum::body::Body;
-use axum::response::Response;
-use http::{HeaderValue, header};
 use tollgate_catalog::Money;
-use tollgate_wire::error::{self, Code, Detail, Dialect, Retry};
+use tollgate_wire::error::{Code, Detail};
 
 /// Why a request was not served.
 #[derive(Debug, Clone)]
@@ -71,7 +67,7 @@ impl Refusal {
     }
 
     /// What stands beside the code, for programs.
-    fn more(&self) -> Vec<(&'static str, Detail<'_>)> {
+    pub fn more(&self) -> Vec<(&'static str, Detail<'_>)> {
         let words = [("reason", self.reason), ("upstream_code", self.upstream_code.as_deref())];
         let words = words.into_iter().filter_map(|(name, word)| Some((name, Detail::Word(word?))));
         let needed = self.amounts.as_deref().map(|one| ("needed_nano_usd", one.needed));
@@ -79,48 +75,6 @@ impl Refusal {
         let amounts = needed.into_iter().chain(available).map(|(name, amount)| (name, Detail::Amount(amount.nano())));
         let details = self.details.as_deref().map(|raw| ("details", Detail::Object(raw)));
         words.chain(amounts).chain(details).collect()
-    }
-
-    /// The reply in the caller's dialect. `request_id` is the call id where there is one.
-    pub fn into_reply(self, dialect: Dialect, request_id: &str) -> Response {
-        let body = error::body_with(dialect, self.code, &self.message, self.param.as_deref(), request_id, &self.more());
-        let mut reply = Response::new(Body::from(body));
-        *reply.status_mut() =
-            http::StatusCode::from_u16(self.code.status()).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
-        let headers = reply.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if !request_id.is_empty()
-            && let Ok(id) = HeaderValue::from_str(request_id)
-        {
-            headers.insert("x-request-id", id);
-        }
-        let advised = match self.code.retry() {
-            _ if self.once => {
-                headers.insert("x-should-retry", HeaderValue::from_static("false"));
-                None
-            }
-            // A limit by day or month is a "no" that ends; its refusal says when, if that is soon.
-            Retry::Never if self.retry_after.is_some() => None,
-            Retry::Never => {
-                headers.insert("x-should-retry", HeaderValue::from_static("false"));
-                None
-            }
-            Retry::Soon => None,
-            Retry::After(seconds) => Some(seconds),
-        };
-        if let Some(seconds) = self.retry_after.filter(|_| !self.once).or(advised) {
-            // Some SDKs sleep as long as they are told: never tell them more than a minute. What is used up for the day or the
-            // hour is the exception, and such a call is not worth repeating before.
-            let used_up = matches!(self.reason, Some("daily" | "no_result_limit"));
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(if used_up { seconds } else { seconds.min(60) }));
-            if used_up {
-                headers.insert("x-should-retry", HeaderValue::from_static("false"));
-            }
-        }
-        if self.code == Code::InvalidApiKey {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        reply
     }
 }
 

@@ -6,7 +6,7 @@
 //! The database knows the names of the secrets it was served with: a file that was lost, or is another one, ends every webhook secret
 //! and signed link, and is not replaced in silence.
 
-use crate::start::CannotStart;
+use crate::cannot_start::CannotStart;
 use arc_swap::ArcSwap;
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};

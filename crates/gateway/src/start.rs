@@ -1,33 +1,38 @@
 //! Puts the house together from its settings, serves, and takes it down in the right order: no new calls, open calls to
 //! their end, abandoned ones settled, everything committed.
 
-use crate::app::{App, Serving};
-use crate::bodies::Bodies;
+use crate::app::App;
+use crate::call::task::Board;
+use crate::call::{Abandoned, Till};
+pub use crate::cannot_start::CannotStart;
+use crate::configuration::Loaded;
+use crate::door::bodies::Bodies;
+use crate::door::server;
 use crate::endpoints::{router, table};
-use crate::keys::KeyBook;
-use crate::machine::METRICS_CONNECTIONS;
+use crate::fetcher::Fetcher;
 use crate::metrics::Metrics;
-use crate::pauses::Pauses;
-use crate::price_list::PriceList;
-use crate::price_versions::PriceVersions;
 use crate::published::Published;
+use crate::routes::Routes;
+use crate::sale::price_list::PriceList;
+use crate::sale::price_versions::PriceVersions;
+use crate::sale::{Serving, groups};
 use crate::secrets::{Others, Secrets};
-use crate::server;
-use crate::settings::{Loaded, Settings, Source};
-use crate::social::Desk;
-use crate::video::Shelf;
-use crate::workers::poller::{self, Board};
-use crate::workers::{reload, settler, upkeep, webhooks};
+use crate::settings::{METRICS_CONNECTIONS, Settings, Source};
+use crate::shutdown::Shutdown;
+use crate::who::keys::KeyBook;
+use crate::work::conversation::ConversationDesk;
+use crate::work::social::SocialDesk;
+use crate::work::video::{Shelf, VideoDesk};
+use crate::workers::{poller, reload, settler, upkeep, webhooks};
 use crate::world::World;
 use arc_swap::ArcSwap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tollgate_store::{Options, Place, Recovered, Store, StoreError, admin, ids};
 use tollgate_upstream::{Client, ClientSettings, Reachable};
@@ -36,15 +41,6 @@ use tollgate_upstream::{Client, ClientSettings, Reachable};
 const LAST_CALLS: Duration = Duration::from_secs(10);
 /// How long idle connections may take to go at the stop.
 const LAST_CONNECTIONS: Duration = Duration::from_secs(2);
-
-/// What stands in the way of a start.
-#[derive(Debug, thiserror::Error)]
-pub enum CannotStart {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Io(#[from] io::Error),
-}
 
 /// A gateway that serves.
 pub struct Running {
@@ -79,7 +75,7 @@ pub async fn indoors(loaded: Loaded, options: Options, client: Client, world: Wo
     let shelf = Shelf::open(&loaded.settings.video, &client)?;
     let (abandoned, inbox) = mpsc::unbounded_channel();
     let app = build(loaded.settings, loaded.serving, opened.store, client, world, (secrets, shelf), abandoned);
-    let settling = keep(settler::run(app.clone(), inbox));
+    let settling = keep(settler::run(app.till.clone(), inbox));
     upkeep(&app);
     app.tracker.spawn(webhooks::run(app.clone()));
     Ok(Indoors { app, recovered: opened.recovered, settling })
@@ -97,7 +93,7 @@ async fn secrets(store: &Store, settings: &Settings, world: &World) -> Result<Se
 
 /// Opens the store, recovers, binds, and begins to serve. With a `source` its files are watched.
 pub async fn start(mut loaded: Loaded, source: Option<Source>, world: World) -> Result<Running, CannotStart> {
-    world.machine().fit(&mut loaded.settings.limits);
+    loaded.settings.limits.fit(&world.machine());
     let (listen, metrics_listen) = (loaded.settings.listen, loaded.settings.metrics_listen);
     let client = client(&loaded.settings);
     let storage = loaded.settings.storage;
@@ -109,8 +105,8 @@ pub async fn start(mut loaded: Loaded, source: Option<Source>, world: World) -> 
     };
     let Indoors { app, recovered, settling } = indoors(loaded, options, client, world).await?;
     // Before the first call: a cell that is paused must not be sold, nor what is known to be vain be asked.
-    app.refresh_social().await?;
-    app.look_at_groups().await;
+    app.social.refresh().await?;
+    groups::look(&app.store, &app.serving.load(), &app.metrics).await;
     let listener = server::bind(listen).await?;
     let address = listener.local_addr()?;
     let metrics_listener = match metrics_listen {
@@ -122,18 +118,19 @@ pub async fn start(mut loaded: Loaded, source: Option<Source>, world: World) -> 
         app.tracker.spawn(reload::watch(app.clone(), source));
     }
     let socket = admin_socket(&app.settings);
-    let (store, stopping) = (app.store.clone(), app.stopping.clone());
+    let (store, stopping) = (app.store.clone(), app.shutdown.stopping.clone());
     app.tracker.spawn(async move {
         if let Err(error) = admin::listen(&socket, store, stopping.cancelled_owned()).await {
             tracing::error!(%error, "the admin socket is not available");
         }
     });
+    let door = app.door();
     if let Some(listener) = metrics_listener {
-        let places = server::places(&app, METRICS_CONNECTIONS);
-        app.tracker.spawn(server::serve(app.clone(), listener, table::metrics_router(app.clone()), places));
+        let places = server::places(&door, METRICS_CONNECTIONS);
+        app.tracker.spawn(server::serve(door.clone(), listener, table::metrics_router(app.clone()), places));
     }
-    let places = server::places(&app, app.settings.limits.connections);
-    let serving = keep(server::serve(app.clone(), listener, router(app.clone()), places));
+    let places = server::places(&door, app.settings.limits.connections);
+    let serving = keep(server::serve(door, listener, router(app.clone()), places));
     Ok(Running { app, address, recovered, serving, settling })
 }
 
@@ -162,7 +159,7 @@ pub(crate) fn build(
     client: Client,
     world: World,
     (secrets, shelf): (Secrets, Option<Shelf>),
-    abandoned: mpsc::UnboundedSender<settler::Abandoned>,
+    abandoned: mpsc::UnboundedSender<Abandoned>,
 ) -> Arc<App> {
     let connecting = client_settings(&settings);
     let limits = &settings.limits;
@@ -170,50 +167,64 @@ pub(crate) fn build(
     // Nobody comes back to a stranger's server, so no connection to one is kept.
     let passing = ClientSettings { pool_max_idle_per_host: 0, ..connecting.clone() };
     let private = Reachable::Outside(settings.fetch.private.as_slice().into());
-    let world = world.trusting(store.clock());
-    let maker = ids::Maker::new(world.for_store());
+    let (secrets, world) = (Arc::new(secrets), world.trusting(store.clock()));
     let metrics = Metrics::default();
     metrics.audited(world.steady_ms());
-    Arc::new(App {
+    let ids = ids::Maker::new(world.for_store());
+    let till = Arc::new(Till {
+        limits: settings.limits.clone(),
         keys: KeyBook::new(&world),
-        published: Published::default(),
         client,
-        outside: Client::public_by(connecting, world.names()),
-        links: Client::reaching(passing, private, world.names()),
-        fetches: Arc::new(Semaphore::new(settings.fetch.at_once)),
-        secrets,
-        shelf,
         serving: ArcSwap::from_pointee(serving),
         metrics,
-        pauses: Pauses::default(),
-        switches: Default::default(),
-        social: Desk::default(),
-        tasks: Board::default(),
-        price_list: PriceList::default(),
-        price_versions: PriceVersions::default(),
-        ids: maker,
+        routes: Routes::default(),
+        tasks: Board::new(settings.tasks.clone()),
         tracker: TaskTracker::new(),
-        cut: CancellationToken::new(),
-        cutting: AtomicBool::new(false),
-        stopping: CancellationToken::new(),
-        ended: CancellationToken::new(),
+        shutdown: Arc::new(Shutdown::default()),
         running: AtomicUsize::new(0),
-        bodies,
-        sockets: Arc::new(Semaphore::new(settings.limits.connections)),
         abandoned,
-        settings,
         world,
         store,
+    });
+    let fetcher = Fetcher {
+        client: Client::reaching(passing, private, till.world.names()),
+        turns: Arc::new(Semaphore::new(settings.fetch.at_once)),
+        settings: settings.fetch.clone(),
+        body_bytes: settings.limits.body_bytes,
+    };
+    let social = SocialDesk::new(till.clone(), settings.social.clone(), fetcher.client.clone());
+    let conversations = ConversationDesk { till: till.clone(), fetcher, storage: settings.storage };
+    let video = VideoDesk {
+        till: till.clone(),
+        settings: settings.video.clone(),
+        reached_at: settings.reached_at(),
+        outside: Client::public_by(connecting, till.world.names()),
+        secrets: secrets.clone(),
+        shelf,
+    };
+    Arc::new(App {
+        conversations: Arc::new(conversations),
+        social: Arc::new(social),
+        video: Arc::new(video),
+        secrets,
+        published: Published::default(),
+        price_list: PriceList::default(),
+        price_versions: PriceVersions::default(),
+        ids,
+        bodies,
+        sockets: Arc::new(Semaphore::new(settings.limits.connections)),
+        settings,
+        till,
     })
 }
 
 impl Running {
     /// Stops in order. When this returns every call is closed and committed.
     pub async fn stop(self) {
-        self.app.stopping.cancel();
+        self.app.shutdown.stopping.cancel();
         let _ = self.serving.await;
         // Whatever a cut call left behind still has to be closed.
-        self.app.cut_calls();
+        self.app.shutdown.cut_calls();
         let until = tokio::time::Instant::now() + LAST_CALLS;
         while self.app.running.load(Ordering::Relaxed) > 0 && !self.settling.is_finished() {
             if tokio::time::Instant::now() > until {
@@ -223,7 +234,7 @@ impl Running {
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        self.app.ended.cancel();
+        self.app.shutdown.ended.cancel();
         self.app.tracker.close();
         // Every call is closed; a connection that does not end is of no interest any more.
         let _ = tokio::time::timeout(LAST_CONNECTIONS, self.app.tracker.wait()).await;

@@ -1,28 +1,34 @@
 //! What this crate's own unit tests share.
 
-use crate::app::{App, Serving};
+use crate::app::App;
+use crate::sale::Serving;
 use crate::secrets::Secrets;
+use crate::settings::SocialSettings;
+use crate::settings::VideoSettings;
 use crate::settings::{FetchSettings, Limits, Settings, TaskSettings};
-use crate::social::SocialSettings;
-use crate::video::VideoSettings;
 use crate::world::World;
 use std::sync::Arc;
 use tollgate_store::{AccountId, KeyId, Options, Place, Store, Task, TaskId, TaskState};
 
 /// An app over an empty store in a fresh temporary folder, with an empty catalog.
 pub async fn bare_app() -> Arc<App> {
+    bare_app_with(|_| {}).await
+}
+
+/// The same with other settings.
+pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
     let dir = tempfile::tempdir().expect("a temporary folder").keep();
     let world = World::new(|| 1_700_000_000_000, |bytes| bytes.fill(7));
     let place = Place { url: "sqlite".to_owned(), data_dir: dir.clone() };
     let opened = Store::open(place, Options::default(), world.for_store()).await.expect("a store");
-    let settings = Settings {
+    let mut settings = Settings {
         listen: ([127, 0, 0, 1], 0).into(),
         metrics_listen: None,
         data_dir: dir.clone(),
         catalog_dir: dir.clone(),
         database: "sqlite".to_owned(),
         trusted_proxies: Vec::new(),
-        pages: crate::cors::Pages::All,
+        pages: crate::settings::Pages::All,
         social: SocialSettings::default(),
         video: VideoSettings::default(),
         public_url: None,
@@ -33,6 +39,7 @@ pub async fn bare_app() -> Arc<App> {
         storage: crate::settings::StorageSettings::default(),
         limits: Limits::default(),
     };
+    set(&mut settings);
     let serving = Serving {
         catalog: tollgate_catalog::load(&[]).expect("nothing is wrong"),
         providers: Default::default(),

@@ -1,9 +1,10 @@
 //! May this caller have this? Checked before anything is priced, held or sent.
 
+use super::Till;
 use super::need::Priced;
-use crate::app::{App, Serving};
-use crate::caller::Caller;
 use crate::refusal::Refusal;
+use crate::sale::Serving;
+use crate::who::caller::Caller;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tollgate_catalog::Model;
@@ -12,22 +13,22 @@ use tollgate_wire::error::Code;
 
 /// The model and the group it is sold to this caller in, if a call can begin now.
 pub fn admit<'a>(
-    app: &App,
+    till: &Till,
     serving: &'a Serving,
     caller: &'a Caller,
     work: &(impl Priced + ?Sized),
 ) -> Result<(Arc<Model>, &'a str), Refusal> {
-    if app.stopping.is_cancelled() {
+    if till.shutdown.stopping.is_cancelled() {
         return Err(Refusal::new(Code::ServerDraining, "This server is stopping; send the request again.").after(1));
     }
-    if app.running.load(Ordering::Relaxed) >= app.settings.limits.calls {
+    if till.running.load(Ordering::Relaxed) >= till.limits.calls {
         return Err(Refusal::new(Code::Overloaded, "Too many calls are running at the moment.").after(1));
     }
     if caller.account.suspended_at.is_some() {
         return Err(suspended());
     }
     let (model, group) = find(serving, caller, work)?;
-    open(app, serving, &model)?;
+    open(till, &model, work)?;
     if model.requires_topup && !caller.account.topped_up {
         return Err(needs_topup(&model));
     }
@@ -38,16 +39,14 @@ pub fn suspended() -> Refusal {
     Refusal::new(Code::AccountSuspended, "This account is suspended: nothing new is begun for it. Ask the operator.")
 }
 
-/// A paused model is not sold, nor one whose providers all are. A cell of social data has its own door, since a call may try it.
-fn open(app: &App, serving: &Serving, model: &Model) -> Result<(), Refusal> {
-    let cell = || !serving.catalog.models.contains_key(&model.name);
-    let paused = app.switches.model_is_paused(&model.name) && !cell();
-    if !paused && !app.switches.shut_off(model) {
+/// A paused model is not sold, nor one whose providers all are.
+fn open(till: &Till, model: &Model, work: &(impl Priced + ?Sized)) -> Result<(), Refusal> {
+    let paused = till.routes.switches.model_is_paused(&model.name) && !work.tries_paused();
+    if !paused && !till.routes.switches.shut_off(model) {
         return Ok(());
     }
-    let code = if cell() { Code::SocialDataUnavailable } else { Code::NoRouteAvailable };
     let message = format!("`{}` is paused by the operator at the moment.", model.name);
-    Err(Refusal::about(code, "model", message).because("paused").after(30))
+    Err(Refusal::about(work.unavailable(), "model", message).because("paused").after(30))
 }
 
 pub fn needs_topup(model: &Model) -> Refusal {

@@ -93,7 +93,7 @@ impl Cover {
         let cost = |tokens| call.quote.more_output(&call.model, tokens).unwrap_or(Money::MAX);
         let (more, least) = (cost(tokens), cost(1));
         let extend = Extend { call: call.id, account: call.caller.account.id, step: self.steps + 1, more, least };
-        let store = call.app.store.clone();
+        let store = call.till.store.clone();
         let answer = Box::pin(async move {
             let mut held = store.extend(extend).await?;
             held.durable().await.map_err(|_| HoldRefused::Unavailable)?;
@@ -150,7 +150,7 @@ impl OpenCall {
         if !more.is_zero() {
             let step = self.extensions + 1;
             let extend = Extend { call: self.id, account: self.caller.account.id, step, more, least: more };
-            let mut held = self.app.store.extend(extend).await.map_err(|refused| (refused, more))?;
+            let mut held = self.till.store.extend(extend).await.map_err(|refused| (refused, more))?;
             held.durable().await.map_err(|_| (HoldRefused::Unavailable, more))?;
             self.extensions = step;
             self.held = held.total();

@@ -1,17 +1,19 @@
 //! Routes in order, until one begins to answer. A fault says whose it is and whether another route may be
 //! tried; once output has begun there is no second try. How one route is asked is the work's affair.
 
-use super::conversation::Keeper;
+use super::Till;
+use super::complete::Completion;
 use super::need::Work;
 use super::open::Call;
 use super::pass::Passed;
-use crate::app::{App, Serving};
 use crate::refusal::Refusal;
+use crate::routes::order::ordered;
+use crate::sale::Serving;
 use bytes::Bytes;
 use http::HeaderValue;
 use std::sync::Arc;
 use tokio::time::Instant;
-use tollgate_catalog::{Model, Route};
+use tollgate_catalog::Route;
 use tollgate_dialects::Stream;
 use tollgate_store::CallId;
 use tollgate_upstream::{Blame, Body, Fault, Provider};
@@ -32,8 +34,8 @@ pub enum Begun {
 pub struct Whole {
     pub content_type: HeaderValue,
     pub body: Bytes,
-    /// Keeps the answer before it goes out.
-    pub keeper: Option<Arc<dyn Keeper>>,
+    /// What is done before it goes out.
+    pub completion: Option<Arc<dyn Completion>>,
 }
 
 /// A stream whose first event is here.
@@ -44,8 +46,8 @@ pub struct Started {
     pub body: Body,
     pub reader: Stream,
     pub content_type: HeaderValue,
-    /// Keeps the answer before its last event goes out.
-    pub keeper: Option<Arc<dyn Keeper>>,
+    /// What is done before its last event goes out.
+    pub completion: Option<Arc<dyn Completion>>,
 }
 
 impl Serving {
@@ -60,10 +62,10 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> R
     let mut last = None;
     let mut tried: Option<(&Arc<Provider>, &Route)> = None;
     let model = call.model.clone();
-    for at in ordered(&call.app, &model) {
+    for at in ordered(&call.till.world, &model) {
         let route = &model.routes[at];
         let Some(provider) = serving.providers.get(&route.provider) else { continue };
-        if !takes(&call.app, provider, route) {
+        if !call.till.routes.take(provider, route, call.till.world.steady_ms()) {
             continue;
         }
         call.provider = Some(provider.clone());
@@ -82,7 +84,7 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> R
             }
             Err(fault) => {
                 tried = Some((provider, route));
-                note(&call.app, call.id, provider, &fault);
+                note(&call.till, call.id, provider, &fault);
                 let may = call.attempts < TRIES && Instant::now() < call.deadline;
                 let go_on = may && fault.try_other && !fault.maybe_charged;
                 last = Some(fault);
@@ -98,58 +100,11 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> R
     ))
 }
 
-/// May something new go this way now?
-pub(super) fn takes(app: &App, provider: &Provider, route: &Route) -> bool {
-    !app.switches.provider_is_paused(&provider.name)
-        && app.pauses.lets(provider, &route.upstream_model, app.world.steady_ms())
-}
-
-pub(super) fn note(app: &App, id: CallId, provider: &Provider, fault: &Fault) {
-    app.metrics.fault(&provider.name, fault.code.code());
+pub fn note(till: &Till, id: CallId, provider: &Provider, fault: &Fault) {
+    till.metrics.fault(&provider.name, fault.code.code());
     if fault.blame == Blame::Operator {
         tracing::error!(call = %id, provider = provider.name, status = fault.upstream_status, "the provider refuses our account or key");
     } else {
         tracing::info!(call = %id, provider = provider.name, code = fault.code.code(), status = fault.upstream_status, "provider fault");
     }
-}
-
-/// Lower priority number first; within one priority a weighted draw decides who leads.
-pub(super) fn ordered(app: &App, model: &Model) -> Vec<usize> {
-    let routes = &model.routes;
-    if routes.len() < 2 {
-        return (0..routes.len()).collect();
-    }
-    let mut draw = [0u8; 8];
-    app.world.fill(&mut draw);
-    order(routes, u64::from_le_bytes(draw))
-}
-
-fn order(routes: &[Route], seed: u64) -> Vec<usize> {
-    let mut state = seed;
-    let mut next = || {
-        // splitmix64: good enough to spread load
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    };
-    let mut left: Vec<usize> = (0..routes.len()).collect();
-    left.sort_by_key(|at| routes[*at].priority);
-    let mut sorted = Vec::with_capacity(left.len());
-    while let Some(first) = left.first() {
-        let priority = routes[*first].priority;
-        let peers = left.iter().take_while(|at| routes[**at].priority == priority).count();
-        let total: u64 = left[..peers].iter().map(|at| u64::from(routes[*at].weight)).sum();
-        let mut drawn = next() % total.max(1);
-        let chosen = left[..peers].iter().position(|at| match drawn.checked_sub(u64::from(routes[*at].weight)) {
-            Some(rest) => {
-                drawn = rest;
-                false
-            }
-            None => true,
-        });
-        sorted.push(left.remove(chosen.unwrap_or(0)));
-    }
-    sorted
 }

@@ -1,27 +1,25 @@
-//! The body of a streamed reply. The client's reading drives the provider's: no task and no queue in between,
+//! The events of a streamed answer. The client's reading drives the provider's: no task and no queue in between,
 //! so memory per stream is bounded by one event, and a client that leaves drops the upstream connection with it.
 //!
 //! Exactly one of these ends the call: `[DONE]` (answered), a fault or a cut in mid-stream (upstream fault, what was
 //! produced is paid), the client's leaving (client left), the end of the money (refused), the end of the server's
 //! patience at a stop.
 
-use super::conversation::{Keeper, Keeping, Kept, NOT_KEPT};
+use super::abandoned::Abandoned;
+use super::complete::{Completing, Completion, Ending as LastStep};
 use super::cover::{Cover, Covered, why_uncovered};
 use super::dispatch::Started;
 use super::open::Call;
 use super::refused::{Needed, why_refused};
-use crate::workers::settler::Abandoned;
 use bytes::Bytes;
-use http_body::{Body, Frame};
+use futures_util::Stream as Pieces;
 use std::future::Future as _;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::WaitForCancellationFutureOwned;
-use tollgate_dialects::responses::{before_the_end, unkept_events};
 use tollgate_dialects::{Stream, StreamEnd};
 use tollgate_store::Ending;
 use tollgate_upstream::{Alarm, Body as Upstream, Fault};
@@ -53,9 +51,9 @@ pub struct Events {
     withheld: Option<Bytes>,
     /// Something was let go out.
     begun: bool,
-    /// Who keeps the answer before its last event goes out, and the keeping once it has begun.
-    keeper: Option<Arc<dyn Keeper>>,
-    keeping: Option<Box<Keeping>>,
+    /// What is done before the last event goes out, and the doing once it has begun.
+    completion: Option<Arc<dyn Completion>>,
+    completing: Option<Box<Completing>>,
     /// Output as counted up to the last piece that went out.
     delivered: u64,
     /// One timer for heartbeat, longest stream and last word; set again only when it rings.
@@ -83,7 +81,7 @@ enum Phase {
 
 impl Events {
     pub fn new(call: Call, started: Started) -> Events {
-        let limits = &call.app.settings.limits;
+        let limits = &call.till.limits;
         let now = Instant::now();
         let ring = (limits.heartbeat / 2).min(ROUND);
         let ends_at = call.deadline;
@@ -93,8 +91,8 @@ impl Events {
             cover: Cover::new(&call),
             withheld: None,
             begun: false,
-            keeper: started.keeper,
-            keeping: None,
+            completion: started.completion,
+            completing: None,
             delivered: 0,
             call,
             body: Some(started.body),
@@ -166,7 +164,7 @@ impl Events {
 
     /// Is it time to end, whatever comes from upstream?
     fn out_of_time(&mut self, now: Instant) -> Option<Bytes> {
-        if self.call.app.cutting.load(Ordering::Relaxed) {
+        if self.call.till.shutdown.is_cutting() {
             let text = "The server is stopping. What was produced is charged; send the request again.";
             return Some(self.fail(Code::ServerDraining, text, "server_draining"));
         }
@@ -192,7 +190,7 @@ impl Events {
     /// A client that is told when its answer ended is told the truth.
     fn tell_time(&mut self) {
         if self.reader.tells_time() {
-            let now = self.call.app.world.now_ms() / 1_000;
+            let now = self.call.till.world.now_ms() / 1_000;
             self.reader.now(u64::try_from(now).unwrap_or(0));
         }
     }
@@ -237,16 +235,16 @@ impl Events {
         self.reader.error_event(code, message)
     }
 
-    /// The provider has said all; `out` goes out before what is left to say. Nothing, where the answer must be kept first.
+    /// The provider has said all; `out` goes out before what is left to say. Nothing, where its last step must be taken first.
     fn upstream_ended(&mut self, out: Bytes) -> Option<Bytes> {
         self.tell_time();
         match self.reader.finish() {
             StreamEnd::Complete { tail } => {
                 let last = joined(out, tail);
-                if let Some(keeper) = self.keeper.take() {
-                    // Nothing can be kept of a stream that ended without its response.
+                if let Some(step) = self.completion.take() {
+                    // There is none of a stream that ended without saying all of its answer again.
                     let answer = Bytes::copy_from_slice(self.reader.response_object().unwrap_or_default().as_bytes());
-                    self.keeping = Some(Box::new(Keeping::new(&*keeper, answer, last)));
+                    self.completing = Some(Box::new(Completing::new(step, answer, last)));
                     return None;
                 }
                 self.answered(last)
@@ -261,14 +259,12 @@ impl Events {
         }
     }
 
-    /// The answer is kept or not, and its client is told which.
-    fn kept(&mut self, kept: Kept, last: Bytes) -> Option<Bytes> {
-        match kept {
-            Kept::Yes => self.answered(last),
-            Kept::No => self.answered(unkept_events(&last)),
-            Kept::Failed => {
-                let before = Bytes::copy_from_slice(before_the_end(&last));
-                Some(joined(before, self.fail(Code::LedgerUnavailable, NOT_KEPT, "not_kept")))
+    /// The last step is taken, and the client is told what came of it.
+    fn completed(&mut self, step: LastStep) -> Option<Bytes> {
+        match step {
+            LastStep::Answered(last) => self.answered(last),
+            LastStep::Failed { before, message, reason } => {
+                Some(joined(before, self.fail(Code::LedgerUnavailable, message, reason)))
             }
         }
     }
@@ -299,11 +295,11 @@ impl Events {
 
     fn poll_streaming(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
-            if let Some(keeping) = &mut self.keeping {
-                return Poll::Ready(match keeping.poll(cx) {
-                    Poll::Ready((kept, last)) => {
-                        self.keeping = None;
-                        self.kept(kept, last)
+            if let Some(completing) = &mut self.completing {
+                return Poll::Ready(match completing.poll(cx) {
+                    Poll::Ready(step) => {
+                        self.completing = None;
+                        self.completed(step)
                     }
                     Poll::Pending => Some(ready!(self.poll_clocks(cx))),
                 });
@@ -329,7 +325,7 @@ impl Events {
                 Poll::Ready(Ok(None)) => {
                     self.body = None;
                     match self.upstream_ended(Bytes::new()) {
-                        None if self.keeping.is_some() => continue,
+                        None if self.completing.is_some() => continue,
                         out => return Poll::Ready(out),
                     }
                 }
@@ -342,11 +338,11 @@ impl Events {
     /// Nothing from upstream: is a heartbeat due, or is it time to end?
     fn poll_clocks(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
         if self.cut.is_none() {
-            let mut cut = Box::pin(self.call.app.cut.clone().cancelled_owned());
+            let mut cut = Box::pin(self.call.till.shutdown.cut.clone().cancelled_owned());
             let _ = cut.as_mut().poll(cx);
             self.cut = Some(cut);
         }
-        if self.call.app.cutting.load(Ordering::Relaxed)
+        if self.call.till.shutdown.is_cutting()
             && let Some(last) = self.out_of_time(Instant::now())
         {
             return Poll::Ready(last);
@@ -361,7 +357,7 @@ impl Events {
             self.timer.set((now + self.ring).min(self.ends_at));
             if std::mem::take(&mut self.sent) {
                 self.silent_since = now;
-            } else if now - self.silent_since >= self.call.app.settings.limits.heartbeat / 2 {
+            } else if now - self.silent_since >= self.call.till.limits.heartbeat / 2 {
                 self.silent_since = now;
                 return Poll::Ready(self.reader.heartbeat());
             }
@@ -385,27 +381,26 @@ impl Events {
     }
 }
 
-impl Body for Events {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
+impl Pieces for Events {
+    type Item = Bytes;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let this = self.get_mut();
         if let Some(first) = this.first.take()
             && let Some(out) = this.passed(first)
         {
-            return Poll::Ready(Some(Ok(Frame::data(out))));
+            return Poll::Ready(Some(out));
         }
         if let Some(fault) = this.fault.take()
             && this.phase == Phase::Streaming
         {
-            return Poll::Ready(Some(Ok(Frame::data(this.broke(&fault)))));
+            return Poll::Ready(Some(this.broke(&fault)));
         }
         if this.phase == Phase::Streaming {
             let out = ready!(this.poll_streaming(cx));
             if let Some(out) = out {
                 this.sent = true;
-                return Poll::Ready(Some(Ok(Frame::data(out))));
+                return Poll::Ready(Some(out));
             }
         }
         if this.phase == Phase::Closing {
@@ -425,7 +420,7 @@ impl Drop for Events {
         if self.call.provider.as_ref().is_some_and(|one| one.settings.bill_on_cancel) {
             let reader = std::mem::replace(&mut self.reader, Stream::spent());
             if let Some(call) = self.call.take() {
-                let to = call.app.abandoned.clone();
+                let to = call.till.abandoned.clone();
                 let _ = to.send(Abandoned::Stream { call, body: Box::new(body), reader: Box::new(reader) });
             }
         }

@@ -5,13 +5,15 @@
 use super::dispatch::Begun;
 use super::meter::{Meter, fitted};
 use super::open::Call;
-use crate::app::{App, Serving};
+use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
+use crate::sale::Serving;
 use std::borrow::Cow;
 use std::sync::Arc;
 use tollgate_catalog::{Face, Model, Price, Quantities, Route, Uncharged};
-use tollgate_store::Counters;
+use tollgate_store::{Counters, Ending};
 use tollgate_upstream::{Fault, Provider};
+use tollgate_wire::error::Code;
 
 /// What must be known of a request to price it. Enough for a quote: nothing here can send anything.
 pub trait Priced: Send + Sync {
@@ -21,7 +23,7 @@ pub trait Priced: Send + Sync {
     fn endpoint_type(&self) -> &'static str;
     /// What else may refuse the call before it is priced: nothing is sent that no provider of the model could take. What it may use
     /// at most can depend on what they are sent.
-    fn fits(&self, _: &App, _: &Serving, _: &Model) -> Result<(), Refusal> {
+    fn fits(&self, _: &Fetcher, _: &Serving, _: &Model) -> Result<(), Refusal> {
         Ok(())
     }
     /// What the call may use at most of this model, or why it cannot be served by it.
@@ -29,6 +31,14 @@ pub trait Priced: Send + Sync {
     /// The effective value of a parameter by dotted path, after defaults. Asked only for paths that a tier of the
     /// model goes by, so it may look through the whole body.
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>>;
+    /// What is said of a model that is paused, or whose providers all are.
+    fn unavailable(&self) -> Code {
+        Code::NoRouteAvailable
+    }
+    /// It looks by itself whether its model is paused, because a call may try one that is.
+    fn tries_paused(&self) -> bool {
+        false
+    }
     /// What the meter of such a call would show for a use that somebody states: nothing, where that would be free.
     fn metered(&self, stated: Counters) -> Counters {
         stated
@@ -36,12 +46,22 @@ pub trait Priced: Send + Sync {
 }
 
 /// A call that can be done.
-pub trait Work: Priced + 'static {
+pub trait Work: Send + Sync + 'static {
+    /// What it is priced by.
+    fn priced(&self) -> &dyn Priced;
+    /// [`Priced::fits`], by what this work fetches with.
+    fn fits(&self, _: &Serving, _: &Model) -> Result<(), Refusal> {
+        Ok(())
+    }
     /// The meter that this work fills.
     fn meter(&self, model: &Model) -> Meter;
     /// What else may refuse the call once its money is held and before anything is sent.
     fn before(&self, _: &Call) -> impl Future<Output = Result<(), Refusal>> + Send {
         async { Ok(()) }
+    }
+    /// How a call ends that comes to this refusal, where that is not the refusal's own affair: that there is nothing is an answer too.
+    fn ending(&self, _: &Refusal) -> Option<Ending> {
+        None
     }
     /// Sends the request along one route until the answer begins.
     fn attempt(

@@ -2,13 +2,13 @@
 //! panicked) it only sends what it knows to the settler, which closes it there.
 
 use super::Ask;
+use super::Till;
+use super::abandoned::Abandoned;
+use super::begin::Bought;
 use super::meter::Meter;
 use super::need::Work;
 use super::quote::Quote;
-use crate::app::App;
-use crate::caller::Caller;
-use crate::refusal::Refusal;
-use crate::workers::settler::Abandoned;
+use crate::who::caller::Caller;
 use crate::world::Millis;
 use bytes::Bytes;
 use http::HeaderValue;
@@ -19,12 +19,12 @@ use std::sync::atomic::Ordering;
 use tokio::time::Instant;
 use tollgate_catalog::{Face, Model, Money, Price};
 use tollgate_dialects::Dropped;
-use tollgate_store::{CallId, Close, Counters, Ending, Held, HoldRefused, Mark, REPLY_KEPT, StoredReply, UsageFacts};
+use tollgate_store::{CallId, Close, Counters, Ending, Held, Mark, REPLY_KEPT, StoredReply, UsageFacts};
 use tollgate_upstream::Provider;
 
 /// All that is known of a call while it is open.
 pub struct OpenCall {
-    pub app: Arc<App>,
+    pub till: Arc<Till>,
     pub id: CallId,
     pub caller: Arc<Caller>,
     pub model: Arc<Model>,
@@ -73,8 +73,9 @@ impl Bill {
 }
 
 impl Call {
-    pub fn begin<W: Work>(app: Arc<App>, caller: Arc<Caller>, model: Arc<Model>, quote: Quote, ask: &Ask<W>) -> Call {
-        app.running.fetch_add(1, Ordering::Relaxed);
+    pub fn begin<W: Work>(till: Arc<Till>, bought: Bought, ask: &Ask<W>) -> Call {
+        let Bought { caller, model, quote } = bought;
+        till.running.fetch_add(1, Ordering::Relaxed);
         let mut meter = ask.work.meter(&model);
         meter.bound(quote.need.output_ceiling);
         Call(Some(Box::new(OpenCall {
@@ -82,7 +83,7 @@ impl Call {
             endpoint: ask.endpoint,
             meter,
             began: quote.at,
-            deadline: Instant::now() + app.settings.limits.stream_time,
+            deadline: Instant::now() + till.limits.stream_time,
             caller,
             model,
             quote,
@@ -96,7 +97,7 @@ impl Call {
             idempotent: ask.idem.is_some(),
             answer: None,
             dropped: Dropped::default(),
-            app,
+            till,
         })))
     }
 
@@ -123,23 +124,12 @@ impl Call {
         }
     }
 
-    /// The hold was refused: there is nothing to close, only something to note.
-    pub fn refuse(&mut self, refusal: &Refusal, refused: &HoldRefused) {
-        let Some(open) = self.0.take() else { return };
-        open.app.running.fetch_sub(1, Ordering::Relaxed);
-        open.app.metrics.ended(open.endpoint, Ending::Refused, refusal.code.code());
-        if matches!(refused, HoldRefused::Insufficient { .. } | HoldRefused::Limit(_)) {
-            open.caller.falls_short();
-            let row = open.row(refusal.code.status(), Bill::nothing(&open.quote, Counters::default()));
-            open.app.store.note_refusal(open.id, open.caller.account.id, refusal.code.code().to_owned(), row);
-        }
-    }
-
-    /// This id never became a call of its own (a repeated Idempotency-Key).
-    pub fn forget(&mut self) {
-        if let Some(open) = self.0.take() {
-            open.app.running.fetch_sub(1, Ordering::Relaxed);
-        }
+    /// There is no hold, so this never became a call.
+    pub fn undo(mut self) -> Bought {
+        let open = self.0.take().expect("a closed call is not used again");
+        let OpenCall { till, caller, model, quote, .. } = *open;
+        till.running.fetch_sub(1, Ordering::Relaxed);
+        Bought { caller, model, quote }
     }
 
     pub fn is_open(&self) -> bool {
@@ -182,9 +172,9 @@ impl OpenCall {
         let bill = self.bill();
         let (charge, most) = (bill.charge, bill.most);
         let reply = reply.filter(|reply| reply.body.len() <= REPLY_KEPT);
-        let metrics = &self.app.metrics;
+        let metrics = &self.till.metrics;
         metrics.ended(self.endpoint, ending, reason);
-        metrics.took(self.app.world.now_ms() - self.began, self.first_byte_at.map(|at| at - self.began));
+        metrics.took(self.till.world.now_ms() - self.began, self.first_byte_at.map(|at| at - self.began));
         if ending != Ending::Answered {
             tracing::info!(call = %self.id, ending = ending.name(), reason, status, charge = %charge, "call ended");
         } else {
@@ -195,7 +185,7 @@ impl OpenCall {
             self.note_excess(charge, most);
         }
         let row = self.row(status, bill);
-        let closing = self.app.store.close(Close {
+        let closing = self.till.store.close(Close {
             call: self.id,
             account: self.caller.account.id,
             ending,
@@ -205,7 +195,7 @@ impl OpenCall {
             row,
             reply,
         });
-        self.app.running.fetch_sub(1, Ordering::Relaxed);
+        self.till.running.fetch_sub(1, Ordering::Relaxed);
         let due = most.unwrap_or(charge);
         closing.known().map(|closed| closed.captured).or((due <= self.held).then_some(due))
     }
@@ -213,7 +203,7 @@ impl OpenCall {
     /// The provider went beyond what the call may cost: the operator bears that, and is told.
     fn note_excess(&self, charge: Money, most: Money) {
         let provider = self.provider.as_ref().map_or("", |one| one.name.as_str());
-        self.app.metrics.above_quote(provider, &self.upstream_model);
+        self.till.metrics.above_quote(provider, &self.upstream_model);
         let limit = self.quote.need.output_ceiling;
         let lost = charge.checked_sub(most).unwrap_or(Money::ZERO);
         tracing::error!(call = %self.id, provider, upstream_model = self.upstream_model, limit, %lost, "a provider went beyond what a call may cost; the difference is written off");
@@ -225,8 +215,8 @@ impl OpenCall {
         if let (Ending::Answered, false, true, Some(provider)) =
             (ending, self.meter.is_empty(), by_tokens, &self.provider)
         {
-            let (app, now) = (&self.app, self.app.world.steady_ms());
-            app.pauses.note(provider, &self.upstream_model, bill.estimated, now, &app.metrics);
+            let (till, now) = (&self.till, self.till.world.steady_ms());
+            till.routes.pauses.note(provider, &self.upstream_model, bill.estimated, now, &till.metrics);
         }
     }
 
@@ -242,7 +232,7 @@ impl OpenCall {
         let bill = Bill { estimated: true, ..self.bill() };
         let (charge, most) = (bill.charge, bill.most);
         let row = self.row(0, bill);
-        self.app.store.mark(Mark { call: self.id, account: self.caller.account.id, charge, most, row });
+        self.till.store.mark(Mark { call: self.id, account: self.caller.account.id, charge, most, row });
     }
 
     /// What is charged if the call ends with what its meter shows.
@@ -270,7 +260,7 @@ impl OpenCall {
         UsageFacts {
             key: self.caller.key.id,
             at: self.began,
-            ended_at: self.app.world.now_ms(),
+            ended_at: self.till.world.now_ms(),
             endpoint: Cow::Borrowed(self.endpoint),
             model: self.model.name.clone(),
             provider: self.provider.as_ref().map(|one| one.name.clone()),
@@ -305,7 +295,7 @@ impl DerefMut for Call {
 impl Drop for Call {
     fn drop(&mut self) {
         if let Some(open) = self.0.take() {
-            let to = open.app.abandoned.clone();
+            let to = open.till.abandoned.clone();
             // Fails only when the settler is gone, at the very end of the process: recovery finds the hold.
             let _ = to.send(Abandoned::Call(open));
         }

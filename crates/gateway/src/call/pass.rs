@@ -5,8 +5,8 @@
 
 use super::open::Call;
 use bytes::Bytes;
+use futures_util::Stream;
 use http::HeaderValue;
-use http_body::{Body, Frame};
 use std::future::Future as _;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -37,7 +37,7 @@ pub struct Passed {
     pub left: usize,
 }
 
-/// The body of such a reply.
+/// Such an answer on its way.
 pub struct Passing {
     call: Call,
     first: Option<Bytes>,
@@ -55,7 +55,7 @@ pub struct BrokenOff;
 
 impl Passing {
     pub fn new(call: Call, passed: Passed) -> Passing {
-        let cut = Box::pin(call.app.cut.clone().cancelled_owned());
+        let cut = Box::pin(call.till.shutdown.cut.clone().cancelled_owned());
         let Passed { first, body, rewrite, left, .. } = passed;
         Passing { call, first: Some(first), body, rewrite, left, cut, ended: false }
     }
@@ -93,20 +93,19 @@ impl Passing {
     }
 }
 
-impl Body for Passing {
-    type Data = Bytes;
-    type Error = BrokenOff;
+impl Stream for Passing {
+    type Item = Result<Bytes, BrokenOff>;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         if this.ended {
             return Poll::Ready(None);
         }
         if let Some(first) = this.first.take().filter(|first| !first.is_empty()) {
-            return Poll::Ready(Some(Ok(Frame::data(first))));
+            return Poll::Ready(Some(Ok(first)));
         }
         Poll::Ready(Some(match ready!(this.poll_pass(cx)) {
-            Ok(out) => Ok(Frame::data(out)),
+            Ok(out) => Ok(out),
             Err(fault) => {
                 tracing::info!(call = %this.call.id, code = fault.code.code(), "an answer broke off on its way");
                 this.rewrite.broke();

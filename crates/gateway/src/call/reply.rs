@@ -1,99 +1,117 @@
-//! What goes back to the client of a call: the whole answer with its charge, a stream, or the kept answer of an earlier call.
+//! What a call comes to, as a value: the answer with all that is certain of it before it leaves. Whoever asked takes it as it is;
+//! `endpoints` make HTTP of it.
 
-use super::dispatch::Whole;
+use super::dispatch::{Started, Whole};
 use super::events::Events;
 use super::open::Call;
-use super::pass::{Passed, Passing};
+use super::pass::{BrokenOff, Passed, Passing};
 use crate::refusal::Refusal;
-use axum::body::Body;
-use axum::response::Response;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, StreamExt as _};
+use http::HeaderValue;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tollgate_catalog::Money;
 use tollgate_store::{AccountId, CallId, Ending, Store, StoredReply};
 use tollgate_wire::error::Code;
 
-// Read once: a name given as text is read again with every insert.
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const CHARGE: HeaderName = HeaderName::from_static("x-tollgate-charge-usd");
-const DROPPED: HeaderName = HeaderName::from_static("x-tollgate-dropped");
-const LIMIT: HeaderName = HeaderName::from_static("x-tollgate-output-limit");
-const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-
-/// What the headers of an answer say about its call.
-pub struct Head {
-    id: CallId,
-    content_type: HeaderValue,
-    dropped: Option<HeaderValue>,
+/// An answer, and what is known of its call.
+pub struct CallAnswer {
+    /// Which call it is the answer of: of a repeated one, the first with its Idempotency-Key.
+    pub call: CallId,
+    pub content_type: HeaderValue,
+    /// What the customer pays, where that is certain before the body leaves.
+    pub charge: Option<Money>,
+    /// Fields of the request that the provider did not get, and of the answer that its client has no form for.
+    pub dropped: Option<String>,
     /// All that the account could pay for: the limit that the provider was given.
-    limit: Option<u64>,
+    pub limit: Option<u64>,
+    /// It was kept from an earlier call with the same Idempotency-Key.
+    pub replayed: bool,
+    pub body: AnswerBody,
 }
 
-impl Head {
-    pub fn of(call: &Call, content_type: HeaderValue) -> Head {
-        let dropped = &call.dropped;
-        let dropped = (!dropped.is_empty()).then(|| HeaderValue::try_from(dropped.to_string()).ok()).flatten();
-        Head { id: call.id, content_type, dropped, limit: call.limit }
-    }
+/// The answer itself. What is not whole carries the rest of its call's life: dropped, it ends the call as if its client had left.
+pub enum AnswerBody {
+    /// In one piece; its call is closed.
+    Whole(Bytes),
+    /// Bytes that pass while they are rewritten.
+    Passing(Box<Passing>),
+    /// Events, as they come.
+    Stream(Box<Events>),
+}
 
-    fn write(self, headers: &mut HeaderMap) {
-        headers.insert(header::CONTENT_TYPE, self.content_type);
-        headers.insert(REQUEST_ID, id_value(self.id));
-        if let Some(dropped) = self.dropped {
-            headers.insert(DROPPED, dropped);
+impl AnswerBody {
+    /// All of it in one piece.
+    pub async fn whole(mut self) -> Result<Bytes, BrokenOff> {
+        if let AnswerBody::Whole(bytes) = self {
+            return Ok(bytes);
         }
-        if let Some(limit) = self.limit {
-            headers.insert(LIMIT, HeaderValue::from(limit));
+        let mut all = BytesMut::new();
+        while let Some(piece) = self.next().await {
+            all.extend_from_slice(&piece?);
+        }
+        Ok(all.freeze())
+    }
+}
+
+/// Piece by piece, each read from the provider when it is asked for.
+impl Stream for AnswerBody {
+    type Item = Result<Bytes, BrokenOff>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match self.get_mut() {
+            AnswerBody::Whole(bytes) => {
+                let piece = std::mem::take(bytes);
+                Poll::Ready((!piece.is_empty()).then_some(Ok(piece)))
+            }
+            AnswerBody::Passing(passing) => passing.poll_next_unpin(cx),
+            AnswerBody::Stream(events) => events.poll_next_unpin(cx).map(|piece| piece.map(Ok)),
         }
     }
 }
 
-pub fn whole(mut call: Call, answer: Whole) -> Response {
-    let head = Head::of(&call, answer.content_type.clone());
+/// What is certain of an answer as soon as it has begun.
+fn begun(call: &Call, content_type: HeaderValue, body: AnswerBody) -> CallAnswer {
+    CallAnswer {
+        call: call.id,
+        content_type,
+        charge: None,
+        dropped: (!call.dropped.is_empty()).then(|| call.dropped.to_string()),
+        limit: call.limit,
+        replayed: false,
+        body,
+    }
+}
+
+/// An answer in one piece closes its call.
+pub(super) fn whole(mut call: Call, answer: Whole) -> CallAnswer {
+    let whole = begun(&call, answer.content_type, AnswerBody::Whole(answer.body));
     let stored = call.answer.take();
     let reason = if call.meter.is_empty() { "empty_answer" } else { "" };
-    let charge = call.close_with_reply(Ending::Answered, 200, reason, stored);
-    let mut reply = Response::new(Body::from(answer.body));
-    let headers = reply.headers_mut();
-    head.write(headers);
-    if let Some(value) = charge.and_then(|charge| HeaderValue::try_from(charge.to_string()).ok()) {
-        headers.insert(CHARGE, value);
-    }
-    reply
+    CallAnswer { charge: call.close_with_reply(Ending::Answered, 200, reason, stored), ..whole }
 }
 
 /// The charge is known, as it is for an answer that is whole; it is made when the answer has passed.
-pub fn passing(call: Call, passed: Passed) -> Response {
-    let head = Head::of(&call, passed.content_type.clone());
-    let charge = HeaderValue::try_from(call.due().to_string());
-    let mut reply = Response::new(Body::new(Passing::new(call, passed)));
-    let headers = reply.headers_mut();
-    head.write(headers);
-    if let Ok(charge) = charge {
-        headers.insert("x-tollgate-charge-usd", charge);
-    }
-    reply
+pub(super) fn passing(call: Call, passed: Passed) -> CallAnswer {
+    // The body is put in its place last: it takes the call along.
+    let head = begun(&call, passed.content_type.clone(), AnswerBody::Whole(Bytes::new()));
+    let charge = Some(call.due());
+    CallAnswer { charge, body: AnswerBody::Passing(Box::new(Passing::new(call, passed))), ..head }
 }
 
-pub fn stream(head: Head, events: Events) -> Response {
-    let mut reply = Response::new(Body::new(events));
-    let headers = reply.headers_mut();
-    head.write(headers);
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert(BUFFERING, HeaderValue::from_static("no"));
-    reply
-}
-
-fn id_value(id: CallId) -> HeaderValue {
-    HeaderValue::try_from(id.to_string()).unwrap_or_else(|_| HeaderValue::from_static("call"))
+pub(super) fn stream(call: Call, started: Started) -> CallAnswer {
+    let head = begun(&call, started.content_type.clone(), AnswerBody::Whole(Bytes::new()));
+    CallAnswer { body: AnswerBody::Stream(Box::new(Events::new(call, started))), ..head }
 }
 
 /// The answer to a repeated Idempotency-Key whose first call is finished.
-pub async fn replay(
+pub(super) async fn replay(
     store: &Store,
     account: AccountId,
     first: CallId,
     reply: Option<StoredReply>,
-) -> Result<Response, Refusal> {
+) -> Result<CallAnswer, Refusal> {
     let Some(stored) = reply else {
         return Err(Refusal::about(
             Code::IdempotencyConflict,
@@ -104,17 +122,15 @@ pub async fn replay(
         ));
     };
     // What was left out is told again.
-    let dropped = store.usage_of(account, first).await?.and_then(|row| HeaderValue::try_from(row.dropped?).ok());
-    let content_type = HeaderValue::try_from(stored.content_type);
-    let mut reply = Response::new(Body::from(stored.body));
-    *reply.status_mut() = http::StatusCode::from_u16(stored.status).unwrap_or(http::StatusCode::OK);
-    let headers = reply.headers_mut();
+    let dropped = store.usage_of(account, first).await?.and_then(|row| row.dropped);
     let unknown = || HeaderValue::from_static("application/octet-stream");
-    headers.insert(header::CONTENT_TYPE, content_type.unwrap_or_else(|_| unknown()));
-    headers.insert(REQUEST_ID, id_value(first));
-    headers.insert(REPLAYED, HeaderValue::from_static("true"));
-    if let Some(dropped) = dropped {
-        headers.insert(DROPPED, dropped);
-    }
-    Ok(reply)
+    Ok(CallAnswer {
+        call: first,
+        content_type: HeaderValue::try_from(stored.content_type).unwrap_or_else(|_| unknown()),
+        charge: None,
+        dropped,
+        limit: None,
+        replayed: true,
+        body: AnswerBody::Whole(stored.body),
+    })
 }

@@ -2,9 +2,9 @@
 
 use super::reading;
 use crate::app::App;
-use crate::caller::Caller;
 use crate::quotes::Calculation;
 use crate::refusal::Refusal;
+use crate::who::caller::Caller;
 use crate::world::Millis;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;

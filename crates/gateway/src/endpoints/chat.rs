@@ -2,8 +2,9 @@
 
 use super::reading;
 use crate::app::App;
-use crate::call::{self, Ask, Conversation};
+use crate::call::{self, Ask};
 use crate::refusal::Refusal;
+use crate::work::conversation::Conversation;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use http::HeaderName;
@@ -62,6 +63,6 @@ async fn converse(
     let caller = reading::caller(app, &parts).await?;
     let body = reading::json_body(app, &caller, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, endpoint, &body)?;
-    let work = Conversation::new(Said::read(dialect, body, None)?, &parts.headers);
-    call::run(app, caller, Ask { id, endpoint, work, idem }).await
+    let work = app.conversations.call(Conversation::new(Said::read(dialect, body, None)?, &parts.headers));
+    Ok(call::run(&app.till, caller, Ask { id, endpoint, work, idem }).await?.into_reply())
 }

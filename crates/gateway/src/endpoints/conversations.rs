@@ -4,9 +4,9 @@
 use super::responses::stored::{ListPage, answer, text};
 use super::{chat, reading};
 use crate::app::App;
-use crate::caller::Caller;
-use crate::kept::{LIFE, fits, made_id, may_store, no_room};
 use crate::refusal::Refusal;
+use crate::who::caller::Caller;
+use crate::work::conversation::stored::{LIFE, fits, made_id, may_store, no_room};
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ pub async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
         let now = app.world.now_ms();
         let items = items(body, &made)?;
         let new = Conversation { id, created_at: now, expires_at: until(&app), metadata: metadata(body)? };
-        let quota = may_store(&app, caller).await?;
+        let quota = may_store(&app.conversations, caller).await?;
         let made = app.store.create_conversation(caller.account.id, new.clone(), items, quota).await?;
         made.map_err(|why| no_room(why, quota))?;
         Ok(shown(&new))
@@ -48,7 +48,7 @@ pub async fn update(State(app): State<Arc<App>>, Path(id): Path<String>, request
     with_body(&app, request, async |caller, body| {
         let mut conversation = find(&app, caller, &id).await?;
         (conversation.metadata, conversation.expires_at) = (metadata(body)?, until(&app));
-        let quota = may_store(&app, caller).await?;
+        let quota = may_store(&app.conversations, caller).await?;
         let changed = app.store.change_conversation(caller.account.id, conversation.clone(), quota).await?;
         changed.map_err(|why| no_room(why, quota))?;
         Ok(shown(&conversation))
@@ -98,7 +98,7 @@ pub async fn add_items(State(app): State<Arc<App>>, Path(id): Path<String>, requ
                 return Err(there_already(at));
             }
         }
-        let quota = may_store(&app, caller).await?;
+        let quota = may_store(&app.conversations, caller).await?;
         let done = app.store.add_items(caller.account.id, &id, added.clone(), until(&app), quota).await?;
         if !done.map_err(|why| no_room(why, quota))? {
             return Err(unknown(&id));

@@ -3,9 +3,10 @@
 
 use super::{chat, reading};
 use crate::app::App;
-use crate::call::{self, Conversation};
-use crate::caller::Caller;
+use crate::call;
 use crate::refusal::Refusal;
+use crate::who::caller::Caller;
+use crate::work::conversation::Conversation;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;

@@ -3,8 +3,9 @@
 
 use super::{chat, count, reading};
 use crate::app::App;
-use crate::call::{self, Ask, Conversation};
+use crate::call::{self, Ask};
 use crate::refusal::Refusal;
+use crate::work::conversation::Conversation;
 use axum::extract::{Path as InPath, Request, State};
 use axum::response::Response;
 use http::request::Parts;
@@ -42,9 +43,10 @@ async fn handle(app: &Arc<App>, id: CallId, path: &str, request: Request) -> Res
     }
     // The model stands in the path only, so the path is part of what is repeated.
     let idem = reading::idempotency(&parts.headers, parts.uri.path(), &body)?;
-    let mut work = Conversation::new(Said::read(Dialect::Gemini, body, Some(path))?, &parts.headers);
-    work.array = stream && !wants_events(&parts);
-    call::run(app, caller, Ask { id, endpoint, work, idem }).await
+    let mut asked = Conversation::new(Said::read(Dialect::Gemini, body, Some(path))?, &parts.headers);
+    asked.array = stream && !wants_events(&parts);
+    let work = app.conversations.call(asked);
+    Ok(call::run(&app.till, caller, Ask { id, endpoint, work, idem }).await?.into_reply())
 }
 
 /// The model, the endpoint and the verb of a path such as `gemini-x:generateContent`.

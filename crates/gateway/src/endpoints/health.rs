@@ -1,9 +1,9 @@
 //! For the machines around us: alive, ready, metrics.
 
 use crate::app::App;
-use crate::caller::{self, Peer};
-use crate::metrics;
+use crate::door::peer::Peer;
 use crate::refusal::Refusal;
+use crate::who::caller;
 use axum::extract::{Extension, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode, header};
@@ -18,7 +18,7 @@ pub async fn alive() -> &'static str {
 
 /// Paid calls can be taken now.
 pub async fn ready(State(app): State<Arc<App>>) -> Response {
-    if app.stopping.is_cancelled() {
+    if app.shutdown.stopping.is_cancelled() {
         return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response();
     }
     if !app.store.ready() {
@@ -41,7 +41,7 @@ fn clock(clock: &ClockState) -> String {
 
 /// On the main port the page is for this machine, and only while it has no port of its own.
 pub async fn metrics(State(app): State<Arc<App>>, Extension(peer): Extension<Peer>, headers: HeaderMap) -> Response {
-    if app.settings.metrics_listen.is_some() || !caller::is_local(&app, &peer, &headers) {
+    if app.settings.metrics_listen.is_some() || !caller::is_local(&app.settings.trusted_proxies, &peer, &headers) {
         return Refusal::new(Code::NotFound, "There is no such path.").into_reply(Dialect::OpenAi, "");
     }
     page(&app)
@@ -52,6 +52,6 @@ pub async fn metrics_for_all(State(app): State<Arc<App>>) -> Response {
 }
 
 fn page(app: &App) -> Response {
-    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], metrics::page(app))
+    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], super::metrics::page(app))
         .into_response()
 }

@@ -3,15 +3,16 @@
 //! tools. A tool call is an ordinary social call of the caller's key: the same checks, price and usage row, and one charge for one
 //! `Idempotency-Key`.
 
+use super::reply::REPLAYED;
 use super::{reading, social};
 use crate::app::App;
-use crate::caller::Caller;
 use crate::refusal::Refusal;
+use crate::who::caller::Caller;
+use crate::work::social::{SocialAsk, checked};
 use axum::body::Body;
 use axum::extract::{RawQuery, Request, State};
 use axum::response::Response;
-use http::{HeaderName, HeaderValue, StatusCode};
-use http_body_util::BodyExt as _;
+use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::social::{Cell, Checked};
@@ -23,8 +24,6 @@ use tollgate_wire::error::{Code, Dialect};
 const VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 
 const ENDPOINT: &str = "/mcp";
-const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 const INVALID_REQUEST: i32 = -32600;
 const NO_METHOD: i32 = -32601;
@@ -82,7 +81,7 @@ async fn answer(
         Some("ping") => fresh(json!({})),
         Some("tools/list") => {
             let serving = app.serving.load();
-            let open = |cell: &&Arc<Cell>| filter.takes(cell) && !app.switches.model_is_paused(&cell.model.name);
+            let open = |cell: &&Arc<Cell>| filter.takes(cell) && !app.routes.switches.model_is_paused(&cell.model.name);
             let offered = |cell: &Arc<Cell>| Some(tool(cell, serving.group_of(&caller, &cell.model)?));
             let tools: Vec<Value> = serving.catalog.social.cells().filter(open).filter_map(offered).collect();
             fresh(json!({ "tools": tools }))
@@ -133,17 +132,16 @@ async fn call(
     let cell = cell.filter(|cell| serving.group_of(&caller, &cell.model).is_some());
     let Some(cell) = cell else { return Err((INVALID_PARAMS, format!("There is no tool {name:?}."))) };
     let id = app.new_call_id();
-    let (mut first, mut replayed) = (id.to_string(), false);
+    let (mut first, mut replayed) = (id, false);
     let read = |cell: &Cell| arguments(cell, &params["arguments"]);
-    let work = social::run(app, id, caller, &cell.platform, cell.capability.name(), idem, read);
+    let (platform, capability) = (&*cell.platform, cell.capability.name());
+    let which = SocialAsk { id, endpoint: social::ENDPOINT, platform, capability, idem };
+    let work = app.social.run(caller, which, read);
     let (text, failed) = match reading::guarded(work).await {
-        Ok(reply) => {
-            replayed = reply.headers().contains_key(REPLAYED);
-            if let Some(id) = reply.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()) {
-                id.clone_into(&mut first);
-            }
-            match reply.into_body().collect().await {
-                Ok(body) => (String::from_utf8_lossy(&body.to_bytes()).into_owned(), false),
+        Ok(answer) => {
+            (first, replayed) = (answer.call, answer.replayed);
+            match answer.body.whole().await {
+                Ok(body) => (String::from_utf8_lossy(&body).into_owned(), false),
                 Err(_) => (format!("{}: The answer broke off.", Code::SocialDataUpstreamError.code()), true),
             }
         }
@@ -152,8 +150,8 @@ async fn call(
             (format!("{}: {}", refusal.code.code(), refusal.message), true)
         }
     };
-    let told =
-        json!({ "content": [{ "type": "text", "text": text }], "isError": failed, "_meta": { "call_id": first } });
+    let meta = json!({ "call_id": first.to_string() });
+    let told = json!({ "content": [{ "type": "text", "text": text }], "isError": failed, "_meta": meta });
     Ok((told, replayed))
 }
 
@@ -172,7 +170,7 @@ fn arguments(cell: &Cell, given: &Value) -> Result<Checked, Refusal> {
         };
         pairs.push((name, text));
     }
-    social::checked(cell, &pairs)
+    checked(cell, &pairs)
 }
 
 /// Which cells a client wants to see.

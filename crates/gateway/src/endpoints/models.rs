@@ -2,9 +2,10 @@
 //! asks. Three SDKs ask for the same path, so the headers decide: Gemini's key, Anthropic's version, else OpenAI.
 
 use super::reading;
-use crate::app::{App, Serving};
-use crate::caller::Caller;
+use crate::app::App;
 use crate::refusal::Refusal;
+use crate::sale::Serving;
+use crate::who::caller::Caller;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use http::request::Parts;

@@ -1,10 +1,10 @@
 //! `GET /api/pricing`: what is on sale to everybody and at what price; with a key, what that account can buy at its own
 //! prices. Closed groups and models with `login_required` are for those who may buy them.
 
-use super::reading;
+use super::{SERVED, reading};
 use crate::app::App;
-use crate::price_list::Viewer;
 use crate::refusal::Refusal;
+use crate::sale::price_list::Viewer;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -30,7 +30,7 @@ async fn handle(app: &App, parts: &Parts) -> Result<Response, Refusal> {
         }
         None => (Viewer::Anybody, "public, no-cache"),
     };
-    let page = app.price_list.page(&serving, viewer)?;
+    let page = app.price_list.page(&serving, viewer, SERVED)?;
     let known = parts.headers.get_all(header::IF_NONE_MATCH).iter();
     let known = known.filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(','));
     let mut reply = if known.map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == page.etag) {

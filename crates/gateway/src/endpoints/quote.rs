@@ -3,9 +3,9 @@
 use super::{reading, responses};
 use crate::app::App;
 use crate::call::{self, Needed, Quote, Terms};
-use crate::caller::Caller;
 use crate::quotes::{self, Shop, Told, WouldBe};
 use crate::refusal::Refusal;
+use crate::who::caller::Caller;
 use axum::extract::{Query, Request, State};
 use axum::response::Response;
 use bytes::Bytes;
@@ -44,7 +44,7 @@ async fn handle(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
     let serving = app.serving.load_full();
     let request = quotes::read(&Shop { serving: &serving, caller: Some(&caller) }, &endpoint, body)?;
     let (model, group) = call::find(&serving, &caller, &*request)?;
-    request.fits(app, &serving, &model)?;
+    request.fits(&app.conversations.fetcher, &serving, &model)?;
     let stream_hold = app.settings.limits.stream_hold;
     let terms = Terms { at: app.world.now_ms(), group, topped_up: caller.account.topped_up, stream_hold };
     let (mut quote, told) = quotes::tell(&endpoint, terms, &model, &*request, stated)?;

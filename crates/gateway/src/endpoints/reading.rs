@@ -1,10 +1,10 @@
 //! What every endpoint does first: find the caller, read the body within its limits, turn a refusal into a reply.
 
 use crate::app::App;
-use crate::bodies::{Room, SMALL, Whose};
 use crate::call::{self, Needed};
-use crate::caller::{self, Caller};
+use crate::door::bodies::{Room, SMALL, Whose};
 use crate::refusal::Refusal;
+use crate::who::caller::{self, Caller};
 use axum::body::Body;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
@@ -24,7 +24,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Finds the caller of a request that has no body worth reading.
 pub async fn caller(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
-    caller::authenticate(app, parts).await
+    caller::authenticate(&app.register(), parts).await
 }
 
 /// The same where a key may be left out. One that does not work is told: what everybody sees would be taken for its own.

@@ -10,10 +10,11 @@ pub mod stored;
 
 use super::{chat, reading};
 use crate::app::App;
-use crate::call::{self, Ask, Conversation, Keeper, Reshape};
-use crate::caller::Caller;
-use crate::kept::{self, Keep, Past};
+use crate::call::{self, Ask, CallAnswer};
 use crate::refusal::Refusal;
+use crate::who::caller::Caller;
+use crate::work::conversation::stored::{self as kept, Keep, Keeper, Past, keeping};
+use crate::work::conversation::{Conversation, Reshape};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
@@ -37,10 +38,11 @@ async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response
     let body = reading::json_body(app, &caller, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, ENDPOINT, &body)?;
     let asked = Said::read(Dialect::Responses, body, None)?;
-    let past = kept::find(app, caller.account.id, asked, None, false).await?;
-    kept::has_room(app, &caller, &past).await?;
+    let past = kept::find(&app.conversations, caller.account.id, asked, None, false).await?;
+    kept::has_room(&app.conversations, &caller, &past).await?;
     let after = After { keeper: keeper(app, &caller, id, &past), ..After::default() };
-    respond(app, caller, past, after, &parts.headers, Which { id, endpoint: ENDPOINT, idem }).await
+    let which = Which { id, endpoint: ENDPOINT, idem };
+    Ok(respond(app, caller, past, after, &parts.headers, which).await?.into_reply())
 }
 
 /// Which call this is.
@@ -60,7 +62,7 @@ struct After {
 /// Who keeps the answer, unless it is not to be kept.
 fn keeper(app: &Arc<App>, caller: &Caller, call: CallId, past: &Past) -> Option<Arc<dyn Keeper>> {
     let keep = || Keep {
-        app: app.clone(),
+        desk: app.conversations.clone(),
         account: caller.account.id,
         quota: app.settings.storage.quota(&caller.account),
         call,
@@ -82,12 +84,14 @@ async fn respond(
     after: After,
     headers: &HeaderMap,
     which: Which,
-) -> Result<Response, Refusal> {
+) -> Result<CallAnswer, Refusal> {
     let (refers, place) = (past.refers(), past.place);
-    let mut work = Conversation::new(past.asked, headers);
-    (work.refers, work.echo, work.keeper, work.reshape) = (refers, past.echo, after.keeper, after.reshape);
+    let mut asked = Conversation::new(past.asked, headers);
+    (asked.refers, asked.echo, asked.completion) = (refers, past.echo, after.keeper.map(keeping));
+    asked.reshape = after.reshape;
+    let work = app.conversations.call(asked);
     let Which { id, endpoint, idem } = which;
-    let answered = call::run(app, caller, Ask { id, endpoint, work, idem }).await;
+    let answered = call::run(&app.till, caller, Ask { id, endpoint, work, idem }).await;
     answered.map_err(|refusal| place.as_sent(refusal))
 }
 
@@ -96,7 +100,7 @@ pub async fn whole_body(app: &App, caller: &Caller, endpoint: &str, body: Bytes)
     let past = match endpoint {
         ENDPOINT => {
             let asked = Said::read(Dialect::Responses, body, None)?;
-            kept::find(app, caller.account.id, asked, None, false).await?
+            kept::find(&app.conversations, caller.account.id, asked, None, false).await?
         }
         compact::ENDPOINT => compact::asked(app, caller, body).await?,
         _ => return Ok(body),

@@ -5,9 +5,10 @@ use super::reading;
 use super::video_tasks::{own, unknown};
 use crate::app::App;
 use crate::refusal::Refusal;
-use crate::video::file::{self, Origin, Passing, Variant};
-use crate::video::shelf::{self, Copy, Missing};
-use crate::video::{Delivery, KeptPlan, KeptResult, links};
+use crate::settings::Delivery;
+use crate::work::video::file::{self, Origin, Passing, Variant};
+use crate::work::video::shelf::{self, Copy, Missing};
+use crate::work::video::{KeptPlan, KeptResult, links};
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
@@ -48,7 +49,7 @@ async fn deliver(app: &App, id: &str, query: &str, parts: &Parts) -> Result<Resp
     let result = file::result(&task)?;
     // A range of something that may have changed could be put together wrongly: the whole is always right.
     let range = parts.headers.get(header::RANGE).filter(|_| !parts.headers.contains_key(header::IF_RANGE));
-    if let (Some(shelf), Some(copy), Variant::Video) = (&app.shelf, &result.copy, variant) {
+    if let (Some(shelf), Some(copy), Variant::Video) = (&app.video.shelf, &result.copy, variant) {
         match shelf.get(copy, range.and_then(|value| shelf::asked(value.to_str().ok()?))).await {
             Ok(copy) => return Ok(from_shelf(copy)),
             Err(Missing::Outside(length)) => return Ok(outside(Some(length))),
@@ -64,7 +65,7 @@ async fn deliver(app: &App, id: &str, query: &str, parts: &Parts) -> Result<Resp
         return elsewhere(&result);
     }
     let serving = app.serving.load_full();
-    let origin = Origin::of(app, &serving, &task, &plan)?;
+    let origin = Origin::of(&app.video, &serving, &task, &plan)?;
     Ok(pass(origin.open(result, variant, range).await?))
 }
 

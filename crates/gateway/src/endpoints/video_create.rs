@@ -3,12 +3,15 @@
 use super::reading;
 use super::video_tasks::{base, json_bytes, own, unknown};
 use crate::app::App;
-use crate::call::{self, Made, TaskAsk};
-use crate::given;
+use crate::call::Ask;
+use crate::call::task::{Made, TaskAsk, create_task};
 use crate::refusal::Refusal;
-use crate::video::show::Shown;
-use crate::video::{KeptPlan, VideoAsk, file};
-use crate::webhooks;
+use crate::settings::webhook_address;
+use crate::who::caller::Caller;
+use crate::work::given;
+use crate::work::video::show::Shown;
+use crate::work::video::webhooks;
+use crate::work::video::{KeptPlan, VideoAsk, VideoTask, file};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use bytes::Bytes;
@@ -56,9 +59,21 @@ async fn handle_remix(app: &Arc<App>, id: CallId, source: &str, request: Request
     file::result(&task)?;
     let kept = KeptPlan::read(&task.plan).ok_or_else(|| unknown(source))?;
     let ask = VideoAsk::remix(&app.serving.load(), &task, &kept, &prompt, unread(&fields))?;
-    let webhook_url = named.or_else(|| webhooks::of_account(app, &caller.account));
-    let made = call::create_task(app, caller, TaskAsk { id, endpoint: ENDPOINT, ask, webhook_url, idem }).await?;
+    let webhook_url = named.or_else(|| webhooks::of_account(&app.video, &caller.account));
+    let made = made(app, caller, Ask { id, endpoint: ENDPOINT, work: ask, idem }, webhook_url).await?;
     Ok(reply(app, &base(app, &parts), &made))
+}
+
+/// The task that makes it.
+async fn made(
+    app: &App,
+    caller: Arc<Caller>,
+    ask: Ask<VideoAsk>,
+    webhook_url: Option<String>,
+) -> Result<Made, Refusal> {
+    let Ask { id, endpoint, work, idem } = ask;
+    let work = VideoTask { ask: work, desk: app.video.clone() };
+    create_task(&app.till, caller, TaskAsk { ask: Ask { id, endpoint, work, idem }, webhook_url }).await
 }
 
 /// What a remix takes from its source, or nobody knows.
@@ -93,12 +108,12 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
         false => reading::json_body(app, &caller, &parts, body).await?,
     };
     let (asked, printed) = if form { read_form(kind, &bytes)? } else { (Asked::from_json(&bytes)?, bytes.clone()) };
-    given::of_video(app, &asked)?;
+    given::of_video(&app.conversations.fetcher.client, &asked)?;
     // Both endpoints are one: the same key and body find the same task on either.
     let idem = reading::idempotency(&parts.headers, "/v1/videos", &printed)?;
-    let webhook_url = webhook_url(app, &asked.others)?.or_else(|| webhooks::of_account(app, &caller.account));
+    let webhook_url = webhook_url(app, &asked.others)?.or_else(|| webhooks::of_account(&app.video, &caller.account));
     let ask = VideoAsk::of(&app.serving.load(), &asked);
-    let made = call::create_task(app, caller, TaskAsk { id, endpoint, ask, webhook_url, idem }).await?;
+    let made = made(app, caller, Ask { id, endpoint, work: ask, idem }, webhook_url).await?;
     Ok(reply(app, &base(app, &parts), &made))
 }
 
@@ -139,13 +154,13 @@ fn why(bad: Bad) -> &'static str {
 fn webhook_url(app: &App, fields: &serde_json::Map<String, Value>) -> Result<Option<String>, Refusal> {
     match fields.get("webhook_url") {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::String(url)) => webhooks::checked(url, &app.settings.video.webhooks).map(Some),
+        Some(Value::String(url)) => webhook_address(url, &app.settings.video.webhooks).map(Some),
         Some(_) => Err(Refusal::about(Code::InvalidParameter, "webhook_url", "`webhook_url` must be a text.")),
     }
 }
 
 fn reply(app: &App, base: &str, made: &Made) -> Response {
-    let shown = Shown::of(app, Some(base), &made.task);
+    let shown = Shown::of(&app.video, Some(base), &made.task);
     let shown = if made.replayed { shown } else { shown.begun() };
     let mut reply = json_bytes(shown.openai());
     let headers = reply.headers_mut();

@@ -3,11 +3,11 @@
 
 use super::reading;
 use crate::app::App;
-use crate::call;
-use crate::caller::Caller;
+use crate::call::task::refresh;
 use crate::refusal::Refusal;
-use crate::video::show::{self, Shown};
-use crate::video::{KeptResult, file};
+use crate::who::caller::Caller;
+use crate::work::video::show::{self, Shown};
+use crate::work::video::{KeptResult, file};
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
@@ -27,7 +27,7 @@ pub async fn one(State(app): State<Arc<App>>, Path(id): Path<String>, request: R
     let found = reading::guarded(async {
         let caller = reading::caller(&app, &parts).await?;
         let task = fresh(&app, &caller, &id).await?;
-        Ok(json_bytes(Shown::of(&app, Some(&base(&app, &parts)), &task).openai()))
+        Ok(json_bytes(Shown::of(&app.video, Some(&base(&app, &parts)), &task).openai()))
     });
     found.await.unwrap_or_else(|refusal| reading::refused(&app, Dialect::OpenAi, refusal, ""))
 }
@@ -37,7 +37,7 @@ pub async fn legacy(State(app): State<Arc<App>>, Path(id): Path<String>, request
     let found = reading::guarded(async {
         let caller = reading::caller(&app, &parts).await?;
         let task = fresh(&app, &caller, &id).await?;
-        Ok(json_bytes(Shown::of(&app, Some(&base(&app, &parts)), &task).legacy()))
+        Ok(json_bytes(Shown::of(&app.video, Some(&base(&app, &parts)), &task).legacy()))
     });
     found.await.unwrap_or_else(|refusal| {
         let body = video::legacy_error(refusal.code.code(), &refusal.message);
@@ -56,7 +56,7 @@ pub async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery, reques
         let more = tasks.len() > page.limit as usize;
         tasks.truncate(page.limit as usize);
         let base = base(&app, &parts);
-        let shown: Vec<Shown> = tasks.iter().map(|task| Shown::of(&app, Some(&base), task)).collect();
+        let shown: Vec<Shown> = tasks.iter().map(|task| Shown::of(&app.video, Some(&base), task)).collect();
         Ok(json_bytes(show::page(&shown, more)))
     });
     found.await.unwrap_or_else(|refusal| reading::refused(&app, Dialect::OpenAi, refusal, ""))
@@ -74,7 +74,7 @@ pub async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>, request
         }
         // The copy first: once the task is out of sight nobody can ask for it again.
         let copy = task.result.as_deref().and_then(KeptResult::read).and_then(|result| result.copy);
-        if let (Some(shelf), Some(copy)) = (&app.shelf, copy)
+        if let (Some(shelf), Some(copy)) = (&app.video.shelf, copy)
             && let Err(error) = shelf.remove(&copy).await
         {
             tracing::warn!(task = %task.id, %error, "the copy of a video could not be deleted");
@@ -86,7 +86,7 @@ pub async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>, request
         }
         let reply = json_bytes(video::deleted(&task.id.to_string()));
         // Nobody waits for its maker, who may not answer at all.
-        app.tracker.spawn(file::forget(app.clone(), task));
+        app.tracker.spawn(file::forget(app.video.clone(), task));
         Ok(reply)
     });
     found.await.unwrap_or_else(|refusal| reading::refused(&app, Dialect::OpenAi, refusal, ""))
@@ -102,7 +102,7 @@ pub async fn own(app: &App, caller: &Caller, id: &str) -> Result<Task, Refusal> 
 
 /// The same, asked of its provider first where what we know is old.
 async fn fresh(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Task, Refusal> {
-    Ok(call::refresh(app, own(app, caller, id).await?).await?)
+    Ok(refresh(&app.till, &app.video, own(app, caller, id).await?).await?)
 }
 
 pub fn unknown(id: &str) -> Refusal {

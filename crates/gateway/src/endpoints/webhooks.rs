@@ -3,7 +3,7 @@
 use super::account::answer;
 use super::reading;
 use crate::app::App;
-use crate::webhooks;
+use crate::work::video::webhooks;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde_json::json;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub async fn secret(State(app): State<Arc<App>>, request: Request) -> Response {
     answer(&app, request, async |caller| {
-        let all = webhooks::secrets(&app, caller.account.id);
+        let all = webhooks::secrets(&app.video, caller.account.id);
         // The first signs what is sent from now on; while an old one is being exchanged, both do.
         Ok(reading::json(&json!({ "object": "webhook.secret", "secret": all.first(), "secrets": all })))
     })

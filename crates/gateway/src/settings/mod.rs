@@ -2,18 +2,26 @@
 //! The commented file `tollgate.default.toml` is the documentation of every key.
 
 mod fetch;
+mod fit;
+mod pages;
 mod read;
+mod social;
 mod storage;
 mod tasks;
+mod video;
+mod webhooks;
 
 pub use fetch::FetchSettings;
-pub use read::{Loaded, Source, catalog_files, catalog_paths};
+pub use fit::METRICS_CONNECTIONS;
+pub use pages::{Origin, Pages};
+pub use read::{Source, catalog_files, catalog_paths};
+pub(crate) use read::{file_mistake, whole_mistake};
+pub use social::SocialSettings;
 pub use storage::StorageSettings;
 pub use tasks::TaskSettings;
+pub use video::{Bucket, CopyTo, Delivery, VideoSettings, WebhookSettings};
+pub use webhooks::webhook_address;
 
-use crate::cors::Pages;
-use crate::social::SocialSettings;
-use crate::video::VideoSettings;
 use ipnet::IpNet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,7 +30,7 @@ use std::time::Duration;
 /// The text of the commented default file, embedded so that `tollgate check --print-default` can show it.
 pub const DEFAULT_FILE: &str = include_str!("../../../../tollgate.default.toml");
 
-/// Fixed for the life of a process; providers and catalog are the part that can change (`app::Serving`).
+/// Fixed for the life of a process; providers and catalog are the part that can change (`sale::Serving`).
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub listen: SocketAddr,

@@ -3,20 +3,14 @@
 //! Every key can be set from the environment: `TOLLGATE__LIMITS__BODY_BYTES=1MiB` lays a value over `body_bytes` in `[limits]`,
 //! `TOLLGATE__PROVIDER__SIM__BASE_URL` over a provider's. The environment comes in as a value, read once by the executable.
 
-use super::{FetchSettings, Limits, Settings, StorageSettings, TaskSettings};
-use crate::app::Serving;
-use crate::cors::Pages;
-use crate::endpoints::SERVED;
-use crate::social::SocialSettings;
-use crate::video::{VideoSettings, offers};
+use super::{FetchSettings, Limits, Pages, Settings, SocialSettings, StorageSettings, TaskSettings, VideoSettings};
 use ipnet::IpNet;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tollgate_catalog::Mistake;
 use tollgate_catalog::form::{Form, Mistakes, Override};
-use tollgate_catalog::{Mistake, Model, Snapshot};
-use tollgate_upstream::{Ability, BaseUrl, KINDS, Provider, Secret, Settings as Habits};
-use tollgate_wire::Dialect;
+use tollgate_upstream::{BaseUrl, KINDS, Provider, Secret, Settings as Habits};
 
 const PREFIX: &str = "TOLLGATE__";
 
@@ -27,62 +21,7 @@ pub struct Source {
     pub environment: Arc<BTreeMap<String, String>>,
 }
 
-pub struct Loaded {
-    pub settings: Settings,
-    pub serving: Serving,
-}
-
-impl Loaded {
-    /// What is no mistake, but hardly meant.
-    pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if !self.serving.offers.is_empty() && self.settings.reached_at().is_none() {
-            warnings.push(
-                "`public_url` is not set: webhooks about videos carry no link of ours, since the gateway listens at every address and does not know its own"
-                    .to_owned(),
-            );
-        }
-        warnings
-    }
-}
-
 impl Source {
-    /// Reads everything. Nothing is taken over unless all of it is right.
-    pub fn load(&self) -> Result<Loaded, Vec<Mistake>> {
-        self.read(None)
-    }
-
-    /// The same with the catalog that is being served: what has not changed in it is not read again.
-    pub fn load_again(&self, before: &Snapshot) -> Result<Loaded, Vec<Mistake>> {
-        self.read(Some(before))
-    }
-
-    fn read(&self, before: Option<&Snapshot>) -> Result<Loaded, Vec<Mistake>> {
-        let mistakes = Mistakes::default();
-        let name = self.file.display().to_string();
-        let text = std::fs::read_to_string(&self.file).map_err(|error| vec![file_mistake(&name, &error)])?;
-        let mut form = Form::parse_with(&name, &text, &self.overrides(), &mistakes);
-        let settings = self.settings(&mut form);
-        let providers = self.providers(&mut form);
-        form.finish();
-        let names: Vec<&str> = providers.keys().map(String::as_str).collect();
-        let catalog = self.catalog(&settings.catalog_dir, &names, before, &mistakes);
-        let offers = catalog.as_ref().map(|catalog| {
-            right_kinds(catalog, &providers, &mistakes);
-            served(catalog, &mistakes);
-            offers::read(catalog, &providers, &mistakes)
-        });
-        let providers =
-            providers.into_iter().filter_map(|(name, provider)| Some((name, Arc::new(provider?)))).collect();
-        let offers = offers.unwrap_or_default();
-        let loaded = catalog.map(|catalog| Loaded { settings, serving: Serving { catalog, providers, offers } });
-        match (mistakes.result(()), loaded) {
-            (Ok(()), Some(loaded)) => Ok(loaded),
-            (Err(list), _) => Err(list),
-            (Ok(()), None) => Err(vec![whole_mistake(&name, "could not be read")]),
-        }
-    }
-
     /// The settings alone, for those who only need to find the store: providers and catalog may be wrong.
     pub fn load_settings(&self) -> Result<Settings, Vec<Mistake>> {
         let mistakes = Mistakes::default();
@@ -94,7 +33,7 @@ impl Source {
         mistakes.result(settings)
     }
 
-    fn overrides(&self) -> Vec<Override> {
+    pub(crate) fn overrides(&self) -> Vec<Override> {
         let ours = self.environment.iter().filter_map(|(name, value)| Some((name, name.strip_prefix(PREFIX)?, value)));
         ours.map(|(name, path, value)| Override {
             path: path.split("__").map(str::to_owned).collect(),
@@ -109,7 +48,7 @@ impl Source {
         self.file.parent().unwrap_or(Path::new(".")).join(path)
     }
 
-    fn settings(&self, form: &mut Form<'_>) -> Settings {
+    pub(crate) fn settings(&self, form: &mut Form<'_>) -> Settings {
         let default = std::net::SocketAddr::from(([127, 0, 0, 1], 8080));
         let database = form.text_or("database", "sqlite");
         if database != "sqlite" && !database.starts_with("postgres://") && !database.starts_with("postgresql://") {
@@ -143,7 +82,7 @@ impl Source {
         Settings { limits, secrets_file, ..settings }
     }
 
-    fn providers(&self, form: &mut Form<'_>) -> HashMap<String, Option<Provider>> {
+    pub(crate) fn providers(&self, form: &mut Form<'_>) -> HashMap<String, Option<Provider>> {
         let mut all = HashMap::new();
         for (name, mut table) in form.named("provider") {
             let provider = self.provider(&name, &mut table);
@@ -217,27 +156,6 @@ impl Source {
             (None, None) => None,
         }
     }
-
-    fn catalog(
-        &self,
-        dir: &Path,
-        providers: &[&str],
-        before: Option<&Snapshot>,
-        mistakes: &Mistakes,
-    ) -> Option<Snapshot> {
-        let files = match catalog_files(dir) {
-            Ok(files) => files,
-            Err(error) => {
-                mistakes.push(file_mistake(&dir.display().to_string(), &error));
-                return None;
-            }
-        };
-        let catalog = match before {
-            Some(before) => tollgate_catalog::load_again(&files, providers, before),
-            None => tollgate_catalog::load_for(&files, providers),
-        };
-        catalog.map_err(|list| list.into_iter().for_each(|one| mistakes.push(one))).ok()
-    }
 }
 
 /// Every `.toml` of the directory and of the folders in it with its text, by name.
@@ -266,35 +184,6 @@ pub fn catalog_paths(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
         }
     }
     Ok(paths)
-}
-
-/// Every route leads to a provider that can do what is routed to it. Videos are held to their variants besides (`video/offers.rs`).
-fn right_kinds(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>, mistakes: &Mistakes) {
-    let chats = |model: &&Arc<Model>| Dialect::ALL.iter().any(|dialect| model.supports(dialect.word()));
-    let models = catalog.models.values().filter(chats).map(|model| (model, Ability::Chat));
-    let cells = catalog.social.cells().map(|cell| (&cell.model, Ability::Social));
-    for (model, ability) in models.chain(cells) {
-        for route in &model.routes {
-            let Some(Some(provider)) = providers.get(&route.provider) else { continue };
-            if let Some(reason) = provider.lacks(ability) {
-                mistakes.push(route.place.mistake("route.provider", reason));
-            }
-        }
-    }
-}
-
-/// A model is offered by endpoints that exist.
-fn served(catalog: &Snapshot, mistakes: &Mistakes) {
-    for model in catalog.models.values() {
-        for kind in &model.supported_endpoint_types {
-            if !SERVED.iter().any(|(own, ..)| own == kind) {
-                let known: Vec<&str> = SERVED.iter().map(|(own, ..)| *own).collect();
-                let reason = format!("{kind:?} is not served by this version; it serves {}", known.join(", "));
-                let field = format!("model.{:?}.supported_endpoint_types", model.name);
-                mistakes.push(model.place.mistake(&field, reason));
-            }
-        }
-    }
 }
 
 fn public_url(form: &mut Form<'_>) -> Option<String> {
@@ -363,10 +252,10 @@ fn habits(form: &mut Form<'_>, social: bool) -> Habits {
     }
 }
 
-fn file_mistake(file: &str, error: &std::io::Error) -> Mistake {
+pub(crate) fn file_mistake(file: &str, error: &std::io::Error) -> Mistake {
     whole_mistake(file, &format!("cannot be read: {error}"))
 }
 
-fn whole_mistake(file: &str, reason: &str) -> Mistake {
+pub(crate) fn whole_mistake(file: &str, reason: &str) -> Mistake {
     Mistake { file: file.to_owned(), line: 0, field: String::new(), reason: reason.to_owned() }
 }

@@ -3,6 +3,7 @@
 //! links and webhooks are taken over with it.
 
 use crate::app::App;
+use crate::sale::groups;
 use crate::secrets::Lines;
 use crate::settings::{Source, catalog_paths};
 use notify::{RecursiveMode, Watcher as _};
@@ -44,12 +45,12 @@ pub async fn reload(app: &App, source: &Source) -> Result<(), Vec<Mistake>> {
                 pricing_version = loaded.serving.catalog.pricing_version,
                 "configuration taken over"
             );
-            if let Err(error) = app.read_pauses().await {
+            if let Err(error) = app.routes.switches.read(&app.store, &app.metrics).await {
                 tracing::warn!(%error, "what is paused could not be read; the next round does");
             }
             let old = app.serving.swap(Arc::new(loaded.serving));
             let _ = tokio::task::spawn_blocking(move || drop(old)).await;
-            app.look_at_groups().await;
+            groups::look(&app.store, &app.serving.load(), &app.metrics).await;
             Ok(())
         }
         Err(mistakes) => {
@@ -93,7 +94,7 @@ pub async fn watch(app: Arc<App>, source: Source) {
             _ = hangup.recv() => true,
             Some(()) = changed.recv() => false,
             () = tokio::time::sleep(LOOK) => false,
-            () = app.stopping.cancelled() => return,
+            () = app.shutdown.stopping.cancelled() => return,
         };
         tokio::time::sleep(SETTLE).await;
         while changed.try_recv().is_ok() {}

@@ -1,8 +1,7 @@
 //! The settler closes the calls that were dropped in the middle: the client left, or a handler died.
 //! It is where `Drop` sends its message; nothing important happens in `Drop` itself.
 
-use crate::app::App;
-use crate::call::OpenCall;
+use crate::call::{Abandoned, OpenCall, Till};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -13,18 +12,8 @@ use tollgate_upstream::Body;
 /// Status of a call whose client is gone; it is seen in the log only.
 const CLIENT_CLOSED: u16 = 499;
 
-pub enum Abandoned {
-    Call(Box<OpenCall>),
-    /// A stream of a provider that bills to the end: it is read on, within bounds, to learn the true usage.
-    Stream {
-        call: Box<OpenCall>,
-        body: Box<Body>,
-        reader: Box<Reader>,
-    },
-}
-
 /// Runs until all senders are gone.
-pub async fn run(app: Arc<App>, mut inbox: mpsc::UnboundedReceiver<Abandoned>) {
+pub async fn run(till: Arc<Till>, mut inbox: mpsc::UnboundedReceiver<Abandoned>) {
     while let Some(one) = inbox.recv().await {
         match one {
             Abandoned::Call(mut call) => {
@@ -32,7 +21,7 @@ pub async fn run(app: Arc<App>, mut inbox: mpsc::UnboundedReceiver<Abandoned>) {
                 call.close(Ending::ClientLeft, CLIENT_CLOSED, "client_gone", answer);
             }
             Abandoned::Stream { call, body, reader } => {
-                app.tracker.spawn(read_on(call, *body, *reader));
+                till.tracker.spawn(read_on(call, *body, *reader));
             }
         }
     }
@@ -42,7 +31,7 @@ async fn read_on(mut call: Box<OpenCall>, mut body: Body, mut reader: Reader) {
     let settings = call.provider.as_ref().map(|one| one.settings.clone()).unwrap_or_default();
     let until = Instant::now() + settings.drain_time;
     let mut left = settings.drain_bytes;
-    let cut = call.app.cut.clone();
+    let cut = call.till.shutdown.cut.clone();
     while !reader.saw_done() {
         // A stop does not wait for it: what was read is what is known.
         let chunk = tokio::select! {

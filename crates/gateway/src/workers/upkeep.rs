@@ -31,7 +31,7 @@ pub fn upkeep(app: &Arc<App>) {
     start(app, AUDIT, Round::Audit);
     start(app, SOCIAL, Round::Social);
     start(app, AUDIT_CHANGED, Round::AuditChanged);
-    if app.shelf.is_some() {
+    if app.video.shelf.is_some() {
         start(app, SHELF, Round::Shelf);
     }
     start(app, FORGET, Round::Forget);
@@ -59,7 +59,7 @@ fn start(app: &Arc<App>, pause: Duration, round: Round) {
         loop {
             tokio::select! {
                 _ = tick.tick() => {}
-                () = worker.ended.cancelled() => return,
+                () = worker.shutdown.ended.cancelled() => return,
             }
             if let Err(error) = run(&worker, round).await {
                 tracing::warn!(?round, %error, "a round failed");
@@ -74,11 +74,11 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             app.keys.refresh(&app.store, &app.world).await?;
             app.published.refresh(&app.store).await.map(drop)
         }
-        Round::Social => app.refresh_social().await,
+        Round::Social => app.social.refresh().await,
         Round::Beat => app.store.beat().await,
         Round::Sweep => {
             app.client.tidy();
-            app.outside.tidy();
+            app.video.outside.tidy();
             let swept = app.store.sweep(app.world.steady_ms()).await?;
             if swept.expired + swept.orphaned > 0 {
                 tracing::warn!(expired = swept.expired, orphaned = swept.orphaned, "holds resolved by the sweeper");
@@ -87,12 +87,12 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
         }
         Round::Forget => {
             // Some at a time, so that nobody waits for them.
-            while app.store.forget_responses(app.world.sure_ms()).await? > 0 && !app.ended.is_cancelled() {}
+            while app.store.forget_responses(app.world.sure_ms()).await? > 0 && !app.shutdown.ended.is_cancelled() {}
             Ok(())
         }
         Round::Audit => audited(app, app.store.verify().await),
         Round::Shelf => {
-            if let Some(shelf) = &app.shelf {
+            if let Some(shelf) = &app.video.shelf {
                 let swept = shelf.sweep(app.world.sure_ms()).await;
                 if swept.gone > 0 {
                     tracing::info!(gone = swept.gone, "copies of videos taken away after their time");

@@ -5,7 +5,7 @@
 //! keeps a place for as long as there is patience, and those of one customer must not keep all of them.
 
 use crate::app::App;
-use crate::webhooks;
+use crate::work::video::webhooks;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, Stream};
 use std::collections::HashMap;
@@ -85,7 +85,7 @@ fn due<'a>(app: &'a App, desk: &'a Desk) -> impl Stream<Item = Webhook> + 'a {
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
                 () = desk.bell.notified() => {}
-                () = app.ended.cancelled() => return None,
+                () = app.shutdown.ended.cancelled() => return None,
             }
         }
     })
@@ -93,7 +93,9 @@ fn due<'a>(app: &'a App, desk: &'a Desk) -> impl Stream<Item = Webhook> + 'a {
 
 async fn take(app: &App, desk: &Desk) -> Result<Vec<Webhook>, StoreError> {
     let settings = &app.settings.video.webhooks;
-    let Some(wish) = desk.wish(settings.at_once).filter(|_| !app.ended.is_cancelled()) else { return Ok(Vec::new()) };
+    let Some(wish) = desk.wish(settings.at_once).filter(|_| !app.shutdown.ended.is_cancelled()) else {
+        return Ok(Vec::new());
+    };
     let lease = i64::try_from(webhooks::longest(settings).as_millis()).unwrap_or(i64::MAX);
     let taken = app.store.take_webhooks(wish, lease).await?;
     taken.iter().for_each(|webhook| desk.begin(webhook.account));
@@ -103,7 +105,7 @@ async fn take(app: &App, desk: &Desk) -> Result<Vec<Webhook>, StoreError> {
 async fn one(app: &App, webhook: Webhook) {
     // One that was deleted meanwhile has ended all the same.
     let told = match app.store.told_task(webhook.task).await {
-        Ok(Some(task)) => webhooks::tell(app, &webhook, &task).await,
+        Ok(Some(task)) => webhooks::tell(&app.video, &webhook, &task).await,
         Ok(None) => Told::Over,
         // Taken again when the lease ends.
         Err(error) => return tracing::warn!(%error, "a task cannot be read"),

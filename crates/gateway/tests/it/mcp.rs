@@ -33,7 +33,7 @@ async fn it_says_hello_lists_and_filters() {
     assert_eq!(count("/mcp").await, 101);
     assert_eq!(count("/mcp?platform=douyin,weibo").await, 12);
     assert_eq!(count("/mcp?platform=douyin,weibo&capability=search,user").await, 4);
-    house.running().app.change_social("social-weibo-user", true, "ada", "test").await.expect("paused");
+    house.running().app.social.change("social-weibo-user", true, "ada", "test").await.expect("paused");
     assert_eq!(count("/mcp?platform=weibo").await, 5, "a paused cell is not offered");
     let listed = say(&house, "/mcp?platform=youtube&capability=search", "tools/list", json!({})).await;
     let tool = &listed["result"]["tools"][0];

@@ -30,13 +30,6 @@ impl Habits {
         let wanted = Duration::from_secs((15 * MINUTE).max(u64::from(seconds) * MINUTE));
         wanted.min(Duration::from_secs(DAY)).min(self.remembers.saturating_sub(Duration::from_secs(HOUR)))
     }
-
-    /// The time to the next poll, spread by a fifth to either side; `draw` is random.
-    pub fn next_poll(&self, draw: u64) -> Duration {
-        let base = u64::try_from(self.poll_every.as_millis()).unwrap_or(u64::MAX);
-        let spread = base / 5;
-        Duration::from_millis(base - spread + draw % (2 * spread + 1))
-    }
 }
 
 #[cfg(test)]
@@ -59,11 +52,5 @@ mod tests {
         assert_eq!(LASTING.patience(30).as_secs(), 30 * MINUTE);
         assert_eq!(FORGETFUL.patience(100_000).as_secs(), 23 * HOUR);
         assert_eq!(LASTING.patience(100_000).as_secs(), DAY);
-    }
-
-    #[test]
-    fn polls_are_spread() {
-        let millis = |draw| FORGETFUL.next_poll(draw).as_millis();
-        assert_eq!((millis(0), millis(6000), millis(6001)), (12_000, 18_000, 12_000));
     }
 }

@@ -1,15 +1,16 @@
 //! Sends a task to a provider, once. Routes are tried in order as long as it is certain that nobody has taken it; from the first
 //! doubt on its fate is found out, never tried again. Whatever fails here after a provider may have it is told as 504 with the task's
-//! name and "do not send it again": a 500 or 503 would be repeated by SDKs on their own, and be a second video.
+//! name and "do not send it again": a 500 or 503 would be repeated by SDKs on their own, and be made, and paid, twice.
 
-use super::{Begun, Made, millis};
-use crate::call::dispatch;
+use super::watched::{next_look, tell_other_account};
+use super::{Begun, Made, TaskHabits, TaskWork, millis};
+use crate::call::{Till, dispatch};
 use crate::refusal::Refusal;
+use crate::routes::order::ordered;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tollgate_catalog::Route;
 use tollgate_store::{HoldRefused, Named, SentTo, TaskId, TaskState, TaskStep, Word};
-use tollgate_upstream::video::{self, Asking, Habits, Job};
 use tollgate_upstream::{Fault, Provider};
 use tollgate_wire::error::Code;
 
@@ -30,21 +31,22 @@ enum Sent {
     Lost,
 }
 
-pub(super) async fn submit(begun: Begun) -> Result<Made, Refusal> {
-    let running = Running(begun.app.clone());
+pub(super) async fn submit<W: TaskWork>(begun: Begun<W>) -> Result<Made, Refusal> {
+    let running = Running(begun.till.clone());
     let outcome = offer(&begun).await;
     drop(running);
     outcome
 }
 
-async fn offer(begun: &Begun) -> Result<Made, Refusal> {
-    let (app, model) = (&begun.app, &begun.model);
+async fn offer<W: TaskWork>(begun: &Begun<W>) -> Result<Made, Refusal> {
+    let (till, model) = (&begun.till, &begun.bought.model);
     let mut last = None;
     let mut tries = 0;
-    for at in dispatch::ordered(app, model) {
+    for at in ordered(&till.world, model) {
         let route = &model.routes[at];
         let Some(provider) = begun.serving.providers.get(&route.provider) else { continue };
-        if !begun.ask.ask.goes_to(&begun.serving, provider) || !dispatch::takes(app, provider, route) {
+        let work = &begun.ask.work;
+        if !work.goes_to(&begun.serving, provider) || !till.routes.take(provider, route, till.world.steady_ms()) {
             continue;
         }
         tries += 1;
@@ -53,9 +55,9 @@ async fn offer(begun: &Begun) -> Result<Made, Refusal> {
             Sent::Unknown(fault) => return unknown(begun, provider, &fault).await,
             Sent::Lost => return lost(begun).await,
             Sent::Refused(fault) => {
-                dispatch::note(app, begun.ask.id, provider, &fault);
-                if fault.code == Code::NotFound && !begun.ask.ask.is_sure(&begun.serving) {
-                    super::away::tell(app, &provider.name, "other_account");
+                dispatch::note(till, begun.ask.id, provider, &fault);
+                if fault.code == Code::NotFound && !work.is_sure(&begun.serving) {
+                    tell_other_account(till, &provider.name, "other_account");
                 }
                 let go_on = tries < TRIES && fault.try_other;
                 last = Some((provider.clone(), route.upstream_model.clone(), fault));
@@ -77,12 +79,11 @@ async fn offer(begun: &Begun) -> Result<Made, Refusal> {
     Err(refusal)
 }
 
-async fn send(begun: &Begun, provider: &Arc<Provider>, route: &Route) -> Result<Sent, Refusal> {
-    let app = &begun.app;
-    let plan = begun.ask.ask.plan()?;
-    let Some(video) = provider.kind.video.filter(|video| video.speaks(plan.api())) else {
+async fn send<W: TaskWork>(begun: &Begun<W>, provider: &Arc<Provider>, route: &Route) -> Result<Sent, Refusal> {
+    let till = &begun.till;
+    if begun.ask.work.habits(provider).is_none() {
         return Ok(Sent::Refused(Fault::unreachable()));
-    };
+    }
     let lease = millis(provider.settings.first_byte + provider.settings.idle) + GRACE_MS;
     let to = SentTo {
         provider: provider.name.clone(),
@@ -90,7 +91,7 @@ async fn send(begun: &Begun, provider: &Arc<Provider>, route: &Route) -> Result<
         host: provider.base_url.place(),
         key: provider.key_print().to_owned(),
     };
-    match app.store.task_sending(begun.task, to, lease).await {
+    match till.store.task_sending(begun.task, to, lease).await {
         Ok(true) => {}
         Ok(false) => return Ok(Sent::Lost),
         // Nothing has left, and nothing ever does: it ends here, whenever that can be written.
@@ -100,41 +101,37 @@ async fn send(begun: &Begun, provider: &Arc<Provider>, route: &Route) -> Result<
             return Err(refusal);
         }
     }
-    let external_id = begun.task.id.to_string();
-    let asking = Asking { provider, now: app.world.now_ms() / 1_000 };
-    let job = Job { plan, model: &route.upstream_model, external_id: &external_id };
-    Ok(match video::create(&app.client, video, &asking, &job).await {
+    Ok(match begun.ask.work.create(till, provider, route, begun.task.id).await {
         Ok(upstream_id) => Sent::Taken(upstream_id),
         Err(fault) if fault.maybe_charged => Sent::Unknown(fault),
         Err(fault) => Sent::Refused(fault),
     })
 }
 
-async fn taken(begun: &Begun, provider: &Provider, upstream_id: String) -> Result<Made, Refusal> {
-    let (app, id) = (&begun.app, begun.task.id);
-    let after = habits(begun, provider).map_or(0, |habits| super::look::next_look(app, provider, habits));
-    match app.store.task_accepted(id, upstream_id.clone(), after).await {
+async fn taken<W: TaskWork>(begun: &Begun<W>, provider: &Provider, upstream_id: String) -> Result<Made, Refusal> {
+    let (till, id) = (&begun.till, begun.task.id);
+    let after = habits(begun, provider).map_or(0, |habits| next_look(till, provider, &habits));
+    match till.store.task_accepted(id, upstream_id.clone(), after).await {
         Ok(Named::Done) => shown(begun).await,
         Ok(Named::Taken) => {
-            super::lost::tell_taken(app, id, &provider.name, &upstream_id);
+            super::lost::tell_taken(till, id, &provider.name, &upstream_id);
             shown(begun).await
         }
         Ok(Named::Stale) => {
             tracing::error!(task = %id, provider = provider.name, upstream_id, "the provider took a task that had ended here");
-            app.metrics.late_task();
+            till.metrics.late_task();
             shown(begun).await
         }
         Err(error) => {
             tracing::error!(task = %id, provider = provider.name, upstream_id, %error, "the provider's id of a task could not be kept");
-            Err(charge_unknown(id))
+            Err(charge_unknown::<W>(id))
         }
     }
 }
 
 /// What is known of the provider's ways with what was sent.
-fn habits(begun: &Begun, provider: &Provider) -> Option<&'static Habits> {
-    let api = begun.ask.ask.plan().ok()?.api();
-    provider.kind.video.map(|video| video.habits(api))
+fn habits<W: TaskWork>(begun: &Begun<W>, provider: &Provider) -> Option<TaskHabits> {
+    begun.ask.work.habits(provider).map(|habits| habits.at(provider))
 }
 
 /// A creation that may have begun is not to be sent again by the caller's SDK either.
@@ -144,55 +141,56 @@ fn refusal(fault: &Fault) -> Refusal {
 }
 
 /// The hold stays; whoever looks at the task next finds out what became of it.
-async fn unknown(begun: &Begun, provider: &Provider, fault: &Fault) -> Result<Made, Refusal> {
-    let (app, id) = (&begun.app, begun.task.id);
-    dispatch::note(app, begun.ask.id, provider, fault);
+async fn unknown<W: TaskWork>(begun: &Begun<W>, provider: &Provider, fault: &Fault) -> Result<Made, Refusal> {
+    let (till, id) = (&begun.till, begun.task.id);
+    dispatch::note(till, begun.ask.id, provider, fault);
     tracing::warn!(task = %id, provider = provider.name, "nobody knows whether the provider took this task");
     let step = TaskStep::new(id, begun.task.fence, TaskState::Unknown, Word::Unclear, 0);
-    if let Err(error) = app.store.put_back_task(step).await {
+    if let Err(error) = till.store.put_back_task(step).await {
         // Its lease ends by itself, and it is looked for then.
         tracing::error!(task = %id, %error, "that nobody knows the fate of a task could not be kept");
-        return Err(charge_unknown(id));
+        return Err(charge_unknown::<W>(id));
     }
     if habits(begun, provider).is_some_and(|habits| habits.finds) {
         shown(begun).await
     } else {
-        Err(charge_unknown(id))
+        Err(charge_unknown::<W>(id))
     }
 }
 
 /// It was sent, or may have been, and cannot be shown.
-pub(super) fn charge_unknown(id: TaskId) -> Refusal {
+pub(super) fn charge_unknown<W: TaskWork>(id: TaskId) -> Refusal {
     let text = format!(
-        "It is not known yet whether the provider took the task {id}. Its fate is being found out: poll it; do not send it again. It costs nothing unless a video is made."
+        "It is not known yet whether the provider took the task {id}. Its fate is being found out: poll it; do not send it again. It costs nothing unless a {} is made.",
+        W::PRODUCT
     );
     Refusal::new(Code::ChargeStateUnknown, text)
 }
 
-async fn shown(begun: &Begun) -> Result<Made, Refusal> {
+async fn shown<W: TaskWork>(begun: &Begun<W>) -> Result<Made, Refusal> {
     let id = begun.task.id;
-    match begun.app.store.task(begun.caller.account.id, id).await {
-        Ok(Some(task)) => super::told(task, false, begun.app.world.now_ms()),
+    match begun.till.store.task(begun.bought.caller.account.id, id).await {
+        Ok(Some(task)) => super::told(task, false, begun.till.world.now_ms()),
         // Nobody but its caller, who does not know its name yet, could have hidden it.
-        Ok(None) => Err(charge_unknown(id)),
+        Ok(None) => Err(charge_unknown::<W>(id)),
         Err(error) => {
             tracing::error!(task = %id, %error, "a task that was sent could not be read");
-            Err(charge_unknown(id))
+            Err(charge_unknown::<W>(id))
         }
     }
 }
 
 /// Others have taken the task from us. One that was never sent they end without a word, so its caller must not be given its name.
-async fn lost(begun: &Begun) -> Result<Made, Refusal> {
-    let known = begun.app.store.any_task(begun.task.id).await?;
+async fn lost<W: TaskWork>(begun: &Begun<W>) -> Result<Made, Refusal> {
+    let known = begun.till.store.any_task(begun.task.id).await?;
     if known.is_some_and(|task| task.state == TaskState::Held) {
-        return Err(super::why_refused(&HoldRefused::Unavailable, super::Needed::NOTHING, begun.app.world.now_ms()));
+        return Err(super::why_refused(&HoldRefused::Unavailable, super::Needed::NOTHING, begun.till.world.now_ms()));
     }
     shown(begun).await
 }
 
 /// Counts the creation among the running calls, so that a stop waits for it.
-struct Running(Arc<crate::app::App>);
+struct Running(Arc<Till>);
 
 impl Drop for Running {
     fn drop(&mut self) {

@@ -5,8 +5,8 @@ pub mod social;
 
 use super::reading;
 use crate::app::App;
-use crate::operator::{self, Operator};
 use crate::refusal::Refusal;
+use crate::who::operator::{self, Operator};
 use axum::extract::Request;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
@@ -21,7 +21,7 @@ const REASON: usize = 1_000;
 async fn look(app: &Arc<App>, request: Request, work: impl AsyncFnOnce(Query) -> Result<Value, Refusal>) -> Response {
     let (parts, _) = request.into_parts();
     let outcome = async {
-        operator::authenticate(app, &parts).await?;
+        operator::authenticate(&app.register(), &parts).await?;
         work(Query::read(parts.uri.query().unwrap_or(""))?).await
     };
     reply(app, reading::guarded(outcome).await)
@@ -35,7 +35,7 @@ async fn change(
 ) -> Response {
     let (parts, body) = request.into_parts();
     let outcome = async {
-        let operator = operator::authenticate(app, &parts).await?;
+        let operator = operator::authenticate(&app.register(), &parts).await?;
         let body = reading::small_json_body(app, &parts, body).await?;
         match serde_json::from_slice(&body) {
             Ok(Value::Object(fields)) => work(operator, Form(fields)).await,

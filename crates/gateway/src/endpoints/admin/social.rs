@@ -2,8 +2,8 @@
 
 use super::{Form, list};
 use crate::app::App;
-use crate::operator::Operator;
 use crate::refusal::Refusal;
+use crate::who::operator::Operator;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -17,15 +17,15 @@ pub async fn cells(State(app): State<Arc<App>>, request: Request) -> Response {
     super::look(&app, request, async |mut query| {
         let (platform, paused) = (query.take("platform"), query.flag("paused")?);
         query.finish()?;
-        app.refresh_social().await?;
+        app.social.refresh().await?;
         let (now, serving) = (app.world.now_ms(), app.serving.load());
         let wanted = |cell: &&Arc<Cell>| {
             platform.as_ref().is_none_or(|own| *own == cell.platform)
-                && paused.is_none_or(|own| own == app.switches.model_is_paused(&cell.model.name))
+                && paused.is_none_or(|own| own == app.routes.switches.model_is_paused(&cell.model.name))
         };
         let record = |cell: &Arc<Cell>| {
-            let why = app.switches.last(&cell.model.name);
-            let public = cell.record(app.switches.model_is_paused(&cell.model.name));
+            let why = app.routes.switches.last(&cell.model.name);
+            let public = cell.record(app.routes.switches.model_is_paused(&cell.model.name));
             json!({
                 "platform": cell.platform,
                 "capability": cell.capability.name(),
@@ -34,7 +34,7 @@ pub async fn cells(State(app): State<Arc<App>>, request: Request) -> Response {
                 "cost_micro_usd": cell.cost(),
                 "status": public["status"],
                 "changed": why.as_ref().map(change_json),
-                "health": app.social.health.record(&cell.model.name, now),
+                "health": app.routes.health.record(&cell.model.name, now),
             })
         };
         Ok(list(serving.catalog.social.cells().filter(wanted).map(record).collect()))
@@ -74,7 +74,7 @@ async fn put(app: &App, operator: &Operator, mut form: Form, paused: bool) -> Re
     }
     let mut done = Vec::new();
     for cell in chosen {
-        done.push(change_json(&app.change_social(&cell.model.name, paused, &operator.actor(), &reason).await?));
+        done.push(change_json(&app.social.change(&cell.model.name, paused, &operator.actor(), &reason).await?));
     }
     Ok(list(done))
 }
@@ -95,13 +95,13 @@ pub async fn days(State(app): State<Arc<App>>, request: Request) -> Response {
     super::look(&app, request, async |mut query| {
         let back = query.number("back", 0, 0..=3_650)?;
         query.finish()?;
-        let day = app.world.now_ms().div_euclid(crate::social::DAY) - back;
+        let day = app.world.now_ms().div_euclid(crate::work::social::DAY) - back;
         let rows = app.store.social_days(day).await?;
         let row = |one: &SocialDay| {
             let (all, own) = app.settings.social.limits(&one.platform);
             let limit = if one.platform.is_empty() { all } else { own };
             json!({
-                "day": tollgate_store::date(one.day * crate::social::DAY),
+                "day": tollgate_store::date(one.day * crate::work::social::DAY),
                 "platform": one.platform,
                 "calls": one.calls,
                 "cost_micro_usd": one.cost,

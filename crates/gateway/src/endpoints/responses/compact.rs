@@ -3,10 +3,10 @@
 
 use super::{After, Which, respond};
 use crate::app::App;
-use crate::caller::Caller;
 use crate::endpoints::{chat, reading};
-use crate::kept::{self, Past};
 use crate::refusal::Refusal;
+use crate::who::caller::Caller;
+use crate::work::conversation::stored::{self as kept, Past};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
@@ -33,7 +33,8 @@ async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response
     let idem = reading::idempotency(&parts.headers, ENDPOINT, &body)?;
     let past = asked(app, &caller, body).await?;
     let after = After { reshape: Some(pressed), ..After::default() };
-    respond(app, caller, past, after, &parts.headers, Which { id, endpoint: ENDPOINT, idem }).await
+    let which = Which { id, endpoint: ENDPOINT, idem };
+    Ok(respond(app, caller, past, after, &parts.headers, which).await?.into_reply())
 }
 
 /// The call that asks for the summary.
@@ -42,7 +43,7 @@ pub async fn asked(app: &App, caller: &Caller, body: Bytes) -> Result<Past, Refu
     if asked.stream {
         return Err(Refusal::about(Code::UnsupportedValue, "stream", "A compaction is not streamed."));
     }
-    let mut past = kept::find(app, caller.account.id, asked, None, true).await?;
+    let mut past = kept::find(&app.conversations, caller.account.id, asked, None, true).await?;
     let serving = app.serving.load();
     let rules = serving.catalog.model(&past.asked.model).map(|model| &model.chat);
     let takes_none = rules.is_none_or(|rules| !rules.refused_tool_choice.iter().any(|word| word == "none"));

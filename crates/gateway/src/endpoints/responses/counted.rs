@@ -1,7 +1,7 @@
 //! The bytes of a WebSocket on their way to becoming messages, counted in the budget for all bodies. A message is put together
 //! inside the protocol's library, where nobody can wait: when there is no room for more of it, the connection is over.
 
-use crate::bodies::{Bodies, Room, SMALL, Whose};
+use crate::door::bodies::{Bodies, Room, SMALL, Whose};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;

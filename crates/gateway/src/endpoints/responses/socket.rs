@@ -8,12 +8,12 @@
 use super::counted::Counted;
 use super::{After, ENDPOINT, Which, keeper, respond};
 use crate::app::App;
-use crate::bodies::{Room, SMALL, Whose};
-use crate::call::{Keeper, Kept};
-use crate::caller;
+use crate::call::{AnswerBody, CallAnswer};
+use crate::door::bodies::{Room, SMALL, Whose};
 use crate::endpoints::{chat, reading};
-use crate::kept::{self, Local};
 use crate::refusal::Refusal;
+use crate::who::caller;
+use crate::work::conversation::stored::{self as kept, Keeper, Kept, Local};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -21,7 +21,6 @@ use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use http_body_util::BodyExt as _;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use serde_json::json;
@@ -129,7 +128,7 @@ struct Session {
 impl Session {
     async fn run(mut self) {
         let ends_at = Instant::now() + LONGEST;
-        let stopping = self.app.stopping.clone();
+        let stopping = self.app.shutdown.stopping.clone();
         loop {
             if let Some((message, _room)) = self.line.waiting.pop_front() {
                 if self.turn(message).await.is_none() {
@@ -150,12 +149,12 @@ impl Session {
         }
     }
 
-    /// One request to its end. None: the client has left; dropping the reply is what ends its call.
+    /// One request to its end. None: the client has left; dropping the answer is what ends its call.
     async fn turn(&mut self, message: Utf8Bytes) -> Option<()> {
         let work = begin(self.app.clone(), self.parts.clone(), self.local.clone(), message);
         let begun = self.line.beside(reading::guarded(work)).await?;
         match begun {
-            Ok(reply) => self.line.pass_on(reply).await,
+            Ok(answer) => self.line.pass_on(answer.body).await,
             Err(refusal) => {
                 self.app.metrics.refused(refusal.code.code());
                 self.line.say(as_event(&refusal)).await
@@ -164,15 +163,15 @@ impl Session {
     }
 }
 
-/// Admits the request of a message; its reply is a stream of events.
-async fn begin(app: Arc<App>, parts: Parts, slot: Slot, message: Utf8Bytes) -> Result<Response, Refusal> {
+/// Admits the request of a message; its answer is a stream of events.
+async fn begin(app: Arc<App>, parts: Parts, slot: Slot, message: Utf8Bytes) -> Result<CallAnswer, Refusal> {
     let caller = reading::caller(&app, &parts).await?;
     let asked = Said::read(Dialect::Responses, from_create_event(message.as_bytes())?, None)?;
     let local = lock(&slot).clone();
     let continued = asked.attr("previous_response_id").map(|id| id.into_owned());
     let work = async {
-        let past = kept::find(&app, caller.account.id, asked, local.as_ref(), false).await?;
-        kept::has_room(&app, &caller, &past).await?;
+        let past = kept::find(&app.conversations, caller.account.id, asked, local.as_ref(), false).await?;
+        kept::has_room(&app.conversations, &caller, &past).await?;
         let id = app.new_call_id();
         let before = past.all();
         let remember = Remember { slot: slot.clone(), before, stored: keeper(&app, &caller, id, &past) };
@@ -278,13 +277,11 @@ impl Line {
         }
     }
 
-    /// Sends the events of a streamed reply, each as a message.
-    async fn pass_on(&mut self, reply: Response) -> Option<()> {
-        let mut body = reply.into_body();
+    /// Sends the events of a streamed answer, each as a message.
+    async fn pass_on(&mut self, mut body: AnswerBody) -> Option<()> {
         let mut rest: Vec<u8> = Vec::new();
-        while let Some(frame) = self.beside(body.frame()).await? {
-            let Ok(piece) = frame.map(|frame| frame.into_data().unwrap_or_default()) else { return None };
-            rest.extend_from_slice(&piece);
+        while let Some(piece) = self.beside(body.next()).await? {
+            rest.extend_from_slice(&piece.ok()?);
             let mut from = 0;
             while let Some(length) = rest[from..].windows(2).position(|end| end == b"\n\n") {
                 if let Some(data) = data_of(&rest[from..from + length]) {

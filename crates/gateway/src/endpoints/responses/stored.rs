@@ -2,10 +2,10 @@
 //! that continues something, `POST /v1/responses/input_tokens`. Free of charge.
 
 use crate::app::App;
-use crate::caller::Caller;
 use crate::endpoints::{chat, count, reading};
-use crate::kept;
 use crate::refusal::Refusal;
+use crate::who::caller::Caller;
+use crate::work::conversation::stored as kept;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
@@ -92,7 +92,7 @@ async fn counted(app: &Arc<App>, request: Request) -> Result<Response, Refusal> 
     let caller = reading::caller(app, &parts).await?;
     let body = reading::json_body(app, &caller, &parts, body).await?;
     let asked = Said::read_prompt(Dialect::Responses, body, None)?;
-    let past = kept::find(app, caller.account.id, asked, None, true).await?;
+    let past = kept::find(&app.conversations, caller.account.id, asked, None, true).await?;
     count::counted(app, &caller, past.asked)
 }
 

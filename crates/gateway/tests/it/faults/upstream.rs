@@ -88,7 +88,7 @@ pub async fn a_stream_without_usage() {
     assert!(text.trim_end().ends_with("data: [DONE]"), "a normal end: {text}");
     let row = paid(&house, call).await;
     assert!(row.estimated && row.counters.output > 0, "{row:?}");
-    let metrics = tollgate_gateway::metrics::page(&house.running().app);
+    let metrics = tollgate_gateway::endpoints::metrics::page(&house.running().app);
     assert!(metrics.contains("tollgate_estimated_rows_total{provider=\"sim\"} 1\n"), "{metrics}");
 }
 
@@ -109,7 +109,7 @@ pub async fn the_provider_ignores_the_limit() {
         assert_eq!((row.charge.nano(), row.write_off.nano()), (input + 300 * 2_000, 600 * 2_000));
         assert_eq!(house.available().await, before - row.charge.nano());
     }
-    let metrics = tollgate_gateway::metrics::page(&house.running().app);
+    let metrics = tollgate_gateway::endpoints::metrics::page(&house.running().app);
     let line = "tollgate_calls_above_quote_total{provider=\"sim\",model=\"sim-plain\"} 2\n";
     assert!(metrics.contains(line), "{metrics}");
 }

@@ -4,7 +4,7 @@ use super::FUNDED;
 use crate::house::{House, Plan, error_of};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tollgate_gateway::call;
+use tollgate_gateway::call::task::look;
 use tollgate_store::{Close, Counters, Ending, Leased, TaskEnd, TaskFailure, TaskId, TaskState, UsageFacts};
 
 /// Five seconds of kling-v3 at 0.0834 USD.
@@ -164,7 +164,7 @@ pub async fn two_replicas_poll_one_task() {
             shown(&house, id).await;
             continue;
         };
-        let (one, other) = tokio::join!(call::look(app, &first), call::look(app, &second));
+        let (one, other) = tokio::join!(look(&app.till, &app.video, &first), look(&app.till, &app.video, &second));
         one.expect("looked");
         other.expect("looked");
         assert_eq!(shown(&house, id).await["status"], "completed", "by the one that has the fence");
@@ -181,7 +181,7 @@ pub async fn two_replicas_poll_one_task() {
 
 /// A counter without labels.
 fn metric(house: &House, name: &str) -> u64 {
-    let page = tollgate_gateway::metrics::page(&house.running().app);
+    let page = tollgate_gateway::endpoints::metrics::page(&house.running().app);
     let line = page
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
@@ -195,7 +195,7 @@ pub async fn a_replica_writes_after_its_lease() {
     let late = take(&house, id, 1).await;
     assert_eq!(shown(&house, id).await["status"], "completed");
     cost(&house, id, PRICE).await;
-    call::look(&house.running().app, &late).await.expect("it may ask, and changes nothing");
+    look(&house.running().app.till, &house.running().app.video, &late).await.expect("it may ask, and changes nothing");
     cost(&house, id, PRICE).await;
 }
 
@@ -210,7 +210,7 @@ pub async fn success_after_we_said_failed() {
     assert!(store.finish_task(failed(&first)).await.expect("ended").is_some());
     // Queued, running, and then completed.
     for _ in 0..3 {
-        call::look(&house.running().app, &late).await.expect("looked");
+        look(&house.running().app.till, &house.running().app.video, &late).await.expect("looked");
     }
     assert!(metric(&house, "tollgate_late_success_total") > 0, "the operator is told");
     let task = shown(&house, id).await;
@@ -228,7 +228,7 @@ pub async fn the_state_goes_back() {
     house.get(&format!("/v1/videos/{id}")).send().await.expect("a reply");
     assert_eq!(house.sim.received().len(), asked, "nobody asks again");
     // One who still believes to have it does, and hears that it is running.
-    call::look(&house.running().app, &late).await.expect("looked");
+    look(&house.running().app.till, &house.running().app.video, &late).await.expect("looked");
     assert!(house.sim.received().len() > asked && metric(&house, "tollgate_tasks_stale_total") > 0);
     assert_eq!(metric(&house, "tollgate_late_success_total"), 0, "it did not succeed again");
     assert_eq!(shown(&house, id).await["status"], "completed", "the end it had");

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tollgate_catalog::Money;
 use tollgate_gateway::app::App;
-use tollgate_gateway::caller::Peer;
+use tollgate_gateway::door::peer::Peer;
 use tollgate_store::testing::price;
 use tollgate_store::{CallId, Close, Counters, Credit, CreditKind, Ending, Extend, Hold, Mark, Pot, UsageFacts};
 use tower::ServiceExt as _;

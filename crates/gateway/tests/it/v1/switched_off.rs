@@ -17,7 +17,7 @@ async fn switch(house: &House, kind: PauseKind, name: &str, paused: bool) {
     let (name, actor, reason) = (name.to_owned(), "ada".to_owned(), "secret reason".to_owned());
     let change = PauseChange { kind, name, paused, at: app.world.now_ms(), actor, reason };
     app.store.change_pause(change).await.expect("written");
-    app.read_pauses().await.expect("read");
+    app.routes.switches.read(&app.store, &app.metrics).await.expect("read");
 }
 
 async fn metric(house: &House, line: &str) -> bool {

@@ -154,7 +154,7 @@ async fn a_vain_question_is_remembered_over_a_restart() {
     }
     house.quiet().await;
     house.restart().await;
-    house.running().app.refresh_social().await.expect("refreshed");
+    house.running().app.social.refresh().await.expect("refreshed");
     let (status, error, _) = free(&house, ask(&house, &cell, &asked("[[sim:empty]]")).await).await;
     assert_eq!((status, error["reason"].as_str()), (404, Some("known")));
     let (status, error, _) = free(&house, ask(&house, &cell, &asked("7")).await).await;

@@ -120,7 +120,7 @@ async fn checks_come_in_the_decided_order() {
     .await;
     house.credit("trial", Pot::Trial, Money::from_usd(5).expect("an amount")).await;
     let app = house.running().app.clone();
-    app.change_social("social-zhihu-user", true, "ada", "test").await.expect("paused");
+    app.social.change("social-zhihu-user", true, "ada", "test").await.expect("paused");
     let code = async |path: &str, key: &str| {
         let reply = house.http.get(house.url(path)).bearer_auth(key).send().await.expect("a reply");
         let (status, error) = error_of(reply).await;

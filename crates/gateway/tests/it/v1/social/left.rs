@@ -64,7 +64,7 @@ async fn an_answer_that_nobody_comes_back_for_counts_against_its_account() {
     house.sim.social_order("", "");
     assert_eq!(ask(&house, &cell, &uid("3")).await.status(), 200, "it may still be asked for");
     house.clock.set(61_000);
-    house.running().app.refresh_social().await.expect("refreshed");
+    house.running().app.social.refresh().await.expect("refreshed");
     let (status, error, _) = free(&house, ask(&house, &cell, &uid("4")).await).await;
     assert_eq!((status, error["reason"].as_str()), (429, Some("no_result_limit")));
 }

@@ -19,7 +19,7 @@ async fn an_operator_pauses_and_resumes_through_the_store() {
     };
     // As the command line does it: a row in the store, found by the round.
     house.running().app.store.change_pause(change(true, 1, "route broken")).await.expect("written");
-    house.running().app.refresh_social().await.expect("refreshed");
+    house.running().app.social.refresh().await.expect("refreshed");
     let reply = ask(&house, &cell, &plain(&cell)).await;
     assert!(reply.headers().contains_key("retry-after"));
     let (status, error) = error_of(reply).await;
@@ -27,11 +27,11 @@ async fn an_operator_pauses_and_resumes_through_the_store() {
     assert_eq!(status_of(&house, &cell.model.name).await, "paused");
     assert!(house.sim.received().is_empty());
     house.restart().await;
-    assert!(house.running().app.switches.model_is_paused(&cell.model.name), "known before the first call");
+    assert!(house.running().app.routes.switches.model_is_paused(&cell.model.name), "known before the first call");
     assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 503);
     assert_eq!(status_of(&house, &cell.model.name).await, "paused", "a pause survives a restart");
     house.running().app.store.change_pause(change(false, 2, "mended")).await.expect("written");
-    house.running().app.refresh_social().await.expect("refreshed");
+    house.running().app.social.refresh().await.expect("refreshed");
     assert_eq!(ask(&house, &cell, &plain(&cell)).await.status(), 200);
     assert_eq!(status_of(&house, &cell.model.name).await, "available");
     let log = house.running().app.store.pause_changes(9).await.expect("read");
@@ -112,11 +112,11 @@ async fn what_the_store_could_not_be_told_is_told_later() {
         actor: "auto".to_owned(),
         reason: "while the store was away".to_owned(),
     };
-    app.switches.put(change.clone(), false);
-    app.refresh_social().await.expect("refreshed");
-    app.refresh_social().await.expect("refreshed");
+    app.routes.switches.put(change.clone(), false);
+    app.social.refresh().await.expect("refreshed");
+    app.social.refresh().await.expect("refreshed");
     assert_eq!(app.store.pause_changes(9).await.expect("read"), [change], "once");
-    assert!(app.switches.model_is_paused("social-zhihu-post"));
+    assert!(app.routes.switches.model_is_paused("social-zhihu-post"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use super::{ask, ask_and_leave, ask_as, cell, free, house, other_key, plain, status_of, until};
 use crate::house::{House, error_of};
 use std::time::Duration;
-use tollgate_gateway::social::AUTO;
+use tollgate_gateway::routes::switches::AUTO;
 use tollgate_store::{PauseChange, PauseKind};
 
 const MODEL: &str = "social-weibo-user";
@@ -16,7 +16,7 @@ fn uid(text: &str) -> Vec<(String, String)> {
 
 /// Paused by itself a quarter of an hour ago.
 async fn pause(house: &House) {
-    house.running().app.change_social(MODEL, true, AUTO, "test").await.expect("paused");
+    house.running().app.social.change(MODEL, true, AUTO, "test").await.expect("paused");
     house.clock.set(LATER);
 }
 
@@ -98,7 +98,7 @@ async fn what_an_operator_does_while_a_call_tries_stays() {
                     .await
                     .expect("written");
             } else {
-                app.change_social(MODEL, true, "ada", "by hand").await.expect("written");
+                app.social.change(MODEL, true, "ada", "by hand").await.expect("written");
             }
         };
         let (reply, ()) = tokio::join!(ask(&house, &cell, &asked), meanwhile);
@@ -116,7 +116,7 @@ async fn an_answer_that_was_kept_says_nothing_about_the_cell() {
     ask_and_leave(&house, &cell, &uid("7")).await;
     house.sim.social_order("", "");
     tokio::time::sleep(Duration::from_millis(800)).await;
-    house.running().app.change_social(MODEL, true, AUTO, "test").await.expect("paused");
+    house.running().app.social.change(MODEL, true, AUTO, "test").await.expect("paused");
     tokio::time::sleep(Duration::from_millis(20)).await;
     assert_eq!(ask(&house, &cell, &uid("7")).await.status(), 200);
     assert_eq!((house.sim.received().len(), status_of(&house, MODEL).await.as_str()), (1, "paused"));

@@ -15,7 +15,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use tollgate_gateway::video::KeptResult;
+use tollgate_gateway::work::video::KeptResult;
 use tollgate_store::TaskId;
 
 async fn made(house: &House, model: &str) -> Value {
@@ -68,7 +68,7 @@ async fn copies_in_a_folder() {
     assert_eq!(house.http.delete(url).bearer_auth(&house.key).send().await.expect("a reply").status(), 200);
     assert!(!house.dir.join("copies").join(format!("{}.mp4", id(&gone))).exists(), "deleted with its task");
     let app = &house.running().app;
-    let shelf = app.shelf.as_ref().expect("a shelf");
+    let shelf = app.video.shelf.as_ref().expect("a shelf");
     assert_eq!(shelf.sweep(app.world.now_ms()).await.gone, 0);
     let swept = shelf.sweep(app.world.now_ms() + 31 * 86_400_000).await;
     assert_eq!((swept.gone, swept.failed), (1, 0), "kept for its time");
@@ -101,7 +101,7 @@ async fn only_copies_are_taken_away() {
         std::fs::write(path, "mine").expect("written");
     }
     let app = &house.running().app;
-    let shelf = app.shelf.as_ref().expect("a shelf");
+    let shelf = app.video.shelf.as_ref().expect("a shelf");
     // A gateway died while it made this copy.
     std::fs::write(folder.join(&part), "half").expect("written");
     let swept = shelf.sweep(app.world.now_ms() + 2 * 86_400_000).await;
@@ -178,7 +178,7 @@ async fn links_after_a_copy_was_taken_away() {
         let task = made(&house, model).await;
         tokio::time::sleep(std::time::Duration::from_millis(2_100)).await;
         let app = &house.running().app;
-        app.shelf.as_ref().expect("a shelf").sweep(app.world.now_ms()).await;
+        app.video.shelf.as_ref().expect("a shelf").sweep(app.world.now_ms()).await;
         assert!(!house.dir.join("copies").join(format!("{}.mp4", id(&task))).exists(), "{model}: swept");
         let task = finished(&house, id(&task)).await;
         let link = task["metadata"]["url"].as_str().expect("a link");

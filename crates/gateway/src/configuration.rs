@@ -1,0 +1,120 @@
+//! A whole configuration: the settings, and with them the catalog and the providers, held against what this build serves. All
+//! mistakes are told at once, and nothing is taken over unless all of it is right.
+
+use crate::endpoints::SERVED;
+use crate::sale::{Serving, offers};
+use crate::settings::{Settings, Source, catalog_files, file_mistake, whole_mistake};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use tollgate_catalog::form::{Form, Mistakes};
+use tollgate_catalog::{Mistake, Model, Snapshot};
+use tollgate_upstream::{Ability, Provider};
+use tollgate_wire::Dialect;
+
+pub struct Loaded {
+    pub settings: Settings,
+    pub serving: Serving,
+}
+
+impl Loaded {
+    /// What is no mistake, but hardly meant.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if !self.serving.offers.is_empty() && self.settings.reached_at().is_none() {
+            warnings.push(
+                "`public_url` is not set: webhooks about videos carry no link of ours, since the gateway listens at every address and does not know its own"
+                    .to_owned(),
+            );
+        }
+        warnings
+    }
+}
+
+impl Source {
+    /// Reads everything. Nothing is taken over unless all of it is right.
+    pub fn load(&self) -> Result<Loaded, Vec<Mistake>> {
+        self.read(None)
+    }
+
+    /// The same with the catalog that is being served: what has not changed in it is not read again.
+    pub fn load_again(&self, before: &Snapshot) -> Result<Loaded, Vec<Mistake>> {
+        self.read(Some(before))
+    }
+
+    fn read(&self, before: Option<&Snapshot>) -> Result<Loaded, Vec<Mistake>> {
+        let mistakes = Mistakes::default();
+        let name = self.file.display().to_string();
+        let text = std::fs::read_to_string(&self.file).map_err(|error| vec![file_mistake(&name, &error)])?;
+        let mut form = Form::parse_with(&name, &text, &self.overrides(), &mistakes);
+        let settings = self.settings(&mut form);
+        let providers = self.providers(&mut form);
+        form.finish();
+        let names: Vec<&str> = providers.keys().map(String::as_str).collect();
+        let catalog = self.catalog(&settings.catalog_dir, &names, before, &mistakes);
+        let offers = catalog.as_ref().map(|catalog| {
+            right_kinds(catalog, &providers, &mistakes);
+            served(catalog, &mistakes);
+            offers::read(catalog, &providers, &mistakes)
+        });
+        let providers =
+            providers.into_iter().filter_map(|(name, provider)| Some((name, Arc::new(provider?)))).collect();
+        let offers = offers.unwrap_or_default();
+        let loaded = catalog.map(|catalog| Loaded { settings, serving: Serving { catalog, providers, offers } });
+        match (mistakes.result(()), loaded) {
+            (Ok(()), Some(loaded)) => Ok(loaded),
+            (Err(list), _) => Err(list),
+            (Ok(()), None) => Err(vec![whole_mistake(&name, "could not be read")]),
+        }
+    }
+
+    fn catalog(
+        &self,
+        dir: &Path,
+        providers: &[&str],
+        before: Option<&Snapshot>,
+        mistakes: &Mistakes,
+    ) -> Option<Snapshot> {
+        let files = match catalog_files(dir) {
+            Ok(files) => files,
+            Err(error) => {
+                mistakes.push(file_mistake(&dir.display().to_string(), &error));
+                return None;
+            }
+        };
+        let catalog = match before {
+            Some(before) => tollgate_catalog::load_again(&files, providers, before),
+            None => tollgate_catalog::load_for(&files, providers),
+        };
+        catalog.map_err(|list| list.into_iter().for_each(|one| mistakes.push(one))).ok()
+    }
+}
+
+/// Every route leads to a provider that can do what is routed to it. Videos are held to their variants besides (`sale/offers.rs`).
+fn right_kinds(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>, mistakes: &Mistakes) {
+    let chats = |model: &&Arc<Model>| Dialect::ALL.iter().any(|dialect| model.supports(dialect.word()));
+    let models = catalog.models.values().filter(chats).map(|model| (model, Ability::Chat));
+    let cells = catalog.social.cells().map(|cell| (&cell.model, Ability::Social));
+    for (model, ability) in models.chain(cells) {
+        for route in &model.routes {
+            let Some(Some(provider)) = providers.get(&route.provider) else { continue };
+            if let Some(reason) = provider.lacks(ability) {
+                mistakes.push(route.place.mistake("route.provider", reason));
+            }
+        }
+    }
+}
+
+/// A model is offered by endpoints that exist.
+fn served(catalog: &Snapshot, mistakes: &Mistakes) {
+    for model in catalog.models.values() {
+        for kind in &model.supported_endpoint_types {
+            if !SERVED.iter().any(|(own, ..)| own == kind) {
+                let known: Vec<&str> = SERVED.iter().map(|(own, ..)| *own).collect();
+                let reason = format!("{kind:?} is not served by this version; it serves {}", known.join(", "));
+                let field = format!("model.{:?}.supported_endpoint_types", model.name);
+                mistakes.push(model.place.mistake(&field, reason));
+            }
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Accepts connections, with every limit set by hand: TCP_NODELAY, HTTP/2 windows and streams, write time; their number and how
+//! long they may be silent is kept in `connections`. Stops gracefully: open calls may finish up to a limit, then they are ended properly.
+
+use super::connections::{Busy, Connections, Place, Rules, Seat};
+use super::cors::Admitted;
+use super::leash::Leashes;
+use super::peer::Peer;
+use super::timed::TimedIo;
+use super::unread;
+use crate::metrics::ConnectionMeter;
+use crate::settings::{Limits, Pages};
+use crate::shutdown::Shutdown;
+use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
+use http::{StatusCode, Version};
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use ipnet::IpNet;
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::task::TaskTracker;
+use tollgate_wire::error::{self, Code, Dialect};
+
+/// How long streams get to write their last event and close after they were cut.
+const LAST_EVENT: Duration = Duration::from_secs(5);
+
+/// What all servers of a gateway have in common.
+pub struct ServerContext {
+    pub limits: Limits,
+    pub pages: Pages,
+    /// Proxies in front of us: they speak for many.
+    pub trusted: Vec<IpNet>,
+    pub meter: ConnectionMeter,
+    pub tracker: TaskTracker,
+    pub shutdown: Arc<Shutdown>,
+    /// Places for connections that have become WebSockets.
+    pub sockets: Arc<Semaphore>,
+}
+
+/// What is said to a connection for which there is no place, before anything is read of it.
+fn full() -> Vec<u8> {
+    let text = "Too many connections are open; try again soon.";
+    let body = error::body(Dialect::OpenAi, Code::Overloaded, text, None, "");
+    let head =
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 2\r\nconnection: close";
+    let mut full = format!("{head}\r\ncontent-length: {}\r\n\r\n", body.len()).into_bytes();
+    full.extend_from_slice(&body);
+    full
+}
+
+/// Serves until the stop, then until the last connection is done or out of time.
+pub async fn serve(door: Arc<ServerContext>, listener: TcpListener, router: Router, places: Connections) {
+    let leashes = Leashes::new(door.tracker.clone());
+    let watching = leashes.clone().watch(door.limits.write_time);
+    let ended = door.shutdown.ended.clone();
+    door.tracker.spawn(async move { ended.run_until_cancelled(watching).await });
+    let (late, ended) = (places.clone().watch(), door.shutdown.ended.clone());
+    door.tracker.spawn(async move { ended.run_until_cancelled(late).await });
+    let builder = builder(&door, leashes.clone());
+    let graceful = GracefulShutdown::new();
+    let (stopping, full) = (door.shutdown.stopping.clone(), full());
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = connections.join_next() => continue,
+            () = stopping.cancelled() => break,
+        };
+        let (socket, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                pause_after(&error).await;
+                continue;
+            }
+        };
+        let Some(place) = places.place(peer.ip()) else {
+            // Best effort: a queue nobody sees would be worse.
+            let _ = socket.try_write(&full);
+            continue;
+        };
+        let seat = place.seat().clone();
+        let Ok(io) = prepare(&door, socket, place) else { continue };
+        let service = hyper::service::service_fn({
+            let (door, router, leashes, seat) = (door.clone(), router.clone(), leashes.clone(), seat.clone());
+            move |request| one(door.clone(), router.clone(), leashes.clone(), peer, seat.clone(), request)
+        });
+        let connection = graceful.watch(builder.serve_connection_with_upgrades(io, service).into_owned());
+        let task = connections.spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "connection ended");
+            }
+        });
+        seat.belongs_to(task);
+        places.settled().await;
+    }
+    drop(listener);
+    stop(&door, graceful).await;
+    // What is still open belongs to clients that take nothing: their calls end with the connection, as when a client leaves.
+    connections.shutdown().await;
+}
+
+/// The connections that a server may have.
+pub fn places(door: &ServerContext, most: usize) -> Connections {
+    let limits = &door.limits;
+    let rules = Rules {
+        most,
+        per_peer: limits.connections_per_address.unwrap_or(most / 2).clamp(1, most),
+        header_time: limits.header_time,
+        idle_time: limits.idle_time,
+        trusted: door.trusted.clone(),
+    };
+    Connections::new(rules, door.meter.clone())
+}
+
+/// One request on its connection.
+async fn one(
+    door: Arc<ServerContext>,
+    router: Router,
+    leashes: Leashes,
+    peer: SocketAddr,
+    seat: Arc<Seat>,
+    request: hyper::Request<Incoming>,
+) -> Result<hyper::Response<Answer>, Infallible> {
+    let http2 = request.version() == Version::HTTP_2;
+    let Some(busy) = seat.begin(http2) else {
+        // The connection was told to go; its task ends here.
+        return std::future::pending().await;
+    };
+    let peer = Peer::new(peer, Some(seat.clone()));
+    let reply = if http2 {
+        let reply = route(&door, router, peer, request.map(Body::new)).await?;
+        reply.map(|body| leashes.hold(body))
+    } else {
+        let (request, waits) = unread::lend(request, &seat);
+        let mut reply = route(&door, router, peer, request).await?;
+        unread::settle(&mut reply, &seat, waits).await;
+        if reply.status() == StatusCode::SWITCHING_PROTOCOLS {
+            seat.hand_over();
+        }
+        reply
+    };
+    Ok(reply.map(|body| Answer { body, _busy: busy }))
+}
+
+async fn route(
+    door: &ServerContext,
+    mut router: Router,
+    peer: Peer,
+    mut request: hyper::Request<Body>,
+) -> Result<hyper::Response<Body>, Infallible> {
+    request.extensions_mut().insert(peer);
+    let page = door.pages.admit(&request);
+    if let Some(preflight) = page.as_ref().and_then(Admitted::preflight) {
+        return Ok(preflight);
+    }
+    // A router is always ready; asking it first would only cost.
+    let mut reply = tower::Service::call(&mut router, request).await?;
+    if let Some(page) = page {
+        page.mark(reply.headers_mut());
+    }
+    Ok(reply)
+}
+
+/// The body of a reply. Its request is under way until it is sent.
+struct Answer {
+    body: Body,
+    _busy: Busy,
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+async fn stop(door: &ServerContext, graceful: GracefulShutdown) {
+    // A WebSocket is no connection of this server any more: its session goes on with the response that runs, and then ends.
+    let sockets = u32::try_from(door.limits.connections).unwrap_or(u32::MAX);
+    let finished = async {
+        let _ = tokio::join!(graceful.shutdown(), door.sockets.acquire_many(sockets));
+    };
+    tokio::pin!(finished);
+    if tokio::time::timeout(door.limits.drain_time, &mut finished).await.is_err() {
+        tracing::warn!("calls are still open after the drain time: they are ended now");
+        door.shutdown.cut_calls();
+        let _ = tokio::time::timeout(LAST_EVENT, finished).await;
+    }
+}
+
+/// Nagle's algorithm would hold back small events; it is switched off on every accepted socket.
+fn prepare(door: &ServerContext, socket: TcpStream, place: Place) -> io::Result<TokioIo<TimedIo<TcpStream>>> {
+    socket.set_nodelay(true)?;
+    Ok(TokioIo::new(TimedIo::new(socket, door.limits.write_time, place)))
+}
+
+/// Out of file descriptors: a short pause instead of a busy loop.
+async fn pause_after(error: &io::Error) {
+    tracing::warn!(%error, "accept failed");
+    tokio::time::sleep(Duration::from_millis(20)).await;
+}
+
+fn builder(door: &ServerContext, leashes: Leashes) -> auto::Builder<Leashes> {
+    let limits = &door.limits;
+    let mut builder = auto::Builder::new(leashes);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        // `connections` watches over heads, from the first moment of a connection and not only from where hyper begins.
+        .header_read_timeout(None)
+        .keep_alive(true)
+        .max_buf_size(64 << 10);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.h2_streams)
+        .initial_stream_window_size(limits.h2_window)
+        .initial_connection_window_size(limits.h2_window.saturating_mul(4))
+        .max_header_list_size(32 << 10)
+        .max_send_buf_size(256 << 10)
+        .keep_alive_interval(Duration::from_secs(20))
+        .keep_alive_timeout(Duration::from_secs(20));
+    builder
+}
+
+/// Binds an address or says which one could not be had.
+pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    #[tokio::test]
+    async fn accepted_sockets_do_not_wait_to_fill_a_packet() {
+        let listener = super::bind("127.0.0.1:0".parse().expect("address")).await.expect("bind");
+        let address = listener.local_addr().expect("address");
+        let client = tokio::net::TcpStream::connect(address);
+        let (accepted, _client) = tokio::join!(listener.accept(), client);
+        let (socket, _) = accepted.expect("accepted");
+        assert!(!socket.nodelay().expect("option"), "the system's default is on; otherwise this test shows nothing");
+        let app = crate::testing::bare_app().await;
+        let door = app.door();
+        let place = super::places(&door, 1).place(address.ip()).expect("a place");
+        let io = super::prepare(&door, socket, place).expect("prepared");
+        assert!(io.inner().get_ref().nodelay().expect("option"));
+    }
+}

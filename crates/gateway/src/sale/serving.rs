@@ -1,0 +1,33 @@
+//! The one snapshot of catalog and providers that is being served.
+
+use super::Offers;
+use crate::who::caller::Caller;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tollgate_catalog::{Model, Snapshot};
+use tollgate_upstream::Provider;
+
+/// What is on sale and where it comes from. One value, exchanged as a whole: a call keeps the one it began with.
+pub struct Serving {
+    pub catalog: Snapshot,
+    pub providers: HashMap<String, Arc<Provider>>,
+    /// By which rules the models that make videos go.
+    pub offers: Offers,
+}
+
+impl Serving {
+    /// The group a model is sold to this caller in: the first of `auto_groups` that the account is in and the model is
+    /// offered to.
+    pub fn group_of(&self, caller: &Caller, model: &Model) -> Option<&str> {
+        model.group_for(self.catalog.in_order(&caller.account.groups))
+    }
+
+    /// The group a model is sold in to this caller, or to anybody.
+    pub fn group_for(&self, caller: Option<&Caller>, model: &Model) -> Option<&str> {
+        match caller {
+            Some(caller) => self.group_of(caller, model),
+            None if model.login_required => None,
+            None => model.group_for(self.catalog.public_groups()),
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Who is calling: the key and the account behind it, and what that key may do.
+//!
+//! Missing, unknown, revoked and expired keys get one and the same answer, so that nobody learns which it was.
+
+use super::Register;
+use crate::door::peer::Peer;
+use crate::refusal::Refusal;
+use crate::who::keys::Found;
+use crate::world::Millis;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, Uri, header};
+use ipnet::IpNet;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tollgate_catalog::Money;
+use tollgate_store::{Account, HoldRefused, Key, KeyAndAccount};
+use tollgate_wire::error::Code;
+
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const X_GOOG_API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
+
+pub struct Caller {
+    pub key: Key,
+    pub account: Account,
+    /// Parsed once; an unreadable entry matches nothing.
+    networks: Option<Vec<IpNet>>,
+    /// A hold was refused since this was read.
+    short: AtomicBool,
+}
+
+impl Caller {
+    pub fn new(found: KeyAndAccount) -> Caller {
+        let networks = found.key.cidrs.as_ref().map(|list| list.iter().filter_map(|one| network(one)).collect());
+        Caller { key: found.key, account: found.account, networks, short: AtomicBool::new(false) }
+    }
+
+    /// The account could not pay for a call, so what is known of its balance is old.
+    pub fn falls_short(&self) {
+        self.short.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the account had something to spend when it was last looked at.
+    pub fn seems_able_to_pay(&self) -> bool {
+        let account = &self.account;
+        let has = account.trial_available.nano() > 0 || account.paid_available.nano() > 0;
+        has && !self.short.load(Ordering::Relaxed)
+    }
+
+    /// Why the smallest of holds would be refused, by what is known here.
+    pub fn cannot_pay(&self, now: Millis) -> Option<HoldRefused> {
+        let found = KeyAndAccount { key: self.key.clone(), account: self.account.clone() };
+        found.would_hold(Money::from_nano(1), Money::from_nano(1), false, now).err()
+    }
+
+    fn works_at(&self, now: Millis) -> bool {
+        // Revoked is revoked at once, whatever the clock of whoever did it says.
+        self.key.revoked_at.is_none() && self.key.expires_at.is_none_or(|at| at > now)
+    }
+
+    fn may_come_from(&self, ip: IpAddr) -> bool {
+        self.networks.as_ref().is_none_or(|list| list.iter().any(|net| net.contains(&ip)))
+    }
+
+    pub fn may_use(&self, model: &str) -> bool {
+        self.key.models.as_ref().is_none_or(|list| list.iter().any(|one| one == model))
+    }
+}
+
+/// An address range, or a single address as a range of one.
+pub fn network(text: &str) -> Option<IpNet> {
+    text.parse::<IpNet>().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
+}
+
+/// Finds the caller of a request or says why not.
+pub async fn authenticate(register: &Register<'_>, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
+    let key = presented_key(&parts.headers, key_in_query(&parts.uri))?;
+    let now = register.world.now_ms();
+    let caller = match register.keys.find(register.store, key, register.world).await {
+        Found::Known(caller) => caller,
+        Found::Unknown => return Err(no_such_key()),
+        Found::CannotTell => {
+            return Err(Refusal::new(Code::LedgerUnavailable, "Keys cannot be checked at the moment.").after(2));
+        }
+    };
+    if !caller.works_at(now) {
+        return Err(no_such_key());
+    }
+    if let Some(ip) = client_address(register.trusted, parts)
+        && !caller.may_come_from(ip)
+    {
+        return Err(Refusal::new(Code::IpNotAllowed, "This key may not be used from this address."));
+    }
+    Peer::prove(parts);
+    Ok(caller)
+}
+
+fn no_such_key() -> Refusal {
+    Refusal::new(Code::InvalidApiKey, "The API key is missing, unknown, revoked or expired.")
+}
+
+/// The key as the SDKs of the four dialects send it. Two different keys in one request are refused.
+pub(crate) fn presented_key<'p>(headers: &'p HeaderMap, in_query: Option<&'p str>) -> Result<&'p str, Refusal> {
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| {
+        let (scheme, key) = value.to_str().ok()?.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
+    });
+    let mut key = bearer;
+    let named = [X_API_KEY, X_GOOG_API_KEY].map(|name| headers.get(name).and_then(|value| value.to_str().ok()));
+    for other in named.into_iter().chain([in_query, key_in_protocol(headers)]).flatten() {
+        if key.is_some_and(|key| key != other) {
+            return Err(Refusal::new(Code::InvalidApiKey, "Two different API keys were sent."));
+        }
+        key = Some(other);
+    }
+    key.filter(|key| !key.is_empty() && key.len() <= 512).ok_or_else(no_such_key)
+}
+
+/// Subprotocols that the client of a WebSocket offers.
+pub(crate) fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let lines = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).map(str::trim)
+}
+
+/// A browser can send no header of its own with a WebSocket: its key is one of the subprotocols.
+fn key_in_protocol(headers: &HeaderMap) -> Option<&str> {
+    protocols(headers).find_map(|offered| offered.strip_prefix("openai-insecure-api-key."))
+}
+
+/// `?key=…`, which only clients of Gemini's paths send; elsewhere a query may end up in somebody's log.
+fn key_in_query(uri: &Uri) -> Option<&str> {
+    let path = uri.path();
+    if !path.starts_with("/v1beta/") && !path.starts_with("/v1/models") {
+        return None;
+    }
+    uri.query()?.split('&').find_map(|pair| pair.strip_prefix("key="))
+}
+
+/// The client's address: the peer, or what a trusted proxy in front of us says.
+fn client_address(trusted: &[IpNet], parts: &Parts) -> Option<IpAddr> {
+    let peer = parts.extensions.get::<Peer>()?.ip();
+    if trusted.is_empty() || !trusted.iter().any(|net| net.contains(&peer)) {
+        return Some(peer);
+    }
+    Some(forwarded_for(&parts.headers, |ip| trusted.iter().any(|net| net.contains(&ip))).unwrap_or(peer))
+}
+
+/// Headers by which proxies say that they pass a request on.
+const FORWARDED: [&str; 6] =
+    ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via"];
+
+/// Whether a request was made on this machine: not one that a proxy on it passes on for somebody else.
+pub fn is_local(trusted: &[IpNet], peer: &Peer, headers: &HeaderMap) -> bool {
+    let passed_on = || FORWARDED.iter().any(|name| headers.contains_key(*name));
+    let proxy = |ip: IpAddr| trusted.iter().any(|net| net.contains(&ip));
+    peer.ip().is_loopback() && !proxy(peer.ip()) && !passed_on()
+}
+
+/// The rightmost address that is not itself a trusted proxy: everything left of it can be forged. So can everything left of
+/// an entry that is no address: the search ends there with nothing.
+fn forwarded_for(headers: &HeaderMap, trusted: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
+    let lines: Vec<_> = headers.get_all("x-forwarded-for").iter().collect();
+    let entries = lines.iter().rev().flat_map(|line| line.to_str().unwrap_or("-").rsplit(','));
+    for entry in entries {
+        let ip = entry.trim().parse::<IpAddr>().ok()?.to_canonical();
+        if !trusted(ip) {
+            return Some(ip);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(list: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in list {
+            map.insert(*name, http::HeaderValue::from_static(value));
+        }
+        map
+    }
+
+    #[test]
+    fn the_key_is_found_where_each_sdk_puts_it() {
+        for list in [
+            [("authorization", "Bearer sk-a")],
+            [("authorization", "bearer sk-a")],
+            [("x-api-key", "sk-a")],
+            [("x-goog-api-key", "sk-a")],
+            [("sec-websocket-protocol", "realtime,openai-insecure-api-key.sk-a, other")],
+        ] {
+            assert_eq!(presented_key(&headers(&list), None).ok(), Some("sk-a"), "{list:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_in_the_query_is_read_on_geminis_paths_only() {
+        for (uri, key) in [
+            ("/v1beta/models/gemini-x:generateContent?alt=sse&key=sk-a", Some("sk-a")),
+            ("/v1/models?key=sk-a", Some("sk-a")),
+            ("/v1/usage?key=sk-a", None),
+        ] {
+            assert_eq!(key_in_query(&Uri::from_static(uri)), key, "{uri}");
+        }
+        let other = headers(&[("x-goog-api-key", "sk-b")]);
+        assert_eq!(presented_key(&other, Some("sk-a")).err().map(|r| r.code), Some(Code::InvalidApiKey));
+        assert_eq!(presented_key(&headers(&[]), Some("sk-a")).ok(), Some("sk-a"));
+    }
+
+    #[test]
+    fn two_different_keys_or_none_are_refused() {
+        let both = headers(&[("authorization", "Bearer sk-a"), ("x-api-key", "sk-b")]);
+        assert_eq!(presented_key(&both, None).err().map(|r| r.code), Some(Code::InvalidApiKey));
+        let same = headers(&[("authorization", "Bearer sk-a"), ("x-api-key", "sk-a")]);
+        assert_eq!(presented_key(&same, None).ok(), Some("sk-a"));
+        for none in [headers(&[]), headers(&[("authorization", "Basic abc")]), headers(&[("authorization", "Bearer ")])]
+        {
+            assert_eq!(presented_key(&none, None).err().map(|r| r.code), Some(Code::InvalidApiKey));
+        }
+    }
+
+    #[test]
+    fn a_forged_forwarding_line_is_not_believed() {
+        let proxy: IpAddr = "10.0.0.1".parse().expect("ip");
+        let find = |lines: &[&'static str]| {
+            let mut map = HeaderMap::new();
+            for line in lines {
+                map.append("x-forwarded-for", http::HeaderValue::from_static(line));
+            }
+            forwarded_for(&map, |ip| ip == proxy).map(|ip| ip.to_string())
+        };
+        assert_eq!(find(&["8.8.8.8"]).as_deref(), Some("8.8.8.8"));
+        assert_eq!(find(&["1.1.1.1, 8.8.8.8, 10.0.0.1"]).as_deref(), Some("8.8.8.8"));
+        assert_eq!(find(&["1.1.1.1", "8.8.8.8"]).as_deref(), Some("8.8.8.8"), "the client's own line comes first");
+        assert_eq!(find(&["1.1.1.1, 8.8.8.8:4711"]), None, "an entry that is no address ends the search");
+        assert_eq!(find(&["::ffff:8.8.8.8"]).as_deref(), Some("8.8.8.8"));
+    }
+
+    #[test]
+    fn a_single_address_is_a_range_of_one() {
+        let one = network("10.1.2.3").expect("an address");
+        assert!(one.contains(&"10.1.2.3".parse::<IpAddr>().expect("ip")));
+        assert!(!one.contains(&"10.1.2.4".parse::<IpAddr>().expect("ip")));
+        assert!(network("10.0.0.0/8").expect("a range").contains(&"10.200.0.1".parse::<IpAddr>().expect("ip")));
+        assert!(network("nonsense").is_none());
+    }
+}

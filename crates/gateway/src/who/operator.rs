@@ -1,0 +1,44 @@
+//! Who operates: the admin key behind a request to `/api/admin/*`. Admin keys belong to no account and pay for nothing; keys of
+//! accounts do not open these paths, and admin keys open no others.
+//!
+//! A key is read from the store with every request, so that a revoked one stops at once: operators ask seldom.
+
+use super::Register;
+use crate::door::peer::Peer;
+use crate::refusal::Refusal;
+use crate::who::caller::presented_key;
+use http::request::Parts;
+use tollgate_store::{AdminKey, hash_secret};
+use tollgate_wire::error::Code;
+
+/// How an admin key begins: nobody takes it for a key of an account, and scanners for leaked secrets find it.
+pub const PREFIX: &str = "ak-";
+
+/// Somebody who may do what an operator may do.
+pub struct Operator {
+    key: AdminKey,
+}
+
+impl Operator {
+    /// What stands in the log beside everything that is done.
+    pub fn actor(&self) -> String {
+        self.key.actor()
+    }
+}
+
+/// Finds the operator behind a request or says why not. Missing, unknown, revoked and expired keys get one answer.
+pub async fn authenticate(register: &Register<'_>, parts: &Parts) -> Result<Operator, Refusal> {
+    let none = || {
+        Refusal::new(Code::InvalidApiKey, "This path needs an admin key; it is missing, unknown, revoked or expired.")
+    };
+    let key = presented_key(&parts.headers, None).map_err(|_| none())?;
+    if !key.starts_with(PREFIX) {
+        return Err(none());
+    }
+    let found = register.store.admin_key_by_hash(hash_secret(key)).await?.ok_or_else(none)?;
+    if !found.works_at(register.world.now_ms()) {
+        return Err(none());
+    }
+    Peer::prove(parts);
+    Ok(Operator { key: found })
+}

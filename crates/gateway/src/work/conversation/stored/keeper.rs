@@ -1,0 +1,68 @@
+//! An answer that must be kept before its client learns that it is complete, so that the client's next request finds it.
+//!
+//! The one who keeps gets the whole answer as the client will see it (the response object of a Responses stream). An answer that
+//! could not be kept is still the client's, and says that it is not stored; unless the client relies on its being kept, where it
+//! has failed.
+
+use crate::call::{Completed, Completion};
+use bytes::Bytes;
+use std::pin::Pin;
+use std::sync::Arc;
+use tollgate_dialects::responses::{before_the_end, unkept, unkept_events};
+
+/// Who keeps answers.
+pub trait Keeper: Send + Sync {
+    /// Keeps an answer in one JSON object. Must end in bounded time.
+    fn keep(&self, answer: Bytes) -> Pin<Box<dyn Future<Output = Kept> + Send>>;
+}
+
+/// What became of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// The next request finds it; or it was not to be kept.
+    Yes,
+    /// The client is told that it is not stored.
+    No,
+    /// Without it a conversation would go on with a hole in it: the call has failed.
+    Failed,
+}
+
+/// What is told of an answer that has failed so.
+const NOT_KEPT: &str = "The answer could not be added to its conversation; send the request again.";
+
+/// Keeping as the last step of a call.
+struct Keeping(Arc<dyn Keeper>);
+
+/// A call whose answer this one keeps.
+pub fn keeping(keeper: Arc<dyn Keeper>) -> Arc<dyn Completion> {
+    Arc::new(Keeping(keeper))
+}
+
+impl Completion for Keeping {
+    fn complete(&self, answer: Bytes) -> Pin<Box<dyn Future<Output = Completed> + Send>> {
+        let kept = self.0.keep(answer);
+        Box::pin(async move {
+            match kept.await {
+                Kept::Yes => Completed::AsItIs,
+                Kept::No => Completed::Changed,
+                Kept::Failed => Completed::Failed,
+            }
+        })
+    }
+
+    fn changed(&self, answer: &Bytes) -> Bytes {
+        unkept(answer)
+    }
+
+    fn changed_events(&self, last: &[u8]) -> Bytes {
+        unkept_events(last)
+    }
+
+    fn unfinished<'l>(&self, last: &'l [u8]) -> &'l [u8] {
+        before_the_end(last)
+    }
+
+    fn failure(&self) -> (&'static str, &'static str) {
+        (NOT_KEPT, "not_kept")
+    }
+}

@@ -1,0 +1,23 @@
+//! Responses that outlive their call: what a request names of them is put in its place before the request is admitted, so that
+//! any provider can serve it, also one that keeps nothing; and a finished answer is kept before its last event leaves, so that
+//! the client's next request finds it on every replica.
+//!
+//! The whole conversation is sent each time: there is one way, whatever the provider can do. Instructions, tools and parameters
+//! are never inherited. What is kept belongs to one account; another's is as unknown as one that never was.
+
+mod keep;
+mod keeper;
+mod past;
+mod place;
+mod room;
+
+pub use keep::{Keep, fits, made_id};
+pub use keeper::{Keeper, Kept, keeping};
+pub use past::{Local, Past, find, said_in};
+pub use place::Place;
+pub use room::{has_room, may_store, no_room};
+
+use std::time::Duration;
+
+/// How long what is kept can be named after it was last used.
+pub const LIFE: Duration = Duration::from_secs(30 * 86_400);

@@ -1,0 +1,196 @@
+//! The request as a route's provider gets it.
+
+use super::Conversation;
+use crate::fetcher::Fetcher;
+use crate::refusal::Refusal;
+use crate::sale::Serving;
+use bytes::Bytes;
+use std::sync::{Arc, PoisonError};
+use tollgate_catalog::{Condition, Model, Route};
+use tollgate_dialects::responses::unstored;
+use tollgate_dialects::{
+    Dropped, Home, Hosted, Names, Request, Rules, Sent, Target, hosted_names, limit_uses, own_seals,
+};
+use tollgate_upstream::Provider;
+use tollgate_wire::error::Code;
+use tollgate_wire::{Dialect, Problem};
+
+/// Sent to a provider that demands a limit of the output when neither caller nor catalog gives one.
+const USUAL_OUTPUT: u64 = 8_192;
+/// Switches that only Anthropic has.
+const BETA: &str = "anthropic-beta";
+
+impl Conversation {
+    /// Can some route of the model take this request? Translated here for the first that can.
+    pub(super) fn check_routes(&self, fetcher: &Fetcher, serving: &Serving, model: &Model) -> Result<(), Refusal> {
+        let mut first = None;
+        let mut taken = false;
+        // What the provider of each route gets of the tools that would run there, and the longest list of them.
+        let mut hosted: Vec<Hosted> = Vec::new();
+        let runs = !self.request.reads.hosted.is_empty();
+        for route in &model.routes {
+            let Some(provider) = serving.providers.get(&route.provider) else { continue };
+            let Some(dialect) = provider.kind.chat.map(|chat| chat.dialect()) else { continue };
+            let outcome = if self.wants_data(provider, dialect) {
+                self.check_links(fetcher, provider, dialect)
+                    .and_then(|request| self.make(&request, model, route, dialect))
+                    .map(|sent| Some(sent.body))
+            } else if dialect == self.request.dialect && model.chat.sampling && !self.strict {
+                Ok(None)
+            } else {
+                self.sent(model, route, provider, dialect).map(|sent| Some(sent.body.clone()))
+            };
+            match outcome {
+                Ok(_) if !runs => return Ok(()),
+                Ok(sent) => {
+                    taken = true;
+                    let there = self.runs_there(dialect, sent);
+                    if there.len() > hosted.len() {
+                        hosted = there;
+                    }
+                }
+                Err(problem) => first = first.or(Some(problem)),
+            }
+        }
+        if taken {
+            let _ = self.hosted.set(hosted);
+            return Ok(());
+        }
+        first.map_or(Ok(()), |problem| Err(problem.into()))
+    }
+
+    /// The request's tools that run at a provider of this dialect. Named by their places in the client's own body.
+    fn runs_there(&self, dialect: Dialect, sent: Option<Bytes>) -> Vec<Hosted> {
+        let own = &self.request.reads.hosted;
+        let (true, Some(sent)) = (dialect != self.request.dialect, sent) else { return own.clone() };
+        let names = hosted_names(dialect, &sent);
+        own.iter().filter(|tool| names.contains(&tool.name)).cloned().collect()
+    }
+
+    /// The request for one route, translated once.
+    pub(super) fn sent(
+        &self,
+        model: &Model,
+        route: &Route,
+        provider: &Provider,
+        dialect: Dialect,
+    ) -> Result<Arc<Sent>, Problem> {
+        let mut translated = self.translated.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |one: &&(String, String, Arc<Sent>)| one.0 == provider.name && one.1 == route.upstream_model;
+        if let Some((.., sent)) = translated.iter().find(same) {
+            return Ok(sent.clone());
+        }
+        let sent = Arc::new(self.make(&self.request, model, route, dialect)?);
+        translated.push((provider.name.clone(), route.upstream_model.clone(), sent.clone()));
+        Ok(sent)
+    }
+
+    /// The body for a provider of the client's own dialect. What the gateway keeps of a conversation it can erase; a provider that stored
+    /// it too would go on having it, so it is told not to. Nor is it shown as its own what another maker thought.
+    pub(super) fn own(&self, request: &Request, model: &Model, route: &Route) -> Result<(Bytes, Dropped), Problem> {
+        let mut body = limited(request, model, request.dialect, request.own_body(&route.upstream_model));
+        let mut dropped = Dropped::default();
+        let home = Home { wants_reasoning_back: model.chat.wants_reasoning_back, gemini3: model.chat.gemini3 };
+        if let Some((own, left_out)) = own_seals(request.dialect, &body, home) {
+            if left_out {
+                self.leave_out("reasoning", &mut dropped)?;
+            }
+            body = own;
+        }
+        if request.dialect == Dialect::Responses {
+            // A model that does not think refuses to be asked for its sealed reasoning.
+            body = unstored(body, thinks(model) || request.mentions("reasoning"));
+        }
+        Ok((body, dropped))
+    }
+
+    /// Notes what the provider does not get; refused where the caller wants nothing left out.
+    fn leave_out(&self, field: &str, dropped: &mut Dropped) -> Result<(), Problem> {
+        if self.strict {
+            let message = format!("`{field}`: the model is served by a provider that has nothing like this.");
+            return Err(Problem { code: Code::UnsupportedValue, param: Some(field.to_owned()), message });
+        }
+        dropped.add(field);
+        Ok(())
+    }
+
+    /// `request` is the client's, or the same with data in the place of its links.
+    pub(super) fn make(
+        &self,
+        request: &Request,
+        model: &Model,
+        route: &Route,
+        dialect: Dialect,
+    ) -> Result<Sent, Problem> {
+        if dialect == request.dialect {
+            let stripped = if model.chat.sampling { None } else { request.without_sampling(self.strict)? };
+            let (request, unsampled) = match &stripped {
+                Some((stripped, dropped)) => (stripped, Some(dropped)),
+                None => (request, None),
+            };
+            let (body, mut dropped) = self.own(request, model, route)?;
+            unsampled.iter().for_each(|more| dropped.extend(more));
+            return Ok(Sent { body, dropped, names: Names::default() });
+        }
+        if let (Dialect::Chat, Some(effort)) = (dialect, model.chat.tools_need_effort.as_deref()) {
+            // A rule of the provider's chat completions holds whatever our client speaks; a chat client is held to it on every route.
+            request.obeys(&Rules { tools_need_effort: Some(effort), ..Rules::default() })?;
+        }
+        let mut sent = request.upstream_body(&target(model, route, dialect, self.strict))?;
+        if self.passed.iter().any(|(name, _)| name == BETA) {
+            self.leave_out(BETA, &mut sent.dropped)?;
+        }
+        priced_is_sent(model, &sent.dropped)?;
+        sent.body = limited(request, model, dialect, sent.body);
+        Ok(sent)
+    }
+}
+
+/// What is held for is what the provider is allowed.
+fn limited(request: &Request, model: &Model, dialect: Dialect, body: Bytes) -> Bytes {
+    let runs = !request.reads.hosted.is_empty();
+    if runs { limit_uses(dialect, body, model.chat.tool_uses) } else { body }
+}
+
+/// What a price of the model goes by is not left out on the way: it would be charged for and not be had, or the other way round.
+fn priced_is_sent(model: &Model, dropped: &Dropped) -> Result<(), Problem> {
+    let conditions = model.book.tiers.iter().flat_map(|tier| &tier.when);
+    let lost = conditions.filter_map(|one| match one {
+        Condition::Attribute { path, .. } => dropped.fields().iter().find(|name| *name == path),
+        _ => None,
+    });
+    lost.map(|name| {
+        let message =
+            format!("`{name}`: the price goes by it, and the provider of this model has nothing like this value.");
+        Err(Problem { code: Code::UnsupportedValue, param: Some(name.to_owned()), message })
+    })
+    .next()
+    .unwrap_or(Ok(()))
+}
+
+fn thinks(model: &Model) -> bool {
+    !model.reasoning_efforts.is_empty()
+}
+
+fn target(model: &Model, route: &Route, dialect: Dialect, strict: bool) -> Target {
+    let rules = &model.chat;
+    Target {
+        strict,
+        default_max_output: rules.default_max_output.or(model.max_output_tokens).unwrap_or(USUAL_OUTPUT),
+        most_output: model.max_output_tokens,
+        efforts: model.reasoning_efforts.clone(),
+        thinks: thinks(model),
+        sampling: rules.sampling,
+        adaptive_thinking: rules.adaptive_thinking,
+        system_turns: rules.system_turns,
+        native_schema: rules.native_schema,
+        current_chat: rules.current_chat,
+        cache_marks: rules.cache_marks,
+        web_search: rules.web_search,
+        wants_reasoning_back: rules.wants_reasoning_back,
+        budgets: rules.least_budget..=rules.most_budget.unwrap_or(u64::MAX),
+        thinks_always: rules.thinks_always,
+        gemini3: rules.gemini3,
+        ..Target::new(dialect, route.upstream_model.as_str())
+    }
+}

@@ -1,0 +1,33 @@
+//! Videos at the desk: which rules a model on sale goes by, and what a request costs before it is sent.
+
+mod alike;
+mod ask;
+mod bill;
+mod copying;
+mod desk;
+pub mod file;
+mod kept;
+pub mod links;
+mod retention;
+mod s3;
+pub mod shelf;
+pub mod show;
+mod task;
+mod upload;
+pub mod webhooks;
+
+pub use ask::{VideoAsk, most};
+pub use desk::{MadeVideo, VideoDesk, VideoPlan};
+pub use kept::{KeptPlan, KeptResult};
+pub use shelf::Shelf;
+pub use task::VideoTask;
+
+use crate::call::task::{Home, home};
+use crate::sale::Serving;
+use tollgate_media::video::Api;
+use tollgate_store::Task;
+
+/// Who can be asked about a video that was made over this API.
+fn maker(serving: &Serving, task: &Task, api: Api) -> Home {
+    home(serving, task, |provider| provider.kind.video.is_some_and(|video| video.speaks(api)))
+}
