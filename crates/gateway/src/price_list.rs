@@ -2,7 +2,7 @@
 //! JSON anew for everybody who asks.
 
 use crate::app::Serving;
-use crate::endpoints::SERVED;
+use crate::endpoints::served;
 use crate::refusal::Refusal;
 use bytes::Bytes;
 use http::HeaderValue;
@@ -96,7 +96,9 @@ fn written(serving: &Serving, viewer: &Viewer) -> Result<Page, Refusal> {
         pricing_version: &catalog.pricing_version,
         groups: paid.map(|_| &groups[..]),
         paid_prices: paid,
-        supported_endpoint: SERVED.iter().map(|(kind, method, path)| (*kind, Offered { path, method })).collect(),
+        supported_endpoint: served()
+            .map(|(kind, row)| (kind, Offered { path: row.path, method: row.method.as_str() }))
+            .collect(),
         catalog: catalog.record(&view),
     };
     let failed = |_| Refusal::new(Code::Internal, "The price list could not be written.");

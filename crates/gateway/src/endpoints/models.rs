@@ -1,7 +1,9 @@
 //! `GET /v1/models`, `GET /v1/models/{id}` and the same under `/v1beta`: what this key can use, in the shape of the SDK that
 //! asks. Three SDKs ask for the same path, so the headers decide: Gemini's key, Anthropic's version, else OpenAI.
 
+use super::openapi::shapes::{anything, list as shapes_list, named, text};
 use super::reading;
+use super::row::{Access, Errors, Family, Row};
 use crate::app::{App, Serving};
 use crate::caller::Caller;
 use crate::refusal::Refusal;
@@ -20,6 +22,40 @@ const CREATED_AT: &str = "2023-11-14T22:13:20Z";
 
 /// The limits Gemini's shape demands of a model for which the catalog gives none.
 const UNKNOWN_LIMIT: u64 = 0;
+
+pub const FAMILY: Family = Family { tag: "models", rows, schemas };
+
+fn rows() -> Vec<Row> {
+    // OpenAI's shape, unless another SDK asks.
+    let shaped = |openai: &str| json!({ "anyOf": [named(openai), anything()] });
+    let gemini = Errors::In(Dialect::Gemini);
+    vec![
+        Row::get("/v1/models", Access::Key, list, "The models this key can use, in the shape of the SDK that asks")
+            .gives(shaped("ModelList"))
+            .errors(Errors::AsAsked),
+        Row::get("/v1/models/{id}", Access::Key, one, "One model")
+            .routed_by("/v1/models/{*id}")
+            .gives(shaped("Model"))
+            .errors(Errors::AsAsked),
+        Row::get("/v1beta/models", Access::Key, list, "The models this key can use on Gemini's paths")
+            .gives(anything())
+            .errors(gemini),
+        Row::get("/v1beta/models/{id}", Access::Key, one, "One of them")
+            .routed_by("/v1beta/models/{*id}")
+            .gives(anything())
+            .errors(gemini),
+    ]
+}
+
+fn schemas() -> Value {
+    json!({
+        "Model": { "type": "object", "required": ["id", "object", "created", "owned_by"], "properties": {
+            "id": text(), "object": { "const": "model" }, "created": { "type": "integer" }, "owned_by": text(),
+            "supported_endpoint_types": { "type": "array", "items": text() },
+        } },
+        "ModelList": shapes_list("Model"),
+    })
+}
 
 /// Whose SDK asks.
 fn shape(parts: &Parts) -> Dialect {

@@ -1,7 +1,9 @@
 //! `GET /api/pricing`: what is on sale to everybody and at what price; with a key, what that account can buy at its own
 //! prices. Closed groups and models with `login_required` are for those who may buy them.
 
+use super::openapi::shapes::{named, text};
 use super::reading;
+use super::row::{Access, Family, Row};
 use crate::app::App;
 use crate::price_list::Viewer;
 use crate::refusal::Refusal;
@@ -10,8 +12,26 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_wire::error::Dialect;
+
+pub const FAMILY: Family = Family { tag: "prices", rows, schemas };
+
+fn rows() -> Vec<Row> {
+    let row = Row::get("/api/pricing", Access::Public, list, "The price list; with a key, the account's own prices");
+    vec![row.gives(named("PriceList")).refused_with(&[401, 403, 500])]
+}
+
+fn schemas() -> Value {
+    let names = json!({ "type": "array", "items": text() });
+    json!({
+        "PriceList": { "type": "object", "required": ["pricing_version", "auto_groups", "data"], "properties": {
+            "pricing_version": text(), "auto_groups": names, "groups": names, "paid_prices": { "type": "boolean" },
+            "data": { "type": "array", "items": { "type": "object", "required": ["model_name", "billing_unit", "book_faces"] } },
+        } },
+    })
+}
 
 pub async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();

@@ -6,7 +6,7 @@
 use super::{FetchSettings, Limits, Settings, StorageSettings, TaskSettings};
 use crate::app::Serving;
 use crate::cors::Pages;
-use crate::endpoints::SERVED;
+use crate::endpoints;
 use crate::social::SocialSettings;
 use crate::video::{VideoSettings, offers};
 use ipnet::IpNet;
@@ -294,8 +294,8 @@ fn right_kinds(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>
 fn served(catalog: &Snapshot, mistakes: &Mistakes) {
     for model in catalog.models.values() {
         for kind in &model.supported_endpoint_types {
-            if !SERVED.iter().any(|(own, ..)| own == kind) {
-                let known: Vec<&str> = SERVED.iter().map(|(own, ..)| *own).collect();
+            if !endpoints::served().any(|(own, _)| own == kind) {
+                let known: Vec<&str> = endpoints::served().map(|(own, _)| own).collect();
                 let reason = format!("{kind:?} is not served by this version; it serves {}", known.join(", "));
                 let field = format!("model.{:?}.supported_endpoint_types", model.name);
                 mistakes.push(model.place.mistake(&field, reason));

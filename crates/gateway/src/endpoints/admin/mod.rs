@@ -4,6 +4,7 @@
 pub mod social;
 
 use super::reading;
+use super::row::{Access, Role};
 use crate::app::App;
 use crate::operator::{self, Operator};
 use crate::refusal::Refusal;
@@ -13,6 +14,9 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tollgate_wire::error::{Code, Dialect};
 use tollgate_wire::social::pairs;
+
+/// Who may do all of it.
+const OPERATOR: Access = Access::Role(Role::Operator);
 
 /// Longest reason that is kept.
 const REASON: usize = 1_000;

@@ -1,7 +1,9 @@
 //! `/api/admin/social/*`: the cells as operators see them, pausing and resuming, who did it, and the day's capacity.
 
-use super::{Form, list};
+use super::{Form, OPERATOR, list};
 use crate::app::App;
+use crate::endpoints::openapi::shapes::{named, number};
+use crate::endpoints::row::{Family, Row};
 use crate::operator::Operator;
 use crate::refusal::Refusal;
 use axum::extract::{Request, State};
@@ -11,6 +13,49 @@ use std::sync::Arc;
 use tollgate_catalog::social::Cell;
 use tollgate_store::{PauseChange, SocialDay};
 use tollgate_wire::error::Code;
+
+pub const FAMILY: Family = Family { tag: "operators: social data", rows, schemas };
+
+fn rows() -> Vec<Row> {
+    let cells_of = "The cells of social data with cost, status, who paused them and health";
+    let log = "Who paused and resumed what, when and why, newest first";
+    let filters = || {
+        vec![
+            json!({ "name": "platform", "in": "query", "schema": { "type": "string" } }),
+            json!({ "name": "paused", "in": "query", "schema": { "type": "boolean" } }),
+        ]
+    };
+    vec![
+        Row::get("/api/admin/social/cells", OPERATOR, cells, cells_of).with(filters).gives(named("List")),
+        Row::post("/api/admin/social/pause", OPERATOR, pause, "Pause cells, with a reason")
+            .takes(named("SocialChangeRequest"))
+            .gives(named("List")),
+        Row::post("/api/admin/social/resume", OPERATOR, resume, "Sell paused cells again, with a reason")
+            .takes(named("SocialChangeRequest"))
+            .gives(named("List")),
+        Row::get("/api/admin/social/changes", OPERATOR, changes, log)
+            .with(|| vec![number("limit", 1, 1_000, 50)])
+            .gives(named("List")),
+        Row::get("/api/admin/social/days", OPERATOR, days, "What was used of a day's capacity for social data")
+            .with(|| vec![number("back", 0, 3_650, 0)])
+            .gives(named("List")),
+    ]
+}
+
+fn schemas() -> Value {
+    json!({
+        "SocialChangeRequest": { "type": "object", "required": ["cells", "reason"], "additionalProperties": false, "properties": {
+            "cells": {
+                "type": "array", "minItems": 1, "items": { "type": "string" },
+                "description": "`douyin/search`, or a platform for all of its cells",
+            },
+            "reason": { "type": "string", "minLength": 1, "maxLength": 1000 },
+        } },
+        "List": { "type": "object", "required": ["object", "data"], "properties": {
+            "object": { "const": "list" }, "data": { "type": "array", "items": { "type": "object" } },
+        } },
+    })
+}
 
 /// `GET /api/admin/social/cells?platform=weibo&paused=true`
 pub async fn cells(State(app): State<Arc<App>>, request: Request) -> Response {

@@ -10,6 +10,8 @@ use crate::refusal::Refusal;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use tollgate_store::CallId;
 use tollgate_wire::error::Code;
@@ -35,8 +37,13 @@ async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response
     respond(app, caller, past, after, &parts.headers, Which { id, endpoint: ENDPOINT, idem }).await
 }
 
+/// The body of the call that asks for the summary, by which it is priced.
+pub fn whole_body<'a>(app: &'a App, caller: &'a Caller, body: Bytes) -> BoxFuture<'a, Result<Bytes, Refusal>> {
+    async move { Ok(asked(app, caller, body).await?.asked.body().clone()) }.boxed()
+}
+
 /// The call that asks for the summary.
-pub async fn asked(app: &App, caller: &Caller, body: Bytes) -> Result<Past, Refusal> {
+async fn asked(app: &App, caller: &Caller, body: Bytes) -> Result<Past, Refusal> {
     let asked = Said::read_prompt(Dialect::Responses, body, None)?;
     if asked.stream {
         return Err(Refusal::about(Code::UnsupportedValue, "stream", "A compaction is not streamed."));
