@@ -12,8 +12,9 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tollgate_dialects::{Path, Request as Said};
 use tollgate_store::CallId;
-use tollgate_wire::{Dialect, Path, Request as Said};
+use tollgate_wire::Dialect;
 
 const COMPLETIONS: &str = "/v1/chat/completions";
 const MESSAGES: &str = "/v1/messages";

@@ -13,9 +13,10 @@ use bytes::Bytes;
 use http::request::Parts;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tollgate_dialects::{Path, Request as Said};
 use tollgate_store::CallId;
+use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
-use tollgate_wire::{Dialect, Path, Request as Said};
 
 pub const FAMILY: Family = Family { tag: "gemini", rows, schemas };
 

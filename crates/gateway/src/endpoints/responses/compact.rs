@@ -13,10 +13,11 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
+use tollgate_dialects::Request as Said;
+use tollgate_dialects::responses::{self, to_press};
 use tollgate_store::CallId;
+use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
-use tollgate_wire::responses::{self, to_press};
-use tollgate_wire::{Dialect, Request as Said};
 
 const WISH: &str = r#"{"type":"message","role":"user","content":"Write a summary of this conversation so far, for yourself to continue from: every fact, decision, name, number and open task in it, and nothing else. Answer with the summary alone."}"#;
 
