@@ -37,10 +37,10 @@ fn rows() -> Vec<Row> {
             .routed_by("/v1/models/{*id}")
             .gives(shaped("Model"))
             .errors(Errors::AsAsked),
-        Row::get("/v1beta/models", Access::Key, list, "The models this key can use on Gemini's paths")
+        Row::get("/v1beta/models", Access::Key, list_for_gemini, "The models this key can use on Gemini's paths")
             .gives(anything())
             .errors(gemini),
-        Row::get("/v1beta/models/{id}", Access::Key, one, "One of them")
+        Row::get("/v1beta/models/{id}", Access::Key, one_for_gemini, "One of them")
             .routed_by("/v1beta/models/{*id}")
             .gives(anything())
             .errors(gemini),
@@ -57,10 +57,10 @@ fn schemas() -> Value {
     })
 }
 
-/// Whose SDK asks.
+/// Whose SDK asks where all of them do.
 fn shape(parts: &Parts) -> Dialect {
     let in_query = parts.uri.query().is_some_and(|query| query.split('&').any(|pair| pair.starts_with("key=")));
-    if parts.uri.path().starts_with("/v1beta/") || in_query || parts.headers.contains_key("x-goog-api-key") {
+    if in_query || parts.headers.contains_key("x-goog-api-key") {
         Dialect::Gemini
     } else if parts.headers.contains_key("anthropic-version") {
         Dialect::Anthropic
@@ -104,10 +104,26 @@ fn list_of(shape: Dialect, cards: Vec<Value>) -> Value {
     }
 }
 
-pub async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
+async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    let shape = shape(&parts);
-    match reading::caller(&app, &parts).await {
+    all(&app, shape(&parts), &parts).await
+}
+
+async fn list_for_gemini(State(app): State<Arc<App>>, request: Request) -> Response {
+    all(&app, Dialect::Gemini, &request.into_parts().0).await
+}
+
+async fn one(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    named_so(&app, shape(&parts), &id, &parts).await
+}
+
+async fn one_for_gemini(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
+    named_so(&app, Dialect::Gemini, &id, &request.into_parts().0).await
+}
+
+async fn all(app: &App, shape: Dialect, parts: &Parts) -> Response {
+    match reading::caller(app, parts).await {
         Ok(caller) => {
             let serving = app.serving.load();
             let mut models: Vec<&Arc<Model>> =
@@ -115,24 +131,22 @@ pub async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
             models.sort_by(|a, b| a.name.cmp(&b.name));
             reading::json(&list_of(shape, models.into_iter().map(|model| card(shape, model)).collect()))
         }
-        Err(refusal) => reading::refused(&app, shape, refusal, ""),
+        Err(refusal) => reading::refused(app, shape, refusal, ""),
     }
 }
 
-pub async fn one(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
-    let (parts, _) = request.into_parts();
-    let shape = shape(&parts);
+async fn named_so(app: &App, shape: Dialect, id: &str, parts: &Parts) -> Response {
     let found = async {
-        let caller = reading::caller(&app, &parts).await?;
+        let caller = reading::caller(app, parts).await?;
         let serving = app.serving.load();
-        let model = serving.catalog.models.get(&id).filter(|model| offered(&serving, &caller, model, shape));
+        let model = serving.catalog.models.get(id).filter(|model| offered(&serving, &caller, model, shape));
         model.map(|model| reading::json(&card(shape, model))).ok_or_else(|| {
             Refusal::about(Code::ModelNotFound, "model", format!("The model `{id}` does not exist or is not offered."))
         })
     };
     match found.await {
         Ok(reply) => reply,
-        Err(refusal) => reading::refused(&app, shape, refusal, ""),
+        Err(refusal) => reading::refused(app, shape, refusal, ""),
     }
 }
 

@@ -158,6 +158,24 @@ impl Row {
         Row::new(Method::DELETE, path, access, summary, routing::delete(handler))
     }
 
+    pub fn put<H: Handler<T, Arc<App>>, T: 'static>(
+        path: &'static str,
+        access: Access,
+        handler: H,
+        summary: &'static str,
+    ) -> Row {
+        Row::new(Method::PUT, path, access, summary, routing::put(handler))
+    }
+
+    pub fn patch<H: Handler<T, Arc<App>>, T: 'static>(
+        path: &'static str,
+        access: Access,
+        handler: H,
+        summary: &'static str,
+    ) -> Row {
+        Row::new(Method::PATCH, path, access, summary, routing::patch(handler))
+    }
+
     /// Takes these parameters beside those in its path.
     pub fn with(mut self, parameters: impl Fn() -> Vec<Value> + Send + Sync + 'static) -> Row {
         self.parameters.push(Box::new(parameters));
@@ -242,6 +260,12 @@ impl Row {
         self
     }
 
+    /// Carries out this command of the store.
+    pub fn carries_out(mut self, command: &'static str) -> Row {
+        self.command = Some(command);
+        self
+    }
+
     /// Has a path that the router knows by this pattern only.
     pub fn routed_by(mut self, pattern: &'static str) -> Row {
         self.routed_by = Some(pattern);
@@ -291,7 +315,7 @@ struct Part<'a> {
 impl<'a> Part<'a> {
     fn of(own: &str, given: &'a str) -> Option<Part<'a>> {
         if !own.starts_with('{') {
-            return (own == given).then(|| Part { varies: None, fixed: own.len() });
+            return (own == given).then_some(Part { varies: None, fixed: own.len() });
         }
         let after = own.split_once('}').map_or("", |(_, after)| after);
         let varies = given.strip_suffix(after).filter(|varies| !varies.is_empty())?;

@@ -37,6 +37,10 @@ pub(super) const FAMILIES: &[Family] = &[
     account::FAMILY,
     receipts::FAMILY,
     // operators
+    admin::accounts::FAMILY,
+    admin::keys::FAMILY,
+    admin::books::FAMILY,
+    admin::house::FAMILY,
     admin::social::FAMILY,
     // anybody, and the machines around us
     root::FAMILY,

@@ -1,5 +1,7 @@
 //! `/api/admin/social/*`: the cells as operators see them, pausing and resuming, who did it, and the day's capacity.
 
+use super::field::{FieldKind, may};
+use super::verb::{OperatorVerb, PlannedCommand, ShownAs};
 use super::{Form, OPERATOR, list};
 use crate::app::App;
 use crate::endpoints::openapi::shapes::{named, number};
@@ -11,6 +13,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::social::Cell;
+use tollgate_store::admin::Command;
 use tollgate_store::{PauseChange, SocialDay};
 use tollgate_wire::error::Code;
 
@@ -36,9 +39,7 @@ fn rows() -> Vec<Row> {
         Row::get("/api/admin/social/changes", OPERATOR, changes, log)
             .with(|| vec![number("limit", 1, 1_000, 50)])
             .gives(named("List")),
-        Row::get("/api/admin/social/days", OPERATOR, days, "What was used of a day's capacity for social data")
-            .with(|| vec![number("back", 0, 3_650, 0)])
-            .gives(named("List")),
+        DAYS.get("/api/admin/social/days", "What was used of a day's capacity for social data").gives(named("List")),
     ]
 }
 
@@ -135,28 +136,32 @@ pub async fn changes(State(app): State<Arc<App>>, request: Request) -> Response 
     .await
 }
 
-/// `GET /api/admin/social/days?back=0`: what was used of a UTC day, of all platforms together (an empty name) and of each.
-pub async fn days(State(app): State<Arc<App>>, request: Request) -> Response {
-    super::look(&app, request, async |mut query| {
-        let back = query.number("back", 0, 0..=3_650)?;
-        query.finish()?;
-        let day = app.world.now_ms().div_euclid(crate::social::DAY) - back;
-        let rows = app.store.social_days(day).await?;
-        let row = |one: &SocialDay| {
-            let (all, own) = app.settings.social.limits(&one.platform);
-            let limit = if one.platform.is_empty() { all } else { own };
-            json!({
-                "day": tollgate_store::date(one.day * crate::social::DAY),
-                "platform": one.platform,
-                "calls": one.calls,
-                "cost_micro_usd": one.cost,
-                "daily_calls": limit.calls,
-                "daily_cost_micro_usd": limit.cost,
-            })
-        };
-        Ok(list(rows.iter().map(row).collect()))
+/// What was used of a UTC day, of all platforms together (an empty name) and of each.
+static DAYS: OperatorVerb = OperatorVerb {
+    command: "social_days",
+    fields: &[may("back", FieldKind::Number(0, 3_650), "So many days ago; today unless said otherwise")],
+    plan: |asked| {
+        let day = asked.app.world.now_ms().div_euclid(crate::social::DAY) - asked.or("back", 0)?;
+        let app = asked.app.clone();
+        let shown = ShownAs::With(Box::new(move |days| {
+            let rows: Vec<SocialDay> = serde_json::from_value(days).unwrap_or_default();
+            list(rows.iter().map(|row| day_json(&app, row)).collect())
+        }));
+        Ok(PlannedCommand::from(Command::SocialDays { day }).shown(shown))
+    },
+};
+
+fn day_json(app: &App, one: &SocialDay) -> Value {
+    let (all, own) = app.settings.social.limits(&one.platform);
+    let limit = if one.platform.is_empty() { all } else { own };
+    json!({
+        "day": tollgate_store::date(one.day * crate::social::DAY),
+        "platform": one.platform,
+        "calls": one.calls,
+        "cost_micro_usd": one.cost,
+        "daily_calls": limit.calls,
+        "daily_cost_micro_usd": limit.cost,
     })
-    .await
 }
 
 fn change_json(change: &PauseChange) -> Value {

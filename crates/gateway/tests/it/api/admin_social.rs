@@ -48,7 +48,7 @@ async fn only_an_admin_key_that_works_opens_it() {
         }
         assert_ne!(send(&house, method, path, SECRET, body.clone()).await.status(), 401, "{method} {path}");
     }
-    assert_eq!(seen, 5);
+    assert!(seen > 5 + 30, "every verb of an operator: {seen}");
     let reply = send(&house, "GET", "/v1/balance", SECRET, None).await;
     assert_eq!(reply.status(), 401, "an admin key opens no account");
     let done = Done { actor: "test".to_owned(), reason: "over".to_owned() };
