@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::Money;
 use tollgate_gateway::call::Terms;
+use tollgate_gateway::endpoints::quote::read;
 use tollgate_gateway::quotes::{self, Shop, Told};
 use tollgate_gateway::refusal::Refusal;
 use tollgate_gateway::sale::Serving;
@@ -26,7 +27,7 @@ pub fn quote(config: &Path, asked: &Quote, out: &Output) -> anyhow::Result<ExitC
     let offers = of_catalog(&catalog).map_err(|mistakes| anyhow!(listed(&mistakes)))?;
     let serving = Serving { catalog, offers, providers: HashMap::new() };
     let catalog = &serving.catalog;
-    let request = quotes::read(&Shop { serving: &serving, caller: None }, endpoint, body.into()).map_err(in_words)?;
+    let request = read(&Shop { serving: &serving, caller: None }, endpoint, body.into()).map_err(in_words)?;
     let name = request.model();
     let model = catalog.model(name).with_context(|| format!("the catalog has no model `{name}`"))?;
     if !model.supports(request.endpoint_type()) {

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tollgate_gateway::machine::Machine;
+use tollgate_gateway::operator;
 use tollgate_gateway::settings::Source;
 use tollgate_gateway::world::World;
 
@@ -61,9 +62,9 @@ pub fn keep_files_private() {
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
 }
 
-/// A new key: `sk-` and 48 random letters and digits (285 bits).
+/// The secret of a key.
 pub fn new_secret() -> String {
-    secret("sk-")
+    operator::new_secret(operator::KEY_PREFIX, fill)
 }
 
 /// The name of a credit that the operator gave none. It is kept in the books, and must not look like a key.
@@ -75,21 +76,7 @@ pub fn new_reference() -> String {
 
 /// The secret of an admin key.
 pub fn new_admin_secret() -> String {
-    secret(tollgate_gateway::who::operator::PREFIX)
-}
-
-fn secret(prefix: &str) -> String {
-    const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    let mut secret = String::from(prefix);
-    while secret.len() < prefix.len() + 48 {
-        let mut byte = [0];
-        fill(&mut byte);
-        // 248 is the largest multiple of 62 in a byte: above it the draw would favour the first letters.
-        if byte[0] < 248 {
-            secret.push(char::from(ALPHABET[usize::from(byte[0]) % ALPHABET.len()]));
-        }
-    }
-    secret
+    operator::new_secret(operator::PREFIX, fill)
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is where the environment enters, once")]

@@ -1,7 +1,7 @@
 //! A whole configuration: the settings, and with them the catalog and the providers, held against what this build serves. All
 //! mistakes are told at once, and nothing is taken over unless all of it is right.
 
-use crate::endpoints::SERVED;
+use crate::endpoints;
 use crate::sale::{Serving, offers};
 use crate::settings::{Settings, Source, catalog_files, file_mistake, whole_mistake};
 use std::collections::HashMap;
@@ -109,8 +109,8 @@ fn right_kinds(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>
 fn served(catalog: &Snapshot, mistakes: &Mistakes) {
     for model in catalog.models.values() {
         for kind in &model.supported_endpoint_types {
-            if !SERVED.iter().any(|(own, ..)| own == kind) {
-                let known: Vec<&str> = SERVED.iter().map(|(own, ..)| *own).collect();
+            if !endpoints::served().any(|(own, _)| own == kind) {
+                let known: Vec<&str> = endpoints::served().map(|(own, _)| own).collect();
                 let reason = format!("{kind:?} is not served by this version; it serves {}", known.join(", "));
                 let field = format!("model.{:?}.supported_endpoint_types", model.name);
                 mistakes.push(model.place.mistake(&field, reason));

@@ -7,18 +7,12 @@ use crate::call::{self, Priced, Quote, Terms};
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::who::caller::Caller;
-use crate::work::conversation::Conversation;
-use crate::work::social::{self, Asked};
-use crate::work::video::VideoAsk;
 use bytes::Bytes;
-use http::HeaderMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::{Face, Fraction, Line, Model, Price, Quantities, Uncharged};
-use tollgate_dialects::{Path, Request};
 use tollgate_store::Counters;
-use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
 
 /// Where a price is asked for: what is on sale, and who asks. `None` is the operator, to whom nothing is closed.
@@ -28,89 +22,8 @@ pub struct Shop<'a> {
 }
 
 /// Reads a call as far as its price depends on it: from the parts of its path that vary and its body, or for a GET its
-/// parameters as a JSON object.
+/// parameters as a JSON object. Every paid endpoint has one in its row.
 pub type Reader = fn(&Shop<'_>, &[&str], Bytes) -> Result<Box<dyn Priced>, Refusal>;
-
-/// Every paid endpoint; a test holds it to the table of paths.
-pub const READERS: &[(&str, Reader)] = &[
-    ("/v1/chat/completions", |_, _, body| said(Dialect::Chat, body, None)),
-    ("/v1/messages", |_, _, body| said(Dialect::Anthropic, body, None)),
-    ("/v1/responses", |_, _, body| said(Dialect::Responses, body, None)),
-    ("/v1/responses/compact", |_, _, body| said(Dialect::Responses, body, None)),
-    ("/v1beta/models/{model}:generateContent", whole),
-    ("/v1beta/models/{model}:streamGenerateContent", streamed),
-    ("/v1/models/{model}:generateContent", whole),
-    ("/v1/models/{model}:streamGenerateContent", streamed),
-    ("/v1/social/{platform}/{capability}", social_call),
-    ("/v1/videos", video),
-    ("/v1/video/generations", video),
-    ("/v1/videos/{id}/remix", |_, _, _| {
-        let text = "A remix costs what its source did: quote the request of that one.";
-        Err(Refusal::about(Code::InvalidParameter, "endpoint", text))
-    }),
-];
-
-/// Reads the body of a call to this path, or says which paths there are.
-pub fn read(shop: &Shop<'_>, endpoint: &str, body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
-    for (path, reader) in READERS {
-        if let Some(parts) = varying(path, endpoint) {
-            return reader(shop, &parts, body);
-        }
-    }
-    let paths: Vec<&str> = READERS.iter().map(|(path, _)| *path).collect();
-    let text = format!("`endpoint` is the path of a paid endpoint: {}.", paths.join(", "));
-    Err(Refusal::about(Code::InvalidParameter, "endpoint", text))
-}
-
-/// What stands in the places of a path that vary, if it is this path.
-pub fn varying<'a>(path: &str, endpoint: &'a str) -> Option<Vec<&'a str>> {
-    let mut parts = Vec::new();
-    let (mut own, mut given) = (path.split('/'), endpoint.split('/'));
-    loop {
-        match (own.next(), given.next()) {
-            (None, None) => return Some(parts),
-            (Some(own), Some(given)) if own.starts_with('{') => {
-                let after = own.split_once('}').map_or("", |(_, after)| after);
-                parts.push(given.strip_suffix(after).filter(|varies| !varies.is_empty())?);
-            }
-            (own, given) if own == given => {}
-            _ => return None,
-        }
-    }
-}
-
-fn video(shop: &Shop<'_>, _: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
-    Ok(Box::new(VideoAsk::of(shop.serving, &tollgate_media::video::Request::from_json(&body)?)))
-}
-
-fn said(dialect: Dialect, body: Bytes, path: Option<Path<'_>>) -> Result<Box<dyn Priced>, Refusal> {
-    Ok(Box::new(Conversation::new(Request::read(dialect, body, path)?, &HeaderMap::new())))
-}
-
-fn whole(_: &Shop<'_>, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
-    said(Dialect::Gemini, body, Some(Path { model: parts.first().copied().unwrap_or_default(), stream: false }))
-}
-
-fn streamed(_: &Shop<'_>, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
-    said(Dialect::Gemini, body, Some(Path { model: parts.first().copied().unwrap_or_default(), stream: true }))
-}
-
-fn social_call(shop: &Shop<'_>, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
-    let [platform, capability] = parts else {
-        return Err(Refusal::about(Code::InvalidParameter, "endpoint", "The path names platform and capability."));
-    };
-    let cell = &social::cell(shop.serving, shop.caller, platform, capability)?;
-    let wrong = || Refusal::new(Code::InvalidJson, "The body is a JSON object with the parameters of the call.");
-    let given: serde_json::Map<String, Value> = serde_json::from_slice(&body).map_err(|_| wrong())?;
-    let text = |value: Value| match value {
-        Value::String(text) => Ok(text),
-        Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
-        _ => Err(wrong()),
-    };
-    let pairs = given.into_iter().map(|(name, value)| Ok((name, text(value)?)));
-    let checked = social::checked(cell, &pairs.collect::<Result<Vec<_>, Refusal>>()?)?;
-    Ok(Box::new(Asked { cell: cell.clone(), checked }))
-}
 
 /// A sum that anybody can do again: the sum of all lines times the multiplier, rounded up once to the next nano-dollar.
 #[derive(Debug, Serialize)]

@@ -1,6 +1,8 @@
 //! What an account holder asks: balance, usage log, one call with its whole calculation.
 
+use super::openapi::shapes::{list, named, nano, number, text};
 use super::reading;
+use super::row::{Access, Family, Row};
 use crate::app::App;
 use crate::quotes::Calculation;
 use crate::refusal::Refusal;
@@ -13,13 +15,27 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::{Money, Price};
 use tollgate_store::{
-    CallEntry, CallId, Counters, Expiring, KeyAndAccount, Limits, Page, Quota, Stored, UsageRow, Used, next_day,
-    next_month,
+    CallEntry, CallId, Counters, Ending, Expiring, KeyAndAccount, Limits, Page, Quota, Stored, UsageRow, Used,
+    next_day, next_month,
 };
 use tollgate_wire::error::{Code, Dialect};
 
 const PAGE: u32 = 50;
 const LARGEST_PAGE: u32 = 500;
+
+pub const FAMILY: Family = Family { tag: "account", rows, schemas };
+
+fn rows() -> Vec<Row> {
+    let whole = "What the account has and what is held for running calls";
+    vec![
+        Row::get("/v1/balance", Access::Key, balance, whole).gives(named("Balance")),
+        Row::get("/v1/usage", Access::Key, usage, "The usage log, newest first")
+            .with(usage_page)
+            .gives(named("UsageList")),
+        Row::get("/v1/usage/{call_id}", Access::Key, usage_of, "One call with its price and charge")
+            .gives(named("Usage")),
+    ]
+}
 
 #[derive(Serialize)]
 struct Balance {
@@ -248,4 +264,37 @@ pub(super) async fn answer(
         Err(refusal) => Err(refusal),
     };
     outcome.unwrap_or_else(|refusal| reading::refused(app, Dialect::OpenAi, refusal, ""))
+}
+
+fn usage_page() -> Vec<Value> {
+    vec![
+        number("limit", 1, LARGEST_PAGE, PAGE),
+        json!({ "name": "before", "in": "query", "description": "`next_before` of the page before", "schema": { "type": "string" } }),
+    ]
+}
+
+fn schemas() -> Value {
+    let (text, nano, int) = (text(), nano(), json!({ "type": "integer" }));
+    json!({
+        "Balance": { "type": "object", "required": ["object", "available_nano_usd", "held_nano_usd"], "properties": {
+            "object": { "const": "balance" }, "account_id": text, "currency": { "const": "USD" },
+            "available_nano_usd": nano, "held_nano_usd": nano, "available_usd": text, "held_usd": text,
+            "trial_available_nano_usd": nano, "paid_available_nano_usd": nano, "topped_up": { "type": "boolean" },
+            "expiring": { "type": "array", "items": { "type": "object", "properties": {
+                "credit": text, "expires_at_ms": int, "available_nano_usd": nano, "available_usd": text, "held_nano_usd": nano,
+            } } },
+            "limits": { "type": "object", "properties": { "key": { "type": "object" }, "account": { "type": "object" } } },
+        } },
+        "Usage": { "type": "object", "required": ["object", "call_id", "ending", "charge_nano_usd"], "properties": {
+            "object": { "const": "usage" }, "call_id": text, "account_id": text, "key_id": text,
+            "started_at_ms": int, "ended_at_ms": int, "endpoint": text, "model": text, "reason": text,
+            "tier": { "type": ["string", "null"] }, "first_byte_ms": { "type": ["integer", "null"] },
+            "ending": { "enum": Ending::ALL.map(Ending::name) },
+            "status": int, "usage": { "type": "object" }, "estimated": { "type": "boolean" },
+            "dropped": { "type": "array", "items": text, "description": "Fields of the request that the provider has nothing like, and (as `answer.…`) parts of the answer that the client's dialect has no form for" },
+            "hold_nano_usd": nano, "charge_nano_usd": nano, "charge_usd": text, "write_off_nano_usd": nano,
+            "refunded_nano_usd": nano, "calculation": { "type": ["object", "null"] }, "entries": { "type": "array" },
+        } },
+        "UsageList": list("Usage"),
+    })
 }

@@ -1,7 +1,9 @@
 //! Conversations: `/v1/conversations` and their items. Free of charge; a Responses request that names one is given its items,
 //! and adds its own and the answer's.
 
+use super::openapi::shapes::{anything, item_page};
 use super::responses::stored::{ListPage, answer, text};
+use super::row::{Access, Family, Row, no_schemas};
 use super::{chat, reading};
 use crate::app::App;
 use crate::refusal::Refusal;
@@ -24,6 +26,33 @@ const LONGEST_NAME: usize = 64;
 const LONGEST_VALUE: usize = 512;
 /// Bytes of items in one page of a list; one item is told whatever its length.
 const PAGE_BYTES: u64 = 8 << 20;
+
+pub const FAMILY: Family = Family { tag: "conversations", rows, schemas: no_schemas };
+
+fn rows() -> Vec<Row> {
+    let (all, one) = ("/v1/conversations", "/v1/conversations/{id}");
+    let (items, item) = ("/v1/conversations/{id}/items", "/v1/conversations/{id}/items/{item}");
+    let metadata =
+        json!({ "type": ["object", "null"], "maxProperties": 16, "additionalProperties": { "type": "string" } });
+    let list = json!({ "type": ["array", "null"], "maxItems": 20, "items": { "type": "object" } });
+    vec![
+        Row::post(all, Access::Key, create, "A new conversation, with up to 20 items")
+            .takes(json!({ "type": "object", "properties": { "items": list, "metadata": metadata } }))
+            .gives(anything()),
+        Row::get(one, Access::Key, get, "A conversation").gives(anything()),
+        Row::post(one, Access::Key, update, "Changes the metadata of a conversation")
+            .takes(json!({ "type": "object", "properties": { "metadata": metadata } }))
+            .gives(anything()),
+        Row::delete(one, Access::Key, delete, "Erases a conversation").gives(anything()),
+        Row::get(items, Access::Key, list_items, "The items of a conversation").with(item_page).gives(anything()),
+        Row::post(items, Access::Key, add_items, "Adds up to 20 items to a conversation")
+            .takes(json!({ "type": "object", "required": ["items"], "properties": { "items": list } }))
+            .gives(anything())
+            .refused_with(&[409]),
+        Row::get(item, Access::Key, get_item, "One item").gives(anything()),
+        Row::delete(item, Access::Key, delete_item, "Erases one item").gives(anything()),
+    ]
+}
 
 pub async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
     with_body(&app, request, async |caller, body| {

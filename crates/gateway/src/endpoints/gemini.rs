@@ -1,64 +1,153 @@
 //! Gemini's paths: `POST /v1beta/models/{model}:generateContent`, `:streamGenerateContent`, `:countTokens`, and the same under
 //! `/v1`, where newer SDKs look for them. The path says what is asked of which model; the body does not.
 
+use super::openapi::shapes::{anything, named};
+use super::row::{Access, Errors, Family, Row};
 use super::{chat, count, reading};
 use crate::app::App;
-use crate::call::{self, Ask};
+use crate::call::{self, Ask, Priced};
 use crate::refusal::Refusal;
 use crate::work::conversation::Conversation;
 use axum::extract::{Path as InPath, Request, State};
 use axum::response::Response;
+use bytes::Bytes;
 use http::request::Parts;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_dialects::{Path, Request as Said};
 use tollgate_store::CallId;
 use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
 
-/// What can be asked of a model, by where and how.
-const VERBS: [(&str, &str, &str); 3] = [
-    ("generateContent", "/v1beta/models/{model}:generateContent", "/v1/models/{model}:generateContent"),
-    (
-        "streamGenerateContent",
-        "/v1beta/models/{model}:streamGenerateContent",
-        "/v1/models/{model}:streamGenerateContent",
-    ),
-    ("countTokens", "/v1beta/models/{model}:countTokens", "/v1/models/{model}:countTokens"),
+pub const FAMILY: Family = Family { tag: "gemini", rows, schemas };
+
+/// Where its SDKs look: older ones below the first, newer ones below the second.
+static PLACES: [Place; 2] = [
+    Place {
+        pattern: "/v1beta/models/{*id}",
+        paths: [
+            "/v1beta/models/{model}:generateContent",
+            "/v1beta/models/{model}:streamGenerateContent",
+            "/v1beta/models/{model}:countTokens",
+        ],
+    },
+    Place {
+        pattern: "/v1/models/{*id}",
+        paths: [
+            "/v1/models/{model}:generateContent",
+            "/v1/models/{model}:streamGenerateContent",
+            "/v1/models/{model}:countTokens",
+        ],
+    },
 ];
 
-pub async fn ask(State(app): State<Arc<App>>, InPath(path): InPath<String>, request: Request) -> Response {
-    let id = app.new_call_id();
-    chat::answered(&app, Dialect::Gemini, id, handle(&app, id, &path, request)).await
+struct Place {
+    /// What the router knows it by: the name of a model may contain slashes.
+    pattern: &'static str,
+    /// In the order of [`Verb`].
+    paths: [&'static str; 3],
 }
 
-async fn handle(app: &Arc<App>, id: CallId, path: &str, request: Request) -> Result<Response, Refusal> {
+/// What can be asked of a model.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Generate,
+    Stream,
+    Count,
+}
+
+const VERBS: [(&str, Verb); 3] =
+    [("generateContent", Verb::Generate), ("streamGenerateContent", Verb::Stream), ("countTokens", Verb::Count)];
+
+fn rows() -> Vec<Row> {
+    let of = |place: &'static Place| {
+        let [generate, stream, count] = place.paths;
+        let post = |path, access, summary| {
+            let handler =
+                move |app: State<Arc<App>>, path: InPath<String>, request: Request| ask(app, path, request, place);
+            let row = Row::post(path, access, handler, summary).routed_by(place.pattern);
+            row.takes(named("GeminiRequest")).errors(Errors::In(Dialect::Gemini.errors())).names_itself()
+        };
+        [
+            post(generate, Access::Paid, "A whole reply in Gemini's format, for models named gemini-…")
+                .answers()
+                .quoted(|_, parts, body| priced(parts, body, false)),
+            post(
+                stream,
+                Access::Paid,
+                "A streamed reply in Gemini's format: events with `alt=sse`, else one JSON array",
+            )
+            .with(|| vec![json!({ "name": "alt", "in": "query", "schema": { "enum": ["sse", "json"] } })])
+            .answers()
+            .quoted(|_, parts, body| priced(parts, body, true)),
+            post(count, Access::Key, "The tokens of a prompt in Gemini's format, by the gateway's own count")
+                .gives(anything()),
+        ]
+    };
+    let mut all: Vec<Row> = PLACES.iter().flat_map(of).collect();
+    // The price list names the place that every SDK knows.
+    if let Some(first) = all.first_mut() {
+        first.serves = Some(Dialect::Gemini.word());
+    }
+    all
+}
+
+fn priced(parts: &[&str], body: Bytes, stream: bool) -> Result<Box<dyn Priced>, Refusal> {
+    let path = Path { model: parts.first().copied().unwrap_or_default(), stream };
+    chat::priced(Dialect::Gemini, body, Some(path))
+}
+
+async fn ask(
+    State(app): State<Arc<App>>,
+    InPath(path): InPath<String>,
+    request: Request,
+    place: &'static Place,
+) -> Response {
+    let id = app.new_call_id();
+    chat::answered(&app, Dialect::Gemini, id, handle(&app, id, &path, request, place)).await
+}
+
+async fn handle(
+    app: &Arc<App>,
+    id: CallId,
+    path: &str,
+    request: Request,
+    place: &'static Place,
+) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let caller = reading::caller(app, &parts).await?;
-    let (model, endpoint, verb) = asked(path, &parts)?;
+    let (model, verb) = asked(path)?;
+    let endpoint = place.paths[verb as usize];
     let body = reading::json_body(app, &caller, &parts, body).await?;
-    let stream = verb == "streamGenerateContent";
-    let path = Path { model, stream };
-    if verb == "countTokens" {
+    let path = Path { model, stream: verb == Verb::Stream };
+    if verb == Verb::Count {
         return count::counted(app, &caller, Said::read_prompt(Dialect::Gemini, body, Some(path))?);
     }
     // The model stands in the path only, so the path is part of what is repeated.
     let idem = reading::idempotency(&parts.headers, parts.uri.path(), &body)?;
     let mut asked = Conversation::new(Said::read(Dialect::Gemini, body, Some(path))?, &parts.headers);
-    asked.array = stream && !wants_events(&parts);
+    asked.array = verb == Verb::Stream && !wants_events(&parts);
     let work = app.conversations.call(asked);
     Ok(call::run(&app.till, caller, Ask { id, endpoint, work, idem }).await?.into_reply())
 }
 
-/// The model, the endpoint and the verb of a path such as `gemini-x:generateContent`.
-fn asked<'p>(path: &'p str, parts: &Parts) -> Result<(&'p str, &'static str, &'static str), Refusal> {
+/// The model and the verb of a path such as `gemini-x:generateContent`.
+fn asked(path: &str) -> Result<(&str, Verb), Refusal> {
     let unknown = || Refusal::new(Code::NotFound, "There is no such path.");
-    let (model, verb) = path.rsplit_once(':').ok_or_else(unknown)?;
-    let (verb, beta, plain) = VERBS.into_iter().find(|(name, ..)| *name == verb).ok_or_else(unknown)?;
-    let endpoint = if parts.uri.path().starts_with("/v1beta/") { beta } else { plain };
-    Ok((model, endpoint, verb))
+    let (model, word) = path.rsplit_once(':').ok_or_else(unknown)?;
+    let (_, verb) = VERBS.into_iter().find(|(name, _)| *name == word).ok_or_else(unknown)?;
+    Ok((model, verb))
 }
 
 /// `?alt=sse`; else the chunks are the elements of one array.
 fn wants_events(parts: &Parts) -> bool {
     parts.uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "alt=sse"))
+}
+
+fn schemas() -> Value {
+    json!({
+        "GeminiRequest": { "type": "object", "required": ["contents"], "additionalProperties": true, "properties": {
+            "contents": { "type": ["array", "object"] }, "generationConfig": { "type": ["object", "null"] },
+        } },
+    })
 }

@@ -1,5 +1,6 @@
 //! For the machines around us: alive, ready, metrics.
 
+use super::row::{Access, Family, Row, no_schemas};
 use crate::app::App;
 use crate::door::peer::Peer;
 use crate::refusal::Refusal;
@@ -7,9 +8,32 @@ use crate::who::caller;
 use axum::extract::{Extension, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode, header};
+use serde_json::json;
 use std::sync::Arc;
 use tollgate_store::{ClockState, Standing};
 use tollgate_wire::error::{Code, Dialect};
+
+pub const FAMILY: Family = Family { tag: "health", rows, schemas: no_schemas };
+
+/// On the main port and on the operator's own.
+pub const METRICS: &str = "/metrics";
+
+fn rows() -> Vec<Row> {
+    let busy = json!({ "type": "string", "description": "What stands in the way" });
+    vec![
+        Row::get("/healthz", Access::Public, alive, "The process runs").gives_text(),
+        Row::get("/readyz", Access::Public, ready, "Paid calls can be taken").gives_text().replies_with(
+            503,
+            "text/plain",
+            busy,
+        ),
+        Row::get(METRICS, Access::Local, metrics, "Prometheus text, for the operator").replies_with(
+            200,
+            "application/openmetrics-text",
+            json!({ "type": "string" }),
+        ),
+    ]
+}
 
 /// The process runs.
 pub async fn alive() -> &'static str {

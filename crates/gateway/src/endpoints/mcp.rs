@@ -3,7 +3,9 @@
 //! tools. A tool call is an ordinary social call of the caller's key: the same checks, price and usage row, and one charge for one
 //! `Idempotency-Key`.
 
+use super::openapi::shapes::anything;
 use super::reply::REPLAYED;
+use super::row::{Access, Family, Row, no_schemas};
 use super::{reading, social};
 use crate::app::App;
 use crate::refusal::Refusal;
@@ -28,6 +30,20 @@ const ENDPOINT: &str = "/mcp";
 const INVALID_REQUEST: i32 = -32600;
 const NO_METHOD: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
+
+pub const FAMILY: Family = Family { tag: "mcp", rows, schemas: no_schemas };
+
+fn rows() -> Vec<Row> {
+    let summary = "The social data as tools of the Model Context Protocol (streamable HTTP)";
+    vec![
+        Row::post(ENDPOINT, Access::Paid, message, summary)
+            .takes(anything())
+            .gives(anything())
+            // A notification is taken note of.
+            .replies_bare(202)
+            .quoted_as(social::ENDPOINT),
+    ]
+}
 
 pub async fn message(State(app): State<Arc<App>>, RawQuery(query): RawQuery, request: Request) -> Response {
     let (parts, body) = request.into_parts();

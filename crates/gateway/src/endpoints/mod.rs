@@ -1,5 +1,5 @@
-//! The desk. `table` lists every path; the other files hold the handlers, each a few lines between reading a request and a
-//! verb of `call` or `store`.
+//! The desk. `table` lists every family of endpoints, `row` says what an endpoint is; the other files hold the rows of one
+//! subject and its handlers, each a few lines between reading a request and a verb of `call` or `store`.
 
 pub mod account;
 pub mod admin;
@@ -19,11 +19,14 @@ pub mod receipts;
 mod reply;
 pub mod responses;
 pub mod root;
+pub mod row;
 pub mod social;
 pub mod table;
 pub mod video_content;
 pub mod video_create;
 pub mod video_tasks;
+pub mod videos;
 pub mod webhooks;
 
-pub use table::{SERVED, router};
+pub use row::{Access, Role, Row};
+pub use table::{router, rows, served};

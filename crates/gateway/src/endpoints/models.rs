@@ -1,7 +1,9 @@
 //! `GET /v1/models`, `GET /v1/models/{id}` and the same under `/v1beta`: what this key can use, in the shape of the SDK that
 //! asks. Three SDKs ask for the same path, so the headers decide: Gemini's key, Anthropic's version, else OpenAI.
 
+use super::openapi::shapes::{anything, list as shapes_list, named, text};
 use super::reading;
+use super::row::{Access, Errors, Family, Row};
 use crate::app::App;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
@@ -22,10 +24,44 @@ const CREATED_AT: &str = "2023-11-14T22:13:20Z";
 /// The limits Gemini's shape demands of a model for which the catalog gives none.
 const UNKNOWN_LIMIT: u64 = 0;
 
-/// Whose SDK asks.
+pub const FAMILY: Family = Family { tag: "models", rows, schemas };
+
+fn rows() -> Vec<Row> {
+    // OpenAI's shape, unless another SDK asks.
+    let shaped = |openai: &str| json!({ "anyOf": [named(openai), anything()] });
+    let gemini = Errors::In(Dialect::Gemini);
+    vec![
+        Row::get("/v1/models", Access::Key, list, "The models this key can use, in the shape of the SDK that asks")
+            .gives(shaped("ModelList"))
+            .errors(Errors::AsAsked),
+        Row::get("/v1/models/{id}", Access::Key, one, "One model")
+            .routed_by("/v1/models/{*id}")
+            .gives(shaped("Model"))
+            .errors(Errors::AsAsked),
+        Row::get("/v1beta/models", Access::Key, list_for_gemini, "The models this key can use on Gemini's paths")
+            .gives(anything())
+            .errors(gemini),
+        Row::get("/v1beta/models/{id}", Access::Key, one_for_gemini, "One of them")
+            .routed_by("/v1beta/models/{*id}")
+            .gives(anything())
+            .errors(gemini),
+    ]
+}
+
+fn schemas() -> Value {
+    json!({
+        "Model": { "type": "object", "required": ["id", "object", "created", "owned_by"], "properties": {
+            "id": text(), "object": { "const": "model" }, "created": { "type": "integer" }, "owned_by": text(),
+            "supported_endpoint_types": { "type": "array", "items": text() },
+        } },
+        "ModelList": shapes_list("Model"),
+    })
+}
+
+/// Whose SDK asks where all of them do.
 fn shape(parts: &Parts) -> Dialect {
     let in_query = parts.uri.query().is_some_and(|query| query.split('&').any(|pair| pair.starts_with("key=")));
-    if parts.uri.path().starts_with("/v1beta/") || in_query || parts.headers.contains_key("x-goog-api-key") {
+    if in_query || parts.headers.contains_key("x-goog-api-key") {
         Dialect::Gemini
     } else if parts.headers.contains_key("anthropic-version") {
         Dialect::Anthropic
@@ -69,10 +105,26 @@ fn list_of(shape: Dialect, cards: Vec<Value>) -> Value {
     }
 }
 
-pub async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
+async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    let shape = shape(&parts);
-    match reading::caller(&app, &parts).await {
+    all(&app, shape(&parts), &parts).await
+}
+
+async fn list_for_gemini(State(app): State<Arc<App>>, request: Request) -> Response {
+    all(&app, Dialect::Gemini, &request.into_parts().0).await
+}
+
+async fn one(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    named_so(&app, shape(&parts), &id, &parts).await
+}
+
+async fn one_for_gemini(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
+    named_so(&app, Dialect::Gemini, &id, &request.into_parts().0).await
+}
+
+async fn all(app: &App, shape: Dialect, parts: &Parts) -> Response {
+    match reading::caller(app, parts).await {
         Ok(caller) => {
             let serving = app.serving.load();
             let mut models: Vec<&Arc<Model>> =
@@ -80,24 +132,22 @@ pub async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
             models.sort_by(|a, b| a.name.cmp(&b.name));
             reading::json(&list_of(shape, models.into_iter().map(|model| card(shape, model)).collect()))
         }
-        Err(refusal) => reading::refused(&app, shape, refusal, ""),
+        Err(refusal) => reading::refused(app, shape, refusal, ""),
     }
 }
 
-pub async fn one(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
-    let (parts, _) = request.into_parts();
-    let shape = shape(&parts);
+async fn named_so(app: &App, shape: Dialect, id: &str, parts: &Parts) -> Response {
     let found = async {
-        let caller = reading::caller(&app, &parts).await?;
+        let caller = reading::caller(app, parts).await?;
         let serving = app.serving.load();
-        let model = serving.catalog.models.get(&id).filter(|model| offered(&serving, &caller, model, shape));
+        let model = serving.catalog.models.get(id).filter(|model| offered(&serving, &caller, model, shape));
         model.map(|model| reading::json(&card(shape, model))).ok_or_else(|| {
             Refusal::about(Code::ModelNotFound, "model", format!("The model `{id}` does not exist or is not offered."))
         })
     };
     match found.await {
         Ok(reply) => reply,
-        Err(refusal) => reading::refused(&app, shape, refusal, ""),
+        Err(refusal) => reading::refused(app, shape, refusal, ""),
     }
 }
 

@@ -1,13 +1,16 @@
 //! Receipts: the signed proof of what one call cost, and the public keys that verify it.
 
 use super::account::answer;
+use super::openapi::shapes::{named, text};
 use super::reading;
+use super::row::{Access, Family, Row};
 use crate::app::App;
 use crate::refusal::Refusal;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use http::{HeaderValue, header};
+use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_store::receipt::price_id;
 use tollgate_store::{CallId, Receipted, StoreError};
@@ -15,6 +18,22 @@ use tollgate_wire::error::{Code, Dialect};
 
 /// Keys change when the operator says so: others may keep the document for a minute.
 const KEYS_KEPT: HeaderValue = HeaderValue::from_static("public, max-age=60");
+
+pub const FAMILY: Family = Family { tag: "receipts", rows, schemas };
+
+fn rows() -> Vec<Row> {
+    let version = "The price that a receipt names, as it was when the call was held";
+    vec![
+        Row::get("/v1/usage/{call_id}/receipt", Access::Key, receipt, "The signed receipt of a call that has ended")
+            .gives(named("Receipt"))
+            .refused_with(&[409]),
+        Row::get("/.well-known/tollgate-receipts", Access::Public, keys, "The public keys that verify receipts")
+            .gives(named("ReceiptKeys")),
+        Row::get("/api/pricing/versions/{price_id}", Access::Public, price, version)
+            .gives(named("PriceVersion"))
+            .refused_with(&[500]),
+    ]
+}
 
 pub async fn receipt(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
     answer(&app, request, async |caller| {
@@ -77,4 +96,26 @@ fn json_text(text: String) -> Response {
     let mut reply = Response::new(Body::from(text));
     reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     reply
+}
+
+fn schemas() -> Value {
+    let (text, int) = (text(), json!({ "type": "integer" }));
+    json!({
+        "PriceVersion": { "type": "object", "required": ["model", "version", "tier", "group", "paid", "faces", "multiplier"], "properties": {
+            "model": text, "version": { "type": "string", "description": "`pricing_version` of the price list it was taken from" },
+            "tier": { "type": ["string", "null"] }, "when": { "type": "array" }, "group": text, "paid": { "type": "boolean" },
+            "unit": text, "faces": { "type": "object", "description": "Micro-USD per million tokens, per call or per second" },
+            "multiplier": text,
+        } },
+        "Receipt": { "type": "object", "required": ["receipt", "signature"], "properties": {
+            "receipt": { "type": "object", "description": "docs/receipts.md says what it contains" },
+            "signature": { "type": "string", "description": "Ed25519 over the canonical bytes of `receipt`, base64url" },
+        } },
+        "ReceiptKeys": { "type": "object", "required": ["keys"], "properties": { "keys": { "type": "array", "items": {
+            "type": "object", "required": ["kid", "kty", "crv", "x", "from_ms", "until_ms"], "properties": {
+                "kid": text, "kty": { "const": "OKP" }, "crv": { "const": "Ed25519" }, "x": text,
+                "from_ms": int, "until_ms": { "type": ["integer", "null"] },
+            },
+        } } } },
+    })
 }

@@ -8,6 +8,8 @@ mod counted;
 pub mod socket;
 pub mod stored;
 
+use super::openapi::shapes::{anything, item_page, named};
+use super::row::{Access, Family, Row};
 use super::{chat, reading};
 use crate::app::App;
 use crate::call::{self, Ask, CallAnswer};
@@ -18,7 +20,10 @@ use crate::work::conversation::{Conversation, Reshape};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use http::HeaderMap;
+use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
 use tollgate_dialects::Request as Said;
@@ -26,6 +31,56 @@ use tollgate_store::{CallId, Idem};
 use tollgate_wire::Dialect;
 
 const ENDPOINT: &str = "/v1/responses";
+
+pub const FAMILY: Family = Family { tag: "responses", rows, schemas };
+
+fn rows() -> Vec<Row> {
+    let count = "The tokens of a prompt in the Responses format, by the gateway's own count";
+    let compaction = "A conversation compacted into one item by its model; a paid call";
+    let one = "/v1/responses/{id}";
+    vec![
+        Row::post(ENDPOINT, Access::Paid, create, "A response, streamed or whole, in OpenAI's Responses format")
+            .with(chat::conversation_headers)
+            .takes(named("ResponsesRequest"))
+            .answers()
+            .quoted_whole(whole_body, |_, _, body| chat::priced(Dialect::Responses, body, None))
+            .serves(Dialect::Responses.word())
+            .names_itself(),
+        Row::get(ENDPOINT, Access::Paid, socket::open, "The same over a WebSocket: one response after another")
+            .replies_bare(101)
+            .refused_with(&[426])
+            .quoted_as(ENDPOINT)
+            .names_itself(),
+        Row::post(compact::ENDPOINT, Access::Paid, compact::compact, compaction)
+            .takes(named("ResponsesRequest"))
+            .gives(anything())
+            .quoted_whole(compact::whole_body, |_, _, body| chat::priced(Dialect::Responses, body, None))
+            .names_itself(),
+        Row::post("/v1/responses/input_tokens", Access::Key, stored::input_tokens, count)
+            .takes(named("ResponsesCountRequest"))
+            .gives(anything()),
+        Row::get(one, Access::Key, stored::get, "A stored response").gives(anything()).refused_with(&[400]),
+        Row::delete(one, Access::Key, stored::delete, "Erases a stored response")
+            .gives(anything())
+            .refused_with(&[400]),
+        Row::post(
+            "/v1/responses/{id}/cancel",
+            Access::Key,
+            stored::cancel,
+            "Ends a response that runs in the background; none does",
+        )
+        .gives(anything())
+        .refused_with(&[400]),
+        Row::get(
+            "/v1/responses/{id}/input_items",
+            Access::Key,
+            stored::input_items,
+            "What a stored response was given",
+        )
+        .with(item_page)
+        .gives(anything()),
+    ]
+}
 
 pub async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
     let id = app.new_call_id();
@@ -95,15 +150,26 @@ async fn respond(
     answered.map_err(|refusal| place.as_sent(refusal))
 }
 
-/// The body of a call with what it continues in it, by which it is priced; of another endpoint, as it is.
-pub async fn whole_body(app: &App, caller: &Caller, endpoint: &str, body: Bytes) -> Result<Bytes, Refusal> {
-    let past = match endpoint {
-        ENDPOINT => {
-            let asked = Said::read(Dialect::Responses, body, None)?;
-            kept::find(&app.conversations, caller.account.id, asked, None, false).await?
-        }
-        compact::ENDPOINT => compact::asked(app, caller, body).await?,
-        _ => return Ok(body),
-    };
-    Ok(past.asked.body().clone())
+/// The body of a call with what it continues in it, by which it is priced.
+fn whole_body<'a>(app: &'a App, caller: &'a Caller, body: Bytes) -> BoxFuture<'a, Result<Bytes, Refusal>> {
+    async move {
+        let asked = Said::read(Dialect::Responses, body, None)?;
+        let past = kept::find(&app.conversations, caller.account.id, asked, None, false).await?;
+        Ok(past.asked.body().clone())
+    }
+    .boxed()
+}
+
+fn schemas() -> Value {
+    let model = json!({ "type": "string", "minLength": 1 });
+    let input = json!({ "type": ["string", "array"] });
+    json!({
+        "ResponsesRequest": { "type": "object", "required": ["model", "input"], "additionalProperties": true, "properties": {
+            "model": model, "input": input,
+            "max_output_tokens": { "type": ["integer", "null"], "minimum": 1 }, "stream": { "type": ["boolean", "null"] },
+        } },
+        "ResponsesCountRequest": { "type": "object", "required": ["model"], "additionalProperties": true, "properties": {
+            "model": model, "input": input,
+        } },
+    })
 }

@@ -1,17 +1,26 @@
 //! `GET /`, and what is said where there is no such path: where a newcomer lands who opened the address in a browser, or wrote
 //! the base URL without its `/v1`.
 
-use super::table::PATHS;
+use super::openapi::shapes::anything;
+use super::row::{Access, Family, Row, no_schemas};
+use super::table::{rows as all_rows, spoken_at};
 use crate::refusal::Refusal;
 use axum::response::{Html, IntoResponse as _, Response};
 use http::{HeaderMap, HeaderValue, Uri, header};
 use serde_json::json;
 use tollgate_catalog::form::nearest;
-use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::error::Code;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Longer paths are no slips of a pen.
 const LONGEST: usize = 100;
+
+pub const FAMILY: Family = Family { tag: "gateway", rows, schemas: no_schemas };
+
+fn rows() -> Vec<Row> {
+    let summary = "What this is: a page for browsers, a record for programs";
+    vec![Row::get("/", Access::Public, welcome, summary).gives(anything())]
+}
 
 /// What this is and where to go from here.
 pub async fn welcome(headers: HeaderMap) -> Response {
@@ -49,21 +58,12 @@ pub async fn no_such_method(uri: Uri) -> Response {
 }
 
 /// What costs something is not asked for by a question about it.
-pub async fn only_get(uri: Uri) -> Response {
+pub async fn not_by_head(uri: Uri, allowed: String) -> Response {
     let mut reply = no_such_method(uri).await;
-    reply.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET"));
-    reply
-}
-
-/// The dialect of whoever asks below this path.
-pub(super) fn spoken_at(path: &str) -> Dialect {
-    if path == "/v1/messages" || path.starts_with("/v1/messages/") {
-        Dialect::Anthropic
-    } else if path.starts_with("/v1beta/") || (path.starts_with("/v1/models/") && path.contains(':')) {
-        Dialect::Gemini
-    } else {
-        Dialect::OpenAi
+    if let Ok(allowed) = HeaderValue::try_from(allowed) {
+        reply.headers_mut().insert(header::ALLOW, allowed);
     }
+    reply
 }
 
 /// The path that was meant, if one is near: with the `/v1` that was left out or written twice, or a few letters away.
@@ -74,24 +74,12 @@ fn meant(path: &str) -> Option<String> {
     }
     let once = path.replace("/v1/v1/", "/v1/");
     let squeezed = once.replace("//", "/");
-    let known = |path: &str| PATHS.iter().any(|(_, known, _)| fits(known, path)).then(|| path.to_owned());
+    let known = |path: &str| all_rows().iter().any(|row| row.fits(path).is_some()).then(|| path.to_owned());
     known(&squeezed)
         .filter(|found| found != path)
         .or_else(|| known(&format!("/v1{squeezed}")))
         .or_else(|| known(&format!("/v1{}", squeezed.strip_prefix("/api").unwrap_or(&squeezed))))
-        .or_else(|| nearest(&squeezed, PATHS.iter().map(|(_, path, _)| *path)).map(str::to_owned))
-}
-
-/// Whether a path is the known one, whose parts in braces can be anything.
-fn fits(known: &str, path: &str) -> bool {
-    let (mut known, mut parts) = (known.split('/'), path.split('/'));
-    loop {
-        match (known.next(), parts.next()) {
-            (None, None) => return true,
-            (Some(known), Some(part)) if known == part || (known.starts_with('{') && !part.is_empty()) => {}
-            _ => return false,
-        }
-    }
+        .or_else(|| nearest(&squeezed, all_rows().iter().map(|row| row.path)).map(str::to_owned))
 }
 
 #[cfg(test)]
@@ -117,13 +105,5 @@ mod tests {
             assert_eq!(found.as_deref(), wanted, "{written}");
         }
         assert_eq!(meant(&"/v1/chat/completions".repeat(50)), None);
-    }
-
-    #[test]
-    fn a_path_that_is_missing_is_missing_in_its_own_dialect() {
-        assert_eq!(spoken_at("/v1/messages/batches"), Dialect::Anthropic);
-        assert_eq!(spoken_at("/v1beta/cachedContents"), Dialect::Gemini);
-        assert_eq!(spoken_at("/v1/messagesx"), Dialect::OpenAi);
-        assert_eq!(spoken_at("/v1/embeddings"), Dialect::OpenAi);
     }
 }

@@ -3,13 +3,18 @@
 //! The order of checks: key, pair, pause, top-up, parameters; then the till asks for the balance, and the work for the day's
 //! capacity. None of these refusals is charged or reaches the source.
 
+use super::openapi::shapes::{named, text};
 use super::reading;
+use super::row::{Access, Family, Row};
 use crate::app::App;
+use crate::call::Priced;
+use crate::quotes::Shop;
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
-use crate::work::social::{SocialAsk, checked};
+use crate::work::social::{self as desk, Asked, SocialAsk, checked};
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
+use bytes::Bytes;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::social::{Cell, Checked};
@@ -17,6 +22,19 @@ use tollgate_media::social::{BadQuery, pairs};
 use tollgate_wire::error::{Code, Dialect};
 
 pub const ENDPOINT: &str = "/v1/social/{platform}/{capability}";
+
+pub const FAMILY: Family = Family { tag: "social", rows, schemas };
+
+fn rows() -> Vec<Row> {
+    let on_sale = "The social data on sale: parameters, prices, status, health";
+    vec![
+        Row::get(ENDPOINT, Access::Paid, fetch, "Public data of a social platform")
+            .gives(named("SocialResult"))
+            .quoted(priced)
+            .names_itself(),
+        Row::get("/api/social/catalog", Access::Public, catalog, on_sale).gives(named("SocialCatalog")),
+    ]
+}
 
 pub async fn fetch(
     State(app): State<Arc<App>>,
@@ -88,4 +106,48 @@ pub fn document(app: &App, caller: Option<&Caller>) -> Value {
     };
     let cells: Vec<Value> = serving.catalog.social.cells().filter_map(record).collect();
     json!({ "cells": cells })
+}
+
+/// A call as far as its price depends on it; its parameters are a JSON object.
+fn priced(shop: &Shop<'_>, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
+    let [platform, capability] = parts else {
+        return Err(Refusal::about(Code::InvalidParameter, "endpoint", "The path names platform and capability."));
+    };
+    let cell = &desk::cell(shop.serving, shop.caller, platform, capability)?;
+    let wrong = || Refusal::new(Code::InvalidJson, "The body is a JSON object with the parameters of the call.");
+    let given: serde_json::Map<String, Value> = serde_json::from_slice(&body).map_err(|_| wrong())?;
+    let text = |value: Value| match value {
+        Value::String(text) => Ok(text),
+        Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
+        _ => Err(wrong()),
+    };
+    let pairs = given.into_iter().map(|(name, value)| Ok((name, text(value)?)));
+    let checked = checked(cell, &pairs.collect::<Result<Vec<_>, Refusal>>()?)?;
+    Ok(Box::new(Asked { cell: cell.clone(), checked }))
+}
+
+/// The row that all cells share.
+pub(super) fn general() -> Option<&'static Row> {
+    super::table::rows().iter().find(|row| row.path == ENDPOINT)
+}
+
+fn schemas() -> Value {
+    let text = text();
+    json!({
+        "SocialResult": { "type": "object", "required": ["object", "platform", "capability", "data"], "properties": {
+            "object": { "const": "social.result" }, "platform": text, "capability": text,
+            "data": { "type": "object", "description": "The platform's own fields", "additionalProperties": true },
+            "next": { "type": "object", "description": "Parameters of the next page, ready to be sent", "additionalProperties": text },
+        } },
+        "SocialCatalog": { "type": "object", "required": ["cells"], "properties": { "cells": { "type": "array", "items": {
+            "type": "object", "required": ["platform", "capability", "model", "method", "path", "params", "price_usd", "unit", "status"],
+            "properties": {
+                "platform": text, "capability": text, "model": text, "method": { "const": "GET" }, "path": text,
+                "params": { "type": "array", "items": { "type": "object", "required": ["name", "type", "required", "description"] } },
+                "require_one_of": { "type": "array", "items": { "type": "array", "items": text } },
+                "price_usd": { "type": "number" }, "unit": { "const": "call" }, "status": { "enum": ["available", "paused"] },
+                "health": { "type": ["object", "null"] },
+            },
+        } } } },
+    })
 }

@@ -1,170 +1,105 @@
-//! Every path of the gateway, grouped by who calls it. The first file to open.
+//! Every family of endpoints, and the router made of their rows. The first file to open; docs/endpoints.md has all rows on one
+//! page.
+//!
+//! To add a family: write a file with its handlers, rows and schemas, and add a line here.
 
+use super::row::{Access, Family, Row};
 use super::{
-    account, admin, chat, conversations, count, gemini, health, mcp, models, openapi, pricing, quote, receipts,
-    responses, root, social, video_content, video_create, video_tasks, webhooks,
+    account, admin, chat, conversations, gemini, health, mcp, models, openapi, pricing, quote, receipts, responses,
+    root, social, videos, webhooks,
 };
 use crate::app::App;
 use axum::extract::State;
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::get;
 use axum::{Router, middleware};
-use http::{HeaderName, HeaderValue};
-use std::sync::Arc;
+use http::{HeaderName, HeaderValue, Method, Uri};
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
+use tollgate_wire::error::Dialect;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Who may call a path, and whether it can cost money. Tests walk this list: a path without a line here does not exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Anybody.
-    Public,
-    /// Loopback peers only, unless an own port is set.
-    Operator,
-    /// An admin key.
-    Admin,
-    /// A key; free of charge.
-    Key,
-    /// A key; held and charged.
-    Paid,
-}
-
-pub const PATHS: &[(&str, &str, Access)] = &[
+pub(super) const FAMILIES: &[Family] = &[
     // applications
-    ("POST", "/v1/chat/completions", Access::Paid),
-    ("POST", "/v1/messages", Access::Paid),
-    ("POST", "/v1/messages/count_tokens", Access::Key),
-    ("POST", "/v1/responses", Access::Paid),
-    ("GET", "/v1/responses", Access::Paid),
-    ("POST", "/v1/responses/compact", Access::Paid),
-    ("POST", "/v1/responses/input_tokens", Access::Key),
-    ("GET", "/v1/responses/{id}", Access::Key),
-    ("DELETE", "/v1/responses/{id}", Access::Key),
-    ("POST", "/v1/responses/{id}/cancel", Access::Key),
-    ("GET", "/v1/responses/{id}/input_items", Access::Key),
-    ("POST", "/v1/conversations", Access::Key),
-    ("GET", "/v1/conversations/{id}", Access::Key),
-    ("POST", "/v1/conversations/{id}", Access::Key),
-    ("DELETE", "/v1/conversations/{id}", Access::Key),
-    ("GET", "/v1/conversations/{id}/items", Access::Key),
-    ("POST", "/v1/conversations/{id}/items", Access::Key),
-    ("GET", "/v1/conversations/{id}/items/{item}", Access::Key),
-    ("DELETE", "/v1/conversations/{id}/items/{item}", Access::Key),
-    ("POST", "/v1beta/models/{model}:generateContent", Access::Paid),
-    ("POST", "/v1beta/models/{model}:streamGenerateContent", Access::Paid),
-    ("POST", "/v1beta/models/{model}:countTokens", Access::Key),
-    ("POST", "/v1/models/{model}:generateContent", Access::Paid),
-    ("POST", "/v1/models/{model}:streamGenerateContent", Access::Paid),
-    ("POST", "/v1/models/{model}:countTokens", Access::Key),
-    ("GET", "/v1/social/{platform}/{capability}", Access::Paid),
-    ("POST", "/v1/videos", Access::Paid),
-    ("POST", "/v1/video/generations", Access::Paid),
-    ("POST", "/v1/videos/{id}/remix", Access::Paid),
-    ("GET", "/v1/videos", Access::Key),
-    ("GET", "/v1/videos/{id}", Access::Key),
-    ("DELETE", "/v1/videos/{id}", Access::Key),
-    ("GET", "/v1/videos/{id}/content", Access::Key),
-    ("GET", "/v1/video/generations/{id}", Access::Key),
-    ("GET", "/v1/webhooks/secret", Access::Key),
-    ("POST", "/mcp", Access::Paid),
-    ("POST", "/v1/quote", Access::Key),
-    ("GET", "/v1/models", Access::Key),
-    ("GET", "/v1/models/{id}", Access::Key),
-    ("GET", "/v1beta/models", Access::Key),
-    ("GET", "/v1beta/models/{id}", Access::Key),
-    ("GET", "/api/pricing", Access::Public),
-    ("GET", "/api/pricing/versions/{price_id}", Access::Public),
+    chat::FAMILY,
+    responses::FAMILY,
+    conversations::FAMILY,
+    gemini::FAMILY,
+    social::FAMILY,
+    videos::FAMILY,
+    webhooks::FAMILY,
+    mcp::FAMILY,
+    quote::FAMILY,
+    models::FAMILY,
+    pricing::FAMILY,
     // account holders
-    ("GET", "/v1/balance", Access::Key),
-    ("GET", "/v1/usage", Access::Key),
-    ("GET", "/v1/usage/{call_id}", Access::Key),
-    ("GET", "/v1/usage/{call_id}/receipt", Access::Key),
-    ("GET", "/.well-known/tollgate-receipts", Access::Public),
-    // anybody
-    ("GET", "/", Access::Public),
-    ("GET", "/api/social/catalog", Access::Public),
+    account::FAMILY,
+    receipts::FAMILY,
     // operators
-    ("GET", "/api/admin/social/cells", Access::Admin),
-    ("POST", "/api/admin/social/pause", Access::Admin),
-    ("POST", "/api/admin/social/resume", Access::Admin),
-    ("GET", "/api/admin/social/changes", Access::Admin),
-    ("GET", "/api/admin/social/days", Access::Admin),
-    // machines around us
-    ("GET", "/healthz", Access::Public),
-    ("GET", "/readyz", Access::Public),
-    ("GET", "/openapi.json", Access::Public),
-    ("GET", "/metrics", Access::Operator),
+    admin::accounts::FAMILY,
+    admin::keys::FAMILY,
+    admin::books::FAMILY,
+    admin::house::FAMILY,
+    admin::social::FAMILY,
+    // anybody, and the machines around us
+    root::FAMILY,
+    health::FAMILY,
+    openapi::FAMILY,
 ];
+
+static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| FAMILIES.iter().flat_map(Family::tagged_rows).collect());
+
+/// Every endpoint there is.
+pub fn rows() -> &'static [Row] {
+    &ROWS
+}
 
 /// The endpoint types of the catalog that this build serves, each with how it is asked. A model that offers another one is a
 /// mistake in the catalog.
-pub const SERVED: &[(&str, &str, &str)] = &[
-    ("openai", "POST", "/v1/chat/completions"),
-    ("anthropic", "POST", "/v1/messages"),
-    ("openai-response", "POST", "/v1/responses"),
-    ("gemini", "POST", "/v1beta/models/{model}:generateContent"),
-    ("openai-video", "POST", "/v1/videos"),
-];
+pub fn served() -> impl Iterator<Item = (&'static str, &'static Row)> {
+    rows().iter().filter_map(|row| Some((row.serves?, row)))
+}
+
+/// The dialect of whoever asks below this path, whether or not it exists: that of the rows nearest to it, if they have one in
+/// common.
+pub(super) fn spoken_at(path: &str) -> Dialect {
+    let nearest = rows().iter().map(|row| row.shares(path)).max().unwrap_or_default();
+    let mut spoken = rows().iter().filter(|row| row.shares(path) == nearest).map(|row| row.errors.dialect());
+    let first = spoken.next().unwrap_or(Dialect::OpenAi);
+    if spoken.all(|other| other == first) { first } else { Dialect::OpenAi }
+}
 
 pub fn router(app: Arc<App>) -> Router {
-    let free = Router::new()
-        .route("/v1/quote", post(quote::quote))
-        .route("/v1/models", get(models::list))
-        .route("/v1/models/{*id}", get(models::one).post(gemini::ask))
-        .route("/v1beta/models", get(models::list))
-        .route("/v1beta/models/{*id}", get(models::one).post(gemini::ask))
-        .route("/v1/messages/count_tokens", post(count::of_messages))
-        .route("/v1/responses/input_tokens", post(responses::stored::input_tokens))
-        .route("/v1/responses/{id}", get(responses::stored::get).delete(responses::stored::delete))
-        .route("/v1/responses/{id}/cancel", post(responses::stored::cancel))
-        .route("/v1/responses/{id}/input_items", get(responses::stored::input_items))
-        .route("/v1/conversations", post(conversations::create))
-        .route(
-            "/v1/conversations/{id}",
-            get(conversations::get).post(conversations::update).delete(conversations::delete),
-        )
-        .route("/v1/conversations/{id}/items", get(conversations::list_items).post(conversations::add_items))
-        .route("/v1/conversations/{id}/items/{item}", get(conversations::get_item).delete(conversations::delete_item))
-        .route("/api/pricing", get(pricing::list))
-        .route("/api/pricing/versions/{price_id}", get(receipts::price))
-        .route("/v1/balance", get(account::balance))
-        .route("/v1/usage", get(account::usage))
-        .route("/v1/usage/{call_id}", get(account::usage_of))
-        .route("/v1/usage/{call_id}/receipt", get(receipts::receipt))
-        .route("/.well-known/tollgate-receipts", get(receipts::keys))
-        .route("/api/social/catalog", get(social::catalog))
-        .route("/mcp", post(mcp::message))
-        .route("/v1/videos", get(video_tasks::list))
-        .route("/v1/videos/{id}", get(video_tasks::one).delete(video_tasks::delete))
-        .route("/v1/videos/{id}/content", get(video_content::content))
-        .route("/v1/video/generations/{id}", get(video_tasks::legacy))
-        .route("/v1/webhooks/secret", get(webhooks::secret))
-        .route("/api/admin/social/cells", get(admin::social::cells))
-        .route("/api/admin/social/pause", post(admin::social::pause))
-        .route("/api/admin/social/resume", post(admin::social::resume))
-        .route("/api/admin/social/changes", get(admin::social::changes))
-        .route("/api/admin/social/days", get(admin::social::days))
-        .route("/", get(root::welcome))
-        .route("/healthz", get(health::alive))
-        .route("/readyz", get(health::ready))
-        .route("/openapi.json", get(openapi::page))
-        .route("/metrics", get(health::metrics))
-        .fallback(root::no_such_path)
-        .layer(middleware::map_response_with_state(app.clone(), with_request_id));
-    // A paid call names itself.
-    Router::new()
-        .route("/v1/chat/completions", post(chat::completions))
-        .route("/v1/messages", post(chat::messages))
-        .route("/v1/responses", post(responses::create).get(responses::socket::open))
-        .route("/v1/responses/compact", post(responses::compact::compact))
+    let named = middleware::map_response_with_state(app.clone(), with_request_id);
+    let mut router = Router::new();
+    let mut patterns = BTreeSet::new();
+    for row in rows() {
+        if let Some(pattern) = row.routed_by
+            && !patterns.insert((pattern, row.method.as_str()))
+        {
+            continue;
+        }
+        let mut handler = row.handler.clone();
         // axum answers HEAD by what answers GET, and that would fetch and charge.
-        .route("/v1/social/{platform}/{capability}", get(social::fetch).head(root::only_get))
-        .route("/v1/videos", post(video_create::videos))
-        .route("/v1/video/generations", post(video_create::generations))
-        .route("/v1/videos/{id}/remix", post(video_create::remix))
-        .merge(free)
+        if row.access == Access::Paid && row.method == Method::GET {
+            handler = handler.head(move |uri: Uri| root::not_by_head(uri, allowed(row.path)));
+        }
+        if !row.names_itself {
+            handler = handler.layer(named.clone());
+        }
+        router = router.route(row.routed_by.unwrap_or(row.path), handler);
+    }
+    router
+        .merge(Router::new().fallback(root::no_such_path).layer(named))
         .method_not_allowed_fallback(root::no_such_method)
         .with_state(app)
+}
+
+/// The methods that a path takes, as the header `Allow` lists them.
+fn allowed(path: &str) -> String {
+    let methods: Vec<&str> = rows().iter().filter(|row| row.path == path).map(|row| row.method.as_str()).collect();
+    methods.join(",")
 }
 
 /// Every reply can be named in a question to the operator.
@@ -179,5 +114,51 @@ async fn with_request_id(State(app): State<Arc<App>>, mut reply: Response) -> Re
 
 /// The operator's own port.
 pub fn metrics_router(app: Arc<App>) -> Router {
-    Router::new().route("/metrics", get(health::metrics_for_all)).with_state(app)
+    Router::new().route(health::METRICS, get(health::metrics_for_all)).with_state(app)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoints::row::Quoted;
+
+    #[test]
+    fn a_path_that_is_missing_is_missing_in_its_own_dialect() {
+        for (path, dialect) in [
+            ("/v1/messages", Dialect::Anthropic),
+            ("/v1/messages/batches", Dialect::Anthropic),
+            ("/v1beta/cachedContents", Dialect::Gemini),
+            ("/v1beta/models/m", Dialect::Gemini),
+            ("/v1/models/m:generateContent", Dialect::Gemini),
+            ("/v1/models/m", Dialect::OpenAi),
+            ("/v1/models", Dialect::OpenAi),
+            ("/v1/messagesx", Dialect::OpenAi),
+            ("/v1/embeddings", Dialect::OpenAi),
+            ("/wp-login.php", Dialect::OpenAi),
+        ] {
+            assert_eq!(spoken_at(path), dialect, "{path}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_paid_says_how_it_is_quoted() {
+        let quoted = |path: &str| rows().iter().any(|row| row.path == path && matches!(row.quoted, Quoted::By { .. }));
+        for row in rows() {
+            let paid = row.access == Access::Paid;
+            match row.quoted {
+                Quoted::Free => assert!(!paid, "{} {} has no quote", row.method, row.path),
+                Quoted::By { .. } => assert!(paid, "{} {} costs nothing", row.method, row.path),
+                Quoted::As(path) => assert!(paid && quoted(path), "{} is quoted as {path}", row.path),
+            }
+        }
+    }
+
+    #[test]
+    fn a_method_and_path_stand_in_one_row() {
+        let mut seen = BTreeSet::new();
+        for row in rows() {
+            assert!(seen.insert((row.path, row.method.as_str())), "{} {}", row.method, row.path);
+            assert!(!row.summary.is_empty() && !row.replies.is_empty(), "{} {}", row.method, row.path);
+        }
+    }
 }

@@ -3,8 +3,9 @@
 use super::reading;
 use super::video_tasks::{base, json_bytes, own, unknown};
 use crate::app::App;
-use crate::call::Ask;
 use crate::call::task::{Made, TaskAsk, create_task};
+use crate::call::{Ask, Priced};
+use crate::quotes::Shop;
 use crate::refusal::Refusal;
 use crate::settings::webhook_address;
 use crate::who::caller::Caller;
@@ -23,12 +24,26 @@ use tollgate_store::CallId;
 use tollgate_wire::error::{Code, Dialect};
 use tollgate_wire::multipart::{Bad, Limits, Reader};
 
+pub const VIDEOS: &str = "/v1/videos";
+pub const GENERATIONS: &str = "/v1/video/generations";
+pub const REMIX: &str = "/v1/videos/{id}/remix";
+
+/// A creation as far as its price depends on it.
+pub fn priced(shop: &Shop<'_>, _: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
+    Ok(Box::new(VideoAsk::of(shop.serving, &Asked::from_json(&body)?)))
+}
+
+pub fn remix_is_not_quoted(_: &Shop<'_>, _: &[&str], _: Bytes) -> Result<Box<dyn Priced>, Refusal> {
+    let text = "A remix costs what its source did: quote the request of that one.";
+    Err(Refusal::about(Code::InvalidParameter, "endpoint", text))
+}
+
 pub async fn videos(State(app): State<Arc<App>>, request: Request) -> Response {
-    create(&app, "/v1/videos", request).await
+    create(&app, VIDEOS, request).await
 }
 
 pub async fn generations(State(app): State<Arc<App>>, request: Request) -> Response {
-    create(&app, "/v1/video/generations", request).await
+    create(&app, GENERATIONS, request).await
 }
 
 /// `POST /v1/videos/{id}/remix`: another video from a finished one and a new prompt, where the provider has that.
@@ -46,11 +61,10 @@ fn careful(refusal: Refusal) -> Refusal {
 }
 
 async fn handle_remix(app: &Arc<App>, id: CallId, source: &str, request: Request) -> Result<Response, Refusal> {
-    const ENDPOINT: &str = "/v1/videos/{id}/remix";
     let (parts, body) = request.into_parts();
     let caller = reading::caller(app, &parts).await?;
     let bytes = reading::json_body(app, &caller, &parts, body).await?;
-    let idem = reading::idempotency(&parts.headers, &format!("{ENDPOINT} {source}"), &bytes)?;
+    let idem = reading::idempotency(&parts.headers, &format!("{REMIX} {source}"), &bytes)?;
     let fields: serde_json::Map<String, Value> =
         serde_json::from_slice(&bytes).map_err(|_| Refusal::new(Code::InvalidJson, "The body is a JSON object."))?;
     let prompt = remix_prompt(&fields)?;
@@ -60,7 +74,7 @@ async fn handle_remix(app: &Arc<App>, id: CallId, source: &str, request: Request
     let kept = KeptPlan::read(&task.plan).ok_or_else(|| unknown(source))?;
     let ask = VideoAsk::remix(&app.serving.load(), &task, &kept, &prompt, unread(&fields))?;
     let webhook_url = named.or_else(|| webhooks::of_account(&app.video, &caller.account));
-    let made = made(app, caller, Ask { id, endpoint: ENDPOINT, work: ask, idem }, webhook_url).await?;
+    let made = made(app, caller, Ask { id, endpoint: REMIX, work: ask, idem }, webhook_url).await?;
     Ok(reply(app, &base(app, &parts), &made))
 }
 
@@ -110,7 +124,7 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
     let (asked, printed) = if form { read_form(kind, &bytes)? } else { (Asked::from_json(&bytes)?, bytes.clone()) };
     given::of_video(&app.conversations.fetcher.client, &asked)?;
     // Both endpoints are one: the same key and body find the same task on either.
-    let idem = reading::idempotency(&parts.headers, "/v1/videos", &printed)?;
+    let idem = reading::idempotency(&parts.headers, VIDEOS, &printed)?;
     let webhook_url = webhook_url(app, &asked.others)?.or_else(|| webhooks::of_account(&app.video, &caller.account));
     let ask = VideoAsk::of(&app.serving.load(), &asked);
     let made = made(app, caller, Ask { id, endpoint, work: ask, idem }, webhook_url).await?;

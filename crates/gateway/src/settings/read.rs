@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate_catalog::Mistake;
 use tollgate_catalog::form::{Form, Mistakes, Override};
-use tollgate_upstream::{BaseUrl, KINDS, Provider, Secret, Settings as Habits};
+use tollgate_upstream::{Ability, BaseUrl, KINDS, Provider, Secret, Settings as Habits};
 
 const PREFIX: &str = "TOLLGATE__";
 

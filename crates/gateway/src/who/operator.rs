@@ -14,6 +14,24 @@ use tollgate_wire::error::Code;
 /// How an admin key begins: nobody takes it for a key of an account, and scanners for leaked secrets find it.
 pub const PREFIX: &str = "ak-";
 
+/// How a key of an account begins.
+pub const KEY_PREFIX: &str = "sk-";
+
+/// A new secret: its beginning and 48 random letters and digits (285 bits).
+pub fn new_secret(prefix: &str, fill: impl Fn(&mut [u8])) -> String {
+    const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let mut secret = String::from(prefix);
+    while secret.len() < prefix.len() + 48 {
+        let mut byte = [0];
+        fill(&mut byte);
+        // 248 is the largest multiple of 62 in a byte: above it the draw would favour the first letters.
+        if byte[0] < 248 {
+            secret.push(char::from(ALPHABET[usize::from(byte[0]) % ALPHABET.len()]));
+        }
+    }
+    secret
+}
+
 /// Somebody who may do what an operator may do.
 pub struct Operator {
     key: AdminKey,

@@ -3,7 +3,7 @@
 use crate::house::{House, call_id, chat};
 use serde_json::json;
 use std::path::Path;
-use tollgate_gateway::endpoints::table::{Access, PATHS};
+use tollgate_gateway::endpoints::{Access, rows};
 
 const PENDING: [&str; 2] = ["not yet: payments", "not yet: realtime"];
 
@@ -101,10 +101,9 @@ async fn no_path_but_a_paid_one_changes_a_balance() {
     house.quiet().await;
     let before = house.balance().await;
     let mut asked = 0;
-    for (method, path, _) in PATHS.iter().filter(|(_, _, access)| *access != Access::Paid) {
-        let path = path.replace("{id}", "plain").replace("{call_id}", "call_0");
-        let method: reqwest::Method = method.parse().expect("a method");
-        let request = house.http.request(method, house.url(&path)).bearer_auth(&house.key);
+    for row in rows().iter().filter(|row| row.access != Access::Paid) {
+        let path = row.path.replace("{id}", "plain").replace("{call_id}", "call_0");
+        let request = house.http.request(row.method.clone(), house.url(&path)).bearer_auth(&house.key);
         let old = json!({
             "model": "plain", "available_nano_usd": 1, "paid_available": 1, "balance": "0", "account": { "paid_available": 1 },
             "input": "x", "messages": [{ "role": "user", "content": "x" }], "metadata": { "balance": "1" },

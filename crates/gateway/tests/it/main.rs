@@ -2,6 +2,7 @@
 //! file is a missing test.
 
 mod api;
+mod endpoints_page;
 mod engine;
 mod house;
 

@@ -2,7 +2,7 @@
 
 use crate::house::House;
 use serde_json::Value;
-use tollgate_gateway::endpoints::table::PATHS;
+use tollgate_gateway::endpoints::rows;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_description_has_every_path_and_resolves() {
@@ -11,7 +11,8 @@ async fn the_description_has_every_path_and_resolves() {
     let text = reply.text().await.expect("text");
     let document: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(document["openapi"], "3.1.0");
-    for (method, path, _) in PATHS {
+    for row in rows() {
+        let (method, path) = (row.method.as_str(), row.path);
         let operation = &document["paths"][path][method.to_ascii_lowercase()];
         let done = ["200", "101"].iter().any(|status| operation["responses"][status].is_object());
         assert!(done, "{method} {path}");
@@ -58,7 +59,8 @@ async fn operations_are_described_by_method_and_dialect() {
     assert_eq!(names("/v1/videos", "post"), ["Idempotency-Key"]);
     assert_eq!(place("/mcp", "post", "responses/202/description"), "done");
     let mut seen = std::collections::BTreeSet::new();
-    for (method, path, _) in PATHS {
+    for row in rows() {
+        let (method, path) = (row.method.as_str(), row.path);
         let id = place(path, &method.to_ascii_lowercase(), "operationId");
         assert!(seen.insert(id.to_string()), "{method} {path}: {id} is there twice");
     }

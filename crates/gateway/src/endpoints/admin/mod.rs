@@ -1,21 +1,74 @@
-//! `/api/admin/*`: what operators do over HTTP, with an admin key. Whatever is changed here is a row that says when, by whom
-//! and why; so every change has a `reason`.
+//! `/api/admin/*`: what operators do over HTTP, with an admin key. What the store keeps the reason of has a `reason`; whatever is
+//! changed is in the log with who changed it.
+//!
+//! A command of the store is a verb (`verb.rs`): fields (`field.rs`), and a function that makes the command of them. `social.rs`
+//! has besides what needs more than the store.
 
+pub mod accounts;
+pub mod books;
+mod field;
+pub mod house;
+pub mod keys;
+mod schemas;
 pub mod social;
+mod verb;
 
 use super::reading;
+use super::row::{Access, Role};
 use crate::app::App;
 use crate::refusal::Refusal;
 use crate::who::operator::{self, Operator};
 use axum::extract::Request;
 use axum::response::Response;
+use field::{FieldKind, VerbField, may, must};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use tollgate_catalog::Snapshot;
 use tollgate_media::social::pairs;
+use tollgate_store::MOST_IN_ACCOUNT;
 use tollgate_wire::error::{Code, Dialect};
+use verb::OperatorRequest;
+
+/// Who may do all of it.
+const OPERATOR: Access = Access::Role(Role::Operator);
 
 /// Longest reason that is kept.
-const REASON: usize = 1_000;
+const LONGEST_REASON: usize = 1_000;
+
+const TEXT: FieldKind = FieldKind::Text(200);
+/// A limit of spending: up to what an account can have.
+const LIMIT: FieldKind = FieldKind::Number(0, MOST_IN_ACCOUNT.nano());
+const ACCOUNT: VerbField = must("account", FieldKind::Id("acct_"), "The account");
+const REASON: VerbField = must("reason", FieldKind::Text(LONGEST_REASON), "Why; it is kept with the change");
+const PAGE: VerbField = may("limit", FieldKind::Number(1, 500), "Rows of a page; 50 unless said otherwise");
+
+/// How many rows are wanted.
+fn limit(asked: &OperatorRequest<'_>) -> Result<u32, Refusal> {
+    asked.or(PAGE.name, 50)
+}
+
+/// Names that the catalog knows.
+fn known(
+    asked: &OperatorRequest<'_>,
+    field: &str,
+    names: &[String],
+    unknown: impl Fn(&Snapshot, &[String]) -> Option<String>,
+) -> Result<(), Refusal> {
+    let why = unknown(&asked.app.serving.load().catalog, names);
+    why.map_or(Ok(()), |why| Err(Refusal::about(Code::InvalidParameter, field, format!("`{field}`: {why}."))))
+}
+
+fn missing(field: &str, wanted: &str) -> Refusal {
+    Refusal::about(Code::MissingParameter, field, format!("`{field}` is required: {wanted}."))
+}
+
+/// A body that is a JSON object.
+fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        _ => Err(Refusal::new(Code::InvalidJson, "The body is not a JSON object.")),
+    }
+}
 
 /// Finds the operator, runs, and turns a refusal into a reply.
 async fn look(app: &Arc<App>, request: Request, work: impl AsyncFnOnce(Query) -> Result<Value, Refusal>) -> Response {
@@ -37,10 +90,7 @@ async fn change(
     let outcome = async {
         let operator = operator::authenticate(&app.register(), &parts).await?;
         let body = reading::small_json_body(app, &parts, body).await?;
-        match serde_json::from_slice(&body) {
-            Ok(Value::Object(fields)) => work(operator, Form(fields)).await,
-            _ => Err(Refusal::new(Code::InvalidJson, "The body is not a JSON object.")),
-        }
+        work(operator, Form(object(&body)?)).await
     };
     reply(app, reading::guarded(outcome).await)
 }
@@ -76,8 +126,8 @@ impl Form {
         match self.0.remove("reason") {
             None | Some(Value::Null) => Err(missing()),
             Some(Value::String(text)) if text.trim().is_empty() => Err(missing()),
-            Some(Value::String(text)) if text.chars().count() <= REASON => Ok(text),
-            Some(_) => Err(wrong("reason", &format!("a text of at most {REASON} characters"))),
+            Some(Value::String(text)) if text.chars().count() <= LONGEST_REASON => Ok(text),
+            Some(_) => Err(wrong("reason", &format!("a text of at most {LONGEST_REASON} characters"))),
         }
     }
 

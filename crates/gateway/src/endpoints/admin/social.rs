@@ -1,7 +1,11 @@
 //! `/api/admin/social/*`: the cells as operators see them, pausing and resuming, who did it, and the day's capacity.
 
-use super::{Form, list};
+use super::field::{FieldKind, may};
+use super::verb::{OperatorVerb, PlannedCommand, ShownAs};
+use super::{Form, OPERATOR, list};
 use crate::app::App;
+use crate::endpoints::openapi::shapes::{named, number};
+use crate::endpoints::row::{Family, Row};
 use crate::refusal::Refusal;
 use crate::who::operator::Operator;
 use axum::extract::{Request, State};
@@ -9,8 +13,50 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::social::Cell;
+use tollgate_store::admin::Command;
 use tollgate_store::{PauseChange, SocialDay};
 use tollgate_wire::error::Code;
+
+pub const FAMILY: Family = Family { tag: "operators: social data", rows, schemas };
+
+fn rows() -> Vec<Row> {
+    let cells_of = "The cells of social data with cost, status, who paused them and health";
+    let log = "Who paused and resumed what, when and why, newest first";
+    let filters = || {
+        vec![
+            json!({ "name": "platform", "in": "query", "schema": { "type": "string" } }),
+            json!({ "name": "paused", "in": "query", "schema": { "type": "boolean" } }),
+        ]
+    };
+    vec![
+        Row::get("/api/admin/social/cells", OPERATOR, cells, cells_of).with(filters).gives(named("List")),
+        Row::post("/api/admin/social/pause", OPERATOR, pause, "Pause cells, with a reason")
+            .takes(named("SocialChangeRequest"))
+            .gives(named("List")),
+        Row::post("/api/admin/social/resume", OPERATOR, resume, "Sell paused cells again, with a reason")
+            .takes(named("SocialChangeRequest"))
+            .gives(named("List")),
+        Row::get("/api/admin/social/changes", OPERATOR, changes, log)
+            .with(|| vec![number("limit", 1, 1_000, 50)])
+            .gives(named("List")),
+        DAYS.get("/api/admin/social/days", "What was used of a day's capacity for social data").gives(named("List")),
+    ]
+}
+
+fn schemas() -> Value {
+    json!({
+        "SocialChangeRequest": { "type": "object", "required": ["cells", "reason"], "additionalProperties": false, "properties": {
+            "cells": {
+                "type": "array", "minItems": 1, "items": { "type": "string" },
+                "description": "`douyin/search`, or a platform for all of its cells",
+            },
+            "reason": { "type": "string", "minLength": 1, "maxLength": 1000 },
+        } },
+        "List": { "type": "object", "required": ["object", "data"], "properties": {
+            "object": { "const": "list" }, "data": { "type": "array", "items": { "type": "object" } },
+        } },
+    })
+}
 
 /// `GET /api/admin/social/cells?platform=weibo&paused=true`
 pub async fn cells(State(app): State<Arc<App>>, request: Request) -> Response {
@@ -90,28 +136,32 @@ pub async fn changes(State(app): State<Arc<App>>, request: Request) -> Response 
     .await
 }
 
-/// `GET /api/admin/social/days?back=0`: what was used of a UTC day, of all platforms together (an empty name) and of each.
-pub async fn days(State(app): State<Arc<App>>, request: Request) -> Response {
-    super::look(&app, request, async |mut query| {
-        let back = query.number("back", 0, 0..=3_650)?;
-        query.finish()?;
-        let day = app.world.now_ms().div_euclid(crate::work::social::DAY) - back;
-        let rows = app.store.social_days(day).await?;
-        let row = |one: &SocialDay| {
-            let (all, own) = app.settings.social.limits(&one.platform);
-            let limit = if one.platform.is_empty() { all } else { own };
-            json!({
-                "day": tollgate_store::date(one.day * crate::work::social::DAY),
-                "platform": one.platform,
-                "calls": one.calls,
-                "cost_micro_usd": one.cost,
-                "daily_calls": limit.calls,
-                "daily_cost_micro_usd": limit.cost,
-            })
-        };
-        Ok(list(rows.iter().map(row).collect()))
+/// What was used of a UTC day, of all platforms together (an empty name) and of each.
+static DAYS: OperatorVerb = OperatorVerb {
+    command: "social_days",
+    fields: &[may("back", FieldKind::Number(0, 3_650), "So many days ago; today unless said otherwise")],
+    plan: |asked| {
+        let day = asked.app.world.now_ms().div_euclid(crate::work::social::DAY) - asked.or("back", 0)?;
+        let app = asked.app.clone();
+        let shown = ShownAs::With(Box::new(move |days| {
+            let rows: Vec<SocialDay> = serde_json::from_value(days).unwrap_or_default();
+            list(rows.iter().map(|row| day_json(&app, row)).collect())
+        }));
+        Ok(PlannedCommand::from(Command::SocialDays { day }).shown(shown))
+    },
+};
+
+fn day_json(app: &App, one: &SocialDay) -> Value {
+    let (all, own) = app.settings.social.limits(&one.platform);
+    let limit = if one.platform.is_empty() { all } else { own };
+    json!({
+        "day": tollgate_store::date(one.day * crate::work::social::DAY),
+        "platform": one.platform,
+        "calls": one.calls,
+        "cost_micro_usd": one.cost,
+        "daily_calls": limit.calls,
+        "daily_cost_micro_usd": limit.cost,
     })
-    .await
 }
 
 fn change_json(change: &PauseChange) -> Value {

@@ -1,20 +1,27 @@
-//! `GET /openapi.json`: the description of this API, written from the table of paths, the table of errors and one line for each
-//! operation (`operations.rs`), so that it cannot forget one.
+//! `GET /openapi.json`: the description of this API, written from the rows of all endpoints and the table of errors, so that it
+//! cannot forget one.
 
-mod operations;
-mod schemas;
+mod errors;
+pub mod shapes;
 
-use super::root::spoken_at;
-use super::table::{Access, PATHS};
+use super::row::{Access, Family, Role, Row, no_schemas};
+use super::social;
+use super::table::{FAMILIES, rows as all_rows};
 use crate::app::App;
 use axum::extract::State;
 use axum::response::Response;
-use operations::Operation;
 use serde_json::{Map, Value, json};
+use shapes::anything;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tollgate_catalog::social::{Cell, Param};
-use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::error::Code;
+
+pub const FAMILY: Family = Family { tag: "description", rows, schemas: no_schemas };
+
+fn rows() -> Vec<Row> {
+    vec![Row::get("/openapi.json", Access::Public, page, "This description").gives(anything())]
+}
 
 pub async fn page(State(app): State<Arc<App>>) -> Response {
     let serving = app.serving.load();
@@ -25,11 +32,10 @@ pub async fn page(State(app): State<Arc<App>>) -> Response {
 
 pub fn document<'a>(cells: impl Iterator<Item = &'a Arc<Cell>>) -> Value {
     let mut paths = Map::new();
-    for (method, path, access) in PATHS {
-        let described = described(method, path, *access, operations::of(method, path));
-        let entry = paths.entry((*path).to_owned()).or_insert_with(|| json!({}));
+    for row in all_rows() {
+        let entry = paths.entry(row.path).or_insert_with(|| json!({}));
         if let Some(entry) = entry.as_object_mut() {
-            entry.insert(method.to_ascii_lowercase(), described);
+            entry.insert(row.method.as_str().to_ascii_lowercase(), described(row));
         }
     }
     for cell in cells {
@@ -48,44 +54,50 @@ pub fn document<'a>(cells: impl Iterator<Item = &'a Arc<Cell>>) -> Value {
                 "key": { "type": "http", "scheme": "bearer" },
                 "admin_key": { "type": "http", "scheme": "bearer", "description": "made with `tollgate admin-key create`" },
             },
-            "schemas": schemas::all(),
+            "schemas": schemas(),
         },
     })
 }
 
-fn described(method: &str, path: &str, access: Access, operation: Operation) -> Value {
-    let name = path.trim_matches('/').replace(['/', '{', '}', '.', ':', '-'], "_");
-    let parameters = [in_path(path), operation.parameters.clone()].concat();
+/// Every named shape.
+fn schemas() -> Value {
+    let parts = FAMILIES.iter().map(|family| (family.schemas)()).chain([errors::schemas()]);
+    let named = parts.filter_map(|part| if let Value::Object(named) = part { Some(named) } else { None });
+    Value::Object(named.flatten().collect())
+}
+
+fn described(row: &Row) -> Value {
+    let name = row.path.trim_matches('/').replace(['/', '{', '}', '.', ':', '-'], "_");
+    let parameters = [in_path(row), row.parameters()].concat();
     let mut value = json!({
-        "operationId": format!("{}_{name}", method.to_ascii_lowercase()),
-        "summary": operation.summary,
+        "operationId": format!("{}_{name}", row.method.as_str().to_ascii_lowercase()),
+        "summary": row.summary,
+        "tags": [row.tag],
         "parameters": parameters,
-        "responses": replies(path, access, &operation),
+        "responses": replies(row),
     });
-    let security = match access {
+    let security = match row.access {
         Access::Key | Access::Paid => Some("key"),
-        Access::Admin => Some("admin_key"),
-        Access::Public | Access::Operator => None,
+        Access::Role(Role::Operator) => Some("admin_key"),
+        Access::Public | Access::Local => None,
     };
     if let Some(scheme) = security {
         value["security"] = json!([{ scheme: [] }]);
     }
-    if let Some(content) = operation.body {
+    if let Some(content) = &row.body {
         value["requestBody"] = json!({ "required": true, "content": content });
     }
     value
 }
 
-/// The parts of a path that stand in braces.
-fn in_path(path: &str) -> Vec<Value> {
-    let names = path.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+/// The parts of a path that vary.
+fn in_path(row: &Row) -> Vec<Value> {
     let schema = json!({ "type": "string", "minLength": 1 });
-    names.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": schema })).collect()
+    row.in_path().map(|name| json!({ "name": name, "in": "path", "required": true, "schema": schema })).collect()
 }
 
 /// A cell as a path of its own, so that clients made from this description know its parameters.
 fn social_operation(cell: &Cell) -> Value {
-    const GENERAL: &str = "/v1/social/{platform}/{capability}";
     let parameter = |param: &Param| {
         let mut schema = param.schema();
         if let Some(object) = schema.as_object_mut() {
@@ -102,61 +114,44 @@ fn social_operation(cell: &Cell) -> Value {
         "tags": ["social", cell.platform],
         "parameters": cell.params.iter().map(parameter).collect::<Vec<_>>(),
         "x-require-one-of": cell.groups(),
-        "responses": replies(GENERAL, Access::Paid, &operations::of("GET", GENERAL)),
+        "responses": social::general().map(replies),
         "security": [{ "key": [] }],
     })
 }
 
-fn replies(path: &str, access: Access, operation: &Operation) -> Value {
+fn replies(row: &Row) -> Value {
     let mut all = Map::new();
-    for (status, content) in &operation.replies {
+    for (status, content) in &row.replies {
         let mut reply = json!({ "description": "done" });
         if let Some(content) = content {
             reply["content"] = content.clone();
         }
         all.insert(status.to_string(), reply);
     }
-    let error = json!({ "application/json": { "schema": error_at(path) } });
-    for status in refusals(path, access, operation) {
+    let error = json!({ "application/json": { "schema": errors::shape(row.errors) } });
+    for status in refusals(row) {
         all.entry(status.to_string()).or_insert_with(|| json!({ "description": "refused", "content": error }));
     }
     Value::Object(all)
 }
 
-/// What an error looks like below this path: in the dialect of whoever asks there.
-fn error_at(path: &str) -> Value {
-    let named = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
-    match path {
-        "/v1/video/generations/{id}" => named("LegacyVideoError"),
-        // Three SDKs ask here; each is answered in its own dialect.
-        "/v1/models" | "/v1/models/{id}" => {
-            json!({ "anyOf": [named("Error"), named("AnthropicError"), named("GeminiError")] })
-        }
-        _ => named(match spoken_at(path) {
-            Dialect::OpenAi => "Error",
-            Dialect::Anthropic => "AnthropicError",
-            Dialect::Gemini => "GeminiError",
-        }),
-    }
-}
-
-/// The statuses of refusals, by what an operation takes.
-fn refusals(path: &str, access: Access, operation: &Operation) -> BTreeSet<u16> {
-    let mut all: BTreeSet<u16> = match access {
+/// The statuses of refusals, by what an endpoint takes.
+fn refusals(row: &Row) -> BTreeSet<u16> {
+    let mut all: BTreeSet<u16> = match row.access {
         Access::Public => [503].into(),
-        Access::Operator => [404].into(),
-        Access::Admin | Access::Key => [401, 403, 500, 503].into(),
+        Access::Local => [404].into(),
+        Access::Role(_) | Access::Key => [401, 403, 500, 503].into(),
         Access::Paid => Code::ALL.iter().map(|code| code.status()).filter(|status| *status != 499).collect(),
     };
-    if path.contains('{') {
+    if row.in_path().next().is_some() {
         all.insert(404);
     }
-    if !operation.parameters.is_empty() {
+    if !row.parameters().is_empty() {
         all.insert(400);
     }
-    if operation.body.is_some() {
+    if row.body.is_some() {
         all.extend([400, 404, 408, 413, 415, 429]);
     }
-    all.extend(operation.refusals);
+    all.extend(row.refusals);
     all
 }

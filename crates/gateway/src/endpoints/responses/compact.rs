@@ -10,6 +10,8 @@ use crate::work::conversation::stored::{self as kept, Past};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use tollgate_dialects::Request as Said;
 use tollgate_dialects::responses::{self, to_press};
@@ -37,8 +39,13 @@ async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response
     Ok(respond(app, caller, past, after, &parts.headers, which).await?.into_reply())
 }
 
+/// The body of the call that asks for the summary, by which it is priced.
+pub fn whole_body<'a>(app: &'a App, caller: &'a Caller, body: Bytes) -> BoxFuture<'a, Result<Bytes, Refusal>> {
+    async move { Ok(asked(app, caller, body).await?.asked.body().clone()) }.boxed()
+}
+
 /// The call that asks for the summary.
-pub async fn asked(app: &App, caller: &Caller, body: Bytes) -> Result<Past, Refusal> {
+async fn asked(app: &App, caller: &Caller, body: Bytes) -> Result<Past, Refusal> {
     let asked = Said::read_prompt(Dialect::Responses, body, None)?;
     if asked.stream {
         return Err(Refusal::about(Code::UnsupportedValue, "stream", "A compaction is not streamed."));

@@ -1,3 +1,4 @@
 //! Paths below /api that operators use.
 
+mod admin;
 mod admin_social;

@@ -7,7 +7,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 use tollgate_catalog::social::SHIPPED;
-use tollgate_gateway::endpoints::table::{Access, PATHS};
+use tollgate_gateway::endpoints::{Access, rows};
 
 static MODELS: LazyLock<String> = LazyLock::new(|| format!("{CATALOG}\n{}", SHIPPED.map(|(_, text)| text).join("\n")));
 const MODEL: &str = "gemini-on-openai";
@@ -64,9 +64,8 @@ async fn every_paid_post_is_paid_once_for_one_key() {
     let source = video(&house).await;
     let (other, stranger) = house.stranger("100").await;
     let mut walked = 0;
-    for (number, (_, pattern, _)) in
-        PATHS.iter().filter(|(method, _, access)| (*method, *access) == ("POST", Access::Paid)).enumerate()
-    {
+    let paid = rows().iter().filter(|row| row.method == Method::POST && row.access == Access::Paid);
+    for (number, pattern) in paid.map(|row| row.path).enumerate() {
         let path = pattern.replace("{model}", MODEL).replace("{id}", &source);
         let key = format!("key {number}");
         let ask = |who: &str| send(&house, "POST", &path, who, Some(&body(pattern))).header("idempotency-key", &key);
@@ -132,7 +131,8 @@ async fn what_belongs_to_an_account_is_not_there_for_another() {
     let item = of(&listed.json::<Value>().await.expect("JSON")["data"][0]);
     house.quiet().await;
     let mut walked = 0;
-    for (method, pattern, access) in PATHS {
+    for row in rows() {
+        let (method, pattern) = (row.method.as_str(), row.path);
         let object = match pattern.split('/').nth(2) {
             Some("responses") => &response,
             Some("conversations") => &conversation,
@@ -140,18 +140,18 @@ async fn what_belongs_to_an_account_is_not_there_for_another() {
             Some("usage") => &call,
             _ => continue,
         };
-        if !matches!(access, Access::Key | Access::Paid) || !pattern.contains('{') {
+        if !matches!(row.access, Access::Key | Access::Paid) || !pattern.contains('{') {
             continue;
         }
         walked += 1;
         let path = pattern.replace("{id}", object).replace("{call_id}", object).replace("{item}", &item);
-        let body = (*method == "POST" && !path.ends_with("/cancel")).then(|| body(pattern));
+        let body = row.body.is_some().then(|| body(pattern));
         let reply = send(&house, method, &path, &stranger, body.as_ref()).send().await.expect("a reply");
         let status = reply.status().as_u16();
         let text = reply.text().await.expect("a body");
         assert_eq!(status, 404, "{method} {path}: {text}");
         assert!(!text.contains("secret of mine"), "{method} {path}: {text}");
-        if *method == "GET" {
+        if method == "GET" {
             // It is there, and nothing that the stranger did has changed that.
             let own = send(&house, method, &path, &house.key, None).send().await.expect("a reply");
             assert_eq!(own.status(), 200, "{path}");

@@ -2,31 +2,30 @@
 
 use crate::house::{House, Plan, error_of};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use tollgate_gateway::endpoints::table::{Access, PATHS};
+use tollgate_gateway::endpoints::row::Errors;
+use tollgate_gateway::endpoints::{Access, rows};
 use tollgate_store::{Done, NewAdminKey};
 
 const ADMIN: &str = "ak-0123456789abcdef0123456789abcdef0123456789abcdef";
-const LEGACY: &str = "/v1/video/generations/{id}";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn paths_with_a_key_refuse_a_missing_and_a_wrong_one() {
     let house = House::new().await;
     let mut seen = 0;
-    for (method, path, access) in PATHS {
-        if !matches!(access, Access::Key | Access::Paid | Access::Admin) {
+    for row in rows() {
+        if !matches!(row.access, Access::Key | Access::Paid | Access::Role(_)) {
             continue;
         }
         seen += 1;
+        let (method, path) = (&row.method, row.path);
         let url = house.url(&filled(path));
-        let method: reqwest::Method = method.parse().expect("a method");
         for key in [None, Some("sk-wrong"), Some("")] {
             let mut request = house.http.request(method.clone(), &url);
             if let Some(key) = key {
                 request = request.bearer_auth(key);
             }
             let reply = request.send().await.expect("a reply");
-            if *path == LEGACY {
+            if row.errors == Errors::LegacyVideo {
                 // The one path whose errors have a shape of their own.
                 assert_eq!(reply.status(), 401);
                 let body: serde_json::Value = reply.json().await.expect("JSON");
@@ -47,28 +46,26 @@ async fn paid_paths_refuse_bad_and_too_large_bodies() {
     let done = Done { actor: "test".to_owned(), reason: "a test".to_owned() };
     let admin = NewAdminKey { name: "operator".to_owned(), expires_at: None, done };
     house.running().app.store.create_admin_key(admin, ADMIN).await.expect("a key");
-    for (method, path, access) in PATHS {
-        // To cancel takes no body.
-        if *method != "POST" || path.ends_with("/cancel") {
-            continue;
-        }
-        let key = if *access == Access::Admin { ADMIN } else { house.key.as_str() };
-        let takes_forms = path.starts_with("/v1/video") && !path.ends_with("/remix");
-        let path = &filled(path).replace("/v1/quote", "/v1/quote?endpoint=/v1/chat/completions");
-        let post = || house.http.post(house.url(path)).bearer_auth(key).header("content-type", "application/json");
+    for row in rows() {
+        let Some(body) = &row.body else { continue };
+        let key = if matches!(row.access, Access::Role(_)) { ADMIN } else { house.key.as_str() };
+        let takes_forms = body.get("multipart/form-data").is_some() && !row.path.ends_with("/remix");
+        let path = &filled(row.path).replace("/v1/quote", "/v1/quote?endpoint=/v1/chat/completions");
+        let request = || house.http.request(row.method.clone(), house.url(path)).bearer_auth(key);
+        let post = || request().header("content-type", "application/json");
         let (status, error) = error_of(post().body("{\"model\":").send().await.expect("a reply")).await;
         assert_eq!((status, code_of(&error)), (400, "invalid_json"), "{path}");
         let (status, error) = error_of(post().body(vec![b' '; 20_000]).send().await.expect("a reply")).await;
         assert_eq!((status, code_of(&error)), (413, "body_too_large"), "{path}");
         let chunked = reqwest::Body::wrap_stream(pieces());
         // A connection of its own: one that the server closes on the way is of no use to the next request.
-        let request = post().body(chunked).build().expect("a request");
-        let reply = reqwest::Client::new().execute(request).await;
+        let chunked = post().body(chunked).build().expect("a request");
+        let reply = reqwest::Client::new().execute(chunked).await;
         // The server may answer and close before the client has sent all of it.
         if let Ok(reply) = reply {
             assert_eq!(error_of(reply).await.0, 413, "{path} without a length");
         }
-        let other = |kind: &str| house.http.post(house.url(path)).bearer_auth(key).header("content-type", kind);
+        let other = |kind: &str| request().header("content-type", kind);
         let (status, error) = error_of(other("text/plain").body("{}").send().await.expect("a reply")).await;
         assert_eq!((status, code_of(&error)), (415, "unsupported_media_type"), "{path}");
         let form = other("multipart/form-data; boundary=x").body(vec![b'-'; 20_000]).send().await.expect("a reply");
@@ -208,52 +205,22 @@ async fn pages_in_browsers_can_call() {
     }
 }
 
-#[test]
-fn every_paid_path_can_be_quoted() {
-    for (_, path, access) in PATHS {
-        // A tool call is the social call it names, and quoted as that.
-        if *access == Access::Paid && *path != "/mcp" {
-            let known = tollgate_gateway::quotes::READERS.iter().any(|(own, _)| own == path);
-            assert!(known, "{path} has no quote");
-        }
-    }
-}
-
-/// The router is written by hand beside the table: what one has, the other has.
-#[test]
-fn the_router_and_the_table_have_the_same_paths() {
-    let source = std::fs::read_to_string("src/endpoints/table.rs").expect("the router");
-    let (_, routers) = source.split_once("pub fn router(").expect("the router");
-    let mut routed = BTreeSet::new();
-    for route in routers.split(".route(").skip(1) {
-        let path = route.split('"').nth(1).expect("a path");
-        let handlers = route.split_once(path).expect("handlers").1;
-        // Up to the end of this call: a handler may be followed by another `.route(`, a layer or a merge.
-        let end = handlers.find("\n        .").or_else(|| handlers.find(".with_state")).unwrap_or(handlers.len());
-        for (name, method) in
-            [("get(", "GET"), ("post(", "POST"), ("delete(", "DELETE"), ("put(", "PUT"), ("patch(", "PATCH")]
-        {
-            let called = handlers[..end].match_indices(name);
-            if called
-                .into_iter()
-                .any(|(at, _)| !handlers[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':'))
-            {
-                routed.insert((method, path.to_owned()));
+/// The router is made of the rows: each is answered by its own handler, with its method and no other that has no row.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_row_is_routed_and_nothing_else_is() {
+    let house = House::new().await;
+    for row in rows() {
+        let url = house.url(&filled(row.path));
+        let ask = async |method: &reqwest::Method| {
+            let reply = house.http.request(method.clone(), &url).send().await.expect("a reply");
+            (reply.status().as_u16(), reply.text().await.expect("text"))
+        };
+        let (status, text) = ask(&row.method).await;
+        assert!(status != 405 && !text.contains("There is no such path."), "{} {}: {text}", row.method, row.path);
+        for method in [reqwest::Method::PUT, reqwest::Method::PATCH, reqwest::Method::DELETE] {
+            if !rows().iter().any(|other| other.method == method && other.fits(&filled(row.path)).is_some()) {
+                assert_eq!(ask(&method).await.0, 405, "{method} {}", row.path);
             }
         }
-    }
-    // What a path ends with may be a name with slashes, and after a colon what is to be done with it.
-    let serves = |(method, path): &(&str, String), (own, listed): (&str, &str)| {
-        *method == own
-            && (path == listed
-                || path
-                    .strip_suffix("{*id}")
-                    .is_some_and(|start| listed.strip_prefix(start).is_some_and(|rest| rest.starts_with('{'))))
-    };
-    for route in &routed {
-        assert!(PATHS.iter().any(|(method, path, _)| serves(route, (method, path))), "{route:?} is not in the table");
-    }
-    for (method, path, _) in PATHS {
-        assert!(routed.iter().any(|route| serves(route, (method, path))), "{method} {path} is not in the router");
     }
 }

@@ -1,0 +1,139 @@
+//! What was used and charged, and the proof of it: `/api/admin/usage`, `/api/admin/ledger`, `/api/admin/receipts`,
+//! `/api/admin/prices`.
+
+use super::field::{FieldKind, TIME, VerbField, may, must};
+use super::schemas::{page, record};
+use super::verb::{AnswerPage, OperatorVerb, PlannedCommand, ShownAs};
+use super::{ACCOUNT, wrong};
+use crate::endpoints::openapi::shapes::named;
+use crate::endpoints::row::{Family, Row};
+use serde_json::{Value, json};
+use tollgate_store::admin::Command;
+use tollgate_store::receipt::price_id;
+use tollgate_store::{EntryPage, Page as UsagePage};
+
+pub const FAMILY: Family = Family { tag: "operators: books", rows, schemas };
+
+fn rows() -> Vec<Row> {
+    let of_account = "/api/admin/accounts/{account}/usage/{call_id}";
+    let verify = "Adds up the whole ledger again; the report lists what does not add up";
+    vec![
+        USAGE.get("/api/admin/usage", "The usage log of one account or of all, newest first").gives(named("CallPage")),
+        CALL.get(of_account, "One call of an account, with its route and its frozen price").gives(named("Call")),
+        RECEIPT
+            .get("/api/admin/accounts/{account}/usage/{call_id}/receipt", "The signed receipt of a call that has ended")
+            .gives(named("Receipt"))
+            .refused_with(&[409]),
+        VERIFY.post("/api/admin/ledger/verify", verify).gives(named("AuditReport")),
+        LAST.get("/api/admin/ledger/last", "The number of the last ledger entry").gives(named("LastEntry")),
+        ENTRIES
+            .get("/api/admin/ledger/entries", "Ledger entries in the order they were written")
+            .gives(named("EntryPage")),
+        KEYS.get("/api/admin/receipts/keys", "The public keys of receipts, the one that signs first")
+            .gives(named("ReceiptKeys")),
+        ROTATE
+            .post("/api/admin/receipts/keys/rotate", "Ends the key that signs receipts and begins a new one")
+            .gives(named("ReceiptKeys")),
+        PRICE
+            .get("/api/admin/prices/{price_id}", "The price that a receipt names, as it was when the call was held")
+            .gives(named("PriceVersion")),
+    ]
+}
+
+const CALL_ID: VerbField = must("call_id", FieldKind::Id("call_"), "The call");
+const OF_ACCOUNT: VerbField = may("account", FieldKind::Id("acct_"), "Of this account only");
+const SEQ: FieldKind = FieldKind::Number(0, i64::MAX);
+
+static USAGE: OperatorVerb = OperatorVerb {
+    command: "usage_list",
+    fields: &[OF_ACCOUNT, may("before", FieldKind::Id("call_"), "`next_before` of the page before"), super::PAGE],
+    plan: |asked| {
+        let limit = super::limit(asked)?;
+        let page = UsagePage { before: asked.may("before")?, limit: limit + 1 };
+        let shown = AnswerPage { limit, by: "call", next: "next_before", after: None };
+        Ok(PlannedCommand::from(Command::UsageList { account: asked.may("account")?, page })
+            .shown(ShownAs::Page(shown)))
+    },
+};
+
+static CALL: OperatorVerb = OperatorVerb {
+    command: "usage_show",
+    fields: &[ACCOUNT, CALL_ID],
+    plan: |asked| Ok(Command::UsageShow { account: asked.get("account")?, call: asked.get("call_id")? }.into()),
+};
+
+static RECEIPT: OperatorVerb = OperatorVerb {
+    command: "receipt",
+    fields: &[ACCOUNT, CALL_ID],
+    plan: |asked| Ok(Command::Receipt { account: asked.get("account")?, call: asked.get("call_id")? }.into()),
+};
+
+static VERIFY: OperatorVerb = OperatorVerb {
+    command: "ledger_verify",
+    fields: &[must(
+        "how",
+        FieldKind::Word(&["full", "strict", "changed"]),
+        "`strict`: nothing is let pass; `changed`: what changed since the server's last audit",
+    )],
+    plan: |asked| Ok(Command::LedgerVerify { how: asked.get("how")? }.into()),
+};
+
+static LAST: OperatorVerb = OperatorVerb {
+    command: "ledger_last",
+    fields: &[],
+    plan: |_| Ok(PlannedCommand::from(Command::LedgerLast).shown(ShownAs::With(Box::new(|seq| json!({ "seq": seq }))))),
+};
+
+static ENTRIES: OperatorVerb = OperatorVerb {
+    command: "ledger_entries",
+    fields: &[
+        OF_ACCOUNT,
+        may("from_ms", TIME, "Written at this time or later"),
+        may("to_ms", TIME, "Written before this time"),
+        may("after", SEQ, "`next_after` of the page before"),
+        may("until", SEQ, "The last entry wanted, so that all pages together are one moment"),
+        super::PAGE,
+    ],
+    plan: |asked| {
+        let limit = super::limit(asked)?;
+        let page = EntryPage {
+            account: asked.may("account")?,
+            from: asked.may("from_ms")?,
+            to: asked.may("to_ms")?,
+            after: asked.or("after", 0)?,
+            until: asked.may("until")?,
+            limit: limit + 1,
+        };
+        let shown = AnswerPage { limit, by: "seq", next: "next_after", after: None };
+        Ok(PlannedCommand::from(Command::LedgerEntries { page }).shown(ShownAs::Page(shown)))
+    },
+};
+
+static KEYS: OperatorVerb =
+    OperatorVerb { command: "receipt_keys", fields: &[], plan: |_| Ok(Command::ReceiptKeys.into()) };
+
+static ROTATE: OperatorVerb =
+    OperatorVerb { command: "receipt_rotate", fields: &[], plan: |_| Ok(Command::ReceiptRotate.into()) };
+
+static PRICE: OperatorVerb = OperatorVerb {
+    command: "price_version",
+    fields: &[must("price_id", FieldKind::Text(32), "32 hexadecimal digits")],
+    plan: |asked| {
+        let text: String = asked.get("price_id")?;
+        let id = price_id(&text).ok_or_else(|| wrong("price_id", "32 hexadecimal digits"))?;
+        // It is kept as the text that was hashed.
+        let parsed = |text: Value| text.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(text);
+        Ok(PlannedCommand::from(Command::PriceVersion { id }).shown(ShownAs::With(Box::new(parsed))))
+    },
+};
+
+fn schemas() -> Value {
+    json!({
+        "Call": record("A row of the usage log; amounts in nano-USD, times in milliseconds", &["call", "account", "model"]),
+        "CallPage": page("Call", "next_before", &json!({ "type": ["string", "null"] })),
+        "Entry": record("An entry of the ledger; amounts in nano-USD, times in milliseconds", &["seq", "kind"]),
+        "EntryPage": page("Entry", "next_after", &json!({ "type": ["integer", "null"] })),
+        "AuditReport": record("What was looked at; no breach: every number adds up", &["entries", "breaches"]),
+        "LastEntry": { "type": "object", "required": ["seq"], "properties": { "seq": { "type": "integer" } } },
+    })
+}

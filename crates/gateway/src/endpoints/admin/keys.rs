@@ -1,0 +1,168 @@
+//! `/api/admin/accounts/{account}/keys`, `/api/admin/keys` and `/api/admin/admin-keys`: who may call, and who may operate. A
+//! secret is told once, in the answer that made it; kept is its hash.
+
+use super::field::{FieldKind, TIME, VerbField, may, may_be_null, must};
+use super::schemas::{page, record};
+use super::verb::{AnswerPage, OperatorRequest, OperatorVerb, PlannedCommand, ShownAs, Then};
+use super::{ACCOUNT, LIMIT, REASON, TEXT, known, wrong};
+use crate::endpoints::openapi::shapes::named;
+use crate::endpoints::row::{Family, Row};
+use crate::refusal::Refusal;
+use crate::who::caller::network;
+use crate::who::operator;
+use serde_json::{Value, json};
+use tollgate_catalog::Snapshot;
+use tollgate_store::admin::Command;
+use tollgate_store::{Change, KeyChange, Limits, NewAdminKey, NewKey, NewLimits};
+
+pub const FAMILY: Family = Family { tag: "operators: keys", rows, schemas };
+
+fn rows() -> Vec<Row> {
+    let (of_account, admin) = ("/api/admin/accounts/{account}/keys", "/api/admin/admin-keys");
+    vec![
+        CREATE.post(of_account, "A new key of an account; its secret is told once").gives(named("NewKey")),
+        LIST.get(of_account, "The keys of an account").gives(named("KeyPage")),
+        CHANGE.patch("/api/admin/keys/{key}", "Changes what a key may do").gives(named("Key")),
+        REVOKE.post("/api/admin/keys/{key}/revoke", "Ends a key for good").gives(named("Key")),
+        ADMIN_CREATE.post(admin, "A new admin key; its secret is told once").gives(named("NewKey")),
+        ADMIN_LIST.get(admin, "The admin keys").gives(named("KeyPage")),
+        ADMIN_REVOKE
+            .post("/api/admin/admin-keys/{key}/revoke", "Ends an admin key for good, at once")
+            .gives(named("Key")),
+    ]
+}
+
+const KEY: VerbField = must("key", FieldKind::Id("key_"), "The key");
+const ADMIN_KEY: VerbField = must("key", FieldKind::Id("adm_"), "The admin key");
+const NAME: VerbField = must("name", TEXT, "For people");
+const EXPIRES: VerbField = may("expires_at_ms", TIME, "When it stops working");
+const MODELS: VerbField = may("models", FieldKind::Names, "The only models it may use");
+const CIDRS: VerbField = may("cidrs", FieldKind::Names, "The only networks it may be used from, such as 10.0.0.0/8");
+const TOTAL: VerbField = may("limit_total_nano_usd", LIMIT, "The most it may ever spend");
+const DAY: VerbField = may("limit_day_nano_usd", LIMIT, "The most it may spend in a UTC day");
+const MONTH: VerbField = may("limit_month_nano_usd", LIMIT, "The most it may spend in a UTC month");
+
+/// The same field of a change: `null` takes the restriction away.
+const fn lifted(field: &VerbField) -> VerbField {
+    may_be_null(field.name, field.kind, field.about)
+}
+
+static CREATE: OperatorVerb = OperatorVerb {
+    command: "key_create",
+    fields: &[ACCOUNT, NAME, EXPIRES, MODELS, CIDRS, TOTAL, DAY, MONTH],
+    plan: |asked| {
+        let (models, cidrs): (Option<Vec<String>>, Option<Vec<String>>) =
+            (asked.may(MODELS.name)?, asked.may(CIDRS.name)?);
+        restricted(asked, models.as_deref(), cidrs.as_deref())?;
+        let (total, day, month) = (asked.may(TOTAL.name)?, asked.may(DAY.name)?, asked.may(MONTH.name)?);
+        let key = NewKey {
+            account: asked.get("account")?,
+            name: asked.get(NAME.name)?,
+            expires_at: asked.may(EXPIRES.name)?,
+            models,
+            cidrs,
+            limits: Limits { total, day, month },
+        };
+        let secret = operator::new_secret(operator::KEY_PREFIX, |bytes| asked.app.world.fill(bytes));
+        Ok(PlannedCommand::from(Command::KeyCreate { key, secret: secret.clone() }).telling(secret).then(Then::Keys))
+    },
+};
+
+/// Models there are, and networks that are some.
+fn restricted(asked: &OperatorRequest<'_>, models: Option<&[String]>, cidrs: Option<&[String]>) -> Result<(), Refusal> {
+    known(asked, MODELS.name, models.unwrap_or_default(), Snapshot::unknown_model)?;
+    match cidrs.unwrap_or_default().iter().find(|one| network(one).is_none()) {
+        Some(_) => Err(wrong(CIDRS.name, "a list of addresses or networks such as 10.0.0.0/8")),
+        None => Ok(()),
+    }
+}
+
+static LIST: OperatorVerb = OperatorVerb {
+    command: "key_list",
+    fields: &[ACCOUNT, may("after", FieldKind::Id("key_"), "`next_after` of the page before"), super::PAGE],
+    plan: |asked| {
+        let page = AnswerPage { limit: super::limit(asked)?, by: "id", next: "next_after", after: asked.may("after")? };
+        let command = Command::KeyList { account: asked.get("account")? };
+        Ok(PlannedCommand::from(command).shown(ShownAs::Page(page)))
+    },
+};
+
+static CHANGE: OperatorVerb = OperatorVerb {
+    command: "key_change",
+    fields: &[
+        KEY,
+        may("name", TEXT, "For people"),
+        lifted(&EXPIRES),
+        lifted(&MODELS),
+        lifted(&CIDRS),
+        lifted(&TOTAL),
+        lifted(&DAY),
+        lifted(&MONTH),
+        REASON,
+    ],
+    plan: |asked| {
+        let (models, cidrs): (Change<Vec<String>>, Change<Vec<String>>) =
+            (asked.change(MODELS.name)?, asked.change(CIDRS.name)?);
+        restricted(asked, listed(&models), listed(&cidrs))?;
+        let (total, day, month) = (asked.change(TOTAL.name)?, asked.change(DAY.name)?, asked.change(MONTH.name)?);
+        let change = KeyChange {
+            name: asked.may("name")?,
+            models,
+            cidrs,
+            expires_at: asked.change(EXPIRES.name)?,
+            limits: NewLimits { total, day, month },
+        };
+        Ok(PlannedCommand::from(Command::KeyChange { key: asked.get("key")?, change, done: asked.done()? })
+            .then(Then::Keys))
+    },
+};
+
+fn listed(change: &Change<Vec<String>>) -> Option<&[String]> {
+    if let Change::Set(list) = change { Some(list) } else { None }
+}
+
+static REVOKE: OperatorVerb = OperatorVerb {
+    command: "key_revoke",
+    fields: &[KEY],
+    plan: |asked| Ok(PlannedCommand::from(Command::KeyRevoke { key: asked.get("key")? }).then(Then::Keys)),
+};
+
+static ADMIN_CREATE: OperatorVerb = OperatorVerb {
+    command: "admin_key_create",
+    fields: &[
+        must("name", FieldKind::Text(100), "What stands in the log beside everything that is done with it"),
+        EXPIRES,
+        REASON,
+    ],
+    plan: |asked| {
+        let key = NewAdminKey { name: asked.get("name")?, expires_at: asked.may(EXPIRES.name)?, done: asked.done()? };
+        let secret = operator::new_secret(operator::PREFIX, |bytes| asked.app.world.fill(bytes));
+        Ok(PlannedCommand::from(Command::AdminKeyCreate { key, secret: secret.clone() }).telling(secret))
+    },
+};
+
+static ADMIN_LIST: OperatorVerb = OperatorVerb {
+    command: "admin_key_list",
+    fields: &[may("after", FieldKind::Id("adm_"), "`next_after` of the page before"), super::PAGE],
+    plan: |asked| {
+        let page = AnswerPage { limit: super::limit(asked)?, by: "id", next: "next_after", after: asked.may("after")? };
+        Ok(PlannedCommand::from(Command::AdminKeyList).shown(ShownAs::Page(page)))
+    },
+};
+
+static ADMIN_REVOKE: OperatorVerb = OperatorVerb {
+    command: "admin_key_revoke",
+    fields: &[ADMIN_KEY, REASON],
+    plan: |asked| Ok(Command::AdminKeyRevoke { key: asked.get("key")?, done: asked.done()? }.into()),
+};
+
+fn schemas() -> Value {
+    let secret = json!({ "type": "string", "description": "Told in this answer only" });
+    let mut new = record("A key and its secret", &["id", "name", "prefix", "secret"]);
+    new["properties"]["secret"] = secret;
+    json!({
+        "Key": record("A key, without its secret", &["id", "name", "prefix"]),
+        "NewKey": new,
+        "KeyPage": page("Key", "next_after", &json!({ "type": ["string", "null"] })),
+    })
+}

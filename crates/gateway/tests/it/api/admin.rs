@@ -1,0 +1,376 @@
+//! /api/admin/*: every command of the store over HTTP, on both engines, and what is refused.
+
+use crate::engine::Engine;
+use crate::house::{House, Plan, call_id, chat, error_of};
+use reqwest::Method;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use tollgate_gateway::endpoints::{Access, rows};
+use tollgate_store::admin::Command;
+use tollgate_store::{Done, NewAdminKey};
+
+const SECRET: &str = "ak-0123456789abcdef0123456789abcdef0123456789abcdef";
+const NOBODY: &str = "acct_00000000000000000000000000";
+
+/// A house and its operator, who remembers what was asked and every answer.
+struct Office {
+    house: House,
+    asked: Mutex<BTreeSet<&'static str>>,
+    answers: Mutex<Vec<String>>,
+}
+
+impl Office {
+    async fn new(database: String) -> Office {
+        let house = House::with(Plan { database, ..Plan::default() }).await;
+        let done = Done { actor: "test".to_owned(), reason: "a test".to_owned() };
+        let new = NewAdminKey { name: "night shift".to_owned(), expires_at: None, done };
+        house.running().app.store.create_admin_key(new, SECRET).await.expect("a key");
+        Office { house, asked: Mutex::default(), answers: Mutex::default() }
+    }
+
+    async fn try_it(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
+        let method: Method = method.parse().expect("a method");
+        let plain = path.split('?').next().unwrap_or(path);
+        let row = rows().iter().find(|row| row.method == method && row.fits(plain).is_some());
+        let command = row.unwrap_or_else(|| panic!("no row for {method} {path}")).command;
+        let request = self.house.http.request(method, self.house.url(path)).bearer_auth(SECRET);
+        let request = body.iter().fold(request, |request, body| request.json(body));
+        let reply = request.send().await.expect("a reply");
+        let status = reply.status().as_u16();
+        let text = reply.text().await.expect("text");
+        if status == 200 {
+            self.asked.lock().expect("a lock").extend(command);
+        }
+        let value = serde_json::from_str(&text).expect("JSON");
+        self.answers.lock().expect("a lock").push(text);
+        (status, value)
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let (status, answer) = self.try_it("GET", path, None).await;
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    }
+
+    async fn send(&self, method: &str, path: &str, body: Value) -> Value {
+        let (status, answer) = self.try_it(method, path, Some(body)).await;
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    }
+
+    async fn refused(&self, method: &str, path: &str, body: Option<Value>) -> (u16, String, String) {
+        let (status, answer) = self.try_it(method, path, body).await;
+        let word = |name: &str| answer["error"][name].as_str().unwrap_or_default().to_owned();
+        (status, word("code"), word("param"))
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("{value}")).to_owned()
+}
+
+/// The names of all commands, as their own reader lists them.
+fn commands() -> BTreeSet<String> {
+    let error = serde_json::from_str::<Command>(r#"{"command":"?"}"#).err().expect("no command").to_string();
+    let (_, names) = error.split_once("expected one of ").expect("their names");
+    names.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_command_of_the_store_has_a_row() {
+    let known: BTreeSet<String> = rows().iter().filter_map(|row| row.command).map(str::to_owned).collect();
+    assert!(commands().len() > 30, "{:?}", commands());
+    assert_eq!(known, commands());
+    for row in rows().iter().filter(|row| row.command.is_some()) {
+        assert!(matches!(row.access, Access::Role(_)) && row.path.starts_with("/api/admin/"), "{}", row.path);
+    }
+}
+
+/// Pages of browsers never get at what an operator does, whatever origin they say they have.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_in_browsers_are_kept_out() {
+    let house = House::new().await;
+    for row in rows().iter().filter(|row| matches!(row.access, Access::Role(_) | Access::Local)) {
+        let request = house.http.request(Method::OPTIONS, house.url(row.path)).header("origin", "https://a.example");
+        let reply = request.header("access-control-request-method", row.method.as_str()).send().await.expect("a reply");
+        assert!(!reply.headers().contains_key("access-control-allow-origin"), "{}", row.path);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_verb_does_what_it_says() {
+    for engine in Engine::both().await {
+        let office = Office::new(engine.url.clone()).await;
+        let account = money(&office).await;
+        let (call, price) = keys_and_calls(&office, &account).await;
+        books(&office, &account, &call, &price).await;
+        the_house(&office).await;
+        let asked: BTreeSet<String> =
+            office.asked.lock().expect("a lock").iter().map(|&name| name.to_owned()).collect();
+        let left: Vec<String> = commands().difference(&asked).cloned().collect();
+        assert!(left.is_empty(), "{}: never asked: {left:?}", engine.name);
+        office.house.quiet().await;
+    }
+}
+
+/// Accounts, and money that moves once for each reference.
+async fn money(office: &Office) -> String {
+    let body = json!({ "name": "ada", "groups": ["default"], "limit_day_nano_usd": 5_000_000_000_i64 });
+    let made = office.send("POST", "/api/admin/accounts", body).await;
+    let id = text(&made["id"]);
+    let again = office.send("POST", "/api/admin/accounts", json!({ "name": "other", "id": id })).await;
+    assert_eq!((&again["id"], &again["name"]), (&made["id"], &json!("ada")), "repeated, it is the same account");
+    let first = office.get("/api/admin/accounts?limit=1").await;
+    assert_eq!((first["data"].as_array().map(Vec::len), &first["has_more"]), (Some(1), &json!(true)));
+    let next = office.get(&format!("/api/admin/accounts?limit=1&after={}", text(&first["next_after"]))).await;
+    assert_eq!(
+        (&next["data"][0]["id"], &next["has_more"], &next["next_after"]),
+        (&made["id"], &json!(false), &json!(null))
+    );
+
+    let path = format!("/api/admin/accounts/{id}");
+    let change = json!({ "name": "ada l.", "limit_day_nano_usd": null, "suspended": false, "reason": "asked for it" });
+    let changed = office.send("PATCH", &path, change).await;
+    assert_eq!((&changed["name"], &changed["limits"]["day"]), (&json!("ada l."), &json!(null)));
+    let hook = office.send("PUT", &format!("{path}/webhook"), json!({ "webhook_url": "https://a.example/hook" })).await;
+    assert_eq!(hook["webhook_url"], "https://a.example/hook");
+    assert_eq!(
+        office.send("PUT", &format!("{path}/webhook"), json!({ "webhook_url": null })).await["webhook_url"],
+        json!(null)
+    );
+
+    let (topups, adjustments) = (format!("{path}/topups"), format!("{path}/adjustments"));
+    let paid = json!({ "amount_nano_usd": 2_000_000_000, "reference": "payment 1", "reason": "paid" });
+    let first = office.send("POST", &topups, paid.clone()).await;
+    assert_eq!((&first["applied"], &first["account"]["paid_available"]), (&json!(true), &json!(2_000_000_000)));
+    let second = office.send("POST", &topups, paid.clone()).await;
+    assert_eq!((&second["applied"], &second["account"]["paid_available"]), (&json!(false), &json!(2_000_000_000)));
+    let other = json!({ "amount_nano_usd": 3_000_000_000_i64, "reference": "payment 1", "reason": "paid" });
+    assert_eq!(office.refused("POST", &topups, Some(other)).await.0, 409, "the reference is another payment's");
+    let trial = json!({
+        "amount_nano_usd": 7, "pot": "trial", "expires_at_ms": 4_000_000_000_000_i64, "reference": "gift", "reason": "welcome",
+    });
+    assert_eq!(office.send("POST", &topups, trial).await["account"]["trial_available"], 7);
+    assert_eq!(office.get(&format!("{path}/expiring")).await["data"][0]["credit"], "gift");
+    let less = json!({ "amount_nano_usd": -500_000_000, "reference": "correction", "reason": "a mistake" });
+    assert_eq!(office.send("POST", &adjustments, less).await["account"]["paid_available"], 1_500_000_000);
+    let too_much = json!({ "amount_nano_usd": -9_000_000_000_i64, "reference": "c2", "reason": "a mistake" });
+    assert_eq!(office.refused("POST", &adjustments, Some(too_much)).await, (409, "conflict".to_owned(), String::new()));
+    let history = office.get(&format!("{path}/history?limit=2")).await;
+    assert_eq!((&history["data"][0]["reference"], &history["has_more"]), (&json!("correction"), &json!(true)));
+    assert!(text(&history["data"][0]["actor"]).starts_with("night shift (adm_"), "{history}");
+    let before = &history["next_before"];
+    assert_eq!(office.get(&format!("{path}/history?before={before}")).await["data"][0]["reference"], "payment 1");
+    assert_eq!(office.get(&path).await["paid_available"], 1_500_000_000);
+    id
+}
+
+/// Keys are told once, work at once and end at once; what a call was charged is given back once.
+async fn keys_and_calls(office: &Office, account: &str) -> (String, String) {
+    let house = &office.house;
+    let keys = format!("/api/admin/accounts/{account}/keys");
+    let wanted = json!({ "name": "app", "models": ["plain"], "limit_total_nano_usd": 1_000_000_000 });
+    let made = office.send("POST", &keys, wanted).await;
+    let (id, secret) = (text(&made["id"]), text(&made["secret"]));
+    assert!(secret.starts_with("sk-") && secret.len() == 51, "48 letters and digits");
+    office.answers.lock().expect("a lock").clear();
+    let call = async || {
+        let url = house.url("/v1/chat/completions");
+        house.http.post(url).bearer_auth(&secret).json(&chat("[[sim:tokens=2]]")).send().await.expect("a reply")
+    };
+    let reply = call().await;
+    assert_eq!(reply.status(), 200);
+    let called = call_id(&reply).to_string();
+    house.quiet().await;
+
+    let usage = office.get(&format!("/api/admin/usage?account={account}&limit=1")).await;
+    assert_eq!((&usage["data"][0]["call"], &usage["has_more"]), (&json!(called), &json!(false)));
+    let shown = office.get(&format!("/api/admin/accounts/{account}/usage/{called}")).await;
+    let charge = shown["charge"].as_i64().expect("a charge");
+    assert!(charge > 0 && shown["provider"] == "sim", "{shown}");
+    let refund = json!({ "call_id": called, "reason": "it was late" });
+    assert_eq!(office.send("POST", "/api/admin/refunds", refund.clone()).await["applied"], true);
+    assert_eq!(office.send("POST", "/api/admin/refunds", refund).await["applied"], false);
+    let other = json!({ "call_id": called, "amount_nano_usd": 1, "reason": "more" });
+    assert_eq!(office.refused("POST", "/api/admin/refunds", Some(other)).await.0, 409, "a call is refunded once");
+
+    let change = json!({ "name": "app 2", "models": null, "cidrs": ["127.0.0.0/8"], "reason": "more models" });
+    let changed = office.send("PATCH", &format!("/api/admin/keys/{id}"), change).await;
+    assert_eq!((&changed["models"], &changed["cidrs"]), (&json!(null), &json!(["127.0.0.0/8"])));
+    let listed = office.get(&format!("{keys}?limit=1")).await;
+    assert_eq!((&listed["data"][0]["name"], &listed["has_more"]), (&json!("app 2"), &json!(false)));
+    assert_eq!(office.get(&format!("{keys}?after={id}")).await["data"], json!([]));
+    assert_eq!(call().await.status(), 200);
+    let (status, revoked) = office.try_it("POST", &format!("/api/admin/keys/{id}/revoke"), None).await;
+    assert!(status == 200 && revoked["revoked_at"].is_i64(), "{revoked}");
+    assert_eq!(call().await.status(), 401, "at once");
+    house.quiet().await;
+    for answer in office.answers.lock().expect("a lock").iter() {
+        assert!(!answer.contains(&secret) && !answer.contains("\"secret\""), "a secret is told once: {answer}");
+    }
+    let receipt = office.get(&format!("/api/admin/accounts/{account}/usage/{called}/receipt")).await;
+    (called, text(&receipt["receipt"]["price_id"]))
+}
+
+/// The ledger, receipts and prices.
+async fn books(office: &Office, account: &str, call: &str, price: &str) {
+    let price = office.get(&format!("/api/admin/prices/{price}")).await;
+    assert_eq!(price["model"], "plain");
+    let report = office.send("POST", "/api/admin/ledger/verify", json!({ "how": "full" })).await;
+    assert_eq!(report["breaches"], json!([]), "{report}");
+    let last = office.get("/api/admin/ledger/last").await["seq"].as_i64().expect("a number");
+    let (mut after, mut seen) = (0, 0);
+    loop {
+        let page = office
+            .get(&format!("/api/admin/ledger/entries?account={account}&until={last}&limit=3&after={after}"))
+            .await;
+        let rows = page["data"].as_array().expect("rows");
+        assert!(rows.iter().all(|row| row["account"] == account && row["seq"].as_i64() > Some(after)));
+        seen += rows.len();
+        match page["next_after"].as_i64() {
+            Some(next) => after = next,
+            None => break,
+        }
+    }
+    let whole = office.get(&format!("/api/admin/ledger/entries?account={account}")).await;
+    assert_eq!(whole["data"].as_array().map(Vec::len), Some(seen), "all pages together");
+    assert!(whole["data"].as_array().is_some_and(|rows| rows.iter().any(|row| row["call"] == call)));
+    let keys = office.get("/api/admin/receipts/keys").await;
+    let (status, rotated) = office.try_it("POST", "/api/admin/receipts/keys/rotate", None).await;
+    assert_eq!(status, 200);
+    assert_ne!(keys["keys"][0]["kid"], rotated["keys"][0]["kid"]);
+}
+
+/// Operators, pauses, the clock.
+async fn the_house(office: &Office) {
+    let house = &office.house;
+    let made =
+        office.send("POST", "/api/admin/admin-keys", json!({ "name": "day shift", "reason": "new colleague" })).await;
+    let (id, secret) = (text(&made["id"]), text(&made["secret"]));
+    let clock =
+        async || house.http.get(house.url("/api/admin/clock")).bearer_auth(&secret).send().await.expect("a reply");
+    assert_eq!(clock().await.status(), 200);
+    let listed = office.get("/api/admin/admin-keys").await;
+    assert!(
+        listed["data"].as_array().is_some_and(|keys| keys.len() == 2 && keys.iter().all(|key| key["secret"].is_null()))
+    );
+    office.send("POST", &format!("/api/admin/admin-keys/{id}/revoke"), json!({ "reason": "left" })).await;
+    assert_eq!(clock().await.status(), 401, "at once");
+    let log = office.get("/api/admin/audit?limit=1").await;
+    assert_eq!((&log["data"][0]["action"], &log["data"][0]["subject"]), (&json!("admin_key.revoke"), &json!(id)));
+
+    let pause = |paused: bool| json!({ "kind": "model", "name": "plain", "paused": paused, "reason": "it is broken" });
+    assert_eq!(office.send("POST", "/api/admin/pauses", pause(true)).await["paused"], true);
+    let (status, error) = error_of(house.ask("[[sim:tokens=2]]").await).await;
+    assert_eq!((status, error["reason"].as_str()), (503, Some("paused")), "at once");
+    assert_eq!(office.get("/api/admin/pauses").await["data"][0]["name"], "plain");
+    office.send("POST", "/api/admin/pauses", pause(false)).await;
+    assert_eq!(house.ask("[[sim:tokens=2]]").await.status(), 200);
+    let changes = office.get("/api/admin/pauses/changes").await;
+    assert_eq!(changes["data"].as_array().map(Vec::len), Some(2));
+    let provider = json!({ "kind": "provider", "name": "nowhere", "paused": true, "reason": "x" });
+    assert_eq!(office.refused("POST", "/api/admin/pauses", Some(provider)).await.2, "name");
+    assert!(office.get("/api/admin/clock").await["now_ms"].is_i64());
+    assert_eq!(office.try_it("POST", "/api/admin/clock/accept", None).await.0, 200);
+    office.get("/api/admin/social/days").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_understood_is_refused_by_name_and_changes_nothing() {
+    let office = Office::new("sqlite".to_owned()).await;
+    let account = office.house.account.to_string();
+    let path = format!("/api/admin/accounts/{account}");
+    let topups = format!("{path}/topups");
+    let before = office.get(&path).await;
+    let whole = json!({ "amount_nano_usd": 1, "reference": "r", "reason": "x" });
+    let with = |name: &str, value: Value| {
+        let mut body = whole.clone();
+        body[name] = value;
+        body
+    };
+    let without = |name: &str| {
+        let mut body = whole.clone();
+        body.as_object_mut().expect("an object").remove(name);
+        body
+    };
+    for (body, code, param) in [
+        (without("amount_nano_usd"), "missing_parameter", "amount_nano_usd"),
+        (without("reference"), "missing_parameter", "reference"),
+        (without("reason"), "missing_parameter", "reason"),
+        (with("reason", json!(null)), "missing_parameter", "reason"),
+        (with("reason", json!(" ")), "invalid_parameter", "reason"),
+        (with("reason", json!("a\u{0}b")), "invalid_parameter", "reason"),
+        (with("reason", json!("x".repeat(1_001))), "invalid_parameter", "reason"),
+        (with("amount_nano_usd", json!(0)), "invalid_parameter", "amount_nano_usd"),
+        (with("amount_nano_usd", json!(-1)), "invalid_parameter", "amount_nano_usd"),
+        (with("amount_nano_usd", json!(1.5)), "invalid_parameter", "amount_nano_usd"),
+        (with("amount_nano_usd", json!("1")), "invalid_parameter", "amount_nano_usd"),
+        (with("amount_nano_usd", json!(u64::MAX)), "invalid_parameter", "amount_nano_usd"),
+        (with("pot", json!("both")), "invalid_parameter", "pot"),
+        (with("actor", json!("somebody else")), "unknown_parameter", "actor"),
+        (with("account", json!(NOBODY)), "unknown_parameter", "account"),
+        (with("kind", json!("refund")), "unknown_parameter", "kind"),
+    ] {
+        let told = office.refused("POST", &topups, Some(body.clone())).await;
+        assert_eq!(told, (400, code.to_owned(), param.to_owned()), "{body}");
+    }
+    let reason = |name: &str, value: Value| json!({ name: value, "reason": "x" });
+    for (method, path, body, status, param) in [
+        ("PATCH", path.clone(), reason("groups", json!(["nowhere"])), 400, "groups"),
+        ("PATCH", path.clone(), reason("groups", json!([])), 400, "groups"),
+        ("PATCH", path.clone(), reason("name", json!(null)), 400, "name"),
+        ("PATCH", path.clone(), reason("limit_day_nano_usd", json!(-1)), 400, "limit_day_nano_usd"),
+        ("PUT", format!("{path}/webhook"), json!({}), 400, "webhook_url"),
+        ("PUT", format!("{path}/webhook"), json!({ "webhook_url": "http://10.0.0.1/" }), 400, "webhook_url"),
+        ("POST", format!("{path}/keys"), json!({ "name": "k", "models": ["plian"] }), 400, "models"),
+        ("POST", format!("{path}/keys"), json!({ "name": "k", "cidrs": ["here"] }), 400, "cidrs"),
+        ("POST", format!("{path}/keys"), json!({ "name": "k", "secret": "sk-mine" }), 400, "secret"),
+        ("POST", format!("/api/admin/accounts/{NOBODY}/keys"), json!({ "name": "k" }), 404, ""),
+        ("POST", format!("/api/admin/accounts/{NOBODY}/topups"), whole.clone(), 404, ""),
+        ("POST", "/api/admin/accounts/ada/topups".to_owned(), whole.clone(), 404, "account"),
+        ("POST", "/api/admin/refunds".to_owned(), json!({ "call_id": "x", "reason": "x" }), 400, "call_id"),
+        (
+            "POST",
+            "/api/admin/refunds".to_owned(),
+            json!({ "call_id": NOBODY.replace("acct", "call"), "reason": "x" }),
+            404,
+            "",
+        ),
+        ("POST", "/api/admin/ledger/verify".to_owned(), json!({ "how": "well" }), 400, "how"),
+    ] {
+        let (got, _, named) = office.refused(method, &path, Some(body.clone())).await;
+        assert_eq!((got, named.as_str()), (status, param), "{method} {path} {body}");
+    }
+    for (path, status, param) in [
+        ("/api/admin/accounts?limit=0".to_owned(), 400, "limit"),
+        ("/api/admin/accounts?limit=501".to_owned(), 400, "limit"),
+        ("/api/admin/accounts?after=ada".to_owned(), 400, "after"),
+        ("/api/admin/accounts?limit=1&limit=2".to_owned(), 400, "limit"),
+        ("/api/admin/accounts?name=ada".to_owned(), 400, "name"),
+        (format!("{path}?account={NOBODY}"), 400, "account"),
+        (format!("/api/admin/accounts/{NOBODY}"), 404, ""),
+        ("/api/admin/accounts/ada".to_owned(), 404, "account"),
+        ("/api/admin/prices/zz".to_owned(), 404, "price_id"),
+        ("/api/admin/ledger/entries?from_ms=x".to_owned(), 400, "from_ms"),
+    ] {
+        let (got, _, named) = office.refused("GET", &path, None).await;
+        assert_eq!((got, named.as_str()), (status, param), "{path}");
+    }
+    // Where there is nothing to say, a parameter is as unknown as elsewhere.
+    assert_eq!(office.refused("POST", "/api/admin/clock/accept?now=1", None).await.0, 400);
+    assert_eq!(office.get(&path).await, before, "nothing was changed");
+    assert_eq!(office.get(&format!("{path}/keys")).await["data"].as_array().map(Vec::len), Some(1));
+}
+
+/// A question about a record is answered without it, and changes nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn head_reads_and_nothing_else() {
+    let office = Office::new("sqlite".to_owned()).await;
+    let head = async |path: &str| {
+        let request = office.house.http.head(office.house.url(path)).bearer_auth(SECRET);
+        request.send().await.expect("a reply").status().as_u16()
+    };
+    assert_eq!(head("/api/admin/accounts?limit=1").await, 200);
+    assert_eq!(head("/api/admin/receipts/keys/rotate").await, 405);
+}
