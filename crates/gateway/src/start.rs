@@ -26,7 +26,6 @@ use crate::work::video::{Shelf, VideoDesk};
 use crate::workers::{poller, reload, settler, upkeep, webhooks};
 use crate::world::World;
 use arc_swap::ArcSwap;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,7 +33,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
-use tollgate_store::{Options, Place, Recovered, Store, StoreError, admin, ids};
+use tollgate_store::{Options, Place, Recovered, Store, admin, ids};
 use tollgate_upstream::{Client, ClientSettings, Reachable};
 
 /// How long calls that were cut may take to close.
