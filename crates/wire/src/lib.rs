@@ -6,6 +6,7 @@
 pub mod count;
 mod cut;
 mod dialect;
+mod dropped;
 pub mod error;
 pub mod json;
 pub mod multipart;
@@ -16,5 +17,6 @@ pub mod usage;
 
 pub use cut::{MESSAGE, NAME, cut};
 pub use dialect::Dialect;
+pub use dropped::Dropped;
 pub use problem::Problem;
 pub use provider_error::{StreamFault, UpstreamError};

@@ -2,11 +2,11 @@
 //! fields are seen to by `policy.rs`; an answer is not refused for what it holds, so here everything is recorded, as `answer.` and
 //! the provider's own name for it.
 
-use super::dropped::Dropped;
 use super::event::{Citation, Event, Stop};
 use super::names::Names;
 use super::tier::{is_usual, tier_in};
 use tollgate_wire::Dialect;
+use tollgate_wire::Dropped;
 
 #[derive(Debug)]
 pub(crate) struct Lost {

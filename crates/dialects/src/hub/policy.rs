@@ -5,10 +5,10 @@
 //! would refuse it. Empty values, and those that ask for what is done anyway, are left out without a record.
 
 use super::ask::Member;
-use super::dropped::Dropped;
 use super::fields::same_name;
 use super::kinds::right_kind;
 use tollgate_wire::Dialect;
+use tollgate_wire::Dropped;
 use tollgate_wire::Problem;
 use tollgate_wire::json::Node;
 

@@ -1,7 +1,7 @@
 //! What a call that was dropped in the middle says: its client left, or a handler died. The settler closes it.
 
 use super::open::OpenCall;
-use tollgate_dialects::Stream;
+use super::reader::EventReader;
 use tollgate_upstream::Body;
 
 pub enum Abandoned {
@@ -10,6 +10,6 @@ pub enum Abandoned {
     Stream {
         call: Box<OpenCall>,
         body: Box<Body>,
-        reader: Box<Stream>,
+        reader: Box<dyn EventReader>,
     },
 }

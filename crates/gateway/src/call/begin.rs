@@ -47,7 +47,7 @@ pub(super) trait Begins: Sync {
 /// How it began.
 pub(super) enum Beginning<B: Begins> {
     Held(B::Open, B::Held),
-    Refused(Bought, HoldRefused),
+    Refused(Box<Bought>, HoldRefused),
 }
 
 pub(super) async fn begin<B: Begins>(
@@ -75,7 +75,7 @@ async fn once<B: Begins>(
     let (open, held) = begins.hold(till, bought).await;
     Ok(match held {
         Ok(held) => Beginning::Held(open, held),
-        Err(refused) => Beginning::Refused(B::undo(open), refused),
+        Err(refused) => Beginning::Refused(Box::new(B::undo(open)), refused),
     })
 }
 

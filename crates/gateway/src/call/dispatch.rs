@@ -6,6 +6,7 @@ use super::complete::Completion;
 use super::need::Work;
 use super::open::Call;
 use super::pass::Passed;
+use super::reader::EventReader;
 use crate::refusal::Refusal;
 use crate::routes::order::ordered;
 use crate::sale::Serving;
@@ -14,7 +15,6 @@ use http::HeaderValue;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tollgate_catalog::Route;
-use tollgate_dialects::Stream;
 use tollgate_store::CallId;
 use tollgate_upstream::{Blame, Body, Fault, Provider};
 use tollgate_wire::StreamFault;
@@ -44,7 +44,7 @@ pub struct Started {
     /// A fault that came in one piece with the first events; it follows them.
     pub fault: Option<StreamFault>,
     pub body: Body,
-    pub reader: Stream,
+    pub reader: Box<dyn EventReader>,
     pub content_type: HeaderValue,
     /// What is done before its last event goes out.
     pub completion: Option<Arc<dyn Completion>>,

@@ -10,9 +10,10 @@ use super::complete::{Completing, Completion, Ending as LastStep};
 use super::cover::{Cover, Covered, why_uncovered};
 use super::dispatch::Started;
 use super::open::Call;
+use super::reader::{EventReader, EventsEnd};
 use super::refused::{Needed, why_refused};
 use bytes::Bytes;
-use futures_util::Stream as Pieces;
+use futures_util::Stream;
 use std::future::Future as _;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,7 +21,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::WaitForCancellationFutureOwned;
-use tollgate_dialects::{Stream, StreamEnd};
 use tollgate_store::Ending;
 use tollgate_upstream::{Alarm, Body as Upstream, Fault};
 use tollgate_wire::StreamFault;
@@ -41,7 +41,7 @@ const CLOCKS_EVERY: u32 = 64;
 pub struct Events {
     call: Call,
     body: Option<Upstream>,
-    reader: Stream,
+    reader: Box<dyn EventReader>,
     first: Option<Bytes>,
     fault: Option<StreamFault>,
     phase: Phase,
@@ -113,7 +113,7 @@ impl Events {
     /// Copies what the reader has seen into the call's meter, but for what the client did not get.
     fn sync(&mut self) {
         let meter = self.call.meter.tokens();
-        meter.read(&self.reader);
+        self.reader.measure(meter);
         if self.withheld.is_some() {
             meter.only(self.delivered);
         }
@@ -239,23 +239,23 @@ impl Events {
     fn upstream_ended(&mut self, out: Bytes) -> Option<Bytes> {
         self.tell_time();
         match self.reader.finish() {
-            StreamEnd::Complete { tail } => {
+            EventsEnd::Complete { tail } => {
                 let last = joined(out, tail);
                 if let Some(step) = self.completion.take() {
                     // There is none of a stream that ended without saying all of its answer again.
-                    let answer = Bytes::copy_from_slice(self.reader.response_object().unwrap_or_default().as_bytes());
+                    let answer = Bytes::copy_from_slice(self.reader.whole_answer().unwrap_or_default().as_bytes());
                     self.completing = Some(Box::new(Completing::new(step, answer, last)));
                     return None;
                 }
                 self.answered(last)
             }
-            StreamEnd::Truncated { rest } => {
+            EventsEnd::Truncated { rest } => {
                 self.begun |= !rest.is_empty();
                 let fault = Fault::truncated();
                 let event = self.fail(fault.code, &fault.message, "truncated");
                 Some(joined(joined(out, rest), event))
             }
-            StreamEnd::Fault(fault) => Some(joined(out, self.broke(&fault))),
+            EventsEnd::Fault(fault) => Some(joined(out, self.broke(&fault))),
         }
     }
 
@@ -381,7 +381,7 @@ impl Events {
     }
 }
 
-impl Pieces for Events {
+impl Stream for Events {
     type Item = Bytes;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
@@ -418,10 +418,10 @@ impl Drop for Events {
         self.sync();
         let Some(body) = self.body.take() else { return };
         if self.call.provider.as_ref().is_some_and(|one| one.settings.bill_on_cancel) {
-            let reader = std::mem::replace(&mut self.reader, Stream::spent());
+            let reader = self.reader.take();
             if let Some(call) = self.call.take() {
                 let to = call.till.abandoned.clone();
-                let _ = to.send(Abandoned::Stream { call, body: Box::new(body), reader: Box::new(reader) });
+                let _ = to.send(Abandoned::Stream { call, body: Box::new(body), reader });
             }
         }
         // Otherwise the call's own guard reports it, and the upstream connection closes with `body`.

@@ -31,7 +31,7 @@ pub struct CallAnswer {
     pub body: AnswerBody,
 }
 
-/// The answer itself. What is not whole carries the rest of its call's life: dropped, it ends the call as if its client had left.
+/// The answer itself. One that goes both ways (realtime) will be another form of it. What is not whole carries the rest of its call's life: dropped, it ends the call as if its client had left.
 pub enum AnswerBody {
     /// In one piece; its call is closed.
     Whole(Bytes),

@@ -1,7 +1,6 @@
 //! Tokens of a language model: the provider's own report where there is a plausible one, our own count otherwise.
 
 use tollgate_catalog::{Model, Uses};
-use tollgate_dialects::{Request, Stream, ToolUses};
 use tollgate_wire::usage::Usage;
 
 /// A tool that runs at the provider makes it read the conversation again, and each reading is reported; so often at most.
@@ -43,13 +42,13 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    pub fn new(model: &Model, request: &Request) -> Tokens {
-        let choices = request.choices;
-        let rounds = if request.has_tools { ROUNDS } else { 1 };
+    /// For a prompt of so many tokens by our estimate, and so many choices. `tools`: some may run at the provider.
+    pub fn new(model: &Model, prompt_tokens: u64, choices: u64, tools: bool) -> Tokens {
+        let rounds = if tools { ROUNDS } else { 1 };
         let window = model.context_window.unwrap_or(u64::MAX);
         let longest = model.max_output_tokens.unwrap_or(u64::MAX).min(window);
         Tokens {
-            prompt_tokens: request.prompt_tokens,
+            prompt_tokens,
             choices,
             input_limit: window.saturating_mul(rounds),
             output_limit: longest.saturating_mul(choices).saturating_mul(BEHIND),
@@ -57,22 +56,11 @@ impl Tokens {
         }
     }
 
-    /// Takes over what a stream has shown so far.
-    pub fn read(&mut self, reader: &Stream) {
-        self.reported = reader.usage().copied();
-        self.raw_usage = reader.raw_usage().map(str::to_owned);
-        self.report_is_whole = reader.usage_is_current();
-        self.counted_output = reader.counted_output();
-        self.has_output = reader.has_output();
-        self.has_answer = reader.has_answer();
-        self.note_tools(&reader.tools());
-    }
-
     /// Takes over how often tools ran at the provider: those that were asked for, and no more than was held for.
-    pub fn note_tools(&mut self, seen: &ToolUses) {
+    pub fn note_tools(&mut self, seen: impl Fn(&str) -> u64) {
         self.tools = self.tools_held.iter().fold(Uses::NONE, |all, (tool, held)| {
             let name = tool.name().strip_prefix("tool:").unwrap_or_default();
-            all.with(tool, seen.of(name).min(held))
+            all.with(tool, seen(name).min(held))
         });
     }
 
@@ -180,9 +168,7 @@ mod tests {
     fn a_catalog_may_be_behind_its_provider() {
         let files = [("test.toml".to_owned(), "[model.m]\ncontext_window = 1000\nmax_output_tokens = 100\nprice = { input = 1, output = 1 }\nroute = [{ provider = \"p\", upstream_model = \"u\" }]".to_owned())];
         let catalog = tollgate_catalog::load(&files).expect("a catalog");
-        let body = br#"{"model":"m","messages":[{"role":"user","content":"hi"}],"n":2}"#;
-        let request = Request::read(tollgate_wire::Dialect::Chat, body.as_slice().into(), None).expect("a request");
-        let tokens = Tokens::new(catalog.model("m").expect("a model"), &request);
+        let tokens = Tokens::new(catalog.model("m").expect("a model"), 10, 2, false);
         assert_eq!((tokens.input_limit, tokens.output_limit), (1_000, 800));
         assert!(tokens.believes(Some(&usage(1_000, 800))));
         assert!(!tokens.believes(Some(&usage(1_001, 1))) && !tokens.believes(Some(&usage(1, 801))));

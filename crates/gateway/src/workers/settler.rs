@@ -1,11 +1,10 @@
 //! The settler closes the calls that were dropped in the middle: the client left, or a handler died.
 //! It is where `Drop` sends its message; nothing important happens in `Drop` itself.
 
-use crate::call::{Abandoned, OpenCall, Till};
+use crate::call::{Abandoned, EventReader, OpenCall, Till};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use tollgate_dialects::Stream as Reader;
 use tollgate_store::Ending;
 use tollgate_upstream::Body;
 
@@ -21,13 +20,13 @@ pub async fn run(till: Arc<Till>, mut inbox: mpsc::UnboundedReceiver<Abandoned>)
                 call.close(Ending::ClientLeft, CLIENT_CLOSED, "client_gone", answer);
             }
             Abandoned::Stream { call, body, reader } => {
-                till.tracker.spawn(read_on(call, *body, *reader));
+                till.tracker.spawn(read_on(call, *body, reader));
             }
         }
     }
 }
 
-async fn read_on(mut call: Box<OpenCall>, mut body: Body, mut reader: Reader) {
+async fn read_on(mut call: Box<OpenCall>, mut body: Body, mut reader: Box<dyn EventReader>) {
     let settings = call.provider.as_ref().map(|one| one.settings.clone()).unwrap_or_default();
     let until = Instant::now() + settings.drain_time;
     let mut left = settings.drain_bytes;
@@ -45,7 +44,7 @@ async fn read_on(mut call: Box<OpenCall>, mut body: Body, mut reader: Reader) {
             break;
         }
     }
-    call.meter.tokens().read(&reader);
+    reader.measure(call.meter.tokens());
     call.note_dropped(reader.dropped());
     call.close(Ending::ClientLeft, CLIENT_CLOSED, "client_gone_read_on", None);
 }

@@ -7,6 +7,7 @@
 mod bound;
 mod desk;
 mod links;
+mod reader;
 mod send;
 pub mod stored;
 mod target;
@@ -112,7 +113,11 @@ impl Conversation {
     fn metering(&self, model: &Model) -> Meter {
         // What has no price was refused when the call was priced.
         let tools_held = self.tools(model).unwrap_or_default();
-        Meter::Tokens(Tokens { tools_held, ..Tokens::new(model, &self.request) })
+        let request = &self.request;
+        Meter::Tokens(Tokens {
+            tools_held,
+            ..Tokens::new(model, request.prompt_tokens, request.choices, request.has_tools)
+        })
     }
 
     /// What the model refuses although its dialect has it.

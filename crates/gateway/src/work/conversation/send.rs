@@ -1,5 +1,6 @@
 //! How a conversation is sent along one route, until its answer begins.
 
+use super::reader::ConversationReader;
 use super::{Conversation, ConversationCall};
 use crate::call::{Begun, Call, Meter, Priced, Started, Whole, Work, note};
 use crate::fetcher::Fetcher;
@@ -170,7 +171,7 @@ impl Way<'_> {
         meter.has_output = facts.has_output;
         meter.has_answer = facts.has_answer;
         meter.counted_output = counted;
-        meter.note_tools(&facts.tools);
+        meter.note_tools(|name| facts.tools.of(name));
         Ok(Begun::Whole(Whole { content_type: JSON, body, completion: self.conversation.completion.clone() }))
     }
 
@@ -254,6 +255,7 @@ impl Way<'_> {
         call.note_dropped(reader.dropped());
         let content_type = if self.conversation.array { JSON } else { EVENTS };
         let completion = self.conversation.completion.clone();
+        let reader = Box::new(ConversationReader(reader));
         Begun::Stream(Box::new(Started { first, fault, body, reader, content_type, completion }))
     }
 }
