@@ -210,7 +210,7 @@ async fn keys_and_calls(office: &Office, account: &str) -> (String, String) {
         assert!(!answer.contains(&secret) && !answer.contains("\"secret\""), "a secret is told once: {answer}");
     }
     let receipt = office.get(&format!("/api/admin/accounts/{account}/usage/{called}/receipt")).await;
-    (called, text(&receipt["receipt"]["price_id"]))
+    (called, text(&receipt["receipt"]["calculation"]["price_id"]))
 }
 
 /// The ledger, receipts and prices.
