@@ -1,4 +1,4 @@
-//! Measures the hot paths of this crate: `cargo run --release -p tollgate-wire --example speed`.
+//! Measures the hot paths of this crate: `cargo run --release -p tollgate-dialects --example speed`.
 
 use bytes::Bytes;
 use std::hint::black_box;

@@ -1,6 +1,6 @@
 //! Family E: fields as family A; 480P is priced; pictures in `images` are not assembled.
 
-use crate::table::{OTHER, PICTURE, accepts, refuses};
+use super::table::{OTHER, PICTURE, accepts, refuses};
 use serde_json::{Value, json};
 use tollgate_wire::error::Code::{InvalidParameter, MissingParameter};
 

@@ -1,6 +1,6 @@
 //! Family B: first frame or references, never both; length, resolution, ratio, sound.
 
-use crate::table::{CLIP, OTHER, PICTURE, accepts, refuses};
+use super::table::{CLIP, OTHER, PICTURE, accepts, refuses};
 use serde_json::{Value, json};
 use tollgate_wire::error::Code::{InvalidParameter, MissingParameter, TaskTypeConstraint, UnsupportedValue};
 

@@ -1,6 +1,6 @@
 //! What is fuzzed, and what must hold besides not panicking.
 
-use crate::mutate::Takes;
+use super::mutate::Takes;
 use bytes::Bytes;
 use tollgate_dialects::{
     Linked, Names, Path, Request, Setup, Stream, StreamEnd, Target as Sent, Voice, convert, responses, unsealed,
@@ -145,7 +145,7 @@ fn ordered(to: Dialect, out: &[u8]) -> Result<(), String> {
     // The clients of the tests keep numbers as floats and are no fast readers.
     let small = out.len() <= MOST_CHECKED;
     if small && data().all(|data| serde_json::from_str::<serde_json::Value>(data).is_ok()) {
-        crate::gathered::gathered(to, text);
+        crate::client::gathered(to, text);
     }
     Ok(())
 }

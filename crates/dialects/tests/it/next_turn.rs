@@ -4,9 +4,7 @@
 //! Each case is an answer of a provider, translated for a client, kept by the client as its SDK would, sent back with the
 //! results of its tools, and translated again. The provider must find its own words, in their order.
 
-mod client;
-
-use client::{Client, kept_stream, kept_whole, request_after};
+use crate::client::{Client, kept_stream, kept_whole, request_after};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tollgate_dialects::{Home, Names, Path, Request, Target, own_seals};

@@ -4,7 +4,7 @@ use tollgate_wire::error::Code;
 
 #[test]
 fn the_page_has_every_code_as_the_table_has_it() {
-    let page = include_str!("../../../docs/errors.md");
+    let page = include_str!("../../../../docs/errors.md");
     for code in Code::ALL {
         let row = format!("| {} | `{}` | {} |", code.status(), code.code(), code.meaning());
         assert!(page.contains(&row), "docs/errors.md lacks the row\n{row}");

@@ -1,7 +1,7 @@
 //! Streams, from golden files: what the upstream sent, what the client gets, what the meter says.
 //!
 //! Each file is read in one chunk, event by event, and byte by byte; all must agree with the file.
-//! After a wanted change: `cargo test -p tollgate-wire --test stream -- --ignored rewrite`.
+//! After a wanted change: `cargo test -p tollgate-dialects --test it -- --ignored stream::rewrite`.
 
 use bytes::Bytes;
 use std::fmt::Write as _;

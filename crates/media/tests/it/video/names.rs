@@ -1,6 +1,6 @@
 //! A refusal names the field that was sent, and nothing that was not: where a value has a default, the default is on sale.
 
-use crate::table::{CLIP, PICTURE};
+use super::table::{CLIP, PICTURE};
 use serde_json::{Value, json};
 use tollgate_media::video::{Offer, Plan, Refusal, Request, Variant, plan};
 use tollgate_wire::error::Code::{self, InvalidParameter, MissingParameter, UnsupportedValue};

@@ -1,6 +1,6 @@
 //! The models outside the families: OpenAI's own, with files, and Google's.
 
-use crate::table::{PICTURE, accepts, ask, refuses};
+use super::table::{PICTURE, accepts, ask, refuses};
 use serde_json::json;
 use tollgate_media::video::Variant;
 use tollgate_wire::error::Code::{InvalidParameter, UnsupportedValue};

@@ -4,8 +4,6 @@
 //! fixed number of inputs from a fixed seed; `make fuzz SECONDS=60` gives each target that long, from another seed each
 //! time, which it prints, so that a find can be had again (`TOLLGATE_FUZZ_SEED`). A find is written to a file and named.
 
-#[path = "../client/gathered.rs"]
-mod gathered;
 mod mutate;
 mod targets;
 

@@ -1,8 +1,5 @@
 //! No input makes the translations panic or grow: requests, replies and streams of any JSON and any bytes, in every pair of dialects.
 
-#[path = "client/gathered.rs"]
-mod gathered;
-
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -226,7 +223,7 @@ fn play(from: Dialect, to: Dialect, chunks: &[Bytes]) {
         && !broken
     {
         out.extend_from_slice(&tail);
-        gathered::gathered(to, std::str::from_utf8(&out).unwrap());
+        crate::client::gathered(to, std::str::from_utf8(&out).unwrap());
     }
     let _ = stream.error_event(tollgate_wire::error::Code::UpstreamError, "x");
     let _ = (stream.best_usage(1), stream.raw_usage().is_some(), stream.saw_done());

@@ -1,6 +1,6 @@
 //! Family C: standard, value tier, multi-image reference.
 
-use crate::table::{CLIP, OTHER, PICTURE, accepts, ask, refuses};
+use super::table::{CLIP, OTHER, PICTURE, accepts, ask, refuses};
 use serde_json::{Value, json};
 use tollgate_media::video::{Offer, Request, Variant, plan};
 use tollgate_wire::error::Code::{InvalidParameter, MissingParameter, UnsupportedValue};

@@ -5,7 +5,7 @@ use tollgate_media::video::Variant;
 
 #[test]
 fn the_page_has_every_variant() {
-    let page = include_str!("../../../docs/video.md");
+    let page = include_str!("../../../../docs/video.md");
     let table = page.split("## Variants").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the table");
     let rows = table.lines().filter(|line| line.starts_with("| `"));
     let first = rows.filter_map(|row| row.split('|').nth(1));

@@ -1,6 +1,6 @@
 //! Family D: the native-audio model and the three legacy-named ones.
 
-use crate::table::{CLIP, OTHER, PICTURE, accepts, ask, refuses};
+use super::table::{CLIP, OTHER, PICTURE, accepts, ask, refuses};
 use serde_json::{Value, json};
 use tollgate_wire::error::Code::{InvalidParameter, MissingParameter, UnsupportedValue};
 

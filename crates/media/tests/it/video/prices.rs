@@ -1,7 +1,7 @@
 //! From a request to money: the facts of a plan choose the tier, its bound is what is held. Prices of the catalog, rules of
 //! the families, nothing in between.
 
-use crate::table::{CLIP, PICTURE, ask};
+use super::table::{CLIP, PICTURE, ask};
 use serde_json::{Value, json};
 use tollgate_catalog::{Face, Facts, Quantities, load};
 use tollgate_media::video::Plan;

@@ -1,6 +1,6 @@
 //! Family A: text, image, reference, edit.
 
-use crate::table::{CLIP, OTHER, PICTURE, accepts, refuses};
+use super::table::{CLIP, OTHER, PICTURE, accepts, refuses};
 use serde_json::{Value, json};
 use tollgate_media::video::{Offer, Request, Variant, plan};
 use tollgate_wire::error::Code::{InvalidParameter, MissingParameter, UnsupportedValue};
