@@ -12,7 +12,6 @@ pub(crate) mod events_in;
 pub(crate) mod events_out;
 mod known;
 mod out;
-mod own_out;
 mod part;
 mod pattern;
 mod prompt;

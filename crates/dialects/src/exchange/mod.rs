@@ -12,13 +12,13 @@ mod given;
 mod limit;
 mod links;
 mod meter;
+#[cfg(test)]
+mod nothing_lost;
 mod ours;
 mod pass;
 mod reader;
 mod reply;
 mod request;
-#[cfg(test)]
-mod round_trip;
 mod rules;
 mod stream;
 mod unsealed;

@@ -54,7 +54,8 @@ impl Request {
         let last = node.get(said_in(self.dialect)).map_or(0, |turns| turns.items().len()).saturating_sub(1);
         let end = with_turns(self.dialect, &node, |at| at == last);
         let Ok(mut ask) = self.ask(&end) else { return Ok(()) };
-        if let Some(turn) = ask.turns.last_mut().filter(|turn| !turn.apart) {
+        // What stands beside the conversation has no number.
+        if let Some(turn) = ask.turns.last_mut().filter(|turn| turn.at.ends_with(']')) {
             turn.at = format!("{}[{last}]", said_in(self.dialect));
         }
         prefill(&ask, rules)
@@ -156,7 +157,7 @@ fn tools(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
 
 fn choice(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
     let word = match &ask.choice {
-        None | Some(ToolChoice::Foreign(_)) => return Ok(()),
+        None | Some(ToolChoice::Foreign) => return Ok(()),
         Some(ToolChoice::None) => "none",
         Some(ToolChoice::Auto | ToolChoice::Allowed { required: false, .. }) => "auto",
         Some(ToolChoice::Required | ToolChoice::Allowed { required: true, .. }) => "any",

@@ -33,9 +33,9 @@ mod tier;
 mod voice;
 
 pub(crate) use answer::{Answer, Choice, Gather, Output, owned_seal};
-pub(crate) use ask::{Ask, Format, Group, Member, Reasoning, Tool, ToolChoice, ToolKind};
+pub(crate) use ask::{Ask, Format, Member, Reasoning, Tool, ToolChoice, ToolKind};
 pub(crate) use base64::standard as base64_standard;
-pub(crate) use carry::{Carry, data_url, others, place_of_url, tidy_mime};
+pub(crate) use carry::{Carry, data_url, others, place_of_url, tidy_data_url, tidy_mime};
 pub use dropped::Dropped;
 pub(crate) use effort::Effort;
 pub(crate) use event::{Citation, Details, Event, Finish, Sink, Stop};
@@ -46,7 +46,7 @@ pub(crate) use lost::Lost;
 pub use names::Names;
 pub(crate) use names::{FREE_TEXT, chosen_name, sent_name};
 pub(crate) use pairs::{Merge, paired};
-pub(crate) use part::{Call, CallKind, Media, Part, Place, Role, Shape, Thought, Turn};
+pub(crate) use part::{Call, CallKind, Media, Part, Place, Role, Thought, Turn};
 pub(crate) use places::Places;
 pub(crate) use rest::{Known, Members, Rest};
 #[cfg(test)]
