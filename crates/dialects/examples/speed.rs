@@ -3,9 +3,13 @@
 use bytes::Bytes;
 use std::hint::black_box;
 use std::time::Instant;
-use tollgate_dialects::chat::{Stream, StreamSetup, read_reply, read_request};
+use tollgate_dialects::chat::{Stream, StreamSetup, read_reply};
 use tollgate_dialects::{Names, Request, Setup, Target, Voice, convert};
-use tollgate_wire::{Dialect, count};
+use tollgate_wire::{Dialect, Problem, count};
+
+fn read_request(body: Bytes) -> Result<Request, Problem> {
+    Request::read(Dialect::Chat, body, None)
+}
 
 /// Best and median of several rounds, in nanoseconds per call.
 fn measure(name: &str, bytes: usize, mut run: impl FnMut()) {
@@ -45,7 +49,7 @@ fn main() {
     });
     let request = read_request(small.clone()).unwrap();
     measure("upstream_body, two splices", small.len(), || {
-        black_box(request.upstream_body(black_box("other-name")));
+        black_box(request.own_body(black_box("other-name")));
     });
     let prose = "The quick brown fox jumps over the lazy dog, and then it sleeps.\\n".repeat(1500);
     let large = Bytes::from(format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{prose}"}}]}}"#));

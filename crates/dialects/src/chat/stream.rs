@@ -7,10 +7,10 @@
 use super::ending::{Broken, End};
 use super::out::Out;
 use super::part::{Tally, UsageSeen};
-use super::pattern::{Patterns, Read};
 use super::reply::MOST_RAW_USAGE;
 use super::seen::Seen;
 use super::separators;
+use crate::pattern::{Patterns, Sample};
 use bytes::Bytes;
 use std::ops::Range;
 use tollgate_wire::json;
@@ -124,8 +124,10 @@ impl Stream {
 
     /// Takes the event at `out.at` when it is like those before.
     fn follows(&mut self, bytes: &[u8], out: &mut Out<'_>) -> bool {
+        let bytes = &bytes[out.at..];
+        let Some(found) = self.patterns.take(bytes, self.cutter.most(), |_| true) else { return false };
         let mut tally = self.tally.silent();
-        let Some(found) = self.patterns.take(&bytes[out.at..], self.cutter.most(), &mut tally) else { return false };
+        tally.say(found.said, &bytes[found.text]);
         self.events += 1;
         self.produced(tally);
         match (found.model, &self.rename_to) {
@@ -230,8 +232,9 @@ impl Stream {
             seen.model.filter(|place| self.rename_to.as_deref().is_some_and(|name| data[place.clone()] != *name));
         // An event may be the only one of its kind; of the second on there are many.
         if let Some((raw, start)) = whole.filter(|_| self.events > 1 && !has_usage) {
-            let (data, model) = (start..start + data.len(), renamed.clone());
-            self.patterns.learn(&Read { raw, data, before: &before, after: &tally, padding: seen.padding, model });
+            let read =
+                Read { raw, start, before: &before, after: &tally, padding: seen.padding, model: renamed.clone() };
+            self.patterns.learn(|| read.sample());
         }
         match (&self.rename_to, renamed) {
             (Some(name), Some(place)) => Ok(Change::Edit(place, name)),
@@ -394,6 +397,43 @@ impl Stream {
     /// Events with data seen so far.
     pub fn events(&self) -> u64 {
         self.events
+    }
+}
+
+/// A chunk that was read in full.
+struct Read<'a> {
+    raw: &'a [u8],
+    /// Where its data begins.
+    start: usize,
+    /// `before` and the one string that was said give `after`.
+    before: &'a Tally,
+    after: &'a Tally,
+    /// Places in the data.
+    padding: Option<Range<usize>>,
+    model: Option<Range<usize>>,
+}
+
+impl<'a> Read<'a> {
+    /// What is learnt from it, if it says one thing and does nothing else. Of an empty string nothing is learnt: the first that is not
+    /// makes its choice one that spoke, which a pattern would not see.
+    fn sample(&self) -> Option<Sample<'a>> {
+        let said = self.after.said.filter(|said| said.from < said.to)?;
+        let place = |place: &Range<usize>| self.start + place.start..self.start + place.end;
+        let text = place(&(said.from..said.to));
+        let mut expected = *self.before;
+        expected.say(said.kind, self.raw.get(text.clone())?);
+        if !expected.same(self.after) || !self.raw.starts_with(b"data:") || self.start > 6 {
+            return None;
+        }
+        let inside = |quoted: &Range<usize>| place(&(quoted.start + 1..quoted.end.saturating_sub(1)));
+        Some(Sample {
+            raw: self.raw,
+            said: said.kind,
+            text,
+            padding: self.padding.as_ref().map(inside),
+            number: None,
+            model: self.model.as_ref().map(place),
+        })
     }
 }
 

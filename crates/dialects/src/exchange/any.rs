@@ -1,5 +1,6 @@
 //! A stream between two dialects, or within one that is not chat: cut into events, read into the hub, metered, written again or passed on.
 
+use super::follow::{is_plain, sample};
 use super::meter::Meter;
 use super::pass::Pass;
 use super::reader::Reader;
@@ -128,14 +129,14 @@ impl Any {
     /// Passes the event at the start of `bytes` when it is like those before: its length.
     fn follows(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Option<usize> {
         let pass = self.pass.as_mut()?;
-        let found = pass.follow.take(bytes, self.cutter.most())?;
+        let found = pass.patterns.take(bytes, self.cutter.most(), |found| is_plain(bytes, found))?;
         // A number that does not rise is put right, which the pattern cannot.
         if found.number.is_some_and(|number| number < pass.number) {
             return None;
         }
         let text = &bytes[found.text.clone()];
         self.events += 1;
-        self.meter.say(found.thought, text);
+        self.meter.say(found.said, text);
         if let Some(number) = found.number {
             pass.number = number.saturating_add(1);
         }
@@ -167,7 +168,7 @@ impl Any {
         if let Some(pass) = &mut self.pass
             && out[start..] == *raw
         {
-            pass.follow.learn(raw);
+            pass.patterns.learn(|| sample(raw));
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod again;
 mod any;
+mod attr;
 mod called;
 mod facts;
 mod follow;
@@ -22,6 +23,7 @@ mod request;
 mod rules;
 mod stream;
 mod unsealed;
+mod usage_wish;
 mod writer;
 
 pub use given::{Given, scheme};

@@ -3,12 +3,16 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tollgate_dialects::chat::{Request, read_request};
-use tollgate_wire::Problem;
+use tollgate_dialects::Request;
 use tollgate_wire::error::Code;
+use tollgate_wire::{Dialect, Problem};
 
 fn read(text: &str) -> Result<Request, Problem> {
     read_request(Bytes::copy_from_slice(text.as_bytes()))
+}
+
+fn read_request(body: Bytes) -> Result<Request, Problem> {
+    Request::read(Dialect::Chat, body, None)
 }
 
 fn refused(text: &str) -> (Code, String) {
@@ -34,7 +38,7 @@ fn the_facts() {
     assert_eq!(request.attr("temperature").as_deref(), Some("0.5"));
     assert_eq!(request.attr("odd"), None);
     assert_eq!(request.attr("nothing.here"), None);
-    assert_eq!(request.upstream_body("gpt-x").as_ptr(), request.body().as_ptr());
+    assert_eq!(request.own_body("gpt-x").as_ptr(), request.body().as_ptr());
 }
 
 #[test]
@@ -106,7 +110,7 @@ fn usage_is_asked_for_in_every_form() {
     let ask = |options: &str| {
         let request = read(&format!(r#"{{"model":"m",{HI},"stream":true{options}}}"#)).unwrap();
         assert!(!request.wants_usage);
-        let sent: Value = serde_json::from_slice(&request.upstream_body("m")).unwrap();
+        let sent: Value = serde_json::from_slice(&request.own_body("m")).unwrap();
         assert_eq!(sent["stream_options"]["include_usage"], true, "{options}");
         sent["stream_options"].clone()
     };
@@ -119,7 +123,7 @@ fn usage_is_asked_for_in_every_form() {
     let kept = ask(r#","stream_options":{ "include_obfuscation":false}"#);
     assert_eq!(kept["include_obfuscation"], false);
     let plain = read(&format!(r#"{{"model":"m",{HI},"stream_options":{{}}}}"#)).unwrap();
-    assert_eq!(plain.upstream_body("m"), plain.body());
+    assert_eq!(plain.own_body("m"), plain.body());
 }
 
 #[test]
@@ -176,7 +180,7 @@ proptest! {
     #[test]
     fn only_two_places_change(text in any_request(), name in "\\PC{1,8}") {
         let request = read(&text).unwrap();
-        let sent = request.upstream_body(&name);
+        let sent = request.own_body(&name);
         let mut before: Value = serde_json::from_str(&text).unwrap();
         let mut after: Value = serde_json::from_slice(&sent).unwrap();
         prop_assert_eq!(&after["model"], &Value::from(name));
@@ -199,7 +203,7 @@ proptest! {
         // Byte for byte: what was put in can be taken out again.
         let added = r#","stream_options":{"include_usage":true}"#;
         if request.stream && !text.contains("stream_options") {
-            let sent = String::from_utf8(request.upstream_body(&request.model).to_vec()).unwrap();
+            let sent = String::from_utf8(request.own_body(&request.model).to_vec()).unwrap();
             prop_assert_eq!(sent.replacen(added, "", 1), text);
         }
     }
@@ -215,7 +219,7 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] = byte;
         if let Ok(request) = read_request(Bytes::from(bytes)) {
-            let sent = request.upstream_body("other");
+            let sent = request.own_body("other");
             prop_assert!(serde_json::from_slice::<Value>(&sent).is_ok());
         }
     }
