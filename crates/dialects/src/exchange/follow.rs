@@ -22,15 +22,17 @@ pub(super) fn sample(raw: &[u8]) -> Option<Sample<'_>> {
     let row = SAYING.iter().find(|(event, delta, ..)| *event == node.str_of("type") && *delta == kind)?;
     let said = row.2.iter().try_fold(&node, |node, name| node.get(name))?;
     said.text().filter(|text| !text.is_empty())?;
-    let place = |node: &Node<'_>| node.raw.as_ptr() as usize - text.as_ptr() as usize;
-    let inside = |node: &Node<'_>| place(node) + 1..place(node) + node.raw.len() - 1;
+    let inside = |node: &Node<'_>| {
+        let place = node.place_in(text);
+        place.start + 1..place.end - 1
+    };
     let number = node.get("sequence_number").filter(|one| one.number().is_some());
     Some(Sample {
         raw,
         said: row.3,
         text: inside(said),
         padding: node.get("obfuscation").filter(|one| one.text().is_some()).map(inside),
-        number: number.map(|one| place(one)..place(one) + one.raw.len()),
+        number: number.map(|one| one.place_in(text)),
         model: None,
     })
 }

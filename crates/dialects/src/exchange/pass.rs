@@ -1,7 +1,7 @@
 //! Events of a stream that stays in its dialect: passed on as they are, in the framing their clients want, with what
 //! is ours in them.
 
-use super::ours::{Ours, place};
+use super::ours::Ours;
 use crate::hub::Voice;
 use crate::pattern::Patterns;
 use std::ops::Range;
@@ -88,7 +88,7 @@ impl Pass {
         let number = self.number;
         self.number += 1;
         Some(match given {
-            Some(given) => (place(data, given), number.to_string().into_bytes()),
+            Some(given) => (given.place_in(data), number.to_string().into_bytes()),
             None => (1..1, format!("\"sequence_number\":{number},").into_bytes()),
         })
     }

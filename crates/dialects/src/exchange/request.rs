@@ -231,6 +231,5 @@ fn inner_request(body: &Bytes) -> Option<Bytes> {
     let text = std::str::from_utf8(body).ok()?;
     let node = Node::read(text).ok()?;
     let inner = node.either("generateContentRequest", "generate_content_request")?;
-    let at = inner.raw.as_ptr() as usize - text.as_ptr() as usize;
-    Some(body.slice(at..at + inner.raw.len()))
+    Some(body.slice(inner.place_in(text)))
 }

@@ -1,9 +1,71 @@
-//! The event reader: every framing, any cuts, in linear time.
+//! Events cut from bytes: every framing, any cuts, in linear time.
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use std::collections::VecDeque;
 use std::time::Instant;
-use tollgate_wire::sse::{Event, Reader, TooLong};
+use tollgate_wire::sse::{Cutter, Data, Frame, TooLong, join};
+
+/// One event of a stream.
+#[derive(Debug, PartialEq)]
+struct Event {
+    /// The exact bytes, the ending blank line included; a slice of the chunk when it lies inside one.
+    raw: Bytes,
+    /// The data lines, joined by a newline.
+    data: Option<Bytes>,
+    name: Option<Bytes>,
+}
+
+impl Event {
+    fn of(frame: Frame, raw: Bytes) -> Event {
+        let data = match frame.data {
+            Data::None => None,
+            Data::One(place) => Some(raw.slice(place)),
+            Data::Many => Some(Bytes::from(join(&raw, b'\n'))),
+        };
+        Event { data, name: frame.name.map(|place| raw.slice(place)), raw }
+    }
+}
+
+/// Cuts a stream into events, as its users do.
+struct Reader {
+    cutter: Cutter,
+    ready: VecDeque<Result<Event, TooLong>>,
+    dead: bool,
+}
+
+impl Reader {
+    fn new(most: usize) -> Self {
+        Reader { cutter: Cutter::new(most), ready: VecDeque::new(), dead: false }
+    }
+
+    /// After an event that was too long nothing is read.
+    fn push(&mut self, chunk: Bytes) {
+        if !self.dead && self.cut(chunk).is_err() {
+            self.dead = true;
+            self.ready.push_back(Err(TooLong));
+        }
+    }
+
+    fn cut(&mut self, chunk: Bytes) -> Result<(), TooLong> {
+        let Some(bytes) = self.cutter.take(chunk)? else { return Ok(()) };
+        let mut start = 0;
+        while let Some(frame) = self.cutter.next(&bytes[start..])? {
+            let raw = bytes.slice(start..start + frame.end);
+            start += frame.end;
+            self.ready.push_back(Ok(Event::of(frame, raw)));
+        }
+        self.cutter.hold(&bytes[start..])
+    }
+
+    fn next(&mut self) -> Option<Result<Event, TooLong>> {
+        self.ready.pop_front()
+    }
+
+    fn take_rest(&mut self) -> Option<Event> {
+        self.cutter.rest().map(|(raw, frame)| Event::of(frame, Bytes::from(raw)))
+    }
+}
 
 fn read(chunks: &[&[u8]]) -> Vec<(Option<String>, Option<String>)> {
     let mut reader = Reader::new(1 << 20);

@@ -5,8 +5,9 @@ use bytes::Bytes;
 use tollgate_dialects::{
     Linked, Names, Path, Request, Setup, Stream, StreamEnd, Target as Sent, Voice, convert, responses, unsealed,
 };
+use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
-use tollgate_wire::{Dialect, sse};
+use tollgate_wire::sse::{self, Cutter, Data, Frame, TooLong};
 
 pub struct Target {
     pub name: &'static str,
@@ -49,24 +50,42 @@ fn pieces(input: &[u8], splits: &[usize]) -> Vec<Bytes> {
     pieces
 }
 
+/// The name and the data of an event.
+type Framed = (Option<Bytes>, Option<Bytes>);
+
+fn framed(frame: Frame, raw: &Bytes) -> Framed {
+    let data = match frame.data {
+        Data::None => None,
+        Data::One(place) => Some(raw.slice(place)),
+        Data::Many => Some(Bytes::from(sse::join(raw, b'\n'))),
+    };
+    (frame.name.map(|place| raw.slice(place)), data)
+}
+
+fn cut(pieces: &[Bytes], events: &mut Vec<Framed>) -> Result<(), TooLong> {
+    let mut cutter = Cutter::new(EVENT);
+    for piece in pieces {
+        let Some(bytes) = cutter.take(piece.clone())? else { continue };
+        let mut start = 0;
+        while let Some(frame) = cutter.next(&bytes[start..])? {
+            let raw = bytes.slice(start..start + frame.end);
+            start += frame.end;
+            events.push(framed(frame, &raw));
+        }
+        cutter.hold(&bytes[start..])?;
+    }
+    events.extend(cutter.rest().map(|(raw, frame)| framed(frame, &Bytes::from(raw))));
+    Ok(())
+}
+
 /// The same events, however the bytes arrive.
 fn framing(input: &[u8], splits: &[usize]) -> Result<(), String> {
     let read = |pieces: &[Bytes]| {
-        let mut reader = sse::Reader::new(EVENT);
         let mut events = Vec::new();
-        for piece in pieces {
-            reader.push(piece.clone());
-            while let Some(event) = reader.next() {
-                match event {
-                    Ok(event) => events.push((event.name, event.data)),
-                    Err(_) => return (events, true),
-                }
-            }
-        }
-        events.extend(reader.take_rest().map(|event| (event.name, event.data)));
+        let too_long = cut(pieces, &mut events).is_err();
         // Where a piece ends between CR and LF, the LF may stand alone: an event that says nothing.
         events.retain(|(name, data)| name.is_some() || data.is_some());
-        (events, false)
+        (events, too_long)
     };
     let (whole, cut) = (read(&pieces(input, &[])), read(&pieces(input, splits)));
     if !whole.1 && !cut.1 && whole.0 != cut.0 {
