@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use std::hint::black_box;
 use std::time::Instant;
-use tollgate_dialects::chat::{Stream, StreamSetup, read_reply};
-use tollgate_dialects::{Names, Request, Setup, Target, Voice, convert};
+use tollgate_dialects::chat::{StreamSetup, read_reply};
+use tollgate_dialects::{Names, Request, Setup, Stream, Target, Voice, convert};
 use tollgate_wire::{Dialect, Problem, count};
 
 fn read_request(body: Bytes) -> Result<Request, Problem> {
@@ -32,7 +32,7 @@ fn measure(name: &str, bytes: usize, mut run: impl FnMut()) {
 }
 
 fn stream(rename: bool) -> Stream {
-    Stream::new(StreamSetup {
+    Stream::from(StreamSetup {
         choices: 1,
         wants_usage: false,
         rename_to: rename.then(|| "public-name".to_owned()),
@@ -131,13 +131,13 @@ fn pairs(small: &Bytes) {
                 rename: false,
                 max_event_bytes: 1 << 20,
             };
-            let mut stream = tollgate_dialects::Stream::new(setup());
+            let mut stream = Stream::new(setup());
             let mut fed = 0;
             measure(&format!("stream event, {from:?} to {to:?}"), event.len(), || {
                 // As long as a long answer: the final object of Responses repeats all of it.
                 fed += 1;
                 if fed % 4_000 == 0 {
-                    stream = tollgate_dialects::Stream::new(setup());
+                    stream = Stream::new(setup());
                 }
                 black_box(stream.feed(black_box(event.clone())).unwrap());
             });

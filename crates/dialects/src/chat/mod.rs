@@ -13,11 +13,11 @@ pub(crate) mod events_out;
 mod known;
 mod out;
 mod part;
+mod passing;
 mod prompt;
 mod reply;
 mod seen;
-mod separators;
-mod stream;
+pub(crate) mod separators;
 mod tools_in;
 mod tools_out;
 mod turns_in;
@@ -27,9 +27,11 @@ pub(crate) use answer_out::joined;
 pub(crate) use details::is_ours;
 pub use ending::{Broken, End, HEARTBEAT, error_event};
 pub(crate) use events_in::citation;
+pub(crate) use out::Out;
+pub use passing::StreamSetup;
+pub(crate) use passing::{Came, Passing};
 pub(crate) use prompt::{Estimate, Part as EstimatedPart};
 pub use reply::{NotAReply, Reply, count_output, read_reply};
-pub use stream::{Stream, StreamSetup};
 
 use tollgate_wire::usage::Usage;
 

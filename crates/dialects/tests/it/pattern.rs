@@ -3,13 +3,13 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use tollgate_dialects::chat::{Broken, End, Stream, StreamSetup};
-use tollgate_dialects::{Names, Setup, Voice};
+use tollgate_dialects::chat::{Broken, End, StreamSetup};
+use tollgate_dialects::{Names, Setup, Stream, Voice};
 use tollgate_wire::Dialect;
 
 /// What the client got, and everything the meter says.
 fn play<'a>(rename: bool, chunks: impl Iterator<Item = &'a [u8]>) -> (Vec<u8>, String) {
-    let mut stream = Stream::new(StreamSetup {
+    let mut stream = Stream::from(StreamSetup {
         choices: 1,
         wants_usage: true,
         rename_to: rename.then(|| "public".to_owned()),

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tollgate_dialects::chat::{Broken, End, HEARTBEAT, Stream, StreamSetup, error_event};
+use tollgate_dialects::Stream;
+use tollgate_dialects::chat::{Broken, End, HEARTBEAT, StreamSetup, error_event};
 use tollgate_wire::StreamFault;
 use tollgate_wire::error::Code;
 
@@ -38,7 +39,7 @@ fn golden_files() -> Vec<Golden> {
 }
 
 fn stream(setup: &str) -> Stream {
-    Stream::new(StreamSetup {
+    Stream::from(StreamSetup {
         choices: setup.split(' ').find_map(|word| word.strip_prefix("n=")).map_or(1, |n| n.parse().unwrap()),
         wants_usage: setup.contains("wants_usage"),
         rename_to: setup.split(' ').find_map(|word| word.strip_prefix("rename=")).map(str::to_owned),
@@ -147,7 +148,7 @@ fn an_event_is_sent_when_its_blank_line_is_there() {
 #[test]
 fn an_endless_line_is_cut_and_what_came_before_is_kept() {
     let mut stream =
-        Stream::new(StreamSetup { wants_usage: false, rename_to: None, choices: 1, max_event_bytes: 1000 });
+        Stream::from(StreamSetup { wants_usage: false, rename_to: None, choices: 1, max_event_bytes: 1000 });
     let first = [event(), b"data: ".to_vec()].concat();
     assert_eq!(stream.feed(Bytes::from(first)).unwrap(), event());
     let mut fault = None;
@@ -169,7 +170,7 @@ fn four_mebibytes_a_byte_at_a_time() {
         let line = format!(r#"data: {{"choices":[{{"index":0,"delta":{{"content":"{text}"}}}}]}}"#) + "\n\n";
         let line = Bytes::from(line);
         let mut stream =
-            Stream::new(StreamSetup { wants_usage: false, rename_to: None, choices: 1, max_event_bytes: 8 << 20 });
+            Stream::from(StreamSetup { wants_usage: false, rename_to: None, choices: 1, max_event_bytes: 8 << 20 });
         let start = Instant::now();
         let mut sent = 0;
         for at in 0..line.len() {

@@ -1,22 +1,18 @@
-//! The meter of a streamed chat reply: reads each event once as it passes.
+//! The events of a chat stream for a chat client: each is read once as it passes, and metered.
 //!
 //! Events go on as the bytes they are. Rewritten or left out is only what a client must not see
 //! (usage it did not ask for, anything after `[DONE]`) or what its SDK would choke on: any framing but
 //! one `data: ` line that ends with a line feed, events without data, objects without `choices`.
 
-use super::ending::{Broken, End};
 use super::out::Out;
 use super::part::{Tally, UsageSeen};
 use super::reply::MOST_RAW_USAGE;
 use super::seen::Seen;
-use super::separators;
 use crate::pattern::{Patterns, Sample};
-use bytes::Bytes;
 use std::ops::Range;
+use tollgate_wire::StreamFault;
 use tollgate_wire::json;
-use tollgate_wire::sse::{self, Cutter, Data, Frame};
 use tollgate_wire::usage::{Report, Shape, Usage};
-use tollgate_wire::{StreamFault, UpstreamError};
 
 const DONE: &[u8] = b"data: [DONE]\n\n";
 
@@ -33,12 +29,10 @@ pub struct StreamSetup {
     pub max_event_bytes: usize,
 }
 
-/// Reads a streamed reply as it passes.
+/// What is known of a stream as it passes.
 #[derive(Debug)]
-pub struct Stream {
-    cutter: Cutter,
+pub(crate) struct Passing {
     wants_usage: bool,
-    choices: u64,
     /// The public name as JSON.
     rename_to: Option<Box<[u8]>>,
     tally: Tally,
@@ -51,27 +45,26 @@ pub struct Stream {
     usage_sent: bool,
     /// `"id":…,"object":…,"created":…,"model":…` for chunks of our own.
     envelope: Vec<u8>,
-    state: State,
-    events: u64,
     patterns: Patterns,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Open,
-    Done,
-    /// `[DONE]` came though nothing was said: withheld.
-    Empty,
-    Broken,
+/// An event with data, as it came.
+pub(crate) struct Came<'a> {
+    pub raw: &'a [u8],
+    /// Its data, trimmed, and where that begins in the event.
+    pub data: &'a [u8],
+    pub start: usize,
+    /// One `data: ` line and a blank one, and nothing else.
+    pub plain: bool,
+    /// It is the first of its stream.
+    pub first: bool,
 }
 
-impl Stream {
-    pub fn new(setup: StreamSetup) -> Self {
-        Stream {
-            cutter: Cutter::new(setup.max_event_bytes),
-            wants_usage: setup.wants_usage,
-            choices: setup.choices.max(1),
-            rename_to: setup.rename_to.map(|name| json::quoted(&name).into_boxed_slice()),
+impl Passing {
+    pub fn new(wants_usage: bool, rename_to: Option<&str>) -> Self {
+        Passing {
+            wants_usage,
+            rename_to: rename_to.map(|name| json::quoted(name).into_boxed_slice()),
             tally: Tally::counting(),
             reported: Report::new(Shape::Chat),
             usage: None,
@@ -79,56 +72,16 @@ impl Stream {
             output_since: false,
             usage_sent: false,
             envelope: Vec::new(),
-            state: State::Open,
-            events: 0,
             patterns: Patterns::default(),
         }
     }
 
-    /// Takes a chunk from upstream and gives what the client gets now: whole events only, possibly
-    /// nothing, and the chunk itself when it holds only whole events that pass unchanged.
-    pub fn feed(&mut self, chunk: Bytes) -> Result<Bytes, Broken> {
-        if self.state != State::Open {
-            return Ok(Bytes::new());
-        }
-        let bytes = match self.cutter.take(chunk) {
-            Ok(Some(bytes)) => bytes,
-            Ok(None) => return Ok(Bytes::new()),
-            Err(sse::TooLong) => return Err(self.broken(Bytes::new(), StreamFault::TooLong)),
-        };
-        let mut out = Out::new(&bytes);
-        match self.walk(&bytes, &mut out) {
-            Ok(()) => Ok(separators::escaped(out.finish())),
-            Err(fault) => {
-                let before = separators::escaped(out.finish());
-                Err(self.broken(before, fault))
-            }
-        }
-    }
-
-    fn walk(&mut self, bytes: &Bytes, out: &mut Out<'_>) -> Result<(), StreamFault> {
-        while self.state == State::Open {
-            if self.cutter.at_start() && self.follows(bytes, out) {
-                if out.at == bytes.len() {
-                    return Ok(());
-                }
-                continue;
-            }
-            let Some(frame) = self.cutter.next(&bytes[out.at..]).map_err(|_| StreamFault::TooLong)? else {
-                return self.cutter.hold(&bytes[out.at..]).map_err(|_| StreamFault::TooLong);
-            };
-            self.event(&frame, out)?;
-        }
-        Ok(())
-    }
-
     /// Takes the event at `out.at` when it is like those before.
-    fn follows(&mut self, bytes: &[u8], out: &mut Out<'_>) -> bool {
-        let bytes = &bytes[out.at..];
-        let Some(found) = self.patterns.take(bytes, self.cutter.most(), |_| true) else { return false };
+    pub fn follows(&mut self, most: usize, out: &mut Out<'_>) -> bool {
+        let bytes = &out.from[out.at..];
+        let Some(found) = self.patterns.take(bytes, most, |_| true) else { return false };
         let mut tally = self.tally.silent();
         tally.say(found.said, &bytes[found.text]);
-        self.events += 1;
         self.produced(tally);
         match (found.model, &self.rename_to) {
             (Some(place), Some(name)) => out.edit(place, name, found.len),
@@ -144,52 +97,13 @@ impl Stream {
         self.tally = tally;
     }
 
-    fn broken(&mut self, before: Bytes, fault: StreamFault) -> Broken {
-        self.state = State::Broken;
-        Broken { before, fault }
-    }
-
     /// Reads the event at `out.at` and moves past it.
-    fn event(&mut self, frame: &Frame, out: &mut Out<'_>) -> Result<(), StreamFault> {
-        let raw = &out.from[out.at..out.at + frame.end];
-        // A line feed that ends the CRLF of the event before, cut off from it by a chunk's end.
-        let lead = usize::from(frame.end > 1 && raw[0] == b'\n');
-        out.drop(lead);
-        let (raw, len) = (&raw[lead..], frame.end - lead);
-        let joined;
-        let (line, place) = match &frame.data {
-            Data::None => {
-                out.drop(len);
-                return Ok(());
-            }
-            Data::One(place) => (&raw[place.start - lead..place.end - lead], place.start - lead),
-            Data::Many => {
-                joined = sse::join(raw, b' ');
-                (joined.as_slice(), 0)
-            }
-        };
-        let data = line.trim_ascii();
-        if data.is_empty() {
-            out.drop(len);
-            return Ok(());
-        }
-        self.events += 1;
-        if data == b"[DONE]" {
-            self.done(out);
-            match self.state {
-                State::Done if raw == DONE => out.keep(len),
-                // The last event must be whole however its line ends were cut.
-                State::Done => out.put(len, &[DONE]),
-                _ => out.drop(len),
-            }
-            return Ok(());
-        }
-        let plain = raw.strip_prefix(b"data: ").and_then(|rest| rest.strip_suffix(b"\n\n")) == Some(line);
-        let place = place + line.len() - line.trim_ascii_start().len();
-        match self.chunk(data, plain.then_some((raw, place)))? {
-            Change::None if plain => out.keep(len),
+    pub fn event(&mut self, came: &Came<'_>, out: &mut Out<'_>) -> Result<(), StreamFault> {
+        let (len, start, data) = (came.raw.len(), came.start, came.data);
+        match self.chunk(came)? {
+            Change::None if came.plain => out.keep(len),
             Change::Drop => out.drop(len),
-            Change::Edit(edit, text) if plain => out.edit(place + edit.start..place + edit.end, text, len),
+            Change::Edit(edit, text) if came.plain => out.edit(start + edit.start..start + edit.end, text, len),
             Change::None => out.put(len, &[b"data: ", data, b"\n\n"]),
             Change::Edit(edit, text) => {
                 out.put(len, &[b"data: ", &data[..edit.start], text, &data[edit.end..], b"\n\n"]);
@@ -198,8 +112,9 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads one chunk's JSON, takes what it says, and tells what to do with it. `whole` is the event and where its data begins.
-    fn chunk(&mut self, data: &[u8], whole: Option<(&[u8], usize)>) -> Result<Change<'_>, StreamFault> {
+    /// Reads one chunk's JSON, takes what it says, and tells what to do with it.
+    fn chunk(&mut self, came: &Came<'_>) -> Result<Change<'_>, StreamFault> {
+        let Came { raw, data, start, plain, first } = *came;
         let mut seen = Seen::default();
         // Taken over only when the chunk is sound: what the client does not get is not counted.
         let mut tally = self.tally.silent();
@@ -231,7 +146,7 @@ impl Stream {
         let renamed =
             seen.model.filter(|place| self.rename_to.as_deref().is_some_and(|name| data[place.clone()] != *name));
         // An event may be the only one of its kind; of the second on there are many.
-        if let Some((raw, start)) = whole.filter(|_| self.events > 1 && !has_usage) {
+        if plain && !first && !has_usage {
             let read =
                 Read { raw, start, before: &before, after: &tally, padding: seen.padding, model: renamed.clone() };
             self.patterns.learn(|| read.sample());
@@ -274,13 +189,31 @@ impl Stream {
         self.envelope = parts.concat();
     }
 
-    /// Before `[DONE]` goes out: adds the last chunks a provider left out.
-    fn done(&mut self, out: &mut Out<'_>) {
+    /// Reads `[DONE]` and moves past it: before it go the last chunks that a provider left out. False when there was no answer at all.
+    pub fn done(&mut self, raw: &[u8], out: &mut Out<'_>) -> bool {
         let mut last = Vec::new();
-        self.state = if self.end_chunks(&mut last) { State::Done } else { State::Empty };
+        let said = self.end_chunks(&mut last);
         if !last.is_empty() {
             out.insert(&last);
         }
+        match said {
+            true if raw == DONE => out.keep(raw.len()),
+            // The last event must be whole however its line ends were cut.
+            true => out.put(raw.len(), &[DONE]),
+            false => out.drop(raw.len()),
+        }
+        said
+    }
+
+    /// All that a provider owes that closed without its end.
+    pub fn end(&mut self, out: &mut Vec<u8>) {
+        self.end_chunks(out);
+        out.extend_from_slice(DONE);
+    }
+
+    /// As many choices as were asked for have said why they stopped.
+    pub fn ended(&self, choices: u64) -> bool {
+        self.tally.all_ended(choices)
     }
 
     /// Writes the finish and usage chunks still owed. False when there was no answer at all.
@@ -310,49 +243,6 @@ impl Stream {
         out.extend_from_slice(b"}\n\n");
     }
 
-    /// The upstream has closed its side (or [`Stream::saw_done`] said that nothing more matters).
-    pub fn finish(&mut self) -> End {
-        let mut tail = Bytes::new();
-        if self.state == State::Open
-            && let Some((raw, frame)) = self.cutter.rest()
-        {
-            match self.last_event(raw, &frame) {
-                Ok(bytes) => tail = bytes,
-                Err(fault) => return End::Fault(fault),
-            }
-        }
-        match self.state {
-            State::Done => End::Complete { tail },
-            State::Open if self.tally.all_ended(self.choices) => {
-                let mut all = tail.to_vec();
-                self.end_chunks(&mut all);
-                all.extend_from_slice(DONE);
-                self.state = State::Done;
-                End::Complete { tail: Bytes::from(all) }
-            }
-            _ => End::Truncated { rest: tail },
-        }
-    }
-
-    /// What came after the last blank line: a whole event without its end, an error, or scraps.
-    fn last_event(&mut self, raw: Vec<u8>, frame: &Frame) -> Result<Bytes, StreamFault> {
-        if frame.data == Data::None {
-            return match UpstreamError::read(&raw) {
-                Some(error) => Err(StreamFault::Upstream(Box::new(error))),
-                None => Ok(Bytes::new()),
-            };
-        }
-        let bytes = Bytes::from([&raw[..], b"\n\n"].concat());
-        let frame = Frame { end: bytes.len(), ..frame.clone() };
-        let mut out = Out::new(&bytes);
-        match self.event(&frame, &mut out) {
-            Ok(()) => Ok(separators::escaped(out.finish())),
-            // Half an event is a cut, not nonsense.
-            Err(StreamFault::Garbage) => Ok(Bytes::new()),
-            Err(fault) => Err(fault),
-        }
-    }
-
     /// Disjoint counters from what was reported so far.
     pub fn usage(&self) -> Option<&Usage> {
         self.usage.as_ref()
@@ -369,12 +259,6 @@ impl Stream {
         self.usage.is_some() && !self.output_since && !denied
     }
 
-    /// The usage to bill and whether it rests on our own count; `prompt_estimate` stands in for an
-    /// input that was not reported.
-    pub fn best_usage(&self, prompt_estimate: u64) -> (Usage, bool) {
-        super::best_usage(self.usage(), self.usage_is_current(), self.counted_output(), prompt_estimate)
-    }
-
     /// Own count of text, reasoning, refusal, tool names and arguments seen so far.
     pub fn counted_output(&self) -> u64 {
         self.tally.tokens()
@@ -387,16 +271,6 @@ impl Stream {
     /// There was a choice at all, with or without output.
     pub fn has_answer(&self) -> bool {
         self.tally.choice
-    }
-
-    /// `[DONE]` was seen: nothing of interest follows.
-    pub fn saw_done(&self) -> bool {
-        matches!(self.state, State::Done | State::Empty)
-    }
-
-    /// Events with data seen so far.
-    pub fn events(&self) -> u64 {
-        self.events
     }
 }
 
