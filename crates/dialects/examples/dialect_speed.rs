@@ -1,4 +1,4 @@
-//! What translation costs, by itself and without any network: `cargo run --profile dist -p tollgate-wire --example dialect_speed`.
+//! What translation costs, by itself and without any network: `cargo run --profile dist -p tollgate-dialects --example dialect_speed`.
 //!
 //! Requests and whole replies in microseconds for each pair of dialects, streams in nanoseconds per event and as a ratio to what
 //! a stream costs that stays in its provider's dialect. A stream through the gateway costs a multiple of this on either

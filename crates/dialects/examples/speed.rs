@@ -1,11 +1,15 @@
-//! Measures the hot paths of this crate: `cargo run --release -p tollgate-wire --example speed`.
+//! Measures the hot paths of this crate: `cargo run --release -p tollgate-dialects --example speed`.
 
 use bytes::Bytes;
 use std::hint::black_box;
 use std::time::Instant;
-use tollgate_dialects::chat::{Stream, StreamSetup, read_reply, read_request};
-use tollgate_dialects::{Names, Request, Setup, Target, Voice, convert};
-use tollgate_wire::{Dialect, count};
+use tollgate_dialects::chat::{StreamSetup, read_reply};
+use tollgate_dialects::{Names, Request, Setup, Stream, Target, Voice, convert};
+use tollgate_wire::{Dialect, Problem, count};
+
+fn read_request(body: Bytes) -> Result<Request, Problem> {
+    Request::read(Dialect::Chat, body, None)
+}
 
 /// Best and median of several rounds, in nanoseconds per call.
 fn measure(name: &str, bytes: usize, mut run: impl FnMut()) {
@@ -28,7 +32,7 @@ fn measure(name: &str, bytes: usize, mut run: impl FnMut()) {
 }
 
 fn stream(rename: bool) -> Stream {
-    Stream::new(StreamSetup {
+    Stream::from(StreamSetup {
         choices: 1,
         wants_usage: false,
         rename_to: rename.then(|| "public-name".to_owned()),
@@ -45,7 +49,7 @@ fn main() {
     });
     let request = read_request(small.clone()).unwrap();
     measure("upstream_body, two splices", small.len(), || {
-        black_box(request.upstream_body(black_box("other-name")));
+        black_box(request.own_body(black_box("other-name")));
     });
     let prose = "The quick brown fox jumps over the lazy dog, and then it sleeps.\\n".repeat(1500);
     let large = Bytes::from(format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{prose}"}}]}}"#));
@@ -127,13 +131,13 @@ fn pairs(small: &Bytes) {
                 rename: false,
                 max_event_bytes: 1 << 20,
             };
-            let mut stream = tollgate_dialects::Stream::new(setup());
+            let mut stream = Stream::new(setup());
             let mut fed = 0;
             measure(&format!("stream event, {from:?} to {to:?}"), event.len(), || {
                 // As long as a long answer: the final object of Responses repeats all of it.
                 fed += 1;
                 if fed % 4_000 == 0 {
-                    stream = tollgate_dialects::Stream::new(setup());
+                    stream = Stream::new(setup());
                 }
                 black_box(stream.feed(black_box(event.clone())).unwrap());
             });

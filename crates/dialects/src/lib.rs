@@ -43,6 +43,7 @@ pub mod chat;
 mod exchange;
 mod gemini;
 mod hub;
+mod pattern;
 mod reads;
 pub mod responses;
 

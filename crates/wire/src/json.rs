@@ -6,14 +6,16 @@
 //! lone surrogate escapes or numbers beyond a double: those are the provider's to judge.
 
 mod build;
+mod edit;
 mod push;
 mod tree;
 mod write;
 
 pub use build::{Array, Object};
+pub use edit::{Change, Key};
 pub use push::{Push, Step, Steps};
 pub use tree::{Kind, Members, Node};
-pub use write::{Edit, has_separator, quoted, splice, write_raw, write_str};
+pub use write::{Edit, has_separator, quoted, splice, splice_with, write_raw, write_str};
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -5,73 +5,11 @@
 //! The raw bytes of all events plus the rest are exactly the input.
 
 use bytes::Bytes;
-use std::collections::VecDeque;
 use std::ops::Range;
-
-/// One event of a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// The exact bytes, the ending blank line included; a slice of the chunk when it lies inside one.
-    pub raw: Bytes,
-    /// The data lines, joined by a newline; `None` when there was none.
-    pub data: Option<Bytes>,
-    /// The `event:` field.
-    pub name: Option<Bytes>,
-}
 
 /// An event grew beyond the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
-
-/// Cuts a byte stream into events.
-#[derive(Debug)]
-pub struct Reader {
-    cutter: Cutter,
-    ready: VecDeque<Result<Event, TooLong>>,
-    dead: bool,
-}
-
-impl Reader {
-    pub fn new(max_event_bytes: usize) -> Self {
-        Reader { cutter: Cutter::new(max_event_bytes), ready: VecDeque::new(), dead: false }
-    }
-
-    /// Takes the next bytes of the stream. After an event that was too long nothing is read.
-    pub fn push(&mut self, chunk: Bytes) {
-        if self.dead {
-            return;
-        }
-        if self.cut(chunk).is_err() {
-            self.dead = true;
-            self.ready.push_back(Err(TooLong));
-        }
-    }
-
-    fn cut(&mut self, chunk: Bytes) -> Result<(), TooLong> {
-        let Some(bytes) = self.cutter.take(chunk)? else {
-            return Ok(());
-        };
-        let mut start = 0;
-        while let Some(frame) = self.cutter.next(&bytes[start..])? {
-            let raw = bytes.slice(start..start + frame.end);
-            start += frame.end;
-            self.ready.push_back(Ok(frame.event(raw)));
-        }
-        self.cutter.hold(&bytes[start..])
-    }
-
-    /// The next whole event, if there is one.
-    #[expect(clippy::should_implement_trait, reason = "None means more bytes are needed, not the end")]
-    pub fn next(&mut self) -> Option<Result<Event, TooLong>> {
-        self.ready.pop_front()
-    }
-
-    /// The unterminated last event, at the end of the stream.
-    pub fn take_rest(&mut self) -> Option<Event> {
-        let (raw, frame) = self.cutter.rest()?;
-        Some(frame.event(Bytes::from(raw)))
-    }
-}
 
 /// The data of one event, as places in its raw bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,17 +28,6 @@ pub struct Frame {
     pub name: Option<Range<usize>>,
     /// An `id:` or `retry:` line is there.
     pub control: bool,
-}
-
-impl Frame {
-    fn event(self, raw: Bytes) -> Event {
-        let data = match self.data {
-            Data::None => None,
-            Data::One(place) => Some(raw.slice(place)),
-            Data::Many => Some(Bytes::from(join(&raw, b'\n'))),
-        };
-        Event { data, name: self.name.map(|place| raw.slice(place)), raw }
-    }
 }
 
 /// All data lines of an event, put together with `between`.

@@ -1,7 +1,7 @@
 //! A messages request read into the hub.
 
 use super::blocks_in;
-use crate::hub::{Ask, Effort, Fields, Format, Role, Shape, Tool, ToolChoice, ToolKind, Turn, tier_asked};
+use crate::hub::{Ask, Effort, Fields, Format, Role, Tool, ToolChoice, ToolKind, Turn, tier_asked};
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
@@ -31,14 +31,10 @@ pub(crate) fn read<'a>(body: &Node<'a>) -> Result<Ask<'a>, Problem> {
         ask.user = metadata.text("user_id");
         metadata.rest_at("metadata", &mut ask.rest);
     }
-    if let Some(node) = fields.take_if("service_tier", |node| node.text().map(|_| node)) {
-        ask.tier_own = Some(node.raw);
-        ask.tier = node.text().map(|tier| tier_asked(Dialect::Anthropic, tier.clone()));
-    }
+    ask.tier = fields.text("service_tier").map(|tier| tier_asked(Dialect::Anthropic, tier));
     let anything = |node: &&Node<'a>| !node.items().is_empty() || node.text().is_some_and(|text| !text.is_empty());
     if let Some(system) = fields.take_if("system", |node| Some(node).filter(anything)) {
-        let turn = Turn::new(Role::System, blocks_in::content(system), "system".to_owned());
-        ask.turns.push(Turn { apart: true, shape: Shape::of(Some(system)), ..turn });
+        ask.turns.push(Turn::new(Role::System, blocks_in::content(system), "system".to_owned()));
     }
     for (at, message) in fields.take("messages").map_or(&[][..], Node::items).iter().enumerate() {
         ask.turns.push(turn(message, at)?);
@@ -62,16 +58,14 @@ fn turn<'a>(message: &Node<'a>, at: usize) -> Result<Turn<'a>, Problem> {
     };
     let said = fields.content("content");
     let parts = said.map(blocks_in::content).unwrap_or_default();
-    Ok(Turn::new(role, parts, place).written(Shape::of(said), fields.rest()))
+    Ok(Turn { rest: fields.rest(), ..Turn::new(role, parts, place) })
 }
 
 /// `output_config`: the effort, and the form of the output.
 fn output<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
     let Some(node) = fields.map("output_config") else { return };
     let mut config = Fields::of(node);
-    if let Some((effort, word)) = config.effort("effort") {
-        (ask.reasoning.effort, ask.reasoning.word) = (Some(effort), Some(word));
-    }
+    ask.reasoning.effort = config.effort("effort");
     let known = |node: &&Node<'a>| node.str_of("type") == "json_schema";
     if let Some(node) = config.take_if("format", |node| Some(node).filter(known)) {
         let mut format = Fields::of(node);
@@ -82,7 +76,6 @@ fn output<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
             schema: format.raw("schema").map(Cow::Borrowed),
             // Anthropic always holds the model to the schema.
             strict: Some(true),
-            own: None,
         });
         format.rest_at("output_config.format", &mut ask.rest);
     }
@@ -102,17 +95,10 @@ fn thinking<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
     match thinking.text("type").as_deref() {
         Some("enabled") => asked.budget = thinking.number("budget_tokens"),
         Some("disabled") => (asked.off, asked.effort) = (true, Some(Effort::None)),
-        Some("between_tools") => {
-            asked.adaptive = true;
-            ask.spelt.push("between_tools");
-        }
         _ => asked.adaptive = true,
     }
-    let shown = thinking.see("display").and_then(Node::text).map(|display| display != "omitted");
-    if thinking.word("display", "omitted") || thinking.word("display", "summarized") {
-        ask.spelt.push("display");
-    }
-    ask.reasoning.shown = shown;
+    asked.shown = thinking.see("display").and_then(Node::text).map(|display| display != "omitted");
+    let _ = thinking.word("display", "omitted") || thinking.word("display", "summarized");
     thinking.rest_at("thinking", &mut ask.rest);
 }
 
@@ -121,15 +107,13 @@ fn tool<'a>(node: &Node<'a>, at: String) -> Result<Tool<'a>, Problem> {
     let Some(name) = fields.text("name") else { return Err(Problem::missing(&format!("{at}.name"))) };
     let kind = match node.get("type").map(|word| word.text().map_or("?", |word| word)) {
         // Which of the two it was stays with the tool.
-        None | Some("custom") => ToolKind::Function {
-            schema: fields.raw("input_schema").map(Cow::Borrowed),
-            strict: fields.bool("strict"),
-            own: None,
-        },
-        Some(search) if search.starts_with("web_search") => ToolKind::WebSearch(node.raw),
+        None | Some("custom") => {
+            ToolKind::Function { schema: fields.raw("input_schema").map(Cow::Borrowed), strict: fields.bool("strict") }
+        }
+        Some(search) if search.starts_with("web_search") => ToolKind::WebSearch,
         _ => ToolKind::Hosted(node.raw),
     };
-    if matches!(kind, ToolKind::WebSearch(_)) {
+    if matches!(kind, ToolKind::WebSearch) {
         fields.take("type");
     }
     let description = fields.text("description");
@@ -148,7 +132,6 @@ fn choice<'a>(node: &Node<'a>, ask: &mut Ask<'a>) {
         _ => None,
     };
     ask.parallel = fields.bool("disable_parallel_tool_use").map(|off| !off);
-    ask.choice = Some(read.unwrap_or(ToolChoice::Foreign(node.raw)));
-    ask.choice_own = Some(node.raw);
+    ask.choice = Some(read.unwrap_or(ToolChoice::Foreign));
     fields.rest_at("tool_choice", &mut ask.rest);
 }

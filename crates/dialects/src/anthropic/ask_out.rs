@@ -1,7 +1,6 @@
 //! A request of the hub written for a provider that speaks Anthropic messages.
 
 use super::blocks_out::{self, Marks};
-use super::own_out;
 use super::thinking::Thinking;
 use super::tools_out;
 use crate::hub::{Ask, Carry, Dropped, Format, Merge, Names, Role, Target, paired};
@@ -15,9 +14,6 @@ const BEGINS: &str = "<system-reminder>\nThe assistant speaks first in this conv
 
 pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, Names), Problem> {
     let mut carry = Carry::begin(&mut ask, target)?;
-    if carry.home {
-        return own_out::write(&ask, carry);
-    }
     let names = Names::of(&ask.tools, target);
     let mut out = Vec::with_capacity(4096);
     let mut body = Object::begin(&mut out);
@@ -40,7 +36,7 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
     };
     let instruction = instruction(&ask, schema.as_deref(), target);
     if !system.is_empty() || instruction.is_some() {
-        blocks_out::system(&system, instruction.as_deref(), &mut body, &carry, &mut marks);
+        blocks_out::system(&system, instruction.as_deref(), &mut body, &mut marks);
     }
     let mut list = Array::begin(body.key("messages"));
     if ask.turns.first().is_some_and(|turn| turn.role == Role::Assistant) {
@@ -164,5 +160,5 @@ fn others(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result
     if ask.cache_all {
         body.object("cache_control", |mark| mark.text("type", "ephemeral"));
     }
-    carry.rest(ask, body)
+    carry.rest(ask)
 }

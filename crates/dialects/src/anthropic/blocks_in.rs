@@ -1,6 +1,6 @@
 //! Content blocks read as parts.
 
-use crate::hub::{Call, CallKind, Fields, Media, Origin, Part, Place, Seal, Shape, Thought};
+use crate::hub::{Call, CallKind, Fields, Media, Origin, Part, Place, Seal, Thought};
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::json::Node;
@@ -40,8 +40,6 @@ fn block<'a>(node: &Node<'a>) -> Part<'a> {
                 id: fields.filled("tool_use_id"),
                 name: None,
                 parts: said.map(content).unwrap_or_default(),
-                shape: Shape::of(said),
-                made: false,
                 error: fields.on("is_error"),
                 kind: CallKind::Function,
                 cached,
@@ -50,11 +48,11 @@ fn block<'a>(node: &Node<'a>) -> Part<'a> {
         }
         "thinking" => {
             let thought = thinking(fields.text("thinking").unwrap_or_default(), fields.text("signature"));
-            Some(Part::Thought { thought, own: vec![node.raw], rest: fields.rest() })
+            Some(Part::Thought { thought, rest: fields.rest() })
         }
         "redacted_thinking" => fields.text("data").map(|data| {
             let thought = thinking("".into(), Some(data));
-            Part::Thought { thought, own: vec![node.raw], rest: fields.rest() }
+            Part::Thought { thought, rest: fields.rest() }
         }),
         _ => None,
     };

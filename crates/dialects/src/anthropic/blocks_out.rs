@@ -1,10 +1,10 @@
 //! Turns written as messages of content blocks.
 
-use super::own_out;
 use crate::hub::{
-    Ask, Call, CallKind, Carry, FREE_TEXT, Media, Origin, Part, Place, Role, Turn, fitting_id, quoted_text, sent_name,
-    tidy_mime,
+    Ask, Call, CallKind, Carry, FREE_TEXT, Media, Origin, Part, Place, Role, Turn, base64_standard, fitting_id,
+    quoted_text, sent_name, tidy_mime,
 };
+use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
 use tollgate_wire::json::{Array, Node, Object};
@@ -14,9 +14,9 @@ use tollgate_wire::json::{Array, Node, Object};
 pub(super) struct Marks(u32);
 
 impl Marks {
-    /// Writes a mark where one was; at home it is among the members that are left.
-    pub fn put(&mut self, one: &mut Object<'_>, cached: bool, carry: &Carry<'_>) {
-        if cached && !carry.home && self.take() {
+    /// Writes a mark where one was.
+    pub fn put(&mut self, one: &mut Object<'_>, cached: bool) {
+        if cached && self.take() {
             one.object("cache_control", |mark| mark.text("type", "ephemeral"));
         }
     }
@@ -97,13 +97,7 @@ pub(crate) fn reminder(turn: Turn<'_>) -> Turn<'_> {
     Turn { role: Role::User, parts: turn.parts.into_iter().map(wrap).collect(), ..turn }
 }
 
-pub(super) fn system(
-    parts: &[Part<'_>],
-    more: Option<&str>,
-    body: &mut Object<'_>,
-    carry: &Carry<'_>,
-    marks: &mut Marks,
-) {
+pub(super) fn system(parts: &[Part<'_>], more: Option<&str>, body: &mut Object<'_>, marks: &mut Marks) {
     let texts: Vec<(&str, bool)> = parts
         .iter()
         .filter_map(|part| part.system_text("system").ok())
@@ -118,7 +112,7 @@ pub(super) fn system(
                 list.object(|block| {
                     block.text("type", "text");
                     block.text("text", text);
-                    marks.put(block, *cached, carry);
+                    marks.put(block, *cached);
                 });
             }
         }),
@@ -147,7 +141,7 @@ pub(super) fn message(
     Ok(())
 }
 
-pub(super) fn role(role: Role) -> &'static str {
+fn role(role: Role) -> &'static str {
     match role {
         Role::Assistant => "assistant",
         Role::User => "user",
@@ -156,7 +150,7 @@ pub(super) fn role(role: Role) -> &'static str {
 }
 
 /// One block; `at` is where its turn stood.
-pub(super) fn block(
+fn block(
     part: &Part<'_>,
     at: &str,
     list: &mut Array<'_>,
@@ -164,11 +158,10 @@ pub(super) fn block(
     marks: &mut Marks,
 ) -> Result<(), Problem> {
     match part {
-        Part::Text { text, cached, rest } => list.object(|one| {
+        Part::Text { text, cached, .. } => list.object(|one| {
             one.text("type", "text");
             one.text("text", text);
-            marks.put(one, *cached, carry);
-            carry.own(one, "", rest);
+            marks.put(one, *cached);
         }),
         // Anthropic has no part for a refusal; what was said is kept.
         Part::Refusal { text, .. } => list.object(|one| {
@@ -176,25 +169,17 @@ pub(super) fn block(
             one.text("text", text);
         }),
         Part::Image(media) => image(media, at, list, carry, marks)?,
-        Part::File(media) => document(media, at, list, carry, marks)?,
+        Part::File(media) => document(media, at, list, marks)?,
         Part::Audio(_) => return Err(Problem::unsupported(at, "The model's provider takes no sound.")),
         Part::Video(_) => return Err(Problem::unsupported(at, "The model's provider takes no video.")),
         Part::Call(call) => list.object(|one| {
             one.text("type", "tool_use");
-            if carry.home {
-                one.filled("id", &call.id);
-                one.filled("name", &call.name);
-                one.maybe_raw("input", Some(call.args.as_ref()).filter(|args| !args.is_empty()));
-            } else {
-                one.text("id", &fitting_id(Dialect::Anthropic, &call.id));
-                one.text("name", &sent_name(Dialect::Anthropic, call.namespace.as_deref(), &call.name));
-                one.raw("input", &input(call));
-            }
-            marks.put(one, call.cached, carry);
-            carry.own(one, "", &call.rest);
+            one.text("id", &fitting_id(Dialect::Anthropic, &call.id));
+            one.text("name", &sent_name(Dialect::Anthropic, call.namespace.as_deref(), &call.name));
+            one.raw("input", &input(call));
+            marks.put(one, call.cached);
         }),
         Part::Result { .. } => result(part, at, list, carry, marks)?,
-        Part::Thought { own, .. } if carry.home => own.iter().for_each(|raw| list.raw(raw)),
         Part::Thought { thought, .. } => list.object(|one| {
             let seal = thought.seal.as_ref().map(|seal| seal.written(Dialect::Anthropic));
             if thought.text.is_empty() && thought.redacted {
@@ -206,7 +191,6 @@ pub(super) fn block(
                 one.text("signature", seal.as_deref().unwrap_or(""));
             }
         }),
-        Part::Foreign { raw, .. } if carry.home => list.raw(raw),
         Part::Foreign { words: Some(words), .. } => list.object(|one| {
             one.text("type", "text");
             one.text("text", words);
@@ -243,9 +227,8 @@ fn image(
 ) -> Result<(), Problem> {
     carry.drop_if("detail", media.detail.as_deref().is_some_and(|detail| detail != "auto"))?;
     match &media.place {
-        _ if carry.home => {}
         Place::Data { mime, .. }
-            if !["image/jpeg", "image/png", "image/gif", "image/webp"].contains(&tidy_mime(mime.clone()).as_ref()) =>
+            if !["image/jpeg", "image/png", "image/gif", "image/webp"].contains(&tidy_mime(mime)) =>
         {
             let text = format!("The model's provider takes no pictures of type `{mime}`.");
             return Err(Problem::unsupported(at, text));
@@ -255,19 +238,12 @@ fn image(
         }
         _ => {}
     }
-    sourced("image", media, list, carry, marks);
+    sourced("image", media, list, marks);
     Ok(())
 }
 
-fn document(
-    media: &Media<'_>,
-    at: &str,
-    list: &mut Array<'_>,
-    carry: &Carry<'_>,
-    marks: &mut Marks,
-) -> Result<(), Problem> {
+fn document(media: &Media<'_>, at: &str, list: &mut Array<'_>, marks: &mut Marks) -> Result<(), Problem> {
     match &media.place {
-        _ if carry.home => {}
         Place::Data { mime, .. } if mime != "application/pdf" => {
             let text = format!("The model's provider takes no files of type `{mime}`.");
             return Err(Problem::unsupported(at, text));
@@ -277,30 +253,26 @@ fn document(
         }
         _ => {}
     }
-    sourced("document", media, list, carry, marks);
+    sourced("document", media, list, marks);
     Ok(())
 }
 
 /// A block with a source.
-fn sourced(kind: &str, media: &Media<'_>, list: &mut Array<'_>, carry: &Carry<'_>, marks: &mut Marks) {
+fn sourced(kind: &str, media: &Media<'_>, list: &mut Array<'_>, marks: &mut Marks) {
     list.object(|one| {
         one.text("type", kind);
-        one.object("source", |inner| {
-            source(inner, &media.place, carry);
-            carry.own(inner, "source", &media.rest);
-        });
+        one.object("source", |inner| source(inner, &media.place));
         one.maybe("title", media.name.as_deref().filter(|_| kind == "document"));
-        marks.put(one, media.cached, carry);
-        carry.own(one, "", &media.rest);
+        marks.put(one, media.cached);
     });
 }
 
-fn source(inner: &mut Object<'_>, place: &Place<'_>, carry: &Carry<'_>) {
+fn source(inner: &mut Object<'_>, place: &Place<'_>) {
     match place {
         Place::Data { mime, base64 } => {
             inner.text("type", "base64");
-            carry.text(inner, "media_type", &carry.mime(mime));
-            inner.text("data", &carry.data(base64));
+            inner.text("media_type", tidy_mime(mime));
+            inner.text("data", &base64_standard(Cow::Borrowed(base64)));
         }
         Place::Url(url) => {
             inner.text("type", "url");
@@ -312,8 +284,7 @@ fn source(inner: &mut Object<'_>, place: &Place<'_>, carry: &Carry<'_>) {
         }
         Place::Text(text) => {
             inner.text("type", "text");
-            // At home it is among the members that are left.
-            inner.maybe("media_type", (!carry.home).then_some("text/plain"));
+            inner.text("media_type", "text/plain");
             inner.text("data", text);
         }
     }
@@ -326,24 +297,15 @@ fn result(
     carry: &mut Carry<'_>,
     marks: &mut Marks,
 ) -> Result<(), Problem> {
-    let Part::Result { id, parts, shape, error, cached, rest, .. } = part else { return Ok(()) };
+    let Part::Result { id, parts, error, cached, .. } = part else { return Ok(()) };
     let mut one = Object::begin(list.item());
     one.text("type", "tool_result");
-    match &parts[..] {
-        parts if carry.home => {
-            one.filled("tool_use_id", id);
-            own_out::content("content", parts, *shape, at, &mut one, carry)?;
-        }
-        parts => {
-            one.text("tool_use_id", &fitting_id(Dialect::Anthropic, id));
-            told(parts, at, &mut one, carry, marks)?;
-        }
-    }
+    one.text("tool_use_id", &fitting_id(Dialect::Anthropic, id));
+    told(parts, at, &mut one, carry, marks)?;
     if *error {
         one.bool("is_error", true);
     }
-    marks.put(&mut one, *cached, carry);
-    carry.own(&mut one, "", rest);
+    marks.put(&mut one, *cached);
     one.end();
     Ok(())
 }

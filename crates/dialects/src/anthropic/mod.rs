@@ -8,7 +8,6 @@ mod blocks_out;
 pub(crate) mod events_in;
 pub(crate) mod events_out;
 mod known;
-mod own_out;
 mod thinking;
 mod tools_out;
 

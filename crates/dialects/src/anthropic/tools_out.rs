@@ -47,7 +47,7 @@ pub(super) fn write(
         Some(ToolChoice::Required | ToolChoice::Allowed { required: true, .. }) => ("any", None),
         Some(ToolChoice::Named(_)) if ask.chooses_search() => ("tool", Some(Cow::Borrowed(SEARCH))),
         Some(ToolChoice::Named(name)) => ("tool", Some(chosen_name(Dialect::Anthropic, &ask.tools, name))),
-        Some(ToolChoice::Foreign(_)) => {
+        Some(ToolChoice::Foreign) => {
             return Err(Problem::unsupported("tool_choice", "The model's provider has no such tool choice."));
         }
     };
@@ -86,24 +86,14 @@ fn history_tools(ask: &Ask<'_>, body: &mut Object<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-pub(super) fn write_tool(
-    tool: &Tool<'_>,
-    list: &mut Array<'_>,
-    carry: &mut Carry<'_>,
-    marks: &mut Marks,
-) -> Result<(), Problem> {
+fn write_tool(tool: &Tool<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>, marks: &mut Marks) -> Result<(), Problem> {
     let schema = match &tool.kind {
-        ToolKind::Function { schema, .. } if carry.home => schema.as_deref().map(Cow::Borrowed),
-        ToolKind::Function { .. } => Some(carry.arguments(tool)?.map_or(Cow::Borrowed(NO_ARGUMENTS), Cow::Owned)),
+        ToolKind::Function { .. } => carry.arguments(tool)?.map_or(Cow::Borrowed(NO_ARGUMENTS), Cow::Owned),
         ToolKind::Custom { format } => {
             carry.drop_if(&format!("{}.format", tool.at), !any_text(*format))?;
-            Some(Cow::Owned(free_text_schema(FREE_TEXT)))
+            Cow::Owned(free_text_schema(FREE_TEXT))
         }
-        ToolKind::WebSearch(raw) | ToolKind::Hosted(raw) if carry.home => {
-            list.raw(raw);
-            return Ok(());
-        }
-        ToolKind::WebSearch(_) => {
+        ToolKind::WebSearch => {
             list.object(|one| {
                 one.text("type", "web_search_20250305");
                 one.text("name", SEARCH);
@@ -113,23 +103,14 @@ pub(super) fn write_tool(
         // None is left.
         ToolKind::Hosted(_) => return Ok(()),
     };
-    let strict = match tool.kind {
-        ToolKind::Function { strict, .. } => strict.filter(|strict| *strict || carry.home),
-        _ => None,
-    };
-    let name = match carry.home {
-        true => Cow::Borrowed(tool.name.as_ref()),
-        false => sent_name(Dialect::Anthropic, tool.namespace.as_deref(), &tool.name),
-    };
     list.object(|one| {
-        one.text("name", &name);
+        one.text("name", &sent_name(Dialect::Anthropic, tool.namespace.as_deref(), &tool.name));
         one.maybe("description", tool.description.as_deref());
-        one.maybe_raw("input_schema", schema.as_deref());
-        if let Some(strict) = strict {
-            one.bool("strict", strict);
+        one.raw("input_schema", &schema);
+        if let ToolKind::Function { strict: Some(true), .. } = tool.kind {
+            one.bool("strict", true);
         }
-        marks.put(one, tool.cached, carry);
-        carry.own(one, "", &tool.rest);
+        marks.put(one, tool.cached);
     });
     Ok(())
 }

@@ -19,7 +19,7 @@ pub(crate) fn read<'a>(body: &Node<'a>) -> Result<Ask<'a>, Problem> {
     ask.presence_penalty = fields.decimal("presence_penalty");
     ask.seed = fields.decimal("seed");
     match fields.text("stop") {
-        Some(one) => (ask.stop, ask.stop_alone) = (vec![one], true),
+        Some(one) => ask.stop = vec![one],
         None => ask.stop = fields.texts("stop").unwrap_or_default(),
     }
     ask.n = fields.number("n");
@@ -36,7 +36,6 @@ pub(crate) fn read<'a>(body: &Node<'a>) -> Result<Ask<'a>, Problem> {
     ask.user = fields.text("safety_identifier");
     if ask.user.is_none() {
         ask.user = fields.text("user");
-        ask.spelt.extend(ask.user.is_some().then_some("user"));
     }
     ask.turns = super::turns_in::read(fields.take("messages"))?;
     fields.rest_at("", &mut ask.rest);
@@ -52,7 +51,7 @@ fn limit<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
         (Some(_), None) => false,
     };
     ask.max_output = fields.number(if old { "max_tokens" } else { "max_completion_tokens" });
-    ask.spelt.extend(old.then_some("max_tokens"));
+    ask.old_limit = old;
 }
 
 /// `reasoning_effort`, or the object other gateways take.
@@ -62,19 +61,13 @@ fn reasoning<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
         let mut more = Fields::of(node);
         if effort.is_none() {
             effort = more.effort("effort");
-            ask.spelt.extend(effort.is_some().then_some("effort"));
         }
         ask.reasoning.budget = more.number("max_tokens");
         ask.reasoning.shown = more.bool("exclude").map(|hidden| !hidden);
         ask.reasoning.off = more.see("enabled").and_then(Node::bool) == Some(false);
         more.rest_at("reasoning", &mut ask.rest);
     }
-    if let Some((effort, word)) = effort {
-        (ask.reasoning.effort, ask.reasoning.word) = (Some(effort), Some(word));
-    }
-    if ask.reasoning.off {
-        ask.reasoning.effort = Some(Effort::None);
-    }
+    ask.reasoning.effort = if ask.reasoning.off { Some(Effort::None) } else { effort };
 }
 
 /// A form of the output that nobody knows is left over.

@@ -1,7 +1,6 @@
 //! A request of the hub written for a provider that speaks chat completions.
 
 use crate::hub::{Ask, Carry, Dropped, Effort, Format, Merge, Names, Target, fitting_user, paired};
-use std::borrow::Cow;
 use tollgate_wire::Problem;
 use tollgate_wire::json::{Array, Object};
 
@@ -10,27 +9,20 @@ const MOST_STOPS: usize = 4;
 
 pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, Names), Problem> {
     let mut carry = Carry::begin(&mut ask, target)?;
-    let names = if carry.home { Names::default() } else { Names::of(&ask.tools, target) };
-    if !carry.home {
-        ask.turns = paired(std::mem::take(&mut ask.turns), Merge::Assistants)?;
-    }
+    let names = Names::of(&ask.tools, target);
+    ask.turns = paired(std::mem::take(&mut ask.turns), Merge::Assistants)?;
     let mut out = Vec::with_capacity(4096);
     let mut body = Object::begin(&mut out);
     body.text("model", &target.model);
     messages(&ask, &mut body, &mut carry)?;
     if ask.stream {
         body.bool("stream", true);
-        if !carry.home {
-            body.object("stream_options", |options| options.bool("include_usage", true));
-        }
+        body.object("stream_options", |options| options.bool("include_usage", true));
     }
-    // At home by the name it had, abroad by the one that the model knows.
-    let current = |usual: &'static str, old: &'static str| match carry.home {
-        true => ask.name(usual, old),
-        false if target.current_chat => usual,
-        false => old,
+    let (limit, user) = match target.current_chat {
+        true => ("max_completion_tokens", "safety_identifier"),
+        false => ("max_tokens", "user"),
     };
-    let (limit, user) = (current("max_completion_tokens", "max_tokens"), current("safety_identifier", "user"));
     if let Some(most) = ask.max_output {
         body.number(limit, most);
     }
@@ -39,11 +31,10 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
     super::tools_out::write(&ask, &mut body, &mut carry)?;
     body.maybe("prompt_cache_key", ask.cache_key.as_deref());
     body.maybe("service_tier", tier(&ask, &mut carry)?);
-    let who = ask.user.as_deref().map(|who| if carry.home { Cow::Borrowed(who) } else { fitting_user(who) });
-    body.maybe(user, who.as_deref());
+    body.maybe(user, ask.user.as_deref().map(fitting_user).as_deref());
     body.maybe_raw("metadata", ask.metadata);
     carry.unmarked(ask.cache_all)?;
-    carry.rest(&ask, &mut body)?;
+    carry.rest(&ask)?;
     body.end();
     Ok((out, carry.dropped, names))
 }
@@ -58,7 +49,7 @@ fn messages(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Resu
 fn tier<'a>(ask: &'a Ask<'_>, carry: &mut Carry<'_>) -> Result<Option<&'a str>, Problem> {
     let known = ["auto", "default", "flex", "scale", "priority", "fast"];
     match ask.tier.as_deref() {
-        Some(tier) if carry.home || known.contains(&tier) => Ok(Some(tier)),
+        Some(tier) if known.contains(&tier) => Ok(Some(tier)),
         None => Ok(None),
         Some(_) => carry.drop("service_tier").map(|()| None),
     }
@@ -73,7 +64,7 @@ fn sampling(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Resu
         carry.drop_if("top_p", ask.top_p.is_some())?;
     }
     // Many compatible servers take it, OpenAI's own does not.
-    if carry.home || !carry.target.current_chat {
+    if !carry.target.current_chat {
         body.maybe_raw("top_k", ask.top_k);
     } else {
         carry.drop_if("top_k", ask.top_k.is_some())?;
@@ -81,14 +72,10 @@ fn sampling(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Resu
     body.maybe_raw("frequency_penalty", ask.frequency_penalty);
     body.maybe_raw("presence_penalty", ask.presence_penalty);
     body.maybe_raw("seed", ask.seed);
-    if ask.stop.len() > MOST_STOPS && !carry.home {
+    if ask.stop.len() > MOST_STOPS {
         return Err(Problem::unsupported("stop", "The model's provider takes at most four stop sequences."));
     }
-    if let [stop] = &ask.stop[..]
-        && ask.stop_alone
-    {
-        body.text("stop", stop);
-    } else if !ask.stop.is_empty() {
+    if !ask.stop.is_empty() {
         body.array("stop", |list| ask.stop.iter().for_each(|stop| list.text(stop)));
     }
     if let Some(n) = ask.n {
@@ -97,62 +84,40 @@ fn sampling(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Resu
     if ask.logprobs {
         body.bool("logprobs", true);
     }
-    if let Some(top) = ask.top_logprobs.filter(|_| ask.logprobs || carry.home) {
+    if let Some(top) = ask.top_logprobs.filter(|_| ask.logprobs) {
         body.number("top_logprobs", top);
     }
     Ok(())
 }
 
-/// How hard to think: in one word, or at home as it was said.
+/// How hard to think, in one word.
 fn reasoning(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     let asked = &ask.reasoning;
-    if !carry.home {
-        let effort = asked.effort.or(asked.budget.map(|budget| Effort::of_budget(budget, ask.max_output)));
-        body.maybe("reasoning_effort", effort.map(Effort::word));
-        carry.unshown(asked.shown.is_some())?;
-        return carry.drop_if("reasoning.summary", asked.summary.is_some());
-    }
-    let inside = ask.spelt.contains(&"effort");
-    body.maybe("reasoning_effort", asked.word.as_deref().filter(|_| !inside));
-    if inside || asked.budget.is_some() || asked.shown.is_some() || ask.has_rest("reasoning") {
-        body.object("reasoning", |more| {
-            more.maybe("effort", asked.word.as_deref().filter(|_| inside));
-            if let Some(budget) = asked.budget {
-                more.number("max_tokens", budget);
-            }
-            if let Some(shown) = asked.shown {
-                more.bool("exclude", !shown);
-            }
-            carry.own(more, "reasoning", &ask.rest);
-        });
-    }
-    Ok(())
+    let effort = asked.effort.or(asked.budget.map(|budget| Effort::of_budget(budget, ask.max_output)));
+    body.maybe("reasoning_effort", effort.map(Effort::word));
+    carry.unshown(asked.shown.is_some())?;
+    carry.drop_if("reasoning.summary", asked.summary.is_some())
 }
 
 fn output(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     reasoning(ask, body, carry)?;
     let plain = |body: &mut Object<'_>, word: &str| {
-        body.object("response_format", |format| {
-            format.text("type", word);
-            carry.own(format, "response_format", &ask.rest);
-        });
+        body.object("response_format", |format| format.text("type", word));
     };
     match &ask.format {
         None => {}
         Some(Format::Text) => plain(body, "text"),
         Some(Format::Json) => plain(body, "json_object"),
-        Some(Format::Schema { name, description, schema, strict, .. }) => body.object("response_format", |format| {
+        Some(Format::Schema { name, description, schema, strict }) => body.object("response_format", |format| {
             format.text("type", "json_schema");
             format.object("json_schema", |inner| {
-                inner.maybe("name", name.as_deref().or((!carry.home).then_some("answer")));
+                inner.text("name", name.as_deref().unwrap_or("answer"));
                 inner.maybe("description", description.as_deref());
-                inner.maybe_raw("schema", schema.as_deref().or((!carry.home).then_some("{}")));
+                inner.raw("schema", schema.as_deref().unwrap_or("{}"));
                 if let Some(strict) = strict {
                     inner.bool("strict", *strict);
                 }
-                carry.own(inner, "response_format.json_schema", &ask.rest);
             });
-            carry.own(format, "response_format", &ask.rest);
         }),
     }
     body.maybe("verbosity", ask.verbosity.as_deref());

@@ -48,6 +48,15 @@ impl<'a> Out<'a> {
         self.new.extend_from_slice(text);
     }
 
+    /// Leaves the event out and gives the bytes to write to instead of it.
+    pub fn instead(&mut self, len: usize) -> &mut Vec<u8> {
+        self.drop(len);
+        if self.new.is_empty() {
+            self.new.reserve(self.from.len() + 128);
+        }
+        &mut self.new
+    }
+
     pub fn put(&mut self, len: usize, parts: &[&[u8]]) {
         self.drop(len);
         for part in parts {

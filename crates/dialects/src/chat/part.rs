@@ -1,5 +1,6 @@
 //! Reads what a model produced: the `message` of a reply or the `delta` of an event.
 
+use crate::pattern::Said;
 use std::ops::Range;
 use tollgate_wire::count::{Counter, IMAGE, SPOKEN_LETTERS};
 use tollgate_wire::json::{Broken, Scan, whole_number};
@@ -28,14 +29,7 @@ pub(crate) struct Tally {
 /// A set of choices: a bit for each index. Nobody can ask for more of them.
 pub(crate) type Choices = u128;
 
-/// What a string of a chunk is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
-    Text,
-    Thought,
-}
-
-/// Such a string and where it stands, between its quotes.
+/// A string of a chunk and where it stands, between its quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SaidAt {
     pub kind: Said,

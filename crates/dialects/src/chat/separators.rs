@@ -4,7 +4,7 @@
 use bytes::Bytes;
 
 /// The same bytes when there is none, which is nearly always.
-pub(super) fn escaped(bytes: Bytes) -> Bytes {
+pub(crate) fn escaped(bytes: Bytes) -> Bytes {
     let mut from = 0;
     let mut out = Vec::new();
     let mut at = 0;

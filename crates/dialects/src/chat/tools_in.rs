@@ -22,8 +22,6 @@ pub(super) fn read<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) -> Result
     }
     let key = if fields.see("tool_choice").is_some() { "tool_choice" } else { "function_call" };
     let Some(node) = fields.take(key) else { return Ok(()) };
-    ask.spelt.extend((key == "function_call").then_some("function_call"));
-    ask.choice_own = Some(node.raw);
     ask.choice = Some(choice(node, ask));
     Ok(())
 }
@@ -32,7 +30,7 @@ fn tool<'a>(node: &Node<'a>, at: String) -> Result<Tool<'a>, Problem> {
     let mut outer = Fields::of(node);
     let kind = if node.str_of("type") == "custom" { "custom" } else { "function" };
     let Some(inner) = outer.take(kind) else { return Ok(hosted(node, at)) };
-    outer.usual("type", kind);
+    outer.word("type", kind);
     let mut inner = Fields::of(inner);
     let Some(name) = inner.text("name") else { return Err(Problem::missing(&format!("{at}.function.name"))) };
     let mut tool = function(&mut inner, name, kind == "custom", at);
@@ -47,7 +45,7 @@ fn function<'a>(inner: &mut Fields<'_, 'a>, name: Cow<'a, str>, custom: bool, at
         ToolKind::Custom { format: inner.raw("format") }
     } else {
         let schema = inner.raw("parameters").map(Cow::Borrowed);
-        ToolKind::Function { schema, strict: inner.bool("strict"), own: None }
+        ToolKind::Function { schema, strict: inner.bool("strict") }
     };
     let description = inner.text("description");
     Tool { name, namespace: None, description, kind, cached: false, old: false, at, rest: Vec::new() }
@@ -57,10 +55,9 @@ fn function<'a>(inner: &mut Fields<'_, 'a>, name: Cow<'a, str>, custom: bool, at
 fn search<'a>(node: &Node<'a>) -> Tool<'a> {
     let mut rest = Vec::new();
     Fields::of(node).rest_at("web_search_options", &mut rest);
-    let kind = ToolKind::WebSearch(node.raw);
     Tool {
         name: Cow::Borrowed("web_search"),
-        kind,
+        kind: ToolKind::WebSearch,
         at: "web_search_options".to_owned(),
         rest,
         ..hosted(node, String::new())
@@ -87,14 +84,14 @@ fn choice<'a>(node: &Node<'a>, ask: &mut Ask<'a>) -> ToolChoice<'a> {
             "none" => ToolChoice::None,
             "auto" => ToolChoice::Auto,
             "required" => ToolChoice::Required,
-            _ => ToolChoice::Foreign(node.raw),
+            _ => ToolChoice::Foreign,
         };
     }
     let mut fields = Fields::of(node);
     fields.text("type");
     let read = chosen(&mut fields, ask);
     fields.rest_at("tool_choice", &mut ask.rest);
-    read.unwrap_or(ToolChoice::Foreign(node.raw))
+    read.unwrap_or(ToolChoice::Foreign)
 }
 
 /// `{function: {name}}`, the same of a tool with free text, `{name}`, or a list of such.

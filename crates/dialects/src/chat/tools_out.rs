@@ -3,15 +3,11 @@
 use crate::hub::{
     Ask, Carry, FREE_TEXT, Tool, ToolChoice, ToolKind, any_text, chosen_name, free_text_schema, grammar, sent_name,
 };
-use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
 use tollgate_wire::json::{Array, Object};
 
 pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
-    if carry.home {
-        return own(ask, body, carry);
-    }
     let (search, tools): (Vec<_>, Vec<_>) = ask.tools.iter().partition(|tool| is_search(tool));
     if !search.is_empty() {
         body.raw("web_search_options", "{}");
@@ -52,7 +48,7 @@ pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>)
                 });
             });
         }),
-        Some(ToolChoice::Foreign(_)) => {
+        Some(ToolChoice::Foreign) => {
             return Err(Problem::unsupported("tool_choice", "The model's provider has no such tool choice."));
         }
     }
@@ -61,7 +57,7 @@ pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>)
 
 /// Wished for by a member of the request, not by a tool in the list.
 fn is_search(tool: &Tool<'_>) -> bool {
-    matches!(tool.kind, ToolKind::WebSearch(_))
+    matches!(tool.kind, ToolKind::WebSearch)
 }
 
 fn must_call(ask: &Ask<'_>) -> bool {
@@ -88,69 +84,29 @@ fn one_tool(object: &mut Object<'_>, ask: &Ask<'_>, name: &str, sent: &str, carr
     object.object(kind, |inner| inner.text("name", sent));
 }
 
-/// As they were declared: legacy functions in their own list, the choice in its own form.
-fn own(ask: &Ask<'_>, body: &mut Object<'_>, carry: &Carry<'_>) -> Result<(), Problem> {
-    // A search is among the members that are left.
-    let (old, tools): (Vec<_>, Vec<_>) = ask.tools.iter().filter(|tool| !is_search(tool)).partition(|tool| tool.old);
-    if !tools.is_empty() {
-        let mut list = Array::begin(body.key("tools"));
-        for tool in tools {
-            write_tool(tool, own_schema(tool), &mut list, carry);
-        }
-        list.end();
-    }
-    if !old.is_empty() {
-        body.array("functions", |list| {
-            old.iter().for_each(|tool| list.object(|one| function(tool, own_schema(tool), one, carry)));
-        });
-    }
-    if let Some(parallel) = ask.parallel {
-        body.bool("parallel_tool_calls", parallel);
-    }
-    body.maybe_raw(ask.name("tool_choice", "function_call"), ask.choice_own);
-    Ok(())
-}
-
-fn own_schema<'t>(tool: &'t Tool<'_>) -> Option<&'t str> {
-    match &tool.kind {
-        ToolKind::Function { schema, .. } => schema.as_deref(),
-        _ => None,
-    }
-}
-
 fn write_tool(tool: &Tool<'_>, schema: Option<&str>, list: &mut Array<'_>, carry: &Carry<'_>) {
     let kind = match &tool.kind {
-        ToolKind::Custom { .. } if carry.home || carry.target.takes_free_text() => "custom",
+        ToolKind::Custom { .. } if carry.target.takes_free_text() => "custom",
         ToolKind::Function { .. } | ToolKind::Custom { .. } => "function",
-        // Abroad none is left.
-        ToolKind::WebSearch(raw) | ToolKind::Hosted(raw) => return list.raw(raw),
+        // None is left.
+        ToolKind::WebSearch | ToolKind::Hosted(_) => return,
     };
     list.object(|one| {
-        if !carry.is_own("type", "", &tool.rest) {
-            one.text("type", kind);
-        }
+        one.text("type", kind);
         one.object(kind, |inner| function(tool, schema, inner, carry));
-        carry.own(one, "", &tool.rest);
     });
 }
 
 fn function(tool: &Tool<'_>, schema: Option<&str>, inner: &mut Object<'_>, carry: &Carry<'_>) {
-    let name = match carry.home {
-        true => Cow::Borrowed(tool.name.as_ref()),
-        false => sent_name(Dialect::Chat, tool.namespace.as_deref(), &tool.name),
-    };
-    inner.text("name", &name);
+    inner.text("name", &sent_name(Dialect::Chat, tool.namespace.as_deref(), &tool.name));
     inner.maybe("description", tool.description.as_deref());
     inner.maybe_raw("parameters", schema);
-    match &tool.kind {
-        ToolKind::Custom { format } if carry.home => inner.maybe_raw("format", *format),
-        ToolKind::Custom { format } if carry.target.takes_free_text() => {
-            inner.maybe_raw("format", grammar(*format, true).as_deref());
-        }
-        _ => {}
+    if let ToolKind::Custom { format } = &tool.kind
+        && carry.target.takes_free_text()
+    {
+        inner.maybe_raw("format", grammar(*format, true).as_deref());
     }
     if let ToolKind::Function { strict: Some(strict), .. } = tool.kind {
         inner.bool("strict", strict);
     }
-    carry.own(inner, "function", &tool.rest);
 }

@@ -2,9 +2,7 @@
 
 use super::ask_in::call_kind;
 use super::details::bound;
-use crate::hub::{
-    Call, CallKind, Fields, Media, Member, Origin, Part, Place, Role, Seal, Shape, Thought, Turn, place_of_url,
-};
+use crate::hub::{Call, CallKind, Fields, Media, Member, Origin, Part, Place, Role, Seal, Thought, Turn, place_of_url};
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
@@ -28,7 +26,7 @@ pub(super) fn read<'a>(messages: Option<&Node<'a>>) -> Result<Vec<Turn<'a>>, Pro
                 let Some(id) = id else {
                     return Err(Problem::missing(&format!("{place}.tool_call_id")));
                 };
-                turns.push(Turn::new(Role::User, vec![result(fields, id, kind == "function")], place));
+                turns.push(Turn::new(Role::User, vec![result(fields, id)], place));
                 continue;
             }
             other => {
@@ -48,7 +46,6 @@ pub(super) fn read<'a>(messages: Option<&Node<'a>>) -> Result<Vec<Turn<'a>>, Pro
         }
         turn.name = fields.text("name");
         turn.phase = fields.text("phase");
-        turn.shape = Shape::of(said);
         fields.rest_at("", &mut turn.rest);
         turns.push(turn);
     }
@@ -73,7 +70,7 @@ fn part<'a>(node: &Node<'a>) -> Part<'a> {
     let kind = fields.text("type").unwrap_or_default();
     let read = match kind.as_ref() {
         "text" => fields.text("text").map(|text| Part::Text { text, cached: marked(node), rest: fields.rest() }),
-        "refusal" => fields.text("refusal").map(|text| Part::Refusal { text, apart: false, rest: fields.rest() }),
+        "refusal" => fields.text("refusal").map(|text| Part::Refusal { text, rest: fields.rest() }),
         "image_url" => seen(fields, "image_url", node, image).map(Part::Image),
         "video_url" => seen(fields, "video_url", node, image).map(Part::Video),
         "input_audio" => seen(fields, "input_audio", node, sound).map(Part::Audio),
@@ -102,7 +99,7 @@ fn seen<'n, 'a>(
 /// `{url, detail}` or the link itself.
 fn image<'n, 'a>(node: &'n Node<'a>, fields: &mut Fields<'n, 'a>) -> Option<Media<'a>> {
     let url = node.text().cloned().or_else(|| fields.text("url"))?;
-    Some(Media { detail: fields.text("detail"), bare: node.text().is_some(), ..Media::at(place_of_url(&url)) })
+    Some(Media { detail: fields.text("detail"), ..Media::at(place_of_url(&url)) })
 }
 
 fn sound<'n, 'a>(node: &'n Node<'a>, fields: &mut Fields<'n, 'a>) -> Option<Media<'a>> {
@@ -116,19 +113,15 @@ fn sound<'n, 'a>(node: &'n Node<'a>, fields: &mut Fields<'n, 'a>) -> Option<Medi
 }
 
 fn file<'n, 'a>(_: &'n Node<'a>, fields: &mut Fields<'n, 'a>) -> Option<Media<'a>> {
-    let mut bare = false;
     let place = match fields.text("file_data") {
         Some(data) => match place_of_url(&data) {
             // Bare base64 is what some clients send; only documents are sent so.
-            Place::Url(base64) => {
-                bare = true;
-                Place::Data { mime: "application/pdf".into(), base64 }
-            }
+            Place::Url(base64) => Place::Data { mime: "application/pdf".into(), base64 },
             place => place,
         },
         None => Place::Id(fields.text("file_id")?),
     };
-    Some(Media { name: fields.text("filename"), bare, ..Media::at(place) })
+    Some(Media { name: fields.text("filename"), ..Media::at(place) })
 }
 
 fn assistant<'a>(
@@ -140,7 +133,7 @@ fn assistant<'a>(
     thoughts(fields, turn);
     turn.parts.extend(content(said));
     let refusal = fields.take_if("refusal", |node| node.text().filter(|text| !text.is_empty()).cloned());
-    turn.parts.extend(refusal.map(|text| Part::Refusal { text, apart: true, rest: Vec::new() }));
+    turn.parts.extend(refusal.map(|text| Part::Refusal { text, rest: Vec::new() }));
     for (number, node) in fields.list("tool_calls").unwrap_or_default().iter().enumerate() {
         let mut outer = Fields::of(node);
         let kind = call_kind(node);
@@ -148,14 +141,13 @@ fn assistant<'a>(
         let Some(inner) = outer.take_if(word, |node| Some(node).filter(|node| node.is_map())) else {
             return Err(Problem::wrong(&format!("{}.tool_calls[{number}].{word}", turn.at), "an object"));
         };
-        outer.usual("type", word);
+        outer.word("type", word);
         let id = outer.filled("id");
         turn.parts.push(Part::Call(read_call(Fields::of(inner), id, kind, outer.rest())));
     }
     if let Some(node) = fields.map("function_call") {
         let id = format!("function_call_{at}").into();
         turn.parts.push(Part::Call(read_call(Fields::of(node), id, CallKind::Function, Vec::new())));
-        turn.old_call = true;
     }
     Ok(())
 }
@@ -178,14 +170,12 @@ pub(super) fn arguments<'a>(node: &Node<'a>) -> Cow<'a, str> {
     }
 }
 
-fn result<'a>(mut fields: Fields<'_, 'a>, id: Cow<'a, str>, old: bool) -> Part<'a> {
+fn result<'a>(mut fields: Fields<'_, 'a>, id: Cow<'a, str>) -> Part<'a> {
     let said = fields.content("content");
     Part::Result {
         id,
         name: fields.text("name"),
         parts: content(said),
-        shape: Shape::of(said),
-        made: old,
         error: fields.on("is_error"),
         kind: CallKind::Function,
         cached: fields.see("cache_control").is_some(),

@@ -1,8 +1,9 @@
 //! Turns written as chat messages.
 
-use super::own_out::{own_assistant, own_message, own_result};
 use crate::anthropic::input;
-use crate::hub::{Ask, Call, CallKind, Carry, Media, Part, Place, Role, Turn, fitting_id, sent_name};
+use crate::hub::{
+    Ask, Call, CallKind, Carry, Media, Part, Place, Role, Turn, base64_standard, fitting_id, sent_name, tidy_data_url,
+};
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
@@ -24,7 +25,7 @@ pub(super) fn write(ask: &Ask<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) 
 fn role(turn: &Turn<'_>, carry: &Carry<'_>) -> &'static str {
     match turn.role {
         Role::System => "system",
-        Role::Developer if carry.home || carry.target.current_chat => "developer",
+        Role::Developer if carry.target.current_chat => "developer",
         Role::Developer => "system",
         Role::User => "user",
         Role::Assistant => "assistant",
@@ -47,11 +48,7 @@ fn others(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Resul
     let mut message = Object::begin(list.item());
     message.text("role", role(turn, carry));
     message.maybe("name", turn.name.as_deref());
-    if carry.home {
-        own_message(turn, &mut message, carry)?;
-    } else {
-        content(&parts, turn, &mut message, carry)?;
-    }
+    content(&parts, turn, &mut message, carry)?;
     message.end();
     Ok(())
 }
@@ -77,52 +74,33 @@ fn content(
     Ok(())
 }
 
-fn mark(object: &mut Object<'_>, cached: bool, carry: &Carry<'_>) {
-    if cached && !carry.home {
+fn mark(object: &mut Object<'_>, cached: bool) {
+    if cached {
         object.object("prompt_cache_breakpoint", |mark| mark.text("mode", "explicit"));
     }
 }
 
-pub(super) fn write_part(
-    part: &Part<'_>,
-    turn: &Turn<'_>,
-    list: &mut Array<'_>,
-    carry: &mut Carry<'_>,
-) -> Result<(), Problem> {
+fn write_part(part: &Part<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     match part {
-        Part::Text { text, cached, rest } => list.object(|one| {
+        Part::Text { text, cached, .. } => list.object(|one| {
             one.text("type", "text");
             one.text("text", text);
-            mark(one, *cached, carry);
-            carry.own(one, "", rest);
+            mark(one, *cached);
         }),
-        Part::Refusal { text, rest, .. } => list.object(|one| {
+        Part::Refusal { text, .. } => list.object(|one| {
             one.text("type", "refusal");
             one.text("refusal", text);
-            carry.own(one, "", rest);
         }),
-        Part::Image(media) | Part::Video(media) if carry.home && media.bare => {
-            let kind = if matches!(part, Part::Image(_)) { "image_url" } else { "video_url" };
-            let url = link(media, turn, kind, carry)?;
-            list.object(|one| {
-                one.text("type", kind);
-                one.text(kind, &url);
-                carry.own(one, "", &media.rest);
-            });
-        }
         Part::Image(media) => {
-            let url = link(media, turn, "image", carry)?;
-            write_media("image_url", media, list, carry, |inner| {
+            let url = link(media, turn, "image")?;
+            write_media("image_url", media, list, |inner| {
                 inner.text("url", &url);
                 inner.maybe("detail", media.detail.as_deref());
             });
         }
         Part::Video(media) => {
-            let url = link(media, turn, "video", carry)?;
-            write_media("video_url", media, list, carry, |inner| {
-                inner.text("url", &url);
-                inner.maybe("detail", media.detail.as_deref().filter(|_| carry.home));
-            });
+            let url = link(media, turn, "video")?;
+            write_media("video_url", media, list, |inner| inner.text("url", &url));
         }
         Part::Audio(media) => {
             let Place::Data { mime, base64 } = &media.place else {
@@ -133,18 +111,17 @@ pub(super) fn write_part(
                 "audio/wav" | "audio/x-wav" | "audio/wave" => "wav",
                 other => other.strip_prefix("audio/").unwrap_or(other),
             };
-            write_media("input_audio", media, list, carry, |inner| {
-                carry.text(inner, "data", &carry.data(base64));
-                carry.text(inner, "format", format);
+            write_media("input_audio", media, list, |inner| {
+                inner.text("data", &base64_standard(Cow::Borrowed(base64)));
+                inner.text("format", format);
             });
         }
         Part::File(media) => {
             if let Place::Text(_) = media.place {
                 carry.unnamed(media)?;
             }
-            file(media, turn, list, carry)?;
+            file(media, turn, list)?;
         }
-        Part::Foreign { raw, .. } if carry.home => list.raw(raw),
         Part::Foreign { words: Some(words), .. } => list.object(|one| {
             one.text("type", "text");
             one.text("text", words);
@@ -158,21 +135,11 @@ pub(super) fn write_part(
 }
 
 /// A part of this type, with an object of the same name in it.
-fn write_media(
-    kind: &str,
-    media: &Media<'_>,
-    list: &mut Array<'_>,
-    carry: &Carry<'_>,
-    write: impl FnOnce(&mut Object<'_>),
-) {
+fn write_media(kind: &str, media: &Media<'_>, list: &mut Array<'_>, write: impl FnOnce(&mut Object<'_>)) {
     list.object(|one| {
         one.text("type", kind);
-        one.object(kind, |inner| {
-            write(inner);
-            carry.own(inner, kind, &media.rest);
-        });
-        mark(one, media.cached, carry);
-        carry.own(one, "", &media.rest);
+        one.object(kind, write);
+        mark(one, media.cached);
     });
 }
 
@@ -181,34 +148,27 @@ fn refused(turn: &Turn<'_>, why: &str) -> Problem {
 }
 
 /// A link to a picture or clip, or its data as one.
-fn link(media: &Media<'_>, turn: &Turn<'_>, what: &str, carry: &Carry<'_>) -> Result<String, Problem> {
+fn link(media: &Media<'_>, turn: &Turn<'_>, what: &str) -> Result<String, Problem> {
     match &media.place {
         Place::Url(url) => Ok(url.to_string()),
-        Place::Data { mime, base64 } => Ok(carry.data_url(mime, base64)),
+        Place::Data { mime, base64 } => Ok(tidy_data_url(mime, base64)),
         Place::Id(_) | Place::Text(_) => {
             Err(refused(turn, &format!("An {what} given by a file id is known to another provider only.")))
         }
     }
 }
 
-fn file(media: &Media<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &Carry<'_>) -> Result<(), Problem> {
+fn file(media: &Media<'_>, turn: &Turn<'_>, list: &mut Array<'_>) -> Result<(), Problem> {
     match &media.place {
         // A text file says the same as a text.
         Place::Text(text) => list.object(|one| {
             one.text("type", "text");
             one.text("text", text);
-            mark(one, media.cached, carry);
+            mark(one, media.cached);
         }),
-        Place::Data { mime, base64 } => write_media("file", media, list, carry, |inner| {
-            inner.maybe("filename", media.name.as_deref().or((!carry.home).then_some("document.pdf")));
-            match carry.home && media.bare {
-                true => inner.text("file_data", base64),
-                false => inner.text("file_data", &carry.data_url(mime, base64)),
-            }
-        }),
-        Place::Id(id) if carry.home => write_media("file", media, list, carry, |inner| {
-            inner.maybe("filename", media.name.as_deref());
-            inner.text("file_id", id);
+        Place::Data { mime, base64 } => write_media("file", media, list, |inner| {
+            inner.text("filename", media.name.as_deref().unwrap_or("document.pdf"));
+            inner.text("file_data", &tidy_data_url(mime, base64));
         }),
         Place::Id(_) | Place::Url(_) => {
             return Err(refused(
@@ -227,9 +187,6 @@ fn result<'p, 'a>(
     pictures: &mut Vec<&'p Part<'a>>,
 ) -> Result<(), Problem> {
     let Part::Result { id, parts, error, cached, .. } = part else { return Ok(()) };
-    if carry.home {
-        return own_result(part, list, carry);
-    }
     carry.unmarked(*cached)?;
     let mut text = String::new();
     for inner in parts {
@@ -266,9 +223,6 @@ fn result<'p, 'a>(
 }
 
 fn assistant(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
-    if carry.home {
-        return own_assistant(turn, list, carry);
-    }
     let calls: Vec<&Call<'_>> = turn.calls().collect();
     let mut thoughts = String::new();
     let mut said: Vec<&Part<'_>> = Vec::new();
@@ -311,10 +265,10 @@ fn assistant(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Re
     Ok(())
 }
 
-pub(super) fn write_call(call: &Call<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
+fn write_call(call: &Call<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     carry.unmarked(call.cached)?;
     // A function stands for a tool with free text where that is not known.
-    let stands = call.kind == CallKind::Custom && !carry.home && !carry.target.takes_free_text();
+    let stands = call.kind == CallKind::Custom && !carry.target.takes_free_text();
     let (kind, key) = match call.kind {
         CallKind::Custom if !stands => ("custom", "input"),
         CallKind::Function | CallKind::Custom => ("function", "arguments"),
@@ -323,22 +277,16 @@ pub(super) fn write_call(call: &Call<'_>, list: &mut Array<'_>, carry: &mut Carr
     let id = fitting_id(Dialect::Chat, &call.id);
     let args = match &call.args {
         _ if stands => Cow::Owned(input(call)),
-        args if call.kind == CallKind::Function && args.trim().is_empty() && !carry.home => Cow::Borrowed("{}"),
+        args if call.kind == CallKind::Function && args.trim().is_empty() => Cow::Borrowed("{}"),
         args => Cow::Borrowed(args.as_ref()),
     };
     list.object(|one| {
-        carry.text(one, "id", if carry.home { &call.id } else { &id });
-        if !carry.is_own("type", "", &call.rest) {
-            one.text("type", kind);
-        }
+        one.text("id", &id);
+        one.text("type", kind);
         one.object(kind, |inner| {
-            carry.text(inner, "name", if carry.home { &call.name } else { &name });
-            if !carry.is_own(key, "function", &call.rest) {
-                carry.text(inner, key, &args);
-            }
-            carry.own(inner, "function", &call.rest);
+            inner.text("name", &name);
+            inner.text(key, &args);
         });
-        carry.own(one, "", &call.rest);
     });
     Ok(())
 }

@@ -1,32 +1,30 @@
-//! A stream between two dialects, or within one that is not chat: cut into events, read into the hub, metered, written again or passed on.
+//! The events of a stream between two dialects, or within one that is not chat: read into the hub, metered, written again or passed on.
 
+use super::follow::{is_plain, sample};
 use super::meter::Meter;
 use super::pass::Pass;
 use super::reader::Reader;
 use super::reply::malformed;
 use super::stream::Setup;
 use super::writer::Writer;
-use crate::chat::{Broken, End};
+use crate::chat::Out;
 use crate::hub::{Event, Lost, Places, Restore, Stop};
+use crate::pattern::Found;
 use bytes::Bytes;
 use tollgate_wire::Dialect;
+use tollgate_wire::StreamFault;
 use tollgate_wire::error::Code;
 use tollgate_wire::json::{self, Node};
-use tollgate_wire::sse::{self, Cutter, Data, Frame};
-use tollgate_wire::{StreamFault, UpstreamError};
 
 /// The last event of a Responses stream repeats all of it, so it is kept: up to this much of the provider's stream.
 const MOST_KEPT: usize = 64 << 20;
 
 #[derive(Debug)]
 pub(super) struct Any {
-    from: Dialect,
+    pub from: Dialect,
     call_id: String,
-    /// How many choices were asked for.
-    choices: u64,
     /// Our estimate of the prompt.
     prompt_tokens: u64,
-    cutter: Cutter,
     reader: Reader,
     restore: Restore,
     places: Places,
@@ -35,32 +33,19 @@ pub(super) struct Any {
     pass: Option<Pass>,
     pub lost: Lost,
     pub writer: Writer,
-    state: State,
-    pub events: u64,
     /// Bytes from upstream so far.
     taken: usize,
     /// A Responses stream that passed: its final object.
     pub object: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Open,
-    Done,
-    /// The end came though nothing was said.
-    Empty,
-    Broken,
-}
-
 impl Any {
     pub fn new(setup: Setup) -> Self {
-        let Setup { from, to, voice, names, rename, max_event_bytes } = setup;
+        let Setup { from, to, voice, names, rename, .. } = setup;
         Any {
             from,
             call_id: voice.id.clone(),
-            choices: voice.choices.max(1),
             prompt_tokens: voice.prompt_tokens,
-            cutter: Cutter::new(max_event_bytes),
             reader: Reader::new(from, to, &voice.id),
             lost: Lost::new(from, to, &names),
             writer: Writer::new(from, to, &voice, &names),
@@ -68,115 +53,53 @@ impl Any {
             places: Places::new(from, to),
             meter: Meter::new(from),
             pass: (from == to).then(|| Pass::new(from, &voice, rename)),
-            state: State::Open,
-            events: 0,
             taken: 0,
             object: None,
         }
     }
 
-    /// The provider's mark of the end was seen.
-    pub fn saw_done(&self) -> bool {
-        matches!(self.state, State::Done | State::Empty)
+    /// Notes how much comes; false where that is more than can be kept.
+    pub fn takes(&mut self, more: usize) -> bool {
+        self.taken = self.taken.saturating_add(more);
+        self.taken <= MOST_KEPT || self.pass.is_some() || !matches!(self.writer, Writer::Responses(_))
     }
 
-    pub fn feed(&mut self, chunk: Bytes) -> Result<Bytes, Broken> {
-        if self.state != State::Open {
-            return Ok(Bytes::new());
-        }
-        self.taken = self.taken.saturating_add(chunk.len());
-        let mut out = Vec::with_capacity(chunk.len() + 128);
-        match self.walk(chunk, &mut out) {
-            Ok(()) => Ok(Bytes::from(out)),
-            Err(fault) => {
-                self.state = State::Broken;
-                Err(Broken { before: Bytes::from(out), fault })
-            }
-        }
-    }
-
-    fn walk(&mut self, chunk: Bytes, out: &mut Vec<u8>) -> Result<(), StreamFault> {
-        let too_long = |_: sse::TooLong| StreamFault::TooLong;
-        if self.taken > MOST_KEPT && self.pass.is_none() && matches!(self.writer, Writer::Responses(_)) {
-            return Err(StreamFault::TooLong);
-        }
-        let Some(bytes) = self.cutter.take(chunk).map_err(too_long)? else { return Ok(()) };
-        let mut at = 0;
-        while self.state == State::Open {
-            if self.cutter.at_start()
-                && let Some(len) = self.follows(&bytes[at..], out)
-            {
-                at += len;
-                if at == bytes.len() {
-                    return Ok(());
-                }
-                continue;
-            }
-            let Some(frame) = self.cutter.next(&bytes[at..]).map_err(too_long)? else {
-                return self.cutter.hold(&bytes[at..]).map_err(too_long);
-            };
-            let raw = &bytes[at..at + frame.end];
-            at += frame.end;
-            self.frame(raw, &frame, out)?;
-            if self.writer.is_full() || self.restore.is_full() {
-                return Err(StreamFault::TooLong);
-            }
-        }
-        Ok(())
-    }
-
-    /// Passes the event at the start of `bytes` when it is like those before: its length.
-    fn follows(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Option<usize> {
-        let pass = self.pass.as_mut()?;
-        let found = pass.follow.take(bytes, self.cutter.most())?;
+    /// Passes the event at `out.at` when it is like those before.
+    pub fn follows(&mut self, most: usize, out: &mut Out<'_>) -> bool {
+        let Some(pass) = &mut self.pass else { return false };
+        let bytes = &out.from[out.at..];
         // A number that does not rise is put right, which the pattern cannot.
-        if found.number.is_some_and(|number| number < pass.number) {
-            return None;
-        }
-        let text = &bytes[found.text.clone()];
-        self.events += 1;
-        self.meter.say(found.thought, text);
+        let next = pass.number;
+        let fits = |found: &Found| is_plain(bytes, found) && found.number.is_none_or(|number| number >= next);
+        let Some(found) = pass.patterns.take(bytes, most, fits) else { return false };
+        self.meter.say(found.said, &bytes[found.text]);
         if let Some(number) = found.number {
             pass.number = number.saturating_add(1);
         }
-        out.extend_from_slice(&bytes[..found.len]);
-        Some(found.len)
+        out.keep(found.len);
+        true
     }
 
-    fn frame(&mut self, raw: &[u8], frame: &Frame, out: &mut Vec<u8>) -> Result<(), StreamFault> {
-        let joined;
-        let data = match &frame.data {
-            Data::None => return Ok(()),
-            Data::One(place) => &raw[place.clone()],
-            Data::Many => {
-                joined = sse::join(raw, b' ');
-                joined.as_slice()
-            }
-        };
-        let data = data.trim_ascii();
-        if data.is_empty() {
-            return Ok(());
-        }
-        self.events += 1;
-        if data == b"[DONE]" {
-            self.done(out);
-            return Ok(());
-        }
-        let start = out.len();
-        self.event(data, out)?;
+    /// Reads the event at `out.at` and moves past it. True when it ends the stream.
+    pub fn event(&mut self, raw: &[u8], data: &[u8], out: &mut Out<'_>) -> Result<bool, StreamFault> {
+        let new = out.instead(raw.len());
+        let start = new.len();
+        let ended = self.read(data, new)?;
         if let Some(pass) = &mut self.pass
-            && out[start..] == *raw
+            && new[start..] == *raw
         {
-            pass.follow.learn(raw);
+            pass.patterns.learn(|| sample(raw));
         }
-        Ok(())
+        Ok(ended)
     }
 
-    /// Chat's end; others may send it after theirs.
-    fn done(&mut self, out: &mut Vec<u8>) {
-        if self.from != Dialect::Chat {
-            return;
-        }
+    /// No more can be kept of what the end needs.
+    pub fn is_full(&self) -> bool {
+        self.writer.is_full() || self.restore.is_full()
+    }
+
+    /// Chat's end. False when nothing was said.
+    pub fn done(&mut self, out: &mut Vec<u8>) -> bool {
         let Any { reader, restore, places, meter, lost, writer, .. } = self;
         meter.ending();
         let said = reader.done(&mut |event: Event<'_>| {
@@ -189,15 +112,13 @@ impl Any {
             });
         });
         self.meter.over();
-        if !said {
-            self.state = State::Empty;
-            return;
+        if said {
+            self.writer.end(self.meter.told(self.prompt_tokens).as_ref(), out);
         }
-        self.state = State::Done;
-        self.writer.end(self.meter.told(self.prompt_tokens).as_ref(), out);
+        said
     }
 
-    fn event(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<(), StreamFault> {
+    fn read(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<bool, StreamFault> {
         let text = json::lossy(data);
         let node = Node::read(&text).map_err(|_| StreamFault::Garbage)?;
         if !node.is_map() {
@@ -235,7 +156,6 @@ impl Any {
             pass.write(&text, &node, out);
         }
         if ended {
-            self.state = State::Done;
             if let (Some(pass), Dialect::Responses) = (&self.pass, self.from) {
                 let own = node.get("response").map(|response| pass.ours.written(response));
                 self.object = own.and_then(|own| String::from_utf8(own).ok());
@@ -244,48 +164,19 @@ impl Any {
                 self.writer.end(self.meter.told(self.prompt_tokens).as_ref(), out);
             }
         }
-        Ok(())
+        Ok(ended)
     }
 
-    pub fn finish(&mut self) -> End {
-        let mut out = Vec::new();
-        if self.state == State::Open
-            && let Some((raw, frame)) = self.cutter.rest()
-            && let Err(fault) = self.last(&raw, &frame, &mut out)
-        {
-            return End::Fault(fault);
-        }
-        match self.state {
-            State::Done => End::Complete { tail: Bytes::from(out) },
-            // Gemini has no other end; elsewhere the reason of the stop says that all was said, and many servers leave out the rest.
-            State::Open if self.reader.ended(self.choices) => {
-                self.state = State::Done;
-                match &self.pass {
-                    None => self.writer.end(self.meter.told(self.prompt_tokens).as_ref(), &mut out),
-                    Some(pass) => pass.end(&mut out),
-                }
-                End::Complete { tail: Bytes::from(out) }
-            }
-            _ => End::Truncated { rest: Bytes::from(out) },
-        }
+    /// Every choice has said why it stopped.
+    pub fn ended(&self, choices: u64) -> bool {
+        self.reader.ended(choices)
     }
 
-    /// What came after the last blank line: a whole event without its end, an error outside any event, or scraps.
-    fn last(&mut self, raw: &[u8], frame: &Frame, out: &mut Vec<u8>) -> Result<(), StreamFault> {
-        if frame.data == Data::None {
-            return match UpstreamError::read(raw) {
-                Some(error) => Err(StreamFault::Upstream(Box::new(error))),
-                None => Ok(()),
-            };
-        }
-        let start = out.len();
-        match self.frame(raw, frame, out) {
-            // Half an event is a cut, not nonsense.
-            Err(StreamFault::Garbage) => {
-                out.truncate(start);
-                Ok(())
-            }
-            other => other,
+    /// All that a provider owes that closed without its end.
+    pub fn end(&mut self, out: &mut Vec<u8>) {
+        match &self.pass {
+            None => self.writer.end(self.meter.told(self.prompt_tokens).as_ref(), out),
+            Some(pass) => pass.end(out),
         }
     }
 
@@ -310,7 +201,6 @@ impl Any {
             (Some(pass), Writer::Gemini(writer)) => writer.go_on(pass.begun),
             _ => {}
         }
-        self.state = State::Broken;
         self.writer.fail(code, message, &self.call_id, self.meter.usage(), &mut out);
         Bytes::from(out)
     }

@@ -1,6 +1,10 @@
-//! What a call needs to know of a request that passes through: read in one pass over the bytes, as for chat.
+//! What a call needs to know of a request in any dialect, read in one pass over its bytes.
+//!
+//! Only what money and routing depend on is checked here; the provider judges the rest. Keys given twice are refused, because two
+//! readers could understand them differently.
 
-use crate::chat::Estimate;
+use super::usage_wish::Wish;
+use crate::chat::{Estimate, EstimatedPart};
 use crate::hub::tier_asked;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,20 +18,30 @@ const MOST_CHOICES: u64 = 128;
 /// Longest model name.
 const MOST_NAME: usize = 256;
 
-/// What makes a provider read a conversation more than once.
-const STEPS: [&[u8]; 3] = [b"tools", b"mcp_servers", b"context_management"];
+/// Members that make a provider read a conversation more than once.
+const fn steps(dialect: Dialect) -> &'static [&'static [u8]] {
+    match dialect {
+        Dialect::Chat => &[b"tools", b"web_search_options"],
+        _ => &[b"tools", b"mcp_servers", b"context_management"],
+    }
+}
 
 pub(super) struct Facts<'a> {
     dialect: Dialect,
     keys: Vec<Cow<'a, [u8]>>,
     pub model: Option<(String, Range<usize>)>,
     pub stream: bool,
+    /// Chat: the report of a stream's usage must be asked for.
+    pub wish: Wish,
+    /// The larger one where two are given: both pass, and which one the provider goes by is its affair.
     pub max_output: Option<u64>,
     pub choices: Option<u64>,
     pub service_tier: Option<String>,
     /// Names what may run at the provider, which reads the conversation again after each step of it.
     pub has_tools: bool,
     pub estimate: Estimate,
+    /// Where the request ends: at its closing brace.
+    pub close: usize,
     said: bool,
     /// Names what it goes on from, which may be all that there is to say.
     continues: bool,
@@ -44,11 +58,13 @@ impl<'a> Facts<'a> {
             keys: Vec::with_capacity(16),
             model: None,
             stream: false,
+            wish: Wish::Absent,
             max_output: None,
             choices: None,
             service_tier: None,
             has_tools: false,
             estimate: Estimate::new(),
+            close: 0,
             said: false,
             continues: false,
         };
@@ -56,39 +72,72 @@ impl<'a> Facts<'a> {
         if scan.peek() != Some(b'{') {
             return Err(Problem::not_json("The body must be a JSON object."));
         }
-        scan.object(|key, scan| facts.member(key, scan))
-            .map_err(|problem: Problem| crate::chat::first_mistake(body, problem))?;
+        scan.object(|key, scan| facts.member(key, scan)).map_err(|problem: Problem| first_mistake(body, problem))?;
+        facts.close = scan.at() - 1;
         scan.end()?;
         facts.checked(call)
     }
 
     fn member(&mut self, key: Text<'a>, scan: &mut Scan<'a>) -> Result<(), Problem> {
         let key = key.bytes();
-        match (self.dialect, key.as_ref()) {
-            (Dialect::Gemini, b"contents") => self.conversation("contents", scan)?,
-            (Dialect::Gemini, b"generationConfig" | b"generation_config") => self.config(scan)?,
-            (Dialect::Gemini, b"systemInstruction" | b"system_instruction") => self.estimate.value(scan)?,
-            (Dialect::Gemini, b"serviceTier" | b"service_tier") => self.tier(scan)?,
-            (_, b"tools") => self.estimate.tools(self.dialect, scan)?,
-            (Dialect::Gemini, name) => self.estimate.around(self.dialect, name, scan)?,
-            (_, b"model") => self.model(scan)?,
-            (_, b"stream") => self.stream = flag(scan, "stream")?,
-            (_, b"service_tier") => self.tier(scan)?,
-            (Dialect::Anthropic, b"messages") => self.conversation("messages", scan)?,
-            (Dialect::Anthropic, b"max_tokens") => self.max_output = whole(scan, "max_tokens")?,
-            (Dialect::Anthropic, b"system") => self.estimate.value(scan)?,
-            (Dialect::Responses, name @ (b"previous_response_id" | b"conversation")) => {
-                self.continues |= scan.peek() != Some(b'n');
-                self.estimate.around(self.dialect, name, scan)?;
-            }
-            (Dialect::Responses, b"input") => self.conversation("input", scan)?,
-            (Dialect::Responses, b"max_output_tokens") => self.max_output = whole(scan, "max_output_tokens")?,
-            (Dialect::Responses, b"instructions") => self.estimate.value(scan)?,
-            (_, b"output_config" | b"text") => self.estimate.verbatim(scan.value()?),
-            (_, name) => self.estimate.around(self.dialect, name, scan)?,
+        match self.dialect {
+            Dialect::Chat => self.chat(&key, scan)?,
+            Dialect::Gemini => self.gemini(&key, scan)?,
+            Dialect::Anthropic | Dialect::Responses => self.other(&key, scan)?,
         }
         self.keys.push(key);
         Ok(())
+    }
+
+    fn chat(&mut self, name: &[u8], scan: &mut Scan<'a>) -> Result<(), Problem> {
+        match name {
+            b"model" => self.model(scan),
+            b"messages" => self.conversation("messages", scan),
+            b"stream" => self.streams(scan),
+            b"stream_options" => {
+                self.wish = Wish::read(scan)?;
+                Ok(())
+            }
+            b"max_completion_tokens" => self.limit(scan, "max_completion_tokens"),
+            b"max_tokens" => self.limit(scan, "max_tokens"),
+            b"n" => self.choices(scan, "n"),
+            b"service_tier" => self.tier(scan),
+            b"tools" => Ok(self.estimate.tools(self.dialect, scan)?),
+            b"functions" | b"response_format" => self.verbatim(scan),
+            name => Ok(self.estimate.around(self.dialect, name, scan)?),
+        }
+    }
+
+    fn gemini(&mut self, name: &[u8], scan: &mut Scan<'a>) -> Result<(), Problem> {
+        match name {
+            b"contents" => self.conversation("contents", scan),
+            b"generationConfig" | b"generation_config" => self.config(scan),
+            b"systemInstruction" | b"system_instruction" => Ok(self.estimate.value(scan)?),
+            b"serviceTier" | b"service_tier" => self.tier(scan),
+            b"tools" => Ok(self.estimate.tools(self.dialect, scan)?),
+            name => Ok(self.estimate.around(self.dialect, name, scan)?),
+        }
+    }
+
+    fn other(&mut self, name: &[u8], scan: &mut Scan<'a>) -> Result<(), Problem> {
+        match (self.dialect, name) {
+            (_, b"model") => self.model(scan),
+            (_, b"stream") => self.streams(scan),
+            (_, b"service_tier") => self.tier(scan),
+            (_, b"tools") => Ok(self.estimate.tools(self.dialect, scan)?),
+            (Dialect::Anthropic, b"messages") => self.conversation("messages", scan),
+            (Dialect::Anthropic, b"max_tokens") => self.limit(scan, "max_tokens"),
+            (Dialect::Anthropic, b"system") => Ok(self.estimate.value(scan)?),
+            (Dialect::Responses, b"previous_response_id" | b"conversation") => {
+                self.continues |= scan.peek() != Some(b'n');
+                Ok(self.estimate.around(self.dialect, name, scan)?)
+            }
+            (Dialect::Responses, b"input") => self.conversation("input", scan),
+            (Dialect::Responses, b"max_output_tokens") => self.limit(scan, "max_output_tokens"),
+            (Dialect::Responses, b"instructions") => Ok(self.estimate.value(scan)?),
+            (_, b"output_config" | b"text") => self.verbatim(scan),
+            (_, name) => Ok(self.estimate.around(self.dialect, name, scan)?),
+        }
     }
 
     fn model(&mut self, scan: &mut Scan<'a>) -> Result<(), Problem> {
@@ -106,12 +155,36 @@ impl<'a> Facts<'a> {
         Ok(())
     }
 
+    fn streams(&mut self, scan: &mut Scan<'a>) -> Result<(), Problem> {
+        self.stream = flag(scan, "stream")?;
+        Ok(())
+    }
+
+    fn limit(&mut self, scan: &mut Scan<'a>, param: &str) -> Result<(), Problem> {
+        self.max_output = self.max_output.max(whole(scan, param)?);
+        Ok(())
+    }
+
+    fn choices(&mut self, scan: &mut Scan<'a>, param: &str) -> Result<(), Problem> {
+        self.choices = self.choices.max(whole(scan, param)?);
+        match self.choices {
+            None | Some(1..=MOST_CHOICES) => Ok(()),
+            Some(_) => Err(Problem::wrong(param, "between 1 and 128")),
+        }
+    }
+
+    fn verbatim(&mut self, scan: &mut Scan<'a>) -> Result<(), Problem> {
+        self.estimate.verbatim(scan.value()?);
+        Ok(())
+    }
+
     fn tier(&mut self, scan: &mut Scan<'a>) -> Result<(), Problem> {
         if scan.peek() != Some(b'"') {
             return Ok(scan.skip()?);
         }
         let word = scan.string()?.text();
-        if self.service_tier.replace(tier_asked(self.dialect, word).into_owned()).is_some() {
+        let given = self.service_tier.replace(tier_asked(self.dialect, word).into_owned());
+        if given.is_some() && self.dialect == Dialect::Gemini {
             // Prices go by it, and which of two spellings the provider goes by is its affair.
             let message = "`serviceTier` is given more than once.";
             return Err(Problem::new(Code::InvalidRequest, "serviceTier", message.to_owned()));
@@ -130,10 +203,17 @@ impl<'a> Facts<'a> {
                     if scan.peek() != Some(b'{') {
                         return Err(Problem::wrong(&format!("{name}[{}]", count - 1), "an object"));
                     }
+                    if self.dialect == Dialect::Chat {
+                        return self.message(count - 1, scan);
+                    }
                     Ok(self.estimate.value(scan)?)
                 })?;
-                if count == 0 && self.dialect != Dialect::Responses {
-                    return Err(Problem::wrong(name, "an array with at least one element"));
+                match (count, self.dialect) {
+                    (0, Dialect::Chat) => return Err(Problem::wrong(name, "an array with at least one message")),
+                    (0, Dialect::Anthropic | Dialect::Gemini) => {
+                        return Err(Problem::wrong(name, "an array with at least one element"));
+                    }
+                    _ => {}
                 }
             }
             Some(b'"') if self.dialect == Dialect::Responses => {
@@ -148,6 +228,25 @@ impl<'a> Facts<'a> {
         Ok(())
     }
 
+    /// Chat: a message must have a role, which counts as no text.
+    fn message(&mut self, index: usize, scan: &mut Scan<'a>) -> Result<(), Problem> {
+        let at = scan.at();
+        let mut part = EstimatedPart::default();
+        let mut role = false;
+        scan.object(|key, scan| {
+            if key.is("role") {
+                role = scan.peek() == Some(b'"') && !scan.string()?.is_empty();
+                if !role {
+                    return Err(Problem::wrong(&format!("messages[{index}].role"), "a string"));
+                }
+                return Ok(());
+            }
+            Ok(self.estimate.member(key, scan, &mut part)?)
+        })?;
+        self.estimate.resolve(&part, at);
+        if role { Ok(()) } else { Err(Problem::missing(&format!("messages[{index}].role"))) }
+    }
+
     fn config(&mut self, scan: &mut Scan<'a>) -> Result<(), Problem> {
         if scan.peek() != Some(b'{') {
             return match scan.value()? {
@@ -156,23 +255,10 @@ impl<'a> Facts<'a> {
             };
         }
         scan.object(|key, scan| match key.bytes().as_ref() {
-            b"maxOutputTokens" | b"max_output_tokens" => {
-                // Of two spellings the larger one: which of them the provider goes by is its affair.
-                self.max_output = self.max_output.max(whole(scan, "generationConfig.maxOutputTokens")?);
-                Ok(())
-            }
-            b"candidateCount" | b"candidate_count" => {
-                self.choices = self.choices.max(whole(scan, "generationConfig.candidateCount")?);
-                match self.choices {
-                    Some(0 | MOST_CHOICES..) if self.choices != Some(MOST_CHOICES) => {
-                        Err(Problem::wrong("generationConfig.candidateCount", "between 1 and 128"))
-                    }
-                    _ => Ok(()),
-                }
-            }
+            b"maxOutputTokens" | b"max_output_tokens" => self.limit(scan, "generationConfig.maxOutputTokens"),
+            b"candidateCount" | b"candidate_count" => self.choices(scan, "generationConfig.candidateCount"),
             b"responseSchema" | b"response_schema" | b"responseJsonSchema" | b"response_json_schema" => {
-                self.estimate.verbatim(scan.value()?);
-                Ok(())
+                self.verbatim(scan)
             }
             _ => Ok::<(), Problem>(scan.skip()?),
         })
@@ -186,7 +272,8 @@ impl<'a> Facts<'a> {
             let name = &name[..name.floor_char_boundary(64)];
             return Err(Problem::new(Code::InvalidRequest, name, format!("`{name}` is given more than once.")));
         }
-        self.has_tools = self.keys.iter().any(|key| STEPS.contains(&key.as_ref()));
+        let steps = steps(self.dialect);
+        self.has_tools = self.keys.iter().any(|key| steps.contains(&key.as_ref()));
         let name = match self.dialect {
             Dialect::Gemini => "contents",
             Dialect::Responses => "input",
@@ -202,7 +289,17 @@ impl<'a> Facts<'a> {
     }
 }
 
-fn flag(scan: &mut Scan<'_>, param: &str) -> Result<bool, Problem> {
+/// A wrong member may only be the place where the text breaks off: then the text is the mistake.
+fn first_mistake(body: &[u8], problem: Problem) -> Problem {
+    let mut scan = Scan::new(body);
+    match scan.skip().and_then(|()| scan.end()) {
+        Ok(()) => problem,
+        Err(broken) => broken.into(),
+    }
+}
+
+/// A boolean; null is false.
+pub(super) fn flag(scan: &mut Scan<'_>, param: &str) -> Result<bool, Problem> {
     match scan.value()? {
         b"true" => Ok(true),
         b"false" | b"null" => Ok(false),
@@ -210,6 +307,7 @@ fn flag(scan: &mut Scan<'_>, param: &str) -> Result<bool, Problem> {
     }
 }
 
+/// A whole number not below zero; null counts as absent.
 fn whole(scan: &mut Scan<'_>, param: &str) -> Result<Option<u64>, Problem> {
     match scan.value()? {
         b"null" => Ok(None),

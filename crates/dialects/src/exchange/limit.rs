@@ -23,9 +23,7 @@ impl Request {
                     _ => &["max_tokens", "max_completion_tokens"],
                 };
                 // One that is there is null: the caller named no limit.
-                for (name, value) in node.members().iter().filter(|(name, _)| !names.contains(&&**name)) {
-                    body.raw(name, value.raw);
-                }
+                body.members_of(&node, |name| names.contains(&name));
                 body.number(names[0], most);
             }
         }
@@ -46,10 +44,7 @@ fn in_config(node: &Node<'_>, body: &mut Object<'_>, most: u64) {
         // It may be there twice, in both spellings, and either one may be null.
         let last = std::mem::replace(&mut written, true);
         body.object(name, |config| {
-            let limit = |name: &str| matches!(name, "maxOutputTokens" | "max_output_tokens");
-            for (name, value) in value.members().iter().filter(|(name, _)| !limit(name)) {
-                config.raw(name, value.raw);
-            }
+            config.members_of(value, |name| matches!(name, "maxOutputTokens" | "max_output_tokens"));
             if !last {
                 config.number("maxOutputTokens", most);
             }

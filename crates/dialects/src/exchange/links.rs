@@ -52,22 +52,14 @@ impl Request {
     pub fn with_data<'d>(&self, data: impl Fn(&Link) -> Option<Linked<'d>>) -> Result<Request, Problem> {
         let text = self.text()?;
         let node = Node::read(text)?;
-        let mut places: Vec<_> = found(self.dialect, &node)
+        let mut edits: Vec<_> = found(self.dialect, &node)
             .into_iter()
-            .filter_map(|one| data(&one.link).map(|linked| (one.instead.raw.as_ptr(), one, linked)))
+            .filter_map(|one| data(&one.link).map(|linked| (one.instead.place_in(text), (one, linked))))
             .collect();
-        places.sort_by_key(|(start, ..)| *start);
-        let added: usize = places.iter().map(|(.., linked)| linked.base64.len() + 128).sum();
+        edits.sort_by_key(|(place, _)| place.start);
+        let added: usize = edits.iter().map(|(_, (_, linked))| linked.base64.len() + 128).sum();
         // Written once: the data may be most of what the gateway has in memory for the call.
-        let mut out = Vec::with_capacity(text.len() + added);
-        let mut done = 0;
-        for (start, one, linked) in places {
-            let start = start as usize - text.as_ptr() as usize;
-            out.extend_from_slice(&text.as_bytes()[done..start]);
-            one.write(linked, &mut out);
-            done = start + one.instead.raw.len();
-        }
-        out.extend_from_slice(&text.as_bytes()[done..]);
+        let out = json::splice_with(text.as_bytes(), added, edits, |(one, linked), out| one.write(linked, out));
         self.again(Bytes::from(out))
     }
 
@@ -132,35 +124,31 @@ impl Found<'_, '_> {
                 source.text("type", "base64");
                 source.text("media_type", mime);
                 source.text("data", base64);
-                beside(self.instead, &["type", "url", "media_type", "data"], &mut source);
+                source.members_of(self.instead, |name| matches!(name, "type" | "url" | "media_type" | "data"));
                 source.end();
             }
             Form::FileData => {
                 let mut part = Object::begin(out);
-                beside(self.instead, &["file_url", "file_data"], &mut part);
+                part.members_of(self.instead, |name| matches!(name, "file_url" | "file_data"));
                 part.text("file_data", &data_url(mime, base64));
                 part.end();
             }
             Form::InlineData => {
                 let mut part = Object::begin(out);
-                beside(self.instead, &["fileData", "file_data", "inlineData", "inline_data"], &mut part);
+                let goes = |name: &str| matches!(name, "fileData" | "file_data" | "inlineData" | "inline_data");
+                part.members_of(self.instead, goes);
                 part.object("inlineData", |inner| {
                     inner.text("mimeType", mime);
                     inner.text("data", base64);
                     if let Some(file) = self.instead.either("fileData", "file_data") {
-                        beside(file, &["mimeType", "mime_type", "fileUri", "file_uri", "data"], inner);
+                        let goes =
+                            |name: &str| matches!(name, "mimeType" | "mime_type" | "fileUri" | "file_uri" | "data");
+                        inner.members_of(file, goes);
                     }
                 });
                 part.end();
             }
         }
-    }
-}
-
-/// Writes the members of `node` that are not among those which say where the file is.
-fn beside(node: &Node<'_>, place: &[&str], object: &mut Object<'_>) {
-    for (name, value) in node.members().iter().filter(|(name, _)| !place.contains(&name.as_ref())) {
-        object.raw(name, value.raw);
     }
 }
 

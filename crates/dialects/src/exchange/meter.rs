@@ -1,6 +1,7 @@
 //! What an answer used, from its events: the provider's report and our own count.
 
 use crate::hub::Event;
+use crate::pattern::Said;
 use crate::reads::ToolUses;
 use tollgate_wire::Dialect;
 use tollgate_wire::count::{Counter, IMAGE, SPOKEN_LETTERS};
@@ -93,8 +94,11 @@ impl Meter {
     }
 
     /// Counts text that passed without being read as an event.
-    pub fn say(&mut self, thought: bool, text: &[u8]) {
-        if thought { &mut self.thought } else { &mut self.text }.text(text);
+    pub fn say(&mut self, said: Said, text: &[u8]) {
+        match said {
+            Said::Text => self.text.text(text),
+            Said::Thought => self.thought.text(text),
+        }
         self.output = true;
         self.since = true;
     }

@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod again;
 mod any;
+mod attr;
 mod called;
 mod facts;
 mod follow;
@@ -12,16 +13,17 @@ mod given;
 mod limit;
 mod links;
 mod meter;
+#[cfg(test)]
+mod nothing_lost;
 mod ours;
 mod pass;
 mod reader;
 mod reply;
 mod request;
-#[cfg(test)]
-mod round_trip;
 mod rules;
 mod stream;
 mod unsealed;
+mod usage_wish;
 mod writer;
 
 pub use given::{Given, scheme};

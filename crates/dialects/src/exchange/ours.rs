@@ -3,7 +3,6 @@
 //! and was told to store none of it. Everything else is passed on as it came.
 
 use crate::hub::{CONVERSATION, Voice};
-use std::ops::Range;
 use tollgate_wire::Dialect;
 use tollgate_wire::json::{self, Edit, Node};
 
@@ -60,14 +59,14 @@ impl Ours {
             _ => reply.get("model"),
         };
         if let (Some(model), Some(name)) = (model, &self.name) {
-            edits.push((place(text, model), name.as_slice()));
+            edits.push((model.place_in(text), name.as_slice()));
         }
         for Known { name, value, member } in &self.known {
             match reply.members().iter().find(|(one, _)| one == name) {
-                Some((_, node)) => edits.push((place(text, node), value.as_slice())),
+                Some((_, node)) => edits.push((node.place_in(text), value.as_slice())),
                 None if reply.members().is_empty() => {}
                 None => {
-                    let start = place(text, reply).start + 1;
+                    let start = reply.place_in(text).start + 1;
                     edits.push((start..start, member.as_slice()));
                 }
             }
@@ -90,12 +89,6 @@ impl Ours {
     pub fn written(&self, reply: &Node<'_>) -> Vec<u8> {
         json::splice(reply.raw.as_bytes(), &self.edits(reply.raw, reply))
     }
-}
-
-/// Where a value stands in the text it was read from.
-pub(super) fn place(text: &str, node: &Node<'_>) -> Range<usize> {
-    let at = node.raw.as_ptr() as usize - text.as_ptr() as usize;
-    at..at + node.raw.len()
 }
 
 #[cfg(test)]

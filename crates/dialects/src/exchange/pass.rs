@@ -1,9 +1,9 @@
 //! Events of a stream that stays in its dialect: passed on as they are, in the framing their clients want, with what
 //! is ours in them.
 
-use super::follow::Follow;
-use super::ours::{Ours, place};
+use super::ours::Ours;
 use crate::hub::Voice;
+use crate::pattern::Patterns;
 use std::ops::Range;
 use tollgate_wire::Dialect;
 use tollgate_wire::json::{self, Node};
@@ -13,7 +13,7 @@ pub(super) struct Pass {
     dialect: Dialect,
     pub ours: Ours,
     /// The next event, if it is like those before.
-    pub follow: Follow,
+    pub patterns: Patterns,
     /// Number of the next event of a Responses stream.
     pub number: u64,
     /// Gemini: elements of one array instead of events.
@@ -26,7 +26,15 @@ pub(super) struct Pass {
 impl Pass {
     pub fn new(dialect: Dialect, voice: &Voice, rename: bool) -> Self {
         let ours = Ours::new(dialect, rename, voice);
-        Pass { dialect, ours, follow: Follow::default(), number: 0, array: voice.array, begun: false, response: None }
+        Pass {
+            dialect,
+            ours,
+            patterns: Patterns::default(),
+            number: 0,
+            array: voice.array,
+            begun: false,
+            response: None,
+        }
     }
 
     /// Writes an event with its data as it came but for what is ours.
@@ -80,7 +88,7 @@ impl Pass {
         let number = self.number;
         self.number += 1;
         Some(match given {
-            Some(given) => (place(data, given), number.to_string().into_bytes()),
+            Some(given) => (given.place_in(data), number.to_string().into_bytes()),
             None => (1..1, format!("\"sequence_number\":{number},").into_bytes()),
         })
     }

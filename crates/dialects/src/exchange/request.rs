@@ -1,5 +1,6 @@
 //! A request in any dialect, checked, with its original bytes and what a call needs to know.
 
+use super::attr::attr;
 use super::called::by_caller;
 use super::facts::Facts;
 use crate::chat;
@@ -11,7 +12,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
-use tollgate_wire::json::{self, Broken, Node, Scan};
+use tollgate_wire::json::{self, Broken, Edit, Node, Scan};
 
 /// What the path of a Gemini request says: its body names neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,13 +40,11 @@ pub struct Request {
     pub has_tools: bool,
     /// What the provider reads besides the text.
     pub reads: Reads,
-    form: Form,
-}
-
-#[derive(Clone, Debug)]
-enum Form {
-    Chat(Box<chat::Request>),
-    Other { body: Bytes, model: Option<Range<usize>> },
+    body: Bytes,
+    /// Where the model's name stands, if the body has it.
+    model_place: Option<Range<usize>>,
+    /// Chat: what must be written where so that the provider reports usage of a stream.
+    ask_usage: Option<(Range<usize>, &'static str)>,
 }
 
 /// A request as a provider gets it.
@@ -61,52 +60,44 @@ pub struct Sent {
 impl Request {
     /// Reads and checks a body. `path` is what the path says, for Gemini.
     pub fn read(dialect: Dialect, body: Bytes, path: Option<Path<'_>>) -> Result<Request, Problem> {
-        if dialect == Dialect::Chat {
-            return chat::read_request(body).map(Request::from);
-        }
-        Self::other(dialect, body, path, true)
+        Self::checked(dialect, body, path, true)
     }
 
     /// Reads the body of a request to count tokens: `max_tokens` may be missing. Gemini's may wrap a whole request.
     pub fn read_prompt(dialect: Dialect, body: Bytes, path: Option<Path<'_>>) -> Result<Request, Problem> {
-        match dialect {
-            Dialect::Chat => Self::read(dialect, body, path),
-            Dialect::Gemini => {
-                let inner = inner_request(&body);
-                Self::other(dialect, inner.unwrap_or(body), path, false)
-            }
-            _ => Self::other(dialect, body, path, false),
-        }
+        let inner = if dialect == Dialect::Gemini { inner_request(&body) } else { None };
+        Self::checked(dialect, inner.unwrap_or(body), path, false)
     }
 
-    fn other(dialect: Dialect, body: Bytes, path: Option<Path<'_>>, call: bool) -> Result<Request, Problem> {
+    fn checked(dialect: Dialect, body: Bytes, path: Option<Path<'_>>, call: bool) -> Result<Request, Problem> {
         let facts = Facts::read(dialect, &body, call)?;
-        let (model, place) = match (path, facts.model) {
+        let (model, model_place) = match (path, facts.model) {
             (Some(path), _) if dialect == Dialect::Gemini => (path.model.to_owned(), None),
             (_, Some((model, place))) => (model, Some(place)),
             (_, None) => return Err(Problem::missing("model")),
         };
+        let stream = path.map_or(facts.stream, |path| path.stream);
+        let chat = dialect == Dialect::Chat;
         Ok(Request {
             dialect,
             model,
-            stream: path.map_or(facts.stream, |path| path.stream),
-            wants_usage: true,
+            stream,
+            wants_usage: !chat || facts.wish.asks(),
+            ask_usage: if chat && stream { facts.wish.edit(facts.close) } else { None },
             max_output: facts.max_output,
             choices: facts.choices.unwrap_or(1),
             prompt_tokens: facts.estimate.tokens(),
             service_tier: facts.service_tier,
             has_tools: facts.has_tools,
             reads: facts.estimate.reads(),
-            form: Form::Other { model: place, body },
+            model_place,
+            body,
         })
     }
 
     /// The body as the client sent it.
     pub fn body(&self) -> &Bytes {
-        match &self.form {
-            Form::Chat(request) => request.body(),
-            Form::Other { body, .. } => body,
-        }
+        &self.body
     }
 
     /// The name of a place that [`Reads`] tells.
@@ -127,7 +118,7 @@ impl Request {
 
     /// A scalar of the request by dotted path; text without quotes, numbers and booleans as written.
     pub fn attr(&self, path: &str) -> Option<Cow<'_, str>> {
-        chat::attr(self.body(), path)
+        attr(&self.body, path)
     }
 
     /// The client's parameters that a response object repeats; empty in other dialects.
@@ -182,14 +173,16 @@ impl Request {
     /// The body for a provider of the caller's own dialect: every byte is the client's but the model's name and, in chat, the
     /// request for usage.
     pub fn own_body(&self, model: &str) -> Bytes {
-        match &self.form {
-            Form::Chat(request) => request.upstream_body(model),
-            Form::Other { body, model: Some(place) } if self.model != model => {
-                let name = json::quoted(model);
-                Bytes::from(json::splice(body, &[(place.clone(), &name)]))
-            }
-            Form::Other { body, .. } => body.clone(),
-        }
+        let name = (self.model != model).then(|| json::quoted(model));
+        let name = self.model_place.clone().zip(name.as_deref());
+        let usage = self.ask_usage.as_ref().map(|(place, text)| (place.clone(), text.as_bytes()));
+        let edits: &[Edit<'_>] = match (name, usage) {
+            (None, None) => return self.body.clone(),
+            (Some(one), None) | (None, Some(one)) => &[one],
+            (Some(name), Some(usage)) if name.0.start < usage.0.start => &[name, usage],
+            (Some(name), Some(usage)) => &[usage, name],
+        };
+        Bytes::from(json::splice(&self.body, edits))
     }
 }
 
@@ -238,24 +231,5 @@ fn inner_request(body: &Bytes) -> Option<Bytes> {
     let text = std::str::from_utf8(body).ok()?;
     let node = Node::read(text).ok()?;
     let inner = node.either("generateContentRequest", "generate_content_request")?;
-    let at = inner.raw.as_ptr() as usize - text.as_ptr() as usize;
-    Some(body.slice(at..at + inner.raw.len()))
-}
-
-impl From<chat::Request> for Request {
-    fn from(request: chat::Request) -> Request {
-        Request {
-            dialect: Dialect::Chat,
-            model: request.model.clone(),
-            stream: request.stream,
-            wants_usage: request.wants_usage,
-            max_output: request.max_output,
-            choices: request.choices,
-            prompt_tokens: request.prompt_tokens,
-            service_tier: request.service_tier.clone(),
-            has_tools: request.has_tools,
-            reads: request.reads.clone(),
-            form: Form::Chat(Box::new(request)),
-        }
-    }
+    Some(body.slice(inner.place_in(text)))
 }

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
 use tollgate_wire::error::Code;
-use tollgate_wire::json::{Kind, Node, Object};
+use tollgate_wire::json::Key::Name;
+use tollgate_wire::json::{Change, Kind, Node};
 
 /// The refusals of one model.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,7 +55,8 @@ impl Request {
         let last = node.get(said_in(self.dialect)).map_or(0, |turns| turns.items().len()).saturating_sub(1);
         let end = with_turns(self.dialect, &node, |at| at == last);
         let Ok(mut ask) = self.ask(&end) else { return Ok(()) };
-        if let Some(turn) = ask.turns.last_mut().filter(|turn| !turn.apart) {
+        // What stands beside the conversation has no number.
+        if let Some(turn) = ask.turns.last_mut().filter(|turn| turn.at.ends_with(']')) {
             turn.at = format!("{}[{last}]", said_in(self.dialect));
         }
         prefill(&ask, rules)
@@ -65,24 +67,20 @@ impl Request {
     pub fn without_sampling(&self, strict: bool) -> Result<Option<(Request, Dropped)>, Problem> {
         let text = std::str::from_utf8(self.body()).map_err(|_| Problem::not_json("The body is not valid UTF-8."))?;
         let node = Node::read(text)?;
+        let gemini = self.dialect == Dialect::Gemini;
         let mut dropped = Dropped::default();
-        let mut out = Vec::with_capacity(text.len());
-        let mut body = Object::begin(&mut out);
-        for (name, value) in node.members() {
-            let inner = self.dialect == Dialect::Gemini && matches!(&**name, "generationConfig" | "generation_config");
-            if inner && value.is_map() {
-                body.object(name, |config| {
-                    for (name, value) in value.members() {
-                        keep_or_drop(name, value, "generationConfig.", config, &mut dropped);
-                    }
-                });
-            } else if self.dialect == Dialect::Gemini {
-                body.raw(name, value.raw);
-            } else {
-                keep_or_drop(name, value, "", &mut body, &mut dropped);
+        let out = node.edited(|path, value| {
+            let (before, name) = match path {
+                [Name("generationConfig" | "generation_config")] if gemini && value.is_map() => return Change::Enter,
+                [_, Name(name)] => ("generationConfig.", *name),
+                [Name(name)] if !gemini => ("", *name),
+                _ => return Change::Keep,
+            };
+            if SAMPLING.contains(&name) && !value.is_null() {
+                dropped.add(&format!("{before}{name}"));
             }
-        }
-        body.end();
+            Change::drop_if(SAMPLING.contains(&name))
+        });
         match dropped.fields().first() {
             None => Ok(None),
             Some(field) if strict => {
@@ -119,14 +117,6 @@ fn with_turns<'a>(dialect: Dialect, body: &Node<'a>, keep: impl Fn(usize) -> boo
 
 const SAMPLING: &[&str] = &["temperature", "top_p", "top_k", "topP", "topK"];
 
-fn keep_or_drop(name: &str, value: &Node<'_>, before: &str, object: &mut Object<'_>, dropped: &mut Dropped) {
-    if !SAMPLING.contains(&name) {
-        object.raw(name, value.raw);
-    } else if !value.is_null() {
-        dropped.add(&format!("{before}{name}"));
-    }
-}
-
 /// Where a dialect's clients say how hard the model is to think, and how they say this effort.
 fn effort_in(dialect: Dialect, effort: &str) -> (&'static str, String) {
     let off = effort == "none";
@@ -156,7 +146,7 @@ fn tools(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
 
 fn choice(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
     let word = match &ask.choice {
-        None | Some(ToolChoice::Foreign(_)) => return Ok(()),
+        None | Some(ToolChoice::Foreign) => return Ok(()),
         Some(ToolChoice::None) => "none",
         Some(ToolChoice::Auto | ToolChoice::Allowed { required: false, .. }) => "auto",
         Some(ToolChoice::Required | ToolChoice::Allowed { required: true, .. }) => "any",

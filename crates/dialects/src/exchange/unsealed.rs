@@ -10,7 +10,8 @@ use crate::hub::{MARK, Seal};
 use bytes::Bytes;
 use memchr::memmem;
 use tollgate_wire::Dialect;
-use tollgate_wire::json::{Array, Node, Object};
+use tollgate_wire::json::Key::{Index, Name};
+use tollgate_wire::json::{Change, Node, Object};
 
 /// The body without what was thought. `None`: it has nothing of the kind.
 pub fn unsealed(dialect: Dialect, body: &[u8]) -> Option<Bytes> {
@@ -51,71 +52,46 @@ struct Leaving {
     stand_ins: bool,
 }
 
-/// Writes an object anew; `change` writes a member in another way and says so.
-fn rewritten(
-    node: &Node<'_>,
-    object: &mut Object<'_>,
-    mut change: impl FnMut(&str, &Node<'_>, &mut Object<'_>) -> bool,
-) {
-    for (name, value) in node.members() {
-        if !change(name, value, object) {
-            object.raw(name, value.raw);
-        }
-    }
-}
-
-fn kept<'n, 'a>(list: &'n Node<'a>, goes: impl Fn(&Node<'a>) -> bool) -> impl Iterator<Item = &'n Node<'a>> {
-    list.items().iter().filter(move |item| !goes(item))
-}
-
 impl Leaving {
     /// The body anew, and whether anything was left out of it; nothing where nothing changes.
     fn written(self, dialect: Dialect, body: &[u8]) -> Option<(Bytes, bool)> {
         let node = Node::read(std::str::from_utf8(body).ok()?).ok()?;
-        let mut out = Vec::with_capacity(body.len());
-        let (changed, left_out) = match dialect {
-            Dialect::Chat => self.chat(&node, &mut out),
-            Dialect::Anthropic => self.anthropic(&node, &mut out),
-            Dialect::Responses => self.responses(&node, &mut out),
-            Dialect::Gemini => self.gemini(&node, &mut out),
+        let (body, left_out) = match dialect {
+            Dialect::Chat => (self.chat(&node)?, true),
+            Dialect::Anthropic => (self.anthropic(&node)?, true),
+            Dialect::Responses => (self.responses(&node)?, true),
+            Dialect::Gemini => self.gemini(&node)?,
         };
-        changed.then(|| (Bytes::from(out), left_out))
+        Some((Bytes::from(body), left_out))
     }
 
     fn is_foreign(self, dialect: Dialect, seal: &str) -> bool {
         !self.foreign || Seal::is_foreign(dialect, seal)
     }
 
-    fn chat(self, body: &Node<'_>, out: &mut Vec<u8>) -> (bool, bool) {
+    fn chat(self, body: &Node<'_>) -> Option<Vec<u8>> {
         let details =
             |message: &Node<'_>| message.get("reasoning_details").is_some_and(|list| list.items().iter().any(is_ours));
-        let mut any = false;
-        let mut object = Object::begin(out);
-        rewritten(body, &mut object, |name, value, object| {
-            if name != "messages" || !value.is_list() {
-                return false;
+        let (mut any, mut ours) = (false, false);
+        let edited = body.edited(|path, value| match path {
+            [Name("messages")] => Change::Enter,
+            [Name("messages"), Index(_)] => {
+                ours = !self.foreign || details(value);
+                Change::Enter
             }
-            object.array("messages", |list| {
-                for message in value.items() {
-                    let ours = !self.foreign || details(message);
-                    list.object(|one| {
-                        rewritten(message, one, |name, _, _| {
-                            let goes = match name {
-                                "reasoning_details" => ours,
-                                // The same again as plain text.
-                                "reasoning_content" | "reasoning" => ours && self.texts,
-                                _ => false,
-                            };
-                            any |= goes;
-                            goes
-                        });
-                    });
-                }
-            });
-            true
+            [Name("messages"), Index(_), Name(name)] => {
+                let goes = match *name {
+                    "reasoning_details" => ours,
+                    // The same again as plain text.
+                    "reasoning_content" | "reasoning" => ours && self.texts,
+                    _ => false,
+                };
+                any |= goes;
+                Change::drop_if(goes)
+            }
+            _ => Change::Keep,
         });
-        object.end();
-        (any, any)
+        any.then_some(edited)
     }
 
     fn is_thought(self, block: &Node<'_>) -> bool {
@@ -126,47 +102,31 @@ impl Leaving {
         }
     }
 
-    fn anthropic(self, body: &Node<'_>, out: &mut Vec<u8>) -> (bool, bool) {
+    fn anthropic(self, body: &Node<'_>) -> Option<Vec<u8>> {
         let messages = body.get("messages").map_or(&[][..], Node::items);
-        let blocks = |message: &Node<'_>| message.get("content").map_or(0, |content| content.items().len());
-        let said = |message: &Node<'_>| {
-            message.get("content").map_or(0, |content| kept(content, |block| self.is_thought(block)).count())
-        };
-        let any = messages.iter().any(|message| said(message) < blocks(message));
-        let mut unthought = false;
-        let mut object = Object::begin(out);
-        rewritten(body, &mut object, |name, value, object| {
-            if name == "thinking" {
+        let (mut any, mut unthought) = (false, false);
+        let edited = body.edited(|path, value| match path {
+            [Name("thinking")] => {
                 unthought = self.ends_in_a_tool_turn(messages);
-                return unthought;
+                Change::drop_if(unthought)
             }
-            if name != "messages" {
-                return false;
-            }
-            let mut list = Array::begin(object.key("messages"));
-            for message in value.items() {
-                match (said(message), blocks(message)) {
-                    (said, blocks) if said == blocks => list.raw(message.raw),
+            [Name("messages")] => Change::Enter,
+            [Name("messages"), Index(_)] => {
+                let blocks = value.get("content").map_or(&[][..], Node::items);
+                let thoughts = blocks.iter().filter(|block| self.is_thought(block)).count();
+                any |= thoughts > 0;
+                match thoughts {
+                    0 => Change::Keep,
                     // Nothing was said but what was thought: neighbours of one role are one turn.
-                    (0, _) => {}
-                    _ => list.object(|one| {
-                        rewritten(message, one, |name, value, one| {
-                            if name == "content" {
-                                one.array("content", |inner| {
-                                    kept(value, |block| self.is_thought(block)).for_each(|block| inner.raw(block.raw));
-                                });
-                            }
-                            name == "content"
-                        });
-                    }),
+                    all if all == blocks.len() => Change::Drop,
+                    _ => Change::Enter,
                 }
             }
-            list.end();
-            true
+            [Name("messages"), Index(_), Name("content")] => Change::Enter,
+            [Name("messages"), Index(_), Name("content"), Index(_)] => Change::drop_if(self.is_thought(value)),
+            _ => Change::Keep,
         });
-        object.end();
-        let changed = any || (unthought && !self.foreign);
-        (changed, changed)
+        (any || (unthought && !self.foreign)).then_some(edited)
     }
 
     /// Of the answers since somebody spoke, each must begin with what was thought; where one does not, the model goes on without thinking.
@@ -183,87 +143,64 @@ impl Leaving {
         })
     }
 
-    fn responses(self, body: &Node<'_>, out: &mut Vec<u8>) -> (bool, bool) {
-        let goes = |item: &Node<'_>| {
-            item.str_of("type") == "reasoning" && self.is_foreign(Dialect::Responses, item.str_of("encrypted_content"))
-        };
-        if !body.get("input").is_some_and(|input| input.items().iter().any(goes)) {
-            return (false, false);
-        }
-        let mut object = Object::begin(out);
-        rewritten(body, &mut object, |name, value, object| {
-            if name != "input" {
-                return false;
-            }
-            object.array("input", |list| {
-                for item in kept(value, goes) {
-                    if self.foreign {
-                        list.raw(item.raw);
-                    } else {
-                        // Under its id the provider looks for the reasoning that came with the item.
-                        list.object(|one| rewritten(item, one, |name, _, _| name == "id"));
-                    }
+    fn responses(self, body: &Node<'_>) -> Option<Vec<u8>> {
+        let mut any = false;
+        let edited = body.edited(|path, value| match path {
+            [Name("input")] => Change::Enter,
+            [Name("input"), Index(_)] => {
+                let thought = value.str_of("type") == "reasoning";
+                let goes = thought && self.is_foreign(Dialect::Responses, value.str_of("encrypted_content"));
+                any |= goes;
+                match goes {
+                    true => Change::Drop,
+                    false if self.foreign => Change::Keep,
+                    false => Change::Enter,
                 }
-            });
-            true
+            }
+            // Under its id the provider looks for the reasoning that came with the item.
+            [Name("input"), Index(_), Name("id")] => Change::Drop,
+            _ => Change::Keep,
         });
-        object.end();
-        (true, true)
+        any.then_some(edited)
     }
 
-    fn gemini(self, body: &Node<'_>, out: &mut Vec<u8>) -> (bool, bool) {
-        let (mut stood_in, mut lost) = (false, false);
-        let goes = |part: &Node<'_>| {
-            let thought = part.get("thought").and_then(Node::bool) == Some(true);
-            thought && (!self.foreign || signature(part).is_some_and(|seal| self.is_foreign(Dialect::Gemini, seal)))
-        };
-        let mut object = Object::begin(out);
-        rewritten(body, &mut object, |name, value, object| {
-            if name != "contents" || !value.is_list() {
-                return false;
-            }
-            let mut list = Array::begin(object.key("contents"));
-            for content in value.items() {
-                let Some(parts) = content.get("parts") else {
-                    list.raw(content.raw);
-                    continue;
-                };
-                let said: Vec<_> = kept(parts, goes).collect();
-                lost |= said.len() < parts.items().len();
+    /// A thought that goes, from a part of Gemini's.
+    fn goes(self, part: &Node<'_>) -> bool {
+        let thought = part.get("thought").and_then(Node::bool) == Some(true);
+        thought && (!self.foreign || signature(part).is_some_and(|seal| self.is_foreign(Dialect::Gemini, seal)))
+    }
+
+    /// The body, and whether anything was left out of it: what stands in for a signature is no loss.
+    fn gemini(self, body: &Node<'_>) -> Option<(Vec<u8>, bool)> {
+        let (mut stood_in, mut lost, mut first) = (false, false, None);
+        let edited = body.edited(|path, value| match path {
+            [Name("contents")] => Change::Enter,
+            [Name("contents"), Index(_)] => {
+                let Some(parts) = value.get("parts").map(Node::items) else { return Change::Keep };
+                let said = |part: &Node<'_>| !self.goes(part);
+                lost |= !parts.iter().all(said);
+                first = parts.iter().position(|part| said(part) && is_call(part));
                 // Nothing was said but what was thought.
-                if said.is_empty() && !parts.items().is_empty() {
-                    continue;
-                }
-                let first = said.iter().position(|part| is_call(part));
-                list.object(|one| {
-                    rewritten(content, one, |name, _, one| {
-                        if name == "parts" {
-                            one.array("parts", |list| {
-                                for (at, part) in said.iter().enumerate() {
-                                    let wanted = self.stand_ins && first == Some(at);
-                                    match signature(part).filter(|seal| *seal != STAND_IN) {
-                                        Some(seal) if self.is_foreign(Dialect::Gemini, seal) => {
-                                            lost = true;
-                                            signed_anew(part, is_call(part), list);
-                                        }
-                                        None if wanted && signature(part).is_none() => {
-                                            stood_in = true;
-                                            signed_anew(part, true, list);
-                                        }
-                                        _ => list.raw(part.raw),
-                                    }
-                                }
-                            });
-                        }
-                        name == "parts"
-                    });
-                });
+                if parts.is_empty() || parts.iter().any(said) { Change::Enter } else { Change::Drop }
             }
-            list.end();
-            true
+            [Name("contents"), Index(_), Name("parts")] => Change::Enter,
+            [Name("contents"), Index(_), Name("parts"), Index(_)] if self.goes(value) => Change::Drop,
+            [Name("contents"), Index(_), Name("parts"), Index(at)] => {
+                match signature(value).filter(|seal| *seal != STAND_IN) {
+                    Some(seal) if self.is_foreign(Dialect::Gemini, seal) => {
+                        lost = true;
+                        Change::Put(signed_anew(value, is_call(value)).into())
+                    }
+                    None if self.stand_ins && first == Some(*at) && signature(value).is_none() => {
+                        stood_in = true;
+                        Change::Put(signed_anew(value, true).into())
+                    }
+                    _ => Change::Keep,
+                }
+            }
+            _ => Change::Keep,
         });
-        object.end();
-        (stood_in || lost, lost)
+        (stood_in || lost).then_some((edited, lost))
     }
 }
 
@@ -276,11 +213,13 @@ fn signature<'n>(part: &'n Node<'_>) -> Option<&'n str> {
 }
 
 /// A part with the stand-in for its signature, or with none.
-fn signed_anew(part: &Node<'_>, stand_in: bool, parts: &mut Array<'_>) {
-    parts.object(|one| {
-        rewritten(part, one, |name, _, _| matches!(name, "thoughtSignature" | "thought_signature"));
-        one.maybe("thoughtSignature", stand_in.then_some(STAND_IN));
-    });
+fn signed_anew(part: &Node<'_>, stand_in: bool) -> String {
+    let mut out = Vec::with_capacity(part.raw.len() + 64);
+    let mut one = Object::begin(&mut out);
+    one.members_of(part, |name| matches!(name, "thoughtSignature" | "thought_signature"));
+    one.maybe("thoughtSignature", stand_in.then_some(STAND_IN));
+    one.end();
+    String::from_utf8(out).unwrap_or_default()
 }
 
 #[cfg(test)]

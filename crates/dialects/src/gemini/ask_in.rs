@@ -2,7 +2,7 @@
 
 use super::schema::from_gemini;
 use super::{parts_in, tools_in};
-use crate::hub::{Ask, Effort, Fields, Format, Part, Role, Shape, Turn, tier_asked};
+use crate::hub::{Ask, Effort, Fields, Format, Part, Role, Turn, tier_asked};
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
@@ -18,21 +18,15 @@ pub(crate) fn read<'a>(body: &Node<'a>, stream: bool) -> Result<Ask<'a>, Problem
         config.rest_at("generationConfig", &mut ask.rest);
     }
     ask.metadata = fields.raw("labels");
-    if let Some(node) = fields.take_if("serviceTier", |node| node.text().map(|_| node)) {
-        ask.tier_own = Some(node.raw);
-        ask.tier = node.text().map(|tier| tier_asked(Dialect::Gemini, tier.clone()));
-    }
+    ask.tier = fields.text("serviceTier").map(|tier| tier_asked(Dialect::Gemini, tier));
     tools_in::read(&mut fields, &mut ask)?;
     let anything = |node: &&Node<'a>| node.text().is_some() || !node.members().is_empty();
     if let Some(system) = fields.take_if("systemInstruction", |node| Some(node).filter(anything)) {
         let place = "systemInstruction".to_owned();
-        let turn = match system.text() {
-            Some(text) => {
-                Turn { shape: Some(Shape::Text), ..Turn::new(Role::System, vec![Part::text(text.clone())], place) }
-            }
+        ask.turns.push(match system.text() {
+            Some(text) => Turn::new(Role::System, vec![Part::text(text.clone())], place),
             None => parts_in::turn(system, Role::System, place, 0, &mut Vec::new()),
-        };
-        ask.turns.push(Turn { apart: true, ..turn });
+        });
     }
     let Some(contents) = fields.take("contents") else { return Err(Problem::missing("contents")) };
     let one = std::slice::from_ref(contents);
@@ -47,8 +41,7 @@ pub(crate) fn read<'a>(body: &Node<'a>, stream: bool) -> Result<Ask<'a>, Problem
             "system" => Role::System,
             _ => Role::User,
         };
-        let turn = parts_in::turn(content, role, format!("contents[{at}]"), at, &mut open);
-        ask.turns.push(Turn { apart: contents.is_map(), ..turn });
+        ask.turns.push(parts_in::turn(content, role, format!("contents[{at}]"), at, &mut open));
     }
     fields.rest_at("", &mut ask.rest);
     Ok(ask)
@@ -70,9 +63,7 @@ fn generation<'a>(config: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
     if let Some(node) = config.map("thinkingConfig") {
         let mut thinking = Fields::loose(node);
         let asked = &mut ask.reasoning;
-        if let Some((effort, word)) = thinking.effort("thinkingLevel") {
-            (asked.effort, asked.word) = (Some(effort), Some(word));
-        }
+        asked.effort = thinking.effort("thinkingLevel");
         match thinking.take_if("thinkingBudget", |node| (node.raw == "-1" || node.number().is_some()).then_some(node)) {
             Some(budget) if budget.raw == "-1" => asked.adaptive = true,
             Some(budget) if budget.number() == Some(0) => (asked.off, asked.effort) = (true, Some(Effort::None)),
@@ -86,14 +77,10 @@ fn generation<'a>(config: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
 
 /// A schema says that the answer is JSON; a type beside it is left over.
 fn format<'a>(config: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
-    let mut own = None;
-    let schema = config.raw("responseJsonSchema").map(Cow::Borrowed).or_else(|| {
-        let node = config.take("responseSchema")?;
-        own = Some(node.raw);
-        Some(Cow::Owned(from_gemini(node)))
-    });
+    let schema = config.raw("responseJsonSchema").map(Cow::Borrowed);
+    let schema = schema.or_else(|| Some(Cow::Owned(from_gemini(config.take("responseSchema")?))));
     ask.format = if schema.is_some() {
-        Some(Format::Schema { name: None, description: None, schema, strict: None, own })
+        Some(Format::Schema { name: None, description: None, schema, strict: None })
     } else if config.word("responseMimeType", "application/json") {
         Some(Format::Json)
     } else if config.word("responseMimeType", "text/plain") {

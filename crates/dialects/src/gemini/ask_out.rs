@@ -1,6 +1,6 @@
 //! A request of the hub written for a provider that speaks Gemini's generateContent.
 
-use super::{own_out, parts_out, tools_out};
+use super::{parts_out, tools_out};
 use crate::anthropic::reminder;
 use crate::hub::{Ask, Carry, Dropped, Effort, Format, Merge, Names, Part, Role, Target, paired, sent_name};
 use std::collections::HashMap;
@@ -10,9 +10,6 @@ use tollgate_wire::json::{Array, Object, lossy};
 
 pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, Names), Problem> {
     let mut carry = Carry::begin(&mut ask, target)?;
-    if carry.home {
-        return own_out::write(&ask, carry);
-    }
     let names = Names::of(&ask.tools, target);
     let mut out = Vec::with_capacity(4096);
     let mut body = Object::begin(&mut out);
@@ -48,7 +45,7 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
     ] {
         carry.drop_if(name, given)?;
     }
-    carry.rest(&ask, &mut body)?;
+    carry.rest(&ask)?;
     body.end();
     Ok((out, carry.dropped, names))
 }
@@ -68,7 +65,7 @@ fn prepare(ask: &mut Ask<'_>, carry: &mut Carry<'_>) -> Result<Vec<String>, Prob
         let mut kept = Vec::with_capacity(turn.parts.len());
         for part in std::mem::take(&mut turn.parts) {
             match part {
-                Part::Thought { ref thought, .. } if !parts_out::at_home(thought) => carry.drop("reasoning")?,
+                Part::Thought { ref thought, .. } if !parts_out::is_hers(thought) => carry.drop("reasoning")?,
                 Part::Text { text, .. } if text.is_empty() => {}
                 Part::Foreign { what, words: None, .. } if turn.role == Role::Assistant => carry.drop(&what)?,
                 other => kept.push(other),

@@ -9,7 +9,6 @@ mod cites;
 pub(crate) mod events_in;
 pub(crate) mod events_out;
 mod known;
-mod own_out;
 mod parts_in;
 mod parts_out;
 mod schema;

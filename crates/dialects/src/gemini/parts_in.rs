@@ -5,8 +5,7 @@
 
 use super::NO_SIGNATURE;
 use crate::hub::{
-    Call, CallKind, Fields, Media, Member, NEXT_TEXT, Origin, Part, Place, Role, Seal, Shape, Thought, Turn, made_id,
-    others,
+    Call, CallKind, Fields, Media, Member, NEXT_TEXT, Origin, Part, Place, Role, Seal, Thought, Turn, made_id, others,
 };
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
@@ -18,17 +17,17 @@ pub(super) type Open<'a> = (Cow<'a, str>, Cow<'a, str>);
 /// Calls that wait for a result at the same time.
 const MOST_OPEN: usize = 512;
 
-/// One content. An unusual role stays with it, or that it has none.
+/// One content. An unusual role stays with it.
 pub(super) fn turn<'a>(content: &Node<'a>, role: Role, place: String, at: usize, open: &mut Vec<Open<'a>>) -> Turn<'a> {
     let mut fields = Fields::of(content);
-    fields.usual("role", super::role_word(role));
+    fields.word("role", super::role_word(role));
     let said = fields.take_if("parts", |node| Some(node).filter(|node| node.is_list()));
     let mut parts = Vec::new();
     let number = at.to_string();
     for (part, node) in said.map_or(&[][..], Node::items).iter().enumerate() {
         read(node, &number, part, open, &mut parts);
     }
-    Turn::new(role, parts, place).written(Shape::of(said), fields.rest())
+    Turn { rest: fields.rest(), ..Turn::new(role, parts, place) }
 }
 
 fn read<'a>(node: &Node<'a>, turn: &str, at: usize, open: &mut Vec<Open<'a>>, parts: &mut Vec<Part<'a>>) {
@@ -46,10 +45,10 @@ fn read<'a>(node: &Node<'a>, turn: &str, at: usize, open: &mut Vec<Open<'a>>, pa
         parts.push(Part::Call(call));
     } else if let Some(text) = fields.text("text") {
         if fields.on("thought") {
-            thought(node, fields, text, signature, parts);
+            thought(fields, text, signature, parts);
         } else if text.is_empty() && signature.is_some() {
             let thought = signature.map(|data| sealed(data, Cow::Borrowed(NEXT_TEXT))).unwrap_or_default();
-            parts.push(Part::Thought { thought, own: vec![node.raw], rest: fields.rest() });
+            parts.push(Part::Thought { thought, rest: fields.rest() });
         } else {
             parts.extend(signature.map(|data| Part::thought(sealed(data, Cow::Borrowed(NEXT_TEXT)))));
             parts.push(Part::Text { text, cached: false, rest: fields.rest() });
@@ -78,26 +77,19 @@ fn read<'a>(node: &Node<'a>, turn: &str, at: usize, open: &mut Vec<Open<'a>>, pa
 }
 
 /// A thought. A stream's comes in pieces, its seal with the last.
-fn thought<'a>(
-    node: &Node<'a>,
-    fields: Fields<'_, 'a>,
-    text: Cow<'a, str>,
-    signature: Option<Cow<'a, str>>,
-    parts: &mut Vec<Part<'a>>,
-) {
+fn thought<'a>(fields: Fields<'_, 'a>, text: Cow<'a, str>, signature: Option<Cow<'a, str>>, parts: &mut Vec<Part<'a>>) {
     let seal = signature.map(|data| Seal::read(Dialect::Gemini, data, Cow::Borrowed("")));
     let (seal, signed) = seal.map_or((None, false), without_mark);
-    let open = |part: &Part<'a>| matches!(part, Part::Thought { thought, own, .. } if thought.seal.is_none() && !own.is_empty());
+    let open = |part: &Part<'a>| matches!(part, Part::Thought { thought, .. } if thought.seal.is_none());
     if !parts.last().is_some_and(open) {
         parts.push(Part::thought(Thought::default()));
     }
-    if let Some(Part::Thought { thought, own, rest }) = parts.last_mut() {
-        if own.is_empty() {
+    if let Some(Part::Thought { thought, rest }) = parts.last_mut() {
+        if thought.text.is_empty() {
             thought.text = text;
         } else {
             thought.text.to_mut().push_str(&text);
         }
-        own.push(node.raw);
         fields.rest_at("", rest);
         let origin = seal.as_ref().map(|seal| seal.origin);
         thought.seal = seal;
@@ -207,15 +199,5 @@ fn read_result<'a>(node: &Node<'a>, mut rest: Vec<Member<'a>>, open: &mut Vec<Op
         read(node, "", 0, &mut Vec::new(), &mut parts);
     }
     fields.rest_at("functionResponse", &mut rest);
-    Part::Result {
-        id,
-        name: Some(name),
-        parts,
-        shape: None,
-        made: given.is_none(),
-        error,
-        kind: CallKind::Function,
-        cached: false,
-        rest,
-    }
+    Part::Result { id, name: Some(name), parts, error, kind: CallKind::Function, cached: false, rest }
 }

@@ -5,6 +5,7 @@ use crate::anthropic::input;
 use crate::hub::{
     Call, Carry, Media, NEXT_TEXT, Origin, Part, Place, Role, Seal, Thought, Turn, base64_standard, tidy_mime,
 };
+use std::borrow::Cow;
 use std::collections::HashMap;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
@@ -14,7 +15,7 @@ use tollgate_wire::json::{Array, Kind, Node, Object};
 const MOST_SEALS: usize = 64;
 
 /// Thoughts that Gemini made, or that are hers to show.
-pub(super) fn at_home(thought: &Thought<'_>) -> bool {
+pub(super) fn is_hers(thought: &Thought<'_>) -> bool {
     thought.seal.as_ref().is_some_and(|seal| seal.origin == Origin::Gemini)
 }
 
@@ -138,8 +139,8 @@ fn inline(media: &Media<'_>, turn: &Turn<'_>, parts: &mut Array<'_>, carry: &mut
     match &media.place {
         Place::Data { mime, base64 } => parts.object(|one| {
             one.object("inlineData", |inner| {
-                inner.text("mimeType", &tidy_mime(mime.clone()));
-                inner.text("data", &base64_standard(base64.clone()));
+                inner.text("mimeType", tidy_mime(mime));
+                inner.text("data", &base64_standard(Cow::Borrowed(base64)));
             });
         }),
         Place::Text(text) => parts.object(|one| one.text("text", text)),

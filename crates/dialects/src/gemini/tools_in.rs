@@ -1,7 +1,7 @@
 //! Tools and the choice among them, of a generateContent request.
 
 use super::schema::from_gemini;
-use crate::hub::{Ask, Fields, Group, Tool, ToolChoice, ToolKind};
+use crate::hub::{Ask, Fields, Tool, ToolChoice, ToolKind};
 use std::borrow::Cow;
 use tollgate_wire::Problem;
 use tollgate_wire::json::Node;
@@ -13,7 +13,6 @@ pub(super) fn read<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) -> Result
     if let Some(node) = fields.map("toolConfig") {
         let mut config = Fields::loose(node);
         if let Some(calling) = config.take("functionCallingConfig") {
-            ask.choice_own = Some(calling.raw);
             ask.choice = choice(calling, ask);
         }
         config.rest_at("toolConfig", &mut ask.rest);
@@ -26,7 +25,6 @@ fn group<'a>(node: &Node<'a>, at: &str, ask: &mut Ask<'a>) -> Result<(), Problem
     if !node.is_map() {
         return Err(Problem::wrong(at, "an object"));
     }
-    let from = ask.tools.len();
     let mut fields = Fields::loose(node);
     for (inner, declaration) in fields.list("functionDeclarations").unwrap_or_default().iter().enumerate() {
         ask.tools.push(function(declaration, format!("{at}.functionDeclarations[{inner}]"))?);
@@ -42,27 +40,23 @@ fn group<'a>(node: &Node<'a>, at: &str, ask: &mut Ask<'a>) -> Result<(), Problem
         let kind = match name.as_ref() {
             "googleSearch" | "google_search" | "googleSearchRetrieval" => {
                 Fields::of(value).rest_at("googleSearch", &mut rest);
-                ToolKind::WebSearch(value.raw)
+                ToolKind::WebSearch
             }
             _ => ToolKind::Hosted(value.raw),
         };
         let (at, name) = (format!("{at}.{name}"), name.clone());
         ask.tools.push(Tool { name, namespace: None, description: None, kind, cached: false, old: false, at, rest });
     }
-    ask.groups.push(Group { name: None, tools: from..ask.tools.len(), rest: fields.rest() });
+    fields.rest_at("", &mut ask.groups_rest);
     Ok(())
 }
 
 fn function<'a>(node: &Node<'a>, at: String) -> Result<Tool<'a>, Problem> {
     let mut fields = Fields::loose(node);
     let Some(name) = fields.text("name") else { return Err(Problem::missing(&format!("{at}.name"))) };
-    let mut own = None;
-    let schema = fields.raw("parametersJsonSchema").map(Cow::Borrowed).or_else(|| {
-        let node = fields.take("parameters")?;
-        own = Some(node.raw);
-        Some(Cow::Owned(from_gemini(node)))
-    });
-    let kind = ToolKind::Function { schema, strict: None, own };
+    let schema = fields.raw("parametersJsonSchema").map(Cow::Borrowed);
+    let schema = schema.or_else(|| Some(Cow::Owned(from_gemini(fields.take("parameters")?))));
+    let kind = ToolKind::Function { schema, strict: None };
     let description = fields.text("description");
     Ok(Tool { name, namespace: None, description, kind, cached: false, old: false, at, rest: fields.rest() })
 }

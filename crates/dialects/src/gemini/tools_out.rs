@@ -24,7 +24,7 @@ pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>)
     let mut search = false;
     for tool in &ask.tools {
         match &tool.kind {
-            ToolKind::WebSearch(_) => search = true,
+            ToolKind::WebSearch => search = true,
             // None is left.
             ToolKind::Hosted(_) => {}
             _ if loose.is_some_and(|names| !names.contains(&tool.name)) => {}
@@ -56,7 +56,7 @@ fn choice(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result
         Some(ToolChoice::Required) => ("ANY", Vec::new()),
         Some(ToolChoice::Named(name)) => ("ANY", vec![sent(name)]),
         Some(ToolChoice::Allowed { names, required: true }) => ("ANY", names.iter().map(|name| sent(name)).collect()),
-        Some(ToolChoice::Foreign(_)) => {
+        Some(ToolChoice::Foreign) => {
             return Err(Problem::unsupported("tool_choice", "The model's provider has no such tool choice."));
         }
     };

@@ -3,7 +3,6 @@
 use super::part::{Part, Turn};
 use super::{Effort, Fields};
 use std::borrow::Cow;
-use std::ops::Range;
 use tollgate_wire::Dialect;
 
 /// A member with no place of its own in the hub, as it was written.
@@ -12,7 +11,7 @@ pub(crate) struct Member<'a> {
     /// The object it stood in, seen from the one that keeps it; empty for that one itself.
     pub place: &'static str,
     pub name: Cow<'a, str>,
-    /// Its value; empty for a usual member that was not there.
+    /// Its value.
     pub raw: &'a str,
 }
 
@@ -34,6 +33,8 @@ pub(crate) struct Ask<'a> {
     pub stream: bool,
     pub turns: Vec<Turn<'a>>,
     pub max_output: Option<u64>,
+    /// Chat: the limit was given as `max_tokens`.
+    pub old_limit: bool,
     pub temperature: Option<&'a str>,
     pub top_p: Option<&'a str>,
     pub top_k: Option<&'a str>,
@@ -41,8 +42,6 @@ pub(crate) struct Ask<'a> {
     pub presence_penalty: Option<&'a str>,
     pub seed: Option<&'a str>,
     pub stop: Vec<Cow<'a, str>>,
-    /// Chat: the one stop sequence was not in a list.
-    pub stop_alone: bool,
     pub n: Option<u64>,
     pub logprobs: bool,
     pub top_logprobs: Option<u64>,
@@ -50,22 +49,16 @@ pub(crate) struct Ask<'a> {
     pub format: Option<Format<'a>>,
     pub verbosity: Option<Cow<'a, str>>,
     pub tools: Vec<Tool<'a>>,
-    /// Responses' namespaces and Gemini's objects of tools.
-    pub groups: Vec<Group<'a>>,
+    /// What is left of Responses' namespaces and Gemini's objects of tools.
+    pub groups_rest: Vec<Member<'a>>,
     pub choice: Option<ToolChoice<'a>>,
-    /// The tool choice in the words of its dialect, which has several forms for each.
-    pub choice_own: Option<&'a str>,
     pub parallel: Option<bool>,
     pub cache_key: Option<Cow<'a, str>>,
     /// Anthropic's mark on the whole request: cache up to the last part that can be.
     pub cache_all: bool,
     pub tier: Option<Cow<'a, str>>,
-    /// The tier in the words of its dialect.
-    pub tier_own: Option<&'a str>,
     pub user: Option<Cow<'a, str>>,
     pub metadata: Option<&'a str>,
-    /// Names with a synonym that were used instead of it.
-    pub spelt: Vec<&'static str>,
     pub rest: Vec<Member<'a>>,
 }
 
@@ -76,6 +69,7 @@ impl<'a> Ask<'a> {
             stream: false,
             turns: Vec::new(),
             max_output: None,
+            old_limit: false,
             temperature: None,
             top_p: None,
             top_k: None,
@@ -83,7 +77,6 @@ impl<'a> Ask<'a> {
             presence_penalty: None,
             seed: None,
             stop: Vec::new(),
-            stop_alone: false,
             n: None,
             logprobs: false,
             top_logprobs: None,
@@ -91,28 +84,20 @@ impl<'a> Ask<'a> {
             format: None,
             verbosity: None,
             tools: Vec::new(),
-            groups: Vec::new(),
+            groups_rest: Vec::new(),
             choice: None,
-            choice_own: None,
             parallel: None,
             cache_key: None,
             cache_all: false,
             tier: None,
-            tier_own: None,
             user: None,
             metadata: None,
-            spelt: Vec::new(),
             rest: Vec::new(),
         }
     }
 }
 
 impl Ask<'_> {
-    /// The name a field was given by: `old` where that was used.
-    pub fn name(&self, usual: &'static str, old: &'static str) -> &'static str {
-        if self.spelt.contains(&old) { old } else { usual }
-    }
-
     /// Forgets every cache mark.
     pub fn unmark(&mut self) {
         self.cache_all = false;
@@ -123,12 +108,7 @@ impl Ask<'_> {
     /// The one tool that must be called is the provider's search.
     pub fn chooses_search(&self) -> bool {
         let Some(ToolChoice::Named(name)) = &self.choice else { return false };
-        self.tools.iter().any(|tool| tool.name == *name && matches!(tool.kind, ToolKind::WebSearch(_)))
-    }
-
-    /// Whether anything is left of an object that stood here.
-    pub fn has_rest(&self, place: &str) -> bool {
-        self.rest.iter().any(|member| member.place == place)
+        self.tools.iter().any(|tool| tool.name == *name && matches!(tool.kind, ToolKind::WebSearch))
     }
 }
 
@@ -136,8 +116,6 @@ impl Ask<'_> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Reasoning<'a> {
     pub effort: Option<Effort>,
-    /// The effort as it was written.
-    pub word: Option<Cow<'a, str>>,
     /// Thinking was switched off, which is the effort `none` to others.
     pub off: bool,
     /// A budget in tokens.
@@ -167,8 +145,6 @@ pub(crate) enum Format<'a> {
         description: Option<Cow<'a, str>>,
         schema: Option<Cow<'a, str>>,
         strict: Option<bool>,
-        /// The schema in Gemini's own language, where it was given so.
-        own: Option<&'a str>,
     },
 }
 
@@ -180,20 +156,19 @@ impl<'a> Format<'a> {
             description: fields.text("description"),
             schema: fields.raw("schema").map(Cow::Borrowed),
             strict: fields.bool("strict"),
-            own: None,
         }
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ToolKind<'a> {
-    /// With the JSON Schema of its arguments, and the same in Gemini's own language where it was given so.
-    Function { schema: Option<Cow<'a, str>>, strict: Option<bool>, own: Option<&'a str> },
+    /// With the JSON Schema of its arguments.
+    Function { schema: Option<Cow<'a, str>>, strict: Option<bool> },
     /// Free text, with its `format`.
     Custom { format: Option<&'a str> },
-    /// A search of the provider's own, as it was written.
-    WebSearch(&'a str),
-    /// Runs at one provider only.
+    /// A search of the provider's own.
+    WebSearch,
+    /// Runs at one provider only; as it was written.
     Hosted(&'a str),
 }
 
@@ -211,14 +186,6 @@ pub(crate) struct Tool<'a> {
     pub rest: Vec<Member<'a>>,
 }
 
-/// Tools that stood in one object: those from one place in the list up to another.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Group<'a> {
-    pub name: Option<Cow<'a, str>>,
-    pub tools: Range<usize>,
-    pub rest: Vec<Member<'a>>,
-}
-
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ToolChoice<'a> {
     None,
@@ -231,5 +198,5 @@ pub(crate) enum ToolChoice<'a> {
         required: bool,
     },
     /// A form only its own dialect knows.
-    Foreign(&'a str),
+    Foreign,
 }

@@ -12,7 +12,7 @@ use super::{
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
-use tollgate_wire::json::{Node, Object};
+use tollgate_wire::json::Node;
 
 /// Members that are not in `known`; null asks for nothing.
 pub(crate) fn others<'a>(node: &Node<'a>, known: &[&str]) -> Vec<Member<'a>> {
@@ -43,10 +43,9 @@ pub(crate) fn place_of_url<'a>(url: &Cow<'a, str>) -> Place<'a> {
 }
 
 /// The usual spelling of a type, without parameters.
-pub(crate) fn tidy_mime(mime: Cow<'_, str>) -> Cow<'_, str> {
-    let end = mime.find(';').unwrap_or(mime.len());
-    let mime = part_of(&mime, 0, end);
-    if mime == "image/jpg" { Cow::Borrowed("image/jpeg") } else { mime }
+pub(crate) fn tidy_mime(mime: &str) -> &str {
+    let mime = mime.split(';').next().unwrap_or_default();
+    if mime == "image/jpg" { "image/jpeg" } else { mime }
 }
 
 /// A data URL.
@@ -54,50 +53,50 @@ pub(crate) fn data_url(mime: &str, base64: &str) -> String {
     format!("data:{mime};base64,{base64}")
 }
 
+/// The same with both as every provider takes them.
+pub(crate) fn tidy_data_url(mime: &str, base64: &str) -> String {
+    data_url(tidy_mime(mime), &standard(Cow::Borrowed(base64)))
+}
+
 fn openai(dialect: Dialect) -> bool {
     matches!(dialect, Dialect::Chat | Dialect::Responses)
 }
 
-/// A request being written: where to, and what was left behind.
+/// A request being written for a provider of another dialect: where to, and what was left behind. Within one dialect the client's
+/// bytes pass, and nothing of this runs.
 pub(crate) struct Carry<'t> {
     pub target: &'t Target,
-    /// The provider speaks the dialect that the request came in: everything is written as it was, and nothing made up.
-    pub home: bool,
     pub dropped: Dropped,
     origin: Dialect,
 }
 
 impl<'t> Carry<'t> {
-    /// Begins with what is left over in turns, parts and tools: abroad it is told here, whatever becomes of its object.
+    /// Begins with what is left over in turns, parts and tools: it is told here, whatever becomes of its object.
     /// Tools and cache marks that the target does not have are gone from the request afterwards.
     pub fn begin(ask: &mut Ask<'_>, target: &'t Target) -> Result<Self, Problem> {
-        let home = ask.origin == target.dialect;
-        let mut carry = Carry { target, home, dropped: Dropped::default(), origin: ask.origin };
-        if !home {
-            hosted::leave_out(ask, &mut carry)?;
-            carry.beyond(ask)?;
-            carry.loosen(ask)?;
-            carry.only_here(ask)?;
-            if are_functions(&ask.tools) && target.dialect != Dialect::Gemini {
-                // A client that declares `functions` reads one call of an answer.
-                ask.parallel = ask.parallel.or(Some(false));
-            }
-            for turn in &ask.turns {
-                carry.left(&turn.rest)?;
-                carry.left_of(&turn.parts)?;
-            }
-            for tool in &ask.tools {
-                carry.left(&tool.rest)?;
-            }
-            for group in &ask.groups {
-                carry.left(&group.rest)?;
-            }
-            if let Some(mark) = ask.rest.iter().find(|member| ask.cache_all && member.told() == "cache_control") {
-                carry.left(std::slice::from_ref(mark))?;
-            }
-            if !target.takes_marks() {
-                ask.unmark();
-            }
+        debug_assert_ne!(ask.origin, target.dialect, "the client's own bytes pass");
+        let mut carry = Carry { target, dropped: Dropped::default(), origin: ask.origin };
+        hosted::leave_out(ask, &mut carry)?;
+        carry.beyond(ask)?;
+        carry.loosen(ask)?;
+        carry.only_here(ask)?;
+        if are_functions(&ask.tools) && target.dialect != Dialect::Gemini {
+            // A client that declares `functions` reads one call of an answer.
+            ask.parallel = ask.parallel.or(Some(false));
+        }
+        for turn in &ask.turns {
+            carry.left(&turn.rest)?;
+            carry.left_of(&turn.parts)?;
+        }
+        for tool in &ask.tools {
+            carry.left(&tool.rest)?;
+        }
+        carry.left(&ask.groups_rest)?;
+        if let Some(mark) = ask.rest.iter().find(|member| ask.cache_all && member.told() == "cache_control") {
+            carry.left(std::slice::from_ref(mark))?;
+        }
+        if !target.takes_marks() {
+            ask.unmark();
         }
         Ok(carry)
     }
@@ -113,7 +112,8 @@ impl<'t> Carry<'t> {
         let Some((most, asked)) = self.target.most_output.zip(ask.max_output) else { return Ok(()) };
         ask.max_output = Some(asked.min(most));
         let name = match ask.origin {
-            Dialect::Chat => ask.name("max_completion_tokens", "max_tokens"),
+            Dialect::Chat if ask.old_limit => "max_tokens",
+            Dialect::Chat => "max_completion_tokens",
             Dialect::Anthropic => "max_tokens",
             Dialect::Responses => "max_output_tokens",
             Dialect::Gemini => "generationConfig.maxOutputTokens",
@@ -158,7 +158,7 @@ impl<'t> Carry<'t> {
     /// The name of a file, at a place where the target takes none.
     pub fn unnamed(&mut self, media: &Media<'_>) -> Result<(), Problem> {
         let name = if self.origin == Dialect::Anthropic { "title" } else { "filename" };
-        self.drop_if(name, media.name.is_some() && !self.home)
+        self.drop_if(name, media.name.is_some())
     }
 
     /// The wish to see what is thought, or not to, where nothing follows from it.
@@ -228,43 +228,9 @@ impl<'t> Carry<'t> {
         if given { self.drop(field) } else { Ok(()) }
     }
 
-    /// Sees to the members of the request itself that have no place in the hub: at home they are written, abroad they follow
-    /// their policy.
-    pub fn rest(&mut self, ask: &Ask<'_>, body: &mut Object<'_>) -> Result<(), Problem> {
-        self.own(body, "", &ask.rest);
-        if self.home { Ok(()) } else { leave_out(self.origin, &ask.rest, self.target.strict, &mut self.dropped) }
-    }
-
-    /// At home: writes what is left of the object at this place.
-    pub fn own(&self, object: &mut Object<'_>, place: &str, rest: &[Member<'_>]) {
-        for member in rest.iter().filter(|member| self.home && member.place == place && !member.raw.is_empty()) {
-            object.raw(&member.name, member.raw);
-        }
-    }
-
-    /// A text that others must get, even empty; at home an empty one is among the members that are left.
-    pub fn text(&self, object: &mut Object<'_>, name: &str, value: &str) {
-        object.maybe(name, Some(value).filter(|value| !(self.home && value.is_empty())));
-    }
-
-    /// Data as providers take it; at home as it came.
-    pub fn data<'d>(&self, base64: &'d str) -> Cow<'d, str> {
-        if self.home { Cow::Borrowed(base64) } else { standard(Cow::Borrowed(base64)) }
-    }
-
-    /// Its type, likewise.
-    pub fn mime<'d>(&self, mime: &'d str) -> Cow<'d, str> {
-        if self.home { Cow::Borrowed(mime) } else { tidy_mime(Cow::Borrowed(mime)) }
-    }
-
-    /// Both as a link.
-    pub fn data_url(&self, mime: &str, base64: &str) -> String {
-        data_url(&self.mime(mime), &self.data(base64))
-    }
-
-    /// Whether a member that is usually written here is written by its own value instead, or not at all.
-    pub fn is_own(&self, name: &str, place: &str, rest: &[Member<'_>]) -> bool {
-        self.home && rest.iter().any(|member| member.place == place && member.name == name)
+    /// Sees to the members of the request itself that have no place in the hub: they follow their policy.
+    pub fn rest(&mut self, ask: &Ask<'_>) -> Result<(), Problem> {
+        leave_out(self.origin, &ask.rest, self.target.strict, &mut self.dropped)
     }
 
     /// Nothing is left over that would have to be told.
@@ -274,7 +240,7 @@ impl<'t> Carry<'t> {
 
     /// A cache mark at a place where the target takes none.
     pub fn unmarked(&mut self, cached: bool) -> Result<(), Problem> {
-        self.drop_if("cache_control", cached && !self.home)
+        self.drop_if("cache_control", cached)
     }
 
     fn left_of(&mut self, parts: &[Part<'_>]) -> Result<(), Problem> {

@@ -1,5 +1,5 @@
 //! An object of a request being read. A member is taken by whoever knows what its value means; what nobody took, nulls and values
-//! of an unexpected kind included, is left over: written again in its own dialect, told or refused in another.
+//! of an unexpected kind included, is left over: told or refused.
 
 use super::ask::Member;
 use super::effort::Effort;
@@ -13,13 +13,11 @@ pub(crate) struct Fields<'n, 'a> {
     taken: u128,
     /// Places beyond the bits above.
     more: Vec<usize>,
-    /// Usual members that are not there.
-    gaps: Vec<&'static str>,
 }
 
 impl<'n, 'a> Fields<'n, 'a> {
     pub fn of(node: &'n Node<'a>) -> Self {
-        Fields { members: node.members(), loose: false, taken: 0, more: Vec::new(), gaps: Vec::new() }
+        Fields { members: node.members(), loose: false, taken: 0, more: Vec::new() }
     }
 
     /// The same where `top_p` is `topP`.
@@ -73,13 +71,6 @@ impl<'n, 'a> Fields<'n, 'a> {
         self.take_if(key, |node| node.text().filter(|text| !text.is_empty()).cloned()).unwrap_or_default()
     }
 
-    /// Takes a word that writers put there themselves, or notes that it is not there.
-    pub fn usual(&mut self, key: &'static str, word: &str) {
-        if !self.word(key, word) && !self.members.iter().any(|(name, _)| name == key) {
-            self.gaps.push(key);
-        }
-    }
-
     pub fn decimal(&mut self, key: &str) -> Option<&'a str> {
         self.take_if(key, Node::decimal)
     }
@@ -120,9 +111,8 @@ impl<'n, 'a> Fields<'n, 'a> {
         })
     }
 
-    /// Takes an effort and the word it was given by.
-    pub fn effort(&mut self, key: &str) -> Option<(Effort, Cow<'a, str>)> {
-        self.take_if(key, |node| node.text().and_then(|word| Some((Effort::of(word)?, word.clone()))))
+    pub fn effort(&mut self, key: &str) -> Option<Effort> {
+        self.take_if(key, |node| node.text().and_then(|word| Effort::of(word)))
     }
 
     /// What nobody took.
@@ -134,13 +124,12 @@ impl<'n, 'a> Fields<'n, 'a> {
 
     /// What nobody took, of an object inside another.
     pub fn rest_at(self, place: &'static str, rest: &mut Vec<Member<'a>>) {
-        if self.taken.count_ones() as usize + self.more.len() == self.members.len() && self.gaps.is_empty() {
+        if self.taken.count_ones() as usize + self.more.len() == self.members.len() {
             return;
         }
         let taken = |at: usize| if at < 128 { self.taken >> at & 1 == 1 } else { self.more.contains(&at) };
         let left = self.members.iter().enumerate().filter(|(at, _)| !taken(*at));
         rest.extend(left.map(|(_, (name, value))| Member { place, name: name.clone(), raw: value.raw }));
-        rest.extend(self.gaps.iter().map(|name| Member { place, name: Cow::Borrowed(name), raw: "" }));
     }
 }
 

@@ -46,10 +46,10 @@ fn insists(name: &str) -> Problem {
 fn is_known(tool: &Tool<'_>, target: &Target, functions: bool) -> bool {
     match (&tool.kind, target.dialect) {
         (ToolKind::Function { .. } | ToolKind::Custom { .. }, _) => true,
-        (ToolKind::WebSearch(_), Dialect::Chat) => target.web_search,
+        (ToolKind::WebSearch, Dialect::Chat) => target.web_search,
         // Gemini takes its search or functions, not both, and an agent lives by its functions.
-        (ToolKind::WebSearch(_), Dialect::Gemini) => !functions,
-        (ToolKind::WebSearch(_), Dialect::Anthropic | Dialect::Responses) => true,
+        (ToolKind::WebSearch, Dialect::Gemini) => !functions,
+        (ToolKind::WebSearch, Dialect::Anthropic | Dialect::Responses) => true,
         (ToolKind::Hosted(_), _) => false,
     }
 }

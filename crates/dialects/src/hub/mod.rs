@@ -4,6 +4,21 @@
 //! ([`Answer`]) and streams ([`Event`]); there are no translations between pairs. Conversations are turns of ordered
 //! parts, never sorted by kind. What a dialect alone knows is carried as the text it came in, with its origin, and
 //! written again only for that dialect; for another one it is dropped and recorded, or refused with its name.
+//!
+//! | word | what it is |
+//! |---|---|
+//! | ask, answer | a request and a whole reply in this form; an answer is gathered from its events |
+//! | turn, part | a message, and a piece of what it says: text, picture, call, result, thought |
+//! | target, voice | what is known of the model that a request goes to; who the client hears (ids, public name) |
+//! | carry | a request on its way out: where it goes, and the record of what it loses |
+//! | rest | members that a reader did not take, with the place they stood in |
+//! | dropped, lost | what a provider does not get of a request; what a client does not get of an answer |
+//! | seal, bound | reasoning that only its maker can read; the call or text that it belongs to |
+//! | mark | a place up to which the provider is asked to cache |
+//! | lane | blocks that a dialect cannot interleave, one after the other |
+//! | place (of a citation) | where in what was said it belongs, in characters |
+//! | restore | the caller's own names of tools, put back into an answer |
+//! | foreign, hosted | what only its own dialect knows; a tool that runs at the provider |
 
 mod answer;
 mod ask;
@@ -32,9 +47,9 @@ mod tier;
 mod voice;
 
 pub(crate) use answer::{Answer, Choice, Gather, Output, owned_seal};
-pub(crate) use ask::{Ask, Format, Group, Member, Reasoning, Tool, ToolChoice, ToolKind};
+pub(crate) use ask::{Ask, Format, Member, Reasoning, Tool, ToolChoice, ToolKind};
 pub(crate) use base64::standard as base64_standard;
-pub(crate) use carry::{Carry, data_url, others, place_of_url, tidy_mime};
+pub(crate) use carry::{Carry, data_url, others, place_of_url, tidy_data_url, tidy_mime};
 pub(crate) use effort::Effort;
 pub(crate) use event::{Citation, Details, Event, Finish, Sink, Stop};
 pub(crate) use fields::Fields;
@@ -44,7 +59,7 @@ pub(crate) use lost::Lost;
 pub use names::Names;
 pub(crate) use names::{FREE_TEXT, chosen_name, sent_name};
 pub(crate) use pairs::{Merge, paired};
-pub(crate) use part::{Call, CallKind, Media, Part, Place, Role, Shape, Thought, Turn};
+pub(crate) use part::{Call, CallKind, Media, Part, Place, Role, Thought, Turn};
 pub(crate) use places::Places;
 pub(crate) use rest::{Known, Members, Rest};
 #[cfg(test)]

@@ -71,7 +71,7 @@ impl Names {
 
 /// Chat: all tools of the client's own were declared in `functions`.
 pub(crate) fn are_functions(tools: &[Tool<'_>]) -> bool {
-    let mut own = tools.iter().filter(|tool| !matches!(tool.kind, ToolKind::WebSearch(_))).peekable();
+    let mut own = tools.iter().filter(|tool| !matches!(tool.kind, ToolKind::WebSearch)).peekable();
     own.peek().is_some() && own.all(|tool| tool.old)
 }
 

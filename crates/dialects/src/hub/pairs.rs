@@ -195,8 +195,6 @@ mod tests {
             id: id.into(),
             name: None,
             parts: vec![Part::text(text)],
-            shape: None,
-            made: false,
             error: false,
             kind: CallKind::Function,
             cached: false,

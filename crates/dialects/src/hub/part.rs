@@ -5,7 +5,6 @@ use super::ask::Member;
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
-use tollgate_wire::json::Node;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -22,19 +21,6 @@ impl Role {
     }
 }
 
-/// Content as one text, or as a list of parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
-    Text,
-    List,
-}
-
-impl Shape {
-    pub fn of(node: Option<&Node<'_>>) -> Option<Shape> {
-        node.map(|node| if node.text().is_some() { Shape::Text } else { Shape::List })
-    }
-}
-
 /// One turn. Tool results live in user turns.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn<'a> {
@@ -43,14 +29,6 @@ pub(crate) struct Turn<'a> {
     pub name: Option<Cow<'a, str>>,
     /// Responses: `commentary` or `final_answer`.
     pub phase: Option<Cow<'a, str>>,
-    /// How its content was written; `None` where it had none, or null.
-    pub shape: Option<Shape>,
-    /// It stood beside the conversation (`system`, `instructions`), or was all of it without a list around it.
-    pub apart: bool,
-    /// Chat: its last call came as `function_call`.
-    pub old_call: bool,
-    /// Responses: an item that says it is a message.
-    pub typed: bool,
     pub rest: Vec<Member<'a>>,
     /// Where it stood in the request, for refusals.
     pub at: String,
@@ -58,13 +36,7 @@ pub(crate) struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     pub fn new(role: Role, parts: Vec<Part<'a>>, at: String) -> Self {
-        let (apart, old_call, typed) = (false, false, false);
-        Turn { role, parts, name: None, phase: None, shape: None, apart, old_call, typed, rest: Vec::new(), at }
-    }
-
-    /// The same with the shape of its content and what is left of its object.
-    pub fn written(self, shape: Option<Shape>, rest: Vec<Member<'a>>) -> Self {
-        Turn { shape, rest, ..self }
+        Turn { role, parts, name: None, phase: None, rest: Vec::new(), at }
     }
 
     pub fn calls(&self) -> impl Iterator<Item = &Call<'a>> {
@@ -97,14 +69,12 @@ pub(crate) struct Media<'a> {
     /// A picture's `detail`.
     pub detail: Option<Cow<'a, str>>,
     pub cached: bool,
-    /// The data came without its type.
-    pub bare: bool,
     pub rest: Vec<Member<'a>>,
 }
 
 impl<'a> Media<'a> {
     pub fn at(place: Place<'a>) -> Self {
-        Media { place, name: None, detail: None, cached: false, bare: false, rest: Vec::new() }
+        Media { place, name: None, detail: None, cached: false, rest: Vec::new() }
     }
 }
 
@@ -149,8 +119,6 @@ pub(crate) enum Part<'a> {
     },
     Refusal {
         text: Cow<'a, str>,
-        /// Chat: a member of the message, not a part of its content.
-        apart: bool,
         rest: Vec<Member<'a>>,
     },
     Image(Media<'a>),
@@ -162,19 +130,13 @@ pub(crate) enum Part<'a> {
         id: Cow<'a, str>,
         name: Option<Cow<'a, str>>,
         parts: Vec<Part<'a>>,
-        shape: Option<Shape>,
-        /// It came without an id.
-        made: bool,
         error: bool,
         kind: CallKind,
         cached: bool,
         rest: Vec<Member<'a>>,
     },
-    /// A thought and the texts it came in: a seal is of no use when anything around it has changed. None where it stood in
-    /// another part.
     Thought {
         thought: Thought<'a>,
-        own: Vec<&'a str>,
         rest: Vec<Member<'a>>,
     },
     /// Something only its own dialect knows: server-side tools and the like.
@@ -194,7 +156,7 @@ impl<'a> Part<'a> {
     }
 
     pub fn thought(thought: Thought<'a>) -> Self {
-        Part::Thought { thought, own: Vec::new(), rest: Vec::new() }
+        Part::Thought { thought, rest: Vec::new() }
     }
 
     /// Something that others cannot be told in words.

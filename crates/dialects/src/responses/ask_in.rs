@@ -1,7 +1,7 @@
 //! A Responses request read into the hub.
 
 use super::{items_in, tools_in};
-use crate::hub::{Ask, Fields, Format, Part, Role, Shape, Turn};
+use crate::hub::{Ask, Fields, Format, Part, Role, Turn};
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
 use tollgate_wire::json::Node;
@@ -31,17 +31,14 @@ pub(crate) fn read<'a>(body: &Node<'a>) -> Result<Ask<'a>, Problem> {
     ask.user = fields.text("safety_identifier");
     if ask.user.is_none() {
         ask.user = fields.text("user");
-        ask.spelt.extend(ask.user.is_some().then_some("user"));
     }
     if let Some(text) = fields.text("instructions") {
-        let turn = Turn::new(Role::System, vec![Part::text(text)], "instructions".to_owned());
-        ask.turns.push(Turn { apart: true, shape: Some(Shape::Text), ..turn });
+        ask.turns.push(Turn::new(Role::System, vec![Part::text(text)], "instructions".to_owned()));
     }
     let Some(input) = fields.take("input") else { return Err(Problem::missing("input")) };
     match input.text() {
         Some(text) => {
-            let turn = Turn::new(Role::User, vec![Part::text(text.clone())], "input".to_owned());
-            ask.turns.push(Turn { apart: true, shape: Some(Shape::Text), ..turn });
+            ask.turns.push(Turn::new(Role::User, vec![Part::text(text.clone())], "input".to_owned()));
         }
         None if !input.is_list() => return Err(Problem::wrong("input", "a text or a list of items")),
         None => {
@@ -57,13 +54,10 @@ pub(crate) fn read<'a>(body: &Node<'a>) -> Result<Ask<'a>, Problem> {
 fn reasoning<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
     let Some(node) = fields.map("reasoning") else { return };
     let mut more = Fields::of(node);
-    if let Some((effort, word)) = more.effort("effort") {
-        (ask.reasoning.effort, ask.reasoning.word) = (Some(effort), Some(word));
-    }
+    ask.reasoning.effort = more.effort("effort");
     ask.reasoning.summary = more.text("summary");
     if ask.reasoning.summary.is_none() {
         ask.reasoning.summary = more.text("generate_summary");
-        ask.spelt.extend(ask.reasoning.summary.is_some().then_some("generate_summary"));
     }
     more.rest_at("reasoning", &mut ask.rest);
 }

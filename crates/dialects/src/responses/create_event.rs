@@ -21,11 +21,7 @@ pub fn from_create_event(message: &[u8]) -> Result<Bytes, Problem> {
     }
     let mut out = Vec::with_capacity(message.len() + 16);
     let mut body = Object::begin(&mut out);
-    for (name, value) in node.members() {
-        if !matches!(name.as_ref(), "type" | "stream" | "generate") {
-            body.raw(name, value.raw);
-        }
-    }
+    body.members_of(&node, |name| matches!(name, "type" | "stream" | "generate"));
     body.bool("stream", true);
     body.end();
     Ok(Bytes::from(out))

@@ -60,11 +60,7 @@ pub fn with_input(body: &[u8], items: &[impl AsRef<str>]) -> Result<Bytes, Probl
     let node = tree(body)?;
     let mut out = Vec::with_capacity(body.len() + items.iter().map(|item| item.as_ref().len() + 1).sum::<usize>());
     let mut object = Object::begin(&mut out);
-    for (name, value) in node.members() {
-        if !matches!(name.as_ref(), "previous_response_id" | "conversation" | "input") {
-            object.raw(name, value.raw);
-        }
-    }
+    object.members_of(&node, |name| matches!(name, "previous_response_id" | "conversation" | "input"));
     object.array("input", |list| items.iter().for_each(|item| list.raw(item.as_ref())));
     object.end();
     Ok(Bytes::from(out))
@@ -122,7 +118,7 @@ pub fn without_id(item: String) -> String {
     }
     let mut out = Vec::with_capacity(item.len());
     let mut object = Object::begin(&mut out);
-    node.members().iter().filter(|(name, _)| name != "id").for_each(|(name, value)| object.raw(name, value.raw));
+    object.members_of(&node, |name| name == "id");
     object.end();
     String::from_utf8(out).unwrap_or_default()
 }

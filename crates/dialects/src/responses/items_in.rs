@@ -1,7 +1,7 @@
 //! Input items read as turns: each item is a turn of its own, neighbours are joined where a dialect wants that.
 
 use crate::hub::{
-    Call, CallKind, Fields, Media, Member, Origin, Part, Place, Role, Seal, Shape, Thought, Turn, others, place_of_url,
+    Call, CallKind, Fields, Media, Member, Origin, Part, Place, Role, Seal, Thought, Turn, others, place_of_url,
 };
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
@@ -22,7 +22,7 @@ pub(super) fn read<'a>(item: &Node<'a>, at: usize) -> Result<Turn<'a>, Problem> 
         }
         "function_call" | "custom_tool_call" => Part::Call(call(fields, &word, &place)?),
         "function_call_output" | "custom_tool_call_output" => result(fields, &word, &place)?,
-        "reasoning" => Part::Thought { thought: thought(item), own: vec![item.raw], rest: left_of_thought(item) },
+        "reasoning" => Part::Thought { thought: thought(item), rest: left_of_thought(item) },
         _ => Part::foreign(Dialect::Responses, word, item.raw),
     };
     let role = if matches!(part, Part::Result { .. }) { Role::User } else { Role::Assistant };
@@ -55,8 +55,6 @@ fn result<'a>(mut fields: Fields<'_, 'a>, word: &str, place: &str) -> Result<Par
         id,
         name: None,
         parts: said.map(|node| content(node, false)).unwrap_or_default(),
-        shape: Shape::of(said),
-        made: false,
         error: fields.see("status").and_then(Node::text).is_some_and(|status| status == "incomplete"),
         kind: if word == "custom_tool_call_output" { CallKind::Custom } else { CallKind::Function },
         cached: false,
@@ -109,10 +107,9 @@ fn message<'a>(mut fields: Fields<'_, 'a>, place: String) -> Result<Turn<'a>, Pr
     };
     let said = fields.content("content");
     let parts = said.map(|node| content(node, role == Role::Assistant)).unwrap_or_default();
-    let mut turn = Turn::new(role, parts, place);
-    turn.phase = fields.text("phase");
-    turn.typed = fields.word("type", "message");
-    Ok(turn.written(Shape::of(said), fields.rest()))
+    let phase = fields.text("phase");
+    fields.word("type", "message");
+    Ok(Turn { phase, rest: fields.rest(), ..Turn::new(role, parts, place) })
 }
 
 /// A text or a list of content parts.
@@ -136,7 +133,7 @@ fn part<'a>(node: &Node<'a>, assistant: bool) -> Part<'a> {
         }),
         "refusal" => fields.text("refusal").map(|text| {
             fields.take("type");
-            Part::Refusal { text, apart: false, rest: fields.rest() }
+            Part::Refusal { text, rest: fields.rest() }
         }),
         "input_image" => match fields.text("image_url") {
             Some(url) => Some(place_of_url(&url)),
@@ -146,9 +143,9 @@ fn part<'a>(node: &Node<'a>, assistant: bool) -> Part<'a> {
             let detail = fields.text("detail");
             Part::Image(Media { detail, ..media(fields, place, cached) })
         }),
-        "input_file" => file(&mut fields).map(|(place, bare)| {
+        "input_file" => file(&mut fields).map(|place| {
             let name = fields.text("filename");
-            Part::File(Media { name, bare, ..media(fields, place, cached) })
+            Part::File(Media { name, ..media(fields, place, cached) })
         }),
         "input_audio" => fields.map("input_audio").map(|audio| {
             let mut inner = Fields::of(audio);
@@ -170,18 +167,18 @@ fn media<'a>(mut fields: Fields<'_, 'a>, place: Place<'a>, cached: bool) -> Medi
     Media { cached, rest: fields.rest(), ..Media::at(place) }
 }
 
-/// Where a file is, and whether its data came without a type.
-fn file<'a>(fields: &mut Fields<'_, 'a>) -> Option<(Place<'a>, bool)> {
+/// Where a file is. Only documents are sent as data without a type.
+fn file<'a>(fields: &mut Fields<'_, 'a>) -> Option<Place<'a>> {
     if let Some(data) = fields.text("file_data") {
         return Some(match place_of_url(&data) {
-            Place::Url(base64) => (Place::Data { mime: "application/pdf".into(), base64 }, true),
-            place => (place, false),
+            Place::Url(base64) => Place::Data { mime: "application/pdf".into(), base64 },
+            place => place,
         });
     }
     if let Some(url) = fields.text("file_url") {
-        return Some((Place::Url(url), false));
+        return Some(Place::Url(url));
     }
-    fields.text("file_id").map(|id| (Place::Id(id), false))
+    fields.text("file_id").map(Place::Id)
 }
 
 #[cfg(test)]

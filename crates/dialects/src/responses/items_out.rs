@@ -1,14 +1,11 @@
 //! Turns written as input items.
 
-use crate::hub::{CallKind, Carry, Media, Origin, Part, Place, Role, Shape, Turn, fitting_id, sent_name};
+use crate::hub::{CallKind, Carry, Media, Origin, Part, Place, Role, Turn, fitting_id, sent_name, tidy_data_url};
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
 use tollgate_wire::json::{Array, Object};
 
 pub(super) fn write(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
-    if carry.home {
-        return own(turn, list, carry);
-    }
     let mut said: Vec<&Part<'_>> = Vec::new();
     for part in &turn.parts {
         match part {
@@ -21,55 +18,6 @@ pub(super) fn write(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>
         }
     }
     message(turn, &mut said, list, carry)
-}
-
-/// An item as it was: one turn is one item here.
-fn own(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
-    match &turn.parts[..] {
-        [part @ (Part::Call(_) | Part::Result { .. })] => return item(part, turn, list, carry),
-        [Part::Thought { own, .. }] => {
-            own.iter().for_each(|raw| list.raw(raw));
-            return Ok(());
-        }
-        // A part of a message has the message's shape around it.
-        [Part::Foreign { raw, .. }] if turn.shape.is_none() => {
-            list.raw(raw);
-            return Ok(());
-        }
-        _ => {}
-    }
-    let mut one = Object::begin(list.item());
-    one.maybe("type", turn.typed.then_some("message"));
-    one.text("role", role(turn.role));
-    one.maybe("phase", turn.phase.as_deref());
-    own_content("content", &turn.parts, turn.shape, turn, &mut one, carry)?;
-    carry.own(&mut one, "", &turn.rest);
-    one.end();
-    Ok(())
-}
-
-/// Content in the shape it had.
-fn own_content(
-    name: &str,
-    parts: &[Part<'_>],
-    shape: Option<Shape>,
-    turn: &Turn<'_>,
-    one: &mut Object<'_>,
-    carry: &mut Carry<'_>,
-) -> Result<(), Problem> {
-    match (shape, parts) {
-        (None, _) => {}
-        (Some(Shape::Text), [Part::Text { text, .. }]) => one.text(name, text),
-        (Some(Shape::Text), _) => one.text(name, ""),
-        (Some(Shape::List), parts) => {
-            let mut inner = Array::begin(one.key(name));
-            for part in parts {
-                content(part, turn, turn.role == Role::Assistant, &mut inner, carry)?;
-            }
-            inner.end();
-        }
-    }
-    Ok(())
 }
 
 fn role(role: Role) -> &'static str {
@@ -121,8 +69,8 @@ fn message(
     Ok(())
 }
 
-fn mark(one: &mut Object<'_>, cached: bool, carry: &Carry<'_>) {
-    if cached && !carry.home {
+fn mark(one: &mut Object<'_>, cached: bool) {
+    if cached {
         one.object("prompt_cache_breakpoint", |mark| mark.text("mode", "explicit"));
     }
 }
@@ -137,14 +85,6 @@ fn content(
 ) -> Result<(), Problem> {
     let refused = |text: String| Err(Problem::unsupported(&turn.at, text));
     match part {
-        Part::Text { text, rest, .. } if carry.home => list.object(|one| {
-            // An unusual word for it is among the members that are left.
-            if !carry.is_own("type", "", rest) {
-                one.text("type", super::text_kind(assistant));
-            }
-            one.text("text", text);
-            carry.own(one, "", rest);
-        }),
         Part::Text { text, cached, .. } => {
             carry.unmarked(*cached && assistant)?;
             list.object(|one| {
@@ -153,41 +93,37 @@ fn content(
                 if assistant {
                     one.raw("annotations", "[]");
                 }
-                mark(one, *cached && !assistant, carry);
+                mark(one, *cached && !assistant);
             });
         }
-        Part::Refusal { text, rest, .. } => list.object(|one| {
+        Part::Refusal { text, .. } => list.object(|one| {
             one.text("type", "refusal");
             one.text("refusal", text);
-            carry.own(one, "", rest);
         }),
         Part::Image(media) => {
-            if matches!(&media.place, Place::Id(_)) && !carry.home {
+            if matches!(&media.place, Place::Id(_)) {
                 return refused("A picture given by a file id is known to another provider only.".to_owned());
             }
             list.object(|one| {
                 one.text("type", "input_image");
                 match &media.place {
                     Place::Url(url) => one.text("image_url", url),
-                    Place::Data { mime, base64 } => one.text("image_url", &carry.data_url(mime, base64)),
+                    Place::Data { mime, base64 } => one.text("image_url", &tidy_data_url(mime, base64)),
                     Place::Id(id) | Place::Text(id) => one.text("file_id", id),
                 }
-                one.maybe("detail", media.detail.as_deref().or((!carry.home).then_some("auto")));
-                mark(one, media.cached, carry);
-                carry.own(one, "", &media.rest);
+                one.text("detail", media.detail.as_deref().unwrap_or("auto"));
+                mark(one, media.cached);
             });
         }
         Part::File(media) => {
             if !matches!(media.place, Place::Data { .. }) {
                 carry.unnamed(media)?;
             }
-            file(media, turn, list, carry)?;
+            file(media, turn, list)?;
         }
-        Part::Audio(media) | Part::Video(media) if carry.home => list.object(|one| own_media(media, one, carry)),
         Part::Audio(_) | Part::Video(_) => {
             return refused("The model's provider takes neither sound nor video.".to_owned());
         }
-        Part::Foreign { raw, .. } if carry.home => list.raw(raw),
         Part::Foreign { words: Some(words), .. } => list.object(|one| {
             one.text("type", "input_text");
             one.text("text", words);
@@ -198,32 +134,8 @@ fn content(
     Ok(())
 }
 
-/// Sound or a clip, which only some servers of this dialect take.
-fn own_media(media: &Media<'_>, one: &mut Object<'_>, carry: &Carry<'_>) {
-    match &media.place {
-        Place::Data { mime, base64 } if mime.starts_with("audio/") => {
-            one.text("type", "input_audio");
-            one.object("input_audio", |inner| {
-                let format = mime.strip_prefix("audio/").unwrap_or_default();
-                inner.filled("data", base64);
-                inner.filled("format", if format == "mpeg" { "mp3" } else { format });
-                carry.own(inner, "input_audio", &media.rest);
-            });
-        }
-        Place::Data { mime, base64 } => {
-            one.text("type", "input_video");
-            one.text("video_url", &carry.data_url(mime, base64));
-        }
-        Place::Url(url) | Place::Id(url) | Place::Text(url) => {
-            one.text("type", "input_video");
-            one.text("video_url", url);
-        }
-    }
-    carry.own(one, "", &media.rest);
-}
-
-fn file(media: &Media<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &Carry<'_>) -> Result<(), Problem> {
-    if matches!(&media.place, Place::Id(_)) && !carry.home {
+fn file(media: &Media<'_>, turn: &Turn<'_>, list: &mut Array<'_>) -> Result<(), Problem> {
+    if matches!(&media.place, Place::Id(_)) {
         return Err(Problem::unsupported(&turn.at, "A file given by its id is known to another provider only."));
     }
     list.object(|one| {
@@ -234,19 +146,17 @@ fn file(media: &Media<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &Carry<
             }
             place => {
                 one.text("type", "input_file");
-                let data = matches!(place, Place::Data { .. });
-                let named = if carry.home { None } else { data.then_some("document.pdf") };
-                one.maybe("filename", media.name.as_deref().filter(|_| data || carry.home).or(named));
                 match place {
-                    Place::Data { base64, .. } if carry.home && media.bare => one.text("file_data", base64),
-                    Place::Data { mime, base64 } => one.text("file_data", &carry.data_url(mime, base64)),
+                    Place::Data { mime, base64 } => {
+                        one.text("filename", media.name.as_deref().unwrap_or("document.pdf"));
+                        one.text("file_data", &tidy_data_url(mime, base64));
+                    }
                     Place::Url(url) => one.text("file_url", url),
                     Place::Id(id) | Place::Text(id) => one.text("file_id", id),
                 }
             }
         }
-        mark(one, media.cached, carry);
-        carry.own(one, "", &media.rest);
+        mark(one, media.cached);
     });
     Ok(())
 }
@@ -256,33 +166,26 @@ fn item(part: &Part<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carr
         Part::Call(call) => {
             carry.unmarked(call.cached)?;
             let custom = call.kind == CallKind::Custom;
-            let nothing = !custom && call.args.trim().is_empty() && !carry.home;
+            let nothing = !custom && call.args.trim().is_empty();
             let (id, name) =
                 (fitting_id(Dialect::Responses, &call.id), sent_name(Dialect::Responses, None, &call.name));
             list.object(|one| {
                 one.text("type", if custom { "custom_tool_call" } else { "function_call" });
-                one.text("call_id", if carry.home { &call.id } else { &id });
+                one.text("call_id", &id);
                 one.maybe("namespace", call.namespace.as_deref());
-                carry.text(one, "name", if carry.home { &call.name } else { &name });
+                one.text("name", &name);
                 let args = if nothing { "{}" } else { &call.args };
-                carry.text(one, if custom { "input" } else { "arguments" }, args);
-                carry.own(one, "", &call.rest);
+                one.text(if custom { "input" } else { "arguments" }, args);
             });
         }
-        Part::Result { id, parts, shape, kind, error, cached, rest, .. } => {
+        Part::Result { id, parts, kind, error, cached, .. } => {
             carry.unmarked(*cached)?;
             let mut one = Object::begin(list.item());
             let custom = *kind == CallKind::Custom;
             one.text("type", if custom { "custom_tool_call_output" } else { "function_call_output" });
-            if carry.home {
-                one.text("call_id", id);
-                own_content("output", parts, *shape, turn, &mut one, carry)?;
-                carry.own(&mut one, "", rest);
-            } else {
-                one.text("call_id", &fitting_id(Dialect::Responses, id));
-                told(parts, turn, &mut one, carry)?;
-                one.maybe("status", error.then_some("incomplete"));
-            }
+            one.text("call_id", &fitting_id(Dialect::Responses, id));
+            told(parts, turn, &mut one, carry)?;
+            one.maybe("status", error.then_some("incomplete"));
             one.end();
         }
         Part::Thought { thought, .. } => match &thought.seal {

@@ -27,12 +27,7 @@ pub fn to_press(body: &[u8], items: &[impl AsRef<str>], takes_none: bool) -> Res
         && items.iter().any(|item| is_call(item.as_ref()));
     let mut out = Vec::with_capacity(body.len() + items.iter().map(|item| item.as_ref().len() + 1).sum::<usize>());
     let mut object = Object::begin(&mut out);
-    for (name, value) in node.members() {
-        let name: &str = name.as_ref();
-        if !NO_SUMMARY.contains(&name) && (tools || !TOOLS.contains(&name)) {
-            object.raw(name, value.raw);
-        }
-    }
+    object.members_of(&node, |name| NO_SUMMARY.contains(&name) || (!tools && TOOLS.contains(&name)));
     if tools {
         object.text("tool_choice", "none");
     }

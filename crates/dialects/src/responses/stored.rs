@@ -50,12 +50,12 @@ fn thoughts(body: &[u8], input: Range<usize>) -> Vec<Made> {
     let raw = &body[input.clone()];
     let any = raw.windows(SEAL.len()).any(|one| one == SEAL);
     let text = std::str::from_utf8(raw).ok().filter(|_| any);
-    let Some(node) = text.and_then(|text| Node::read(text).ok()) else { return Vec::new() };
+    let Some((text, node)) = text.and_then(|text| Some((text, Node::read(text).ok()?))) else { return Vec::new() };
     let without = |item: &Node<'_>| {
         item.get("encrypted_content")?;
         let new = unnamed(item.raw.to_owned());
-        let start = input.start + (item.raw.as_ptr() as usize - raw.as_ptr() as usize);
-        (new != item.raw).then(|| (start..start + item.raw.len(), new.into_bytes()))
+        let place = item.place_in(text);
+        (new != item.raw).then(|| (input.start + place.start..input.start + place.end, new.into_bytes()))
     };
     node.items().iter().filter_map(without).collect()
 }
@@ -103,9 +103,7 @@ pub fn unkept_events(last: &[u8]) -> Bytes {
 
 /// Where a response says whether it is stored.
 fn told(text: &str, response: &Node<'_>) -> Option<Range<usize>> {
-    let store = response.get("store")?;
-    let at = store.raw.as_ptr() as usize - text.as_ptr() as usize;
-    Some(at..at + store.raw.len())
+    Some(response.get("store")?.place_in(text))
 }
 
 /// The last events of a stream, as we write them, up to the one that says how it ended.

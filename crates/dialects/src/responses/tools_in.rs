@@ -1,6 +1,6 @@
 //! Tools and the choice among them, of a Responses request.
 
-use crate::hub::{Ask, Fields, Group, Tool, ToolChoice, ToolKind};
+use crate::hub::{Ask, Fields, Tool, ToolChoice, ToolKind};
 use std::borrow::Cow;
 use tollgate_wire::Problem;
 use tollgate_wire::json::Node;
@@ -15,7 +15,6 @@ pub(super) fn read<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) -> Result
         }
     }
     if let Some(node) = fields.take("tool_choice") {
-        ask.choice_own = Some(node.raw);
         ask.choice = Some(choice(node, ask));
     }
     Ok(())
@@ -26,13 +25,10 @@ fn namespace<'a>(node: &Node<'a>, at: &str, ask: &mut Ask<'a>) -> Result<(), Pro
     let mut fields = Fields::of(node);
     fields.take("type");
     let Some(name) = fields.text("name") else { return Err(Problem::missing(&format!("{at}.name"))) };
-    let from = ask.tools.len();
     for (inner, node) in fields.list("tools").unwrap_or_default().iter().enumerate() {
         ask.tools.push(tool(node, Some(&name), format!("{at}.tools[{inner}]"))?);
     }
-    let mut rest = Vec::new();
-    fields.rest_at("namespace", &mut rest);
-    ask.groups.push(Group { name: Some(name), tools: from..ask.tools.len(), rest });
+    fields.rest_at("namespace", &mut ask.groups_rest);
     Ok(())
 }
 
@@ -40,13 +36,11 @@ fn tool<'a>(node: &Node<'a>, namespace: Option<&Cow<'a, str>>, at: String) -> Re
     let mut fields = Fields::of(node);
     let word = fields.text("type").unwrap_or_default();
     let kind = match word.as_ref() {
-        "function" => ToolKind::Function {
-            schema: fields.raw("parameters").map(Cow::Borrowed),
-            strict: fields.bool("strict"),
-            own: None,
-        },
+        "function" => {
+            ToolKind::Function { schema: fields.raw("parameters").map(Cow::Borrowed), strict: fields.bool("strict") }
+        }
         "custom" => ToolKind::Custom { format: fields.raw("format") },
-        search if search.starts_with("web_search") => ToolKind::WebSearch(node.raw),
+        search if search.starts_with("web_search") => ToolKind::WebSearch,
         _ => ToolKind::Hosted(node.raw),
     };
     let named = matches!(kind, ToolKind::Function { .. } | ToolKind::Custom { .. });
@@ -66,7 +60,7 @@ fn choice<'a>(node: &Node<'a>, ask: &mut Ask<'a>) -> ToolChoice<'a> {
             "none" => ToolChoice::None,
             "auto" => ToolChoice::Auto,
             "required" => ToolChoice::Required,
-            _ => ToolChoice::Foreign(node.raw),
+            _ => ToolChoice::Foreign,
         };
     }
     let mut fields = Fields::of(node);
@@ -91,5 +85,5 @@ fn choice<'a>(node: &Node<'a>, ask: &mut Ask<'a>) -> ToolChoice<'a> {
         _ => None,
     };
     fields.rest_at("tool_choice", &mut ask.rest);
-    read.unwrap_or(ToolChoice::Foreign(node.raw))
+    read.unwrap_or(ToolChoice::Foreign)
 }

@@ -1,7 +1,6 @@
 //! Tools and the choice among them, written for a provider that speaks Responses.
 
-use crate::hub::{Ask, Carry, Group, NO_ARGUMENTS, Tool, ToolChoice, ToolKind, grammar, sent_name};
-use std::borrow::Cow;
+use crate::hub::{Ask, Carry, NO_ARGUMENTS, Tool, ToolChoice, ToolKind, grammar, sent_name};
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
 use tollgate_wire::json::{Array, Object};
@@ -10,16 +9,13 @@ use tollgate_wire::json::{Array, Object};
 const SEARCH: &str = "web_search";
 
 pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
-    if carry.home {
-        return own(ask, body, carry);
-    }
     if ask.tools.is_empty() {
         return Ok(());
     }
     let mut list = Array::begin(body.key("tools"));
     for tool in &ask.tools {
         carry.unmarked(tool.cached)?;
-        write_tool(tool, &mut list, carry)?;
+        write_tool(tool, &mut list);
     }
     list.end();
     if let Some(parallel) = ask.parallel {
@@ -43,7 +39,7 @@ pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>)
                 }
             });
         }),
-        Some(ToolChoice::Foreign(_)) => {
+        Some(ToolChoice::Foreign) => {
             return Err(Problem::unsupported("tool_choice", "The model's provider has no such tool choice."));
         }
     }
@@ -56,80 +52,26 @@ fn one_tool(object: &mut Object<'_>, ask: &Ask<'_>, name: &str) {
     object.text("name", &sent_name(Dialect::Responses, None, name));
 }
 
-/// As they were declared: namespaces around their tools, the choice in its own form.
-fn own(ask: &Ask<'_>, body: &mut Object<'_>, carry: &Carry<'_>) -> Result<(), Problem> {
-    if !ask.tools.is_empty() || !ask.groups.is_empty() {
-        let mut list = Array::begin(body.key("tools"));
-        let mut done = 0;
-        for group in &ask.groups {
-            own_tools(&ask.tools[done..group.tools.start], &mut list, carry)?;
-            own_group(ask, group, &mut list, carry)?;
-            done = group.tools.end;
-        }
-        own_tools(&ask.tools[done..], &mut list, carry)?;
-        list.end();
-    }
-    if let Some(parallel) = ask.parallel {
-        body.bool("parallel_tool_calls", parallel);
-    }
-    body.maybe_raw("tool_choice", ask.choice_own);
-    Ok(())
-}
-
-fn own_tools(tools: &[Tool<'_>], list: &mut Array<'_>, carry: &Carry<'_>) -> Result<(), Problem> {
-    tools.iter().try_for_each(|tool| write_tool(tool, list, carry))
-}
-
-fn own_group(ask: &Ask<'_>, group: &Group<'_>, list: &mut Array<'_>, carry: &Carry<'_>) -> Result<(), Problem> {
-    let mut one = Object::begin(list.item());
-    one.text("type", "namespace");
-    one.maybe("name", group.name.as_deref());
-    if !group.tools.is_empty() {
-        let mut inner = Array::begin(one.key("tools"));
-        own_tools(&ask.tools[group.tools.clone()], &mut inner, carry)?;
-        inner.end();
-    }
-    carry.own(&mut one, "namespace", &group.rest);
-    one.end();
-    Ok(())
-}
-
-fn write_tool(tool: &Tool<'_>, list: &mut Array<'_>, carry: &Carry<'_>) -> Result<(), Problem> {
+fn write_tool(tool: &Tool<'_>, list: &mut Array<'_>) {
     let kind = match &tool.kind {
         ToolKind::Function { .. } => "function",
         ToolKind::Custom { .. } => "custom",
-        ToolKind::WebSearch(raw) | ToolKind::Hosted(raw) if carry.home => {
-            list.raw(raw);
-            return Ok(());
-        }
-        ToolKind::WebSearch(_) => {
-            list.object(|one| one.text("type", SEARCH));
-            return Ok(());
-        }
+        ToolKind::WebSearch => return list.object(|one| one.text("type", SEARCH)),
         // None is left.
-        ToolKind::Hosted(_) => return Ok(()),
-    };
-    let name = match carry.home {
-        true => Cow::Borrowed(tool.name.as_ref()),
-        false => sent_name(Dialect::Responses, tool.namespace.as_deref(), &tool.name),
+        ToolKind::Hosted(_) => return,
     };
     list.object(|one| {
         one.text("type", kind);
-        one.text("name", &name);
+        one.text("name", &sent_name(Dialect::Responses, tool.namespace.as_deref(), &tool.name));
         one.maybe("description", tool.description.as_deref());
         match &tool.kind {
             ToolKind::Function { schema, strict, .. } => {
-                one.maybe_raw("parameters", schema.as_deref().or((!carry.home).then_some(NO_ARGUMENTS)));
+                one.raw("parameters", schema.as_deref().unwrap_or(NO_ARGUMENTS));
                 // Absent means strict here and loose everywhere else.
-                if let Some(strict) = strict.or((!carry.home).then_some(false)) {
-                    one.bool("strict", strict);
-                }
+                one.bool("strict", strict.unwrap_or(false));
             }
-            ToolKind::Custom { format } if carry.home => one.maybe_raw("format", *format),
             ToolKind::Custom { format } => one.maybe_raw("format", grammar(*format, false).as_deref()),
-            ToolKind::WebSearch(_) | ToolKind::Hosted(_) => {}
+            ToolKind::WebSearch | ToolKind::Hosted(_) => {}
         }
-        carry.own(one, "", &tool.rest);
     });
-    Ok(())
 }

@@ -45,11 +45,6 @@ impl<'o> Object<'o> {
         }
     }
 
-    /// A text, unless it is empty.
-    pub fn filled(&mut self, name: &str, value: &str) {
-        self.maybe(name, Some(value).filter(|value| !value.is_empty()));
-    }
-
     /// A text, or null.
     pub fn or_null(&mut self, name: &str, value: Option<&str>) {
         match value {

@@ -239,7 +239,7 @@ impl Way<'_> {
                 choices: request.choices,
                 max_event_bytes,
             };
-            return Stream::from(chat::Stream::new(setup));
+            return Stream::from(setup);
         }
         Stream::new(Setup {
             from: self.from,

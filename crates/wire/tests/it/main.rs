@@ -1,0 +1,5 @@
+//! Tests of the wire formats from outside, in one executable.
+
+mod errors_page;
+mod multipart;
+mod sse;
