@@ -2,7 +2,7 @@
 # The work is in scripts/, so that it can be read, and run, one step at a time.
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test bench chaos fuzz simulate mutants upgrade fmt lint clean
+.PHONY: help run quick test bench chaos fuzz simulate mutants upgrade audit fmt lint clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -33,6 +33,9 @@ mutants: ## change the code of prices and ledger a thousand times; every change 
 
 upgrade: ## the executable of the commit before (or of REVISION=…) beside this one on one PostgreSQL database
 	@scripts/upgrade $(REVISION)
+
+audit: ## before a release: cargo-deny with the current database of advisories; fails where that cannot be reached
+	@scripts/audit
 
 fmt: ## format the Rust code
 	cargo fmt --all
