@@ -27,8 +27,8 @@ use tollgate_wire::error::Code;
 use tollgate_wire::responses::{before_the_end, unkept_events};
 use tollgate_wire::{Stream, StreamEnd, StreamFault};
 
-/// A mark is written at the first output, then no later than this after the one before, if there was more output (money.md,
-/// kill -9 after send). Clocks are looked at in rounds: half of the time passes for sure, the other half may.
+/// A mark is written at the first output, then no later than this after the one before, if there was more output: what a
+/// killed process charges goes by its last mark. Clocks are looked at in rounds: half of the time passes for sure, the other half may.
 const MARK_EVERY: Duration = Duration::from_secs(5);
 const ROUND: Duration = Duration::from_millis(2_500);
 const MARK_TOKENS: u64 = 4_096;

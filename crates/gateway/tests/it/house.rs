@@ -438,7 +438,7 @@ impl House {
         panic!("calls are still open: {:?}", app.store.gauges());
     }
 
-    /// The invariants of design/money.md as far as one test can see them.
+    /// The invariants of docs/money-rules.md as far as one test can see them.
     pub async fn check(&self) {
         self.quiet().await;
         let store = &self.running().app.store;
