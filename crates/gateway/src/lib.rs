@@ -1,6 +1,8 @@
 //! The desk: endpoints, the life of a call, background workers. Knows the four rooms below it; knows nothing of the command
 //! line and nothing of the simulator.
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
+
 pub mod app;
 mod bodies;
 pub mod call;
