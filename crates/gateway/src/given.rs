@@ -4,10 +4,10 @@
 use crate::app::App;
 use crate::refusal::Refusal;
 use serde_json::{Map, Value};
+use tollgate_dialects::{Given, scheme};
+use tollgate_media::video::{Reference, Request};
 use tollgate_upstream::Unfetched;
 use tollgate_wire::error::Code;
-use tollgate_wire::video::{Reference, Request};
-use tollgate_wire::{Given, scheme};
 
 /// What stands in the place of an address in a request for a video: the data itself, or the name of a file at its provider.
 const VIDEO: &[&str] = &["data", "asset"];

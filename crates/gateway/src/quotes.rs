@@ -16,9 +16,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::{Face, Fraction, Line, Model, Price, Quantities, Uncharged};
+use tollgate_dialects::{Path, Request};
 use tollgate_store::Counters;
+use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
-use tollgate_wire::{Dialect, Path, Request};
 
 /// Where a price is asked for: what is on sale, and who asks. `None` is the operator, to whom nothing is closed.
 pub struct Shop<'a> {
@@ -79,7 +80,7 @@ pub fn varying<'a>(path: &str, endpoint: &'a str) -> Option<Vec<&'a str>> {
 }
 
 fn video(shop: &Shop<'_>, _: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
-    Ok(Box::new(VideoAsk::of(shop.serving, &tollgate_wire::video::Request::from_json(&body)?)))
+    Ok(Box::new(VideoAsk::of(shop.serving, &tollgate_media::video::Request::from_json(&body)?)))
 }
 
 fn said(dialect: Dialect, body: Bytes, path: Option<Path<'_>>) -> Result<Box<dyn Priced>, Refusal> {

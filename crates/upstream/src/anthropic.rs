@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use http_body_util::Full;
 use tollgate_wire::Dialect;
-use tollgate_wire::chat::UpstreamError;
+use tollgate_wire::UpstreamError;
 
 /// Messages as Anthropic documents them.
 #[derive(Clone, Copy, Debug)]

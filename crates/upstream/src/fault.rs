@@ -1,7 +1,7 @@
 //! A provider's failure: whose fault, what the client is told, and whether another route may be tried.
 
 use tollgate_wire::Problem;
-use tollgate_wire::chat::StreamFault;
+use tollgate_wire::StreamFault;
 use tollgate_wire::error::Code;
 
 /// Who has to change something.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Request};
 use http_body_util::Full;
 use tollgate_wire::Dialect;
-use tollgate_wire::chat::UpstreamError;
+use tollgate_wire::UpstreamError;
 
 impl Adaptor for Gemini {
     fn kind(&self) -> &'static str {

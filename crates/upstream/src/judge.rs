@@ -4,7 +4,7 @@
 use crate::{Blame, Fault, safe_text};
 use http::HeaderMap;
 use serde_json::Value;
-use tollgate_wire::chat::UpstreamError;
+use tollgate_wire::UpstreamError;
 use tollgate_wire::error::Code;
 
 /// What an answer with an error status means.

@@ -52,7 +52,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body_util::Full;
 use tollgate_wire::Dialect;
-use tollgate_wire::chat::UpstreamError;
+use tollgate_wire::UpstreamError;
 
 /// One way to speak to providers.
 pub trait Adaptor: Sync + std::fmt::Debug {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Request};
 use http_body_util::Full;
 use tollgate_wire::Dialect;
-use tollgate_wire::chat::UpstreamError;
+use tollgate_wire::UpstreamError;
 
 /// Responses as OpenAI documents them. What a conversation refers to is kept by the gateway, so each request is whole.
 #[derive(Clone, Copy, Debug)]

@@ -10,9 +10,9 @@ use bytes::Bytes;
 use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
-use tollgate_wire::chat::UpstreamError;
+use tollgate_media::social::{Refused, read_refused};
+use tollgate_wire::UpstreamError;
 use tollgate_wire::error::Code;
-use tollgate_wire::social::{Refused, read_refused};
 
 /// The supplier.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Request};
 use http_body_util::Full;
 use tollgate_wire::Dialect;
-use tollgate_wire::chat::UpstreamError;
+use tollgate_wire::UpstreamError;
 
 /// One line per provider: the type, its kind in `tollgate.toml`, its path for chat, and the dialect it takes there.
 macro_rules! kinds {

@@ -2,8 +2,8 @@
 
 use http::HeaderMap;
 use tollgate_upstream::{Adaptor, Anthropic, Blame, Fault, OpenAi, kind};
-use tollgate_wire::chat::{StreamFault, UpstreamError};
 use tollgate_wire::error::Code;
+use tollgate_wire::{StreamFault, UpstreamError};
 
 fn fault(status: u16, body: &str) -> Fault {
     OpenAi.fault(status, &HeaderMap::new(), body.as_bytes())
@@ -246,8 +246,7 @@ fn errors_of_every_dialect() {
         let fault = adaptor.fault(status, &HeaderMap::new(), body.as_bytes());
         assert_eq!((fault.blame, fault.code), (blame, code), "{kind} {status} {body}");
         // The same error in a reply of status 200 or in mid-stream has no status of its own but in Gemini's.
-        let inside =
-            adaptor.error_inside(&tollgate_wire::chat::UpstreamError::read(body.as_bytes()).expect("an error"));
+        let inside = adaptor.error_inside(&tollgate_wire::UpstreamError::read(body.as_bytes()).expect("an error"));
         assert_eq!((inside.blame, inside.code), (blame, code), "inside: {kind} {body}");
     }
 }

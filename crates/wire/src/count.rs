@@ -9,18 +9,18 @@
 use crate::json::hex4;
 
 /// Estimated tokens of a picture sent at full detail, and at low detail.
-pub(crate) const IMAGE: u64 = 1_700;
-pub(crate) const IMAGE_LOW: u64 = 85;
+pub const IMAGE: u64 = 1_700;
+pub const IMAGE_LOW: u64 = 85;
 /// Estimated tokens of a video clip.
-pub(crate) const VIDEO: u64 = 10_000;
+pub const VIDEO: u64 = 10_000;
 /// Base64 letters per token of sound sent in (mp3 at 32 kbit/s, ten tokens a second).
-pub(crate) const AUDIO_LETTERS: u64 = 530;
+pub const AUDIO_LETTERS: u64 = 530;
 /// Base64 letters per token of sound sent in, at most: 32 tokens a second at the 8 kbit/s below which neither WAV nor MP3 goes.
-pub(crate) const PACKED_LETTERS: u64 = 40;
+pub const PACKED_LETTERS: u64 = 40;
 /// Base64 letters per token of sound received (16-bit samples at 24 kHz, twenty tokens a second).
-pub(crate) const SPOKEN_LETTERS: u64 = 3_200;
+pub const SPOKEN_LETTERS: u64 = 3_200;
 /// Base64 letters per token of an attached file.
-pub(crate) const FILE_LETTERS: u64 = 24;
+pub const FILE_LETTERS: u64 = 24;
 
 /// Costs are in sixtieths of a token.
 const UNIT: u64 = 60;
@@ -97,7 +97,7 @@ const fn costs() -> [u8; 256] {
 
 /// Counts a text that comes in pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counter {
+pub struct Counter {
     cost: u64,
     last: u8,
 }

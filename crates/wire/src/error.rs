@@ -180,7 +180,7 @@ pub fn body(dialect: Dialect, code: Code, message: &str, param: Option<&str>, re
     body_with(dialect, code, message, param, request_id, &[])
 }
 
-pub(crate) fn write_body(
+pub fn write_body(
     out: &mut Vec<u8>,
     dialect: Dialect,
     code: Code,

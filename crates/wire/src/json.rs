@@ -10,27 +10,27 @@ mod push;
 mod tree;
 mod write;
 
-pub(crate) use build::{Array, Object};
-pub(crate) use push::{Push, Step, Steps};
-pub(crate) use tree::{Kind, Members, Node};
-pub(crate) use write::{Edit, has_separator, quoted, splice, write_raw, write_str};
+pub use build::{Array, Object};
+pub use push::{Push, Step, Steps};
+pub use tree::{Kind, Members, Node};
+pub use write::{Edit, has_separator, quoted, splice, write_raw, write_str};
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 /// Deepest nesting accepted.
-pub(crate) const DEPTH: u32 = 128;
+pub const DEPTH: u32 = 128;
 
 /// The text is not JSON (or nested too deeply).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Broken {
+pub enum Broken {
     Syntax { at: usize },
     Depth,
 }
 
 /// A string as it stands between its quotes, escapes included.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Text<'a> {
+pub struct Text<'a> {
     raw: &'a [u8],
     escaped: bool,
 }
@@ -81,7 +81,7 @@ impl<'a> Text<'a> {
 
 /// Bytes as text; what is no UTF-8 becomes U+FFFD. The standard library's way goes byte by byte even where nothing is wrong.
 #[inline]
-pub(crate) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(bytes),
@@ -125,7 +125,7 @@ fn unescape(raw: &[u8]) -> String {
 }
 
 /// Four hex digits as checked by the scanner; anything else gives a lone surrogate.
-pub(crate) fn hex4(raw: &[u8], at: usize) -> u32 {
+pub fn hex4(raw: &[u8], at: usize) -> u32 {
     raw.get(at..at + 4)
         .and_then(|digits| std::str::from_utf8(digits).ok())
         .and_then(|digits| u32::from_str_radix(digits, 16).ok())
@@ -133,7 +133,7 @@ pub(crate) fn hex4(raw: &[u8], at: usize) -> u32 {
 }
 
 /// A cursor in JSON text.
-pub(crate) struct Scan<'a> {
+pub struct Scan<'a> {
     bytes: &'a [u8],
     at: usize,
     depth: u32,
@@ -407,7 +407,7 @@ fn run_without<const N: usize>(bytes: &[u8], marks: [u8; N], controls: bool) -> 
 }
 
 /// A number written as plain digits.
-pub(crate) fn whole_number(text: &[u8]) -> Option<u64> {
+pub fn whole_number(text: &[u8]) -> Option<u64> {
     if !text.first()?.is_ascii_digit() {
         return None;
     }

@@ -1,70 +1,22 @@
-//! Every shape spoken by clients or upstreams, and the pure translations between them.
+//! What every format spoken here is made of: JSON, events, forms, errors, usage reports, the count of tokens.
 //!
-//! No input or output, no clock, no prices, no accounts: bytes in, bytes and facts out.
-//! Same-dialect bytes pass through untouched wherever that is possible, so much of this
-//! room is about *finding* things in JSON and events, not about rebuilding them.
-//!
-//! # A call in any pair of dialects
-//!
-//! | step | what to call |
-//! |---|---|
-//! | the client's body | [`Request::read`]: checked, with what admission and the quote need |
-//! | to a provider | [`Request::upstream_body`] with a [`Target`]: the body, what was [`Dropped`], the [`Names`] of tools |
-//! | links for a provider that takes none | [`Request::links`], then [`Request::with_data`] |
-//! | a whole reply | [`convert`]: the body for the client and the [`Reply`] facts for the meter |
-//! | a stream | [`Stream::new`] with a [`Setup`], then `feed`, `finish`, `usage`, `error_event`, `heartbeat` |
-//! | state of Responses | [`responses::Named`], [`responses::with_input`], [`Stream::response_object`] |
-//! | tokens of a prompt | [`Request::read_prompt`], then [`Dialect::token_count`] |
-//! | an error of ours | [`error::body`] in [`Dialect::errors`] |
-//!
-//! ```
-//! use bytes::Bytes;
-//! use tollgate_wire::{Dialect, Request, Target, Voice, convert};
-//!
-//! let body = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"seed":1}"#;
-//! let request = Request::read(Dialect::Chat, Bytes::from(body), None).unwrap();
-//! let sent = request.upstream_body(&Target::new(Dialect::Anthropic, "claude")).unwrap();
-//! assert_eq!(sent.dropped.to_string(), "seed");
-//!
-//! let reply = r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude",
-//!     "content":[{"type":"text","text":"Hello."}],"stop_reason":"end_turn","usage":{"input_tokens":2,"output_tokens":3}}"#;
-//! let voice = Voice { id: "call_1".into(), model: "m".into(), created: 1, ..Voice::default() };
-//! let converted = convert(Dialect::Anthropic, Dialect::Chat, Bytes::from(reply), &sent.names, &voice).unwrap();
-//! assert!(converted.body.starts_with(br#"{"id":"chatcmpl-1","object":"chat.completion""#));
-//! assert_eq!(converted.facts.usage.unwrap().output, 3);
-//! ```
-//!
-//! Between two dialects everything goes by way of one form in the middle (`hub`): four readers and four
-//! writers, no translations between pairs.
+//! No input or output, no clock, no prices, no accounts: bytes in, bytes and facts out. Chat formats are in
+//! `tollgate-dialects`, those of videos and social data in `tollgate-media`; both are written with the pieces of this room.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
-mod anthropic;
-pub mod chat;
 pub mod count;
 mod cut;
-pub mod dialect;
+mod dialect;
 pub mod error;
-mod exchange;
-mod gemini;
-mod hub;
-mod json;
+pub mod json;
 pub mod multipart;
 mod problem;
-mod reads;
-pub mod responses;
-pub mod social;
+mod provider_error;
 pub mod sse;
 pub mod usage;
-pub mod video;
 
-pub use chat::{Broken, End as StreamEnd, NotAReply, Reply, StreamFault, UpstreamError};
 pub use cut::{MESSAGE, NAME, cut};
 pub use dialect::Dialect;
-pub use exchange::{
-    Converted, Given, Home, Link, LinkKind, Linked, Path, Request, Rules, Sent, Setup, Stream, convert, own_seals,
-    scheme, unsealed,
-};
-pub use hub::{Dropped, Echo, Names, Target, Voice};
 pub use problem::Problem;
-pub use reads::{Hosted, Modality, Reads, TOOLS, ToolUses, hosted_names, limit_uses};
+pub use provider_error::{StreamFault, UpstreamError};

@@ -20,24 +20,24 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn new(code: Code, param: &str, message: impl Into<String>) -> Problem {
+    pub fn new(code: Code, param: &str, message: impl Into<String>) -> Problem {
         Problem { code, param: Some(clip(param, MOST_PARAM)), message: clip(&message.into(), MOST_MESSAGE) }
     }
 
-    pub(crate) fn not_json(message: impl Into<String>) -> Problem {
+    pub fn not_json(message: impl Into<String>) -> Problem {
         Problem { code: Code::InvalidJson, param: None, message: message.into() }
     }
 
-    pub(crate) fn wrong(param: &str, wanted: &str) -> Problem {
+    pub fn wrong(param: &str, wanted: &str) -> Problem {
         Problem::new(Code::InvalidParameter, param, format!("`{param}` must be {wanted}."))
     }
 
-    pub(crate) fn missing(param: &str) -> Problem {
+    pub fn missing(param: &str) -> Problem {
         Problem::new(Code::MissingParameter, param, format!("`{param}` is required."))
     }
 
     /// The same with another name of the field.
-    pub(crate) fn about(self, field: &str) -> Problem {
+    pub fn about(self, field: &str) -> Problem {
         let message = match &self.param {
             Some(old) => self.message.replace(&format!("`{old}`"), &format!("`{field}`")),
             None => self.message,
@@ -46,7 +46,7 @@ impl Problem {
     }
 
     /// The field exists but the model's provider has nothing like it.
-    pub(crate) fn unsupported(param: &str, why: impl Into<String>) -> Problem {
+    pub fn unsupported(param: &str, why: impl Into<String>) -> Problem {
         Problem::new(Code::UnsupportedValue, param, why)
     }
 }

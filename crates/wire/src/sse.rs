@@ -75,7 +75,7 @@ impl Reader {
 
 /// The data of one event, as places in its raw bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Data {
+pub enum Data {
     None,
     One(Range<usize>),
     /// Several lines; see [`join`].
@@ -84,7 +84,7 @@ pub(crate) enum Data {
 
 /// Where the parts of one event stand in its raw bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Frame {
+pub struct Frame {
     pub end: usize,
     pub data: Data,
     pub name: Option<Range<usize>>,
@@ -104,7 +104,7 @@ impl Frame {
 }
 
 /// All data lines of an event, put together with `between`.
-pub(crate) fn join(raw: &[u8], between: u8) -> Vec<u8> {
+pub fn join(raw: &[u8], between: u8) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len());
     let mut first = true;
     let mut start = if raw.starts_with(BOM) { BOM.len() } else { 0 };
@@ -180,7 +180,7 @@ impl Look {
 
 /// Finds the ends of events and keeps the start of an unfinished one between chunks.
 #[derive(Debug)]
-pub(crate) struct Cutter {
+pub struct Cutter {
     held: Vec<u8>,
     look: Look,
     found: Option<Frame>,

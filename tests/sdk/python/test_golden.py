@@ -1,6 +1,6 @@
 """What the translations write for a client is what its own SDK accepts, strictly.
 
-Takes the replies and streams of `crates/wire/tests/golden` that were translated from another dialect and reads them with the official
+Takes the replies and streams of `crates/dialects/tests/golden` that were translated from another dialect and reads them with the official
 SDKs: their types with strict validation, and their streaming helpers, which insist on the order of events. No gateway runs here.
 """
 
@@ -18,7 +18,7 @@ try:
 except ImportError:
     import httpx
 
-GOLDEN = pathlib.Path(__file__).parents[3] / "crates/wire/tests/golden"
+GOLDEN = pathlib.Path(__file__).parents[3] / "crates/dialects/tests/golden"
 DIALECTS = ("chat", "anthropic", "responses", "gemini")
 
 

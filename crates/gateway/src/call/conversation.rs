@@ -24,9 +24,10 @@ use links::Linked;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock};
 use tollgate_catalog::{Face, Model};
+use tollgate_dialects::{Echo, Hosted, Request, Rules, Sent};
 use tollgate_store::{CallId, Counters};
 use tollgate_wire::error::Code;
-use tollgate_wire::{Dialect, Echo, Hosted, Problem, Request, Rules, Sent};
+use tollgate_wire::{Dialect, Problem};
 
 /// Output tokens reserved for a call that names no limit (docs/money-rules.md R2), so that one such call does not lock a whole balance.
 const DEFAULT_OUTPUT: u64 = 16_384;

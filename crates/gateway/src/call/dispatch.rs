@@ -12,10 +12,11 @@ use http::HeaderValue;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tollgate_catalog::{Model, Route};
+use tollgate_dialects::Stream;
 use tollgate_store::CallId;
 use tollgate_upstream::{Blame, Body, Fault, Provider};
+use tollgate_wire::StreamFault;
 use tollgate_wire::error::Code;
-use tollgate_wire::{Stream, StreamFault};
 
 /// One call is sent to at most this many routes.
 const TRIES: u32 = 3;

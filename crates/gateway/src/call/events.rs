@@ -21,11 +21,12 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::WaitForCancellationFutureOwned;
+use tollgate_dialects::responses::{before_the_end, unkept_events};
+use tollgate_dialects::{Stream, StreamEnd};
 use tollgate_store::Ending;
 use tollgate_upstream::{Alarm, Body as Upstream, Fault};
+use tollgate_wire::StreamFault;
 use tollgate_wire::error::Code;
-use tollgate_wire::responses::{before_the_end, unkept_events};
-use tollgate_wire::{Stream, StreamEnd, StreamFault};
 
 /// A mark is written at the first output, then no later than this after the one before, if there was more output: what a
 /// killed process charges goes by its last mark. Clocks are looked at in rounds: half of the time passes for sure, the other half may.

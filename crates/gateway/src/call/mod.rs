@@ -41,9 +41,9 @@ use crate::caller::Caller;
 use crate::refusal::Refusal;
 use axum::response::Response;
 use std::sync::Arc;
+use tollgate_dialects::responses::unkept;
 use tollgate_store::{CallId, Ending, Held, Hold, HoldRefused, Idem};
 use tollgate_wire::error::Code;
-use tollgate_wire::responses::unkept;
 
 /// What a caller asks for: the work, read and checked, and the name of the call.
 pub struct Ask<W> {

@@ -18,9 +18,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::time::Instant;
 use tollgate_catalog::{Face, Model, Money, Price};
+use tollgate_dialects::Dropped;
 use tollgate_store::{CallId, Close, Counters, Ending, Held, HoldRefused, Mark, REPLY_KEPT, StoredReply, UsageFacts};
 use tollgate_upstream::Provider;
-use tollgate_wire::Dropped;
 
 /// All that is known of a call while it is open.
 pub struct OpenCall {

@@ -1,8 +1,8 @@
 //! Tokens of a language model: the provider's own report where there is a plausible one, our own count otherwise.
 
 use tollgate_catalog::{Model, Uses};
+use tollgate_dialects::{Request, Stream, ToolUses};
 use tollgate_wire::usage::Usage;
-use tollgate_wire::{Request, Stream, ToolUses};
 
 /// A tool that runs at the provider makes it read the conversation again, and each reading is reported; so often at most.
 const ROUNDS: u64 = 64;

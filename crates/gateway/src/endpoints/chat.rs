@@ -8,8 +8,9 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http::HeaderName;
 use std::sync::Arc;
+use tollgate_dialects::Request as Said;
 use tollgate_store::CallId;
-use tollgate_wire::{Dialect, Request as Said};
+use tollgate_wire::Dialect;
 
 const COMPLETIONS: &str = "/v1/chat/completions";
 const MESSAGES: &str = "/v1/messages";

@@ -11,10 +11,10 @@ use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tollgate_dialects::responses;
 use tollgate_store::{Conversation, Item, ItemPage};
 use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
-use tollgate_wire::responses;
 
 /// Items in one request, and pairs of metadata.
 const MOST_ITEMS: usize = 20;

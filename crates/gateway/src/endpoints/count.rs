@@ -11,7 +11,8 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, header};
 use std::sync::Arc;
-use tollgate_wire::{Dialect, Request as Said};
+use tollgate_dialects::Request as Said;
+use tollgate_wire::Dialect;
 
 pub async fn of_messages(State(app): State<Arc<App>>, request: Request) -> Response {
     let id = app.new_call_id();

@@ -9,9 +9,10 @@ use axum::extract::{Path as InPath, Request, State};
 use axum::response::Response;
 use http::request::Parts;
 use std::sync::Arc;
+use tollgate_dialects::{Path, Request as Said};
 use tollgate_store::CallId;
+use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
-use tollgate_wire::{Dialect, Path, Request as Said};
 
 /// What can be asked of a model, by where and how.
 const VERBS: [(&str, &str, &str); 3] = [

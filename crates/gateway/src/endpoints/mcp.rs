@@ -15,9 +15,9 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::social::{Cell, Checked};
+use tollgate_media::social::pairs;
 use tollgate_store::Idem;
 use tollgate_wire::error::{Code, Dialect};
-use tollgate_wire::social::pairs;
 
 /// Versions of the protocol that this speaks, newest first. What it uses is the same in all of them.
 const VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];

@@ -20,8 +20,9 @@ use bytes::Bytes;
 use http::HeaderMap;
 use std::collections::HashSet;
 use std::sync::Arc;
+use tollgate_dialects::Request as Said;
 use tollgate_store::{CallId, Idem};
-use tollgate_wire::{Dialect, Request as Said};
+use tollgate_wire::Dialect;
 
 const ENDPOINT: &str = "/v1/responses";
 

@@ -18,9 +18,9 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::social::{Cell, Checked, Wrong};
+use tollgate_media::social::{BadQuery, pairs};
 use tollgate_store::{CallId, Idem};
 use tollgate_wire::error::{Code, Dialect};
-use tollgate_wire::social::{BadQuery, pairs};
 
 const ENDPOINT: &str = "/v1/social/{platform}/{capability}";
 

@@ -15,10 +15,10 @@ use bytes::Bytes;
 use http::{HeaderValue, header};
 use serde_json::Value;
 use std::sync::Arc;
+use tollgate_media::video::{Request as Asked, Warning, Warnings};
 use tollgate_store::CallId;
 use tollgate_wire::error::{Code, Dialect};
 use tollgate_wire::multipart::{Bad, Limits, Reader};
-use tollgate_wire::video::{Request as Asked, Warning, Warnings};
 
 pub async fn videos(State(app): State<Arc<App>>, request: Request) -> Response {
     create(&app, "/v1/videos", request).await

@@ -15,9 +15,9 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, header};
 use std::sync::Arc;
+use tollgate_media::video;
 use tollgate_store::{Task, TaskId, TaskPage, TaskState};
 use tollgate_wire::error::{Code, Dialect};
-use tollgate_wire::video;
 
 const PAGE: u32 = 20;
 const LARGEST_PAGE: u32 = 100;

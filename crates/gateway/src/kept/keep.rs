@@ -11,8 +11,8 @@ use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tollgate_dialects::responses::{self, Answer, Named};
 use tollgate_store::{AccountId, CallId, Item, NewResponse, NoRoom, Quota, Said, StoreError, StoredResponse};
-use tollgate_wire::responses::{self, Answer, Named};
 
 /// A database that does not answer holds back no answer for longer.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -5,10 +5,11 @@ use crate::app::App;
 use crate::refusal::Refusal;
 use bytes::Bytes;
 use std::collections::HashSet;
+use tollgate_dialects::responses::{self, Answer, Named};
+use tollgate_dialects::{Echo, Request as Said};
 use tollgate_store::{AccountId, CHAIN_BYTES, Chain, Item, ItemPage, StoredResponse};
+use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
-use tollgate_wire::responses::{self, Answer, Named};
-use tollgate_wire::{Dialect, Echo, Request as Said};
 
 /// More items than any model takes.
 const MOST_ITEMS: u32 = 10_000;

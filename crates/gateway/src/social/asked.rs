@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use tollgate_catalog::Model;
 use tollgate_catalog::social::{Cell, Checked, SocialRoute, Value};
+use tollgate_media::social::encode;
 use tollgate_store::Counters;
-use tollgate_wire::social::encode;
 
 pub struct Asked {
     pub cell: Arc<Cell>,

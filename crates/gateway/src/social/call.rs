@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tollgate_catalog::social::{Cell, Method, SocialRoute};
 use tollgate_catalog::{Model, Route};
+use tollgate_media::social::write_result;
 use tollgate_store::{Counters, SocialTurn};
 use tollgate_upstream::{Blame, Body, Fault, Provider, SocialAsk};
 use tollgate_wire::error::Code;
-use tollgate_wire::social::write_result;
 
 /// The call. The money is the till's affair; what follows at the desk is the track's.
 pub struct SocialCall {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use tollgate_catalog::social::{Cell, Checked, Paging, Status, Step, Value};
-use tollgate_wire::social::{Data, Outline, Picked, Places, pairs, read_envelope};
+use tollgate_media::social::{Data, Outline, Picked, Places, pairs, read_envelope};
 
 /// What an answer of status 200 is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

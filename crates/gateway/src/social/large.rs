@@ -7,8 +7,8 @@ use crate::call::Rewrite;
 use bytes::Bytes;
 use std::sync::Arc;
 use tollgate_catalog::social::Checked;
+use tollgate_media::social::Flow;
 use tollgate_upstream::Fault;
-use tollgate_wire::social::Flow;
 
 pub struct Large {
     track: Arc<Track>,

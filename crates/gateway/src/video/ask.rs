@@ -9,10 +9,10 @@ use crate::video::{Home, KeptPlan, home};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use tollgate_catalog::{BillingUnit, Face, Model};
+use tollgate_media::video::{self, Api, Bound, FACTS, Plan, REMIX, Request, Variant, Warning};
 use tollgate_store::{Counters, Task};
 use tollgate_upstream::Provider;
 use tollgate_wire::error::Code;
-use tollgate_wire::video::{self, Api, Bound, FACTS, Plan, REMIX, Request, Variant, Warning};
 
 /// What a caller asks for, with the rules of the model's family applied.
 #[derive(Clone, Debug)]

@@ -12,11 +12,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tollgate_media::video::Api;
 use tollgate_store::{Task, TaskState};
 use tollgate_upstream::video::{self, Asking, Handle, Opened, Reach, Turn, Video};
 use tollgate_upstream::{Body, Fault, Provider};
 use tollgate_wire::error::Code;
-use tollgate_wire::video::Api;
 
 /// A provider's storage may be a little behind its word: for so many milliseconds a file that is refused is one that is yet to come.
 const YOUNG: i64 = 60_000;

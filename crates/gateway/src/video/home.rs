@@ -3,9 +3,9 @@
 
 use crate::app::Serving;
 use std::sync::Arc;
+use tollgate_media::video::Api;
 use tollgate_store::Task;
 use tollgate_upstream::Provider;
-use tollgate_wire::video::Api;
 
 /// Who can be asked about a task.
 #[derive(Clone, Debug)]

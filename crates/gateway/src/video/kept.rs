@@ -5,9 +5,9 @@ use crate::secrets::Secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
+use tollgate_media::video::{Api, Bound, Plan, Variant, Warning};
 use tollgate_store::{Task, TaskId};
 use tollgate_upstream::video::{self, Handle, Link, Remembers, Report, Sought};
-use tollgate_wire::video::{Api, Bound, Plan, Variant, Warning};
 
 /// What a task was begun with. The picture that goes beside the body is not kept: a task is never sent twice.
 #[derive(Clone, Debug, Serialize, Deserialize)]

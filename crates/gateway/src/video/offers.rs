@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tollgate_catalog::form::{Mistakes, did_you_mean};
 use tollgate_catalog::{BillingUnit, Mistake, Model, Snapshot, Video};
+use tollgate_media::video::{FACTS, Offer, Variant};
 use tollgate_upstream::Provider;
-use tollgate_wire::video::{FACTS, Offer, Variant};
 
 /// What a model that makes videos must offer.
 pub const ENDPOINT_TYPE: &str = "openai-video";

@@ -4,8 +4,8 @@
 use super::{KeptPlan, KeptResult, links};
 use crate::app::App;
 use bytes::Bytes;
+use tollgate_media::video::{self, Api, Failure, State, Warning, Warnings};
 use tollgate_store::{Task, TaskState};
-use tollgate_wire::video::{self, Api, Failure, State, Warning, Warnings};
 
 /// A provider's link that ends sooner than this is of no use to somebody who reads about it now.
 const ABOUT_TO_END: i64 = 60;

@@ -6,9 +6,9 @@ use crate::call::OpenCall;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tollgate_dialects::Stream as Reader;
 use tollgate_store::Ending;
 use tollgate_upstream::Body;
-use tollgate_wire::Stream as Reader;
 
 /// Status of a call whose client is gone; it is seen in the log only.
 const CLIENT_CLOSED: u16 = 499;

@@ -8,7 +8,7 @@ use http::{HeaderMap, Response};
 use std::pin::Pin;
 use std::time::Duration;
 use tokio::time::Instant;
-use tollgate_wire::video::REMIX;
+use tollgate_media::video::REMIX;
 
 /// Longest answer about a task.
 const REPLY: usize = 1 << 20;

@@ -37,7 +37,7 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
 use serde_json::Value;
-use tollgate_wire::video::Api;
+use tollgate_media::video::Api;
 
 /// A request ready to be sent.
 pub type Outgoing = Request<Full<Bytes>>;

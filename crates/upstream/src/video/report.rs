@@ -3,7 +3,7 @@
 use super::{Alike, Link, read};
 use crate::safe_text;
 use serde_json::Value;
-use tollgate_wire::video::Failure;
+use tollgate_media::video::Failure;
 
 /// Where the provider says a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

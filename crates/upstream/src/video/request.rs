@@ -7,7 +7,7 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, USER_AG
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
 use serde_json::{Map, Value};
-use tollgate_wire::video::{Api, Plan};
+use tollgate_media::video::{Api, Plan};
 
 /// Whom we ask, when, and for which call.
 #[derive(Clone, Copy, Debug)]

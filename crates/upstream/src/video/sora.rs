@@ -13,8 +13,8 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method};
 use http_body_util::Full;
 use serde_json::{Value, json};
+use tollgate_media::video::{REMIX, Upload};
 use tollgate_wire::error::Code;
-use tollgate_wire::video::{REMIX, Upload};
 
 /// The base address ends in `/v1`.
 #[derive(Clone, Copy, Debug)]

@@ -3,9 +3,9 @@
 use crate::house::{House, TASK};
 use crate::makers::{MAKERS, Maker, PICTURE};
 use serde_json::json;
+use tollgate_media::video::Api;
 use tollgate_upstream::Blame;
 use tollgate_wire::error::Code;
-use tollgate_wire::video::Api;
 
 #[tokio::test]
 async fn the_planned_body_arrives_with_model_and_our_id() {

@@ -2,8 +2,8 @@
 
 use crate::house::House;
 use crate::makers::{MAKERS, Maker};
+use tollgate_media::video::Api;
 use tollgate_upstream::video::Standing;
-use tollgate_wire::video::Api;
 
 #[tokio::test]
 async fn the_bytes_are_a_video() {

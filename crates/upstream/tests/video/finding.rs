@@ -4,8 +4,8 @@ use crate::house::{House, Prompt, TASK};
 use crate::makers::{MAKERS, Maker};
 use http::HeaderMap;
 use serde_json::{Value, json};
+use tollgate_media::video::{Api, Plan, REMIX};
 use tollgate_upstream::video::{Found, Likeness, Reply};
-use tollgate_wire::video::{Api, Plan, REMIX};
 
 /// What a list read to its end has that may be the one.
 fn perhaps(found: Option<Found>) -> Vec<(String, Likeness)> {

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use std::future::ready;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
+use tollgate_media::video::{Api, Offer, Plan, Request, Variant, plan};
 use tollgate_sim::{Received, Sim, SimSettings};
 use tollgate_upstream::video::{
     self, Asking, Found, Handle, Job, Link, Reach, Remembers, Report, Sought, Standing, Turn, Video,
 };
 use tollgate_upstream::{BaseUrl, Client, ClientSettings, Fault, Provider, Secret, Settings, kind};
-use tollgate_wire::video::{Api, Offer, Plan, Request, Variant, plan};
 
 use crate::makers::Maker;
 

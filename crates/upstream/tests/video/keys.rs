@@ -2,9 +2,9 @@
 
 use crate::house::{House, apis};
 use crate::makers::{MAKERS, Maker};
+use tollgate_media::video::Api;
 use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
 use tollgate_upstream::Blame;
-use tollgate_wire::video::Api;
 
 #[tokio::test]
 async fn a_wrong_key_is_the_operators_trouble() {

@@ -1,7 +1,7 @@
 //! The makers of videos, one row per API: what is needed to ask each of them for a plain video.
 
 use serde_json::{Value, json};
-use tollgate_wire::video::Api;
+use tollgate_media::video::Api;
 
 pub const PICTURE: &str = "https://media.example/640x640.png";
 

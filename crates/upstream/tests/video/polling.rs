@@ -3,8 +3,8 @@
 use crate::house::{House, TASK, apis};
 use crate::makers::{MAKERS, Maker};
 use serde_json::json;
+use tollgate_media::video::Api;
 use tollgate_upstream::video::{Ending, Report, Standing};
-use tollgate_wire::video::Api;
 
 fn standings(polls: &[Result<Report, tollgate_upstream::Fault>]) -> Vec<Option<Standing>> {
     polls.iter().map(|poll| poll.as_ref().ok().map(|report| report.standing)).collect()

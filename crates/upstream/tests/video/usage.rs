@@ -3,7 +3,7 @@
 use crate::house::{House, TASK};
 use crate::makers::{MAKERS, Maker};
 use serde_json::json;
-use tollgate_wire::video::Api;
+use tollgate_media::video::Api;
 
 #[tokio::test]
 async fn seconds_and_tokens_in_any_spelling() {

@@ -3,13 +3,13 @@
 use super::write::{write_raw, write_str};
 
 /// An object being written.
-pub(crate) struct Object<'o> {
+pub struct Object<'o> {
     out: &'o mut Vec<u8>,
     empty: bool,
 }
 
 /// An array being written.
-pub(crate) struct Array<'o> {
+pub struct Array<'o> {
     out: &'o mut Vec<u8>,
     empty: bool,
 }

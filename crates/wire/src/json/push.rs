@@ -5,7 +5,7 @@ use super::{Broken, DEPTH, plain_run};
 
 /// One step through a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub enum Step {
     Open { list: bool },
     Close,
     Name { last: bool },
@@ -16,12 +16,12 @@ pub(crate) enum Step {
 }
 
 /// Who is told.
-pub(crate) trait Steps {
+pub trait Steps {
     fn step(&mut self, step: Step, text: &[u8]) -> Result<(), Broken>;
 }
 
 #[derive(Debug)]
-pub(crate) struct Push {
+pub struct Push {
     /// Is it a list? For each open bracket.
     open: Vec<bool>,
     state: State,
@@ -88,11 +88,13 @@ impl Digits {
     }
 }
 
-impl Push {
-    pub fn new() -> Push {
+impl Default for Push {
+    fn default() -> Push {
         Push { open: Vec::new(), state: State::Value, before: 0 }
     }
+}
 
+impl Push {
     /// The next piece of the text.
     pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Steps) -> Result<(), Broken> {
         let mut at = 0;
@@ -282,7 +284,7 @@ mod tests {
     }
 
     fn in_pieces(text: &[u8], size: usize) -> Result<Copy, Broken> {
-        let (mut push, mut copy) = (Push::new(), Copy::default());
+        let (mut push, mut copy) = (Push::default(), Copy::default());
         for piece in text.chunks(size) {
             push.feed(piece, &mut copy)?;
         }

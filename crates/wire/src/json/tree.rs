@@ -8,13 +8,13 @@ use std::borrow::Cow;
 
 /// A value and its exact text.
 #[derive(Clone, Debug)]
-pub(crate) struct Node<'a> {
+pub struct Node<'a> {
     pub raw: &'a str,
     pub kind: Kind<'a>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Kind<'a> {
+pub enum Kind<'a> {
     Null,
     Bool(bool),
     Number,
@@ -24,7 +24,7 @@ pub(crate) enum Kind<'a> {
 }
 
 /// Members of an object in their order.
-pub(crate) type Members<'a> = [(Cow<'a, str>, Node<'a>)];
+pub type Members<'a> = [(Cow<'a, str>, Node<'a>)];
 
 impl<'a> Node<'a> {
     /// Reads a whole text.

@@ -4,10 +4,10 @@ use super::run_without;
 use std::ops::Range;
 
 /// A splice: the bytes of a place and what stands there instead.
-pub(crate) type Edit<'a> = (Range<usize>, &'a [u8]);
+pub type Edit<'a> = (Range<usize>, &'a [u8]);
 
 /// The text with some places replaced; `edits` in order of place, not overlapping.
-pub(crate) fn splice(text: &[u8], edits: &[Edit<'_>]) -> Vec<u8> {
+pub fn splice(text: &[u8], edits: &[Edit<'_>]) -> Vec<u8> {
     let added: usize = edits.iter().map(|(_, new)| new.len()).sum();
     let mut out = Vec::with_capacity(text.len() + added);
     let mut done = 0;
@@ -21,14 +21,14 @@ pub(crate) fn splice(text: &[u8], edits: &[Edit<'_>]) -> Vec<u8> {
 }
 
 /// A JSON string as bytes, quotes included.
-pub(crate) fn quoted(text: &str) -> Vec<u8> {
+pub fn quoted(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 2);
     write_str(&mut out, text);
     out
 }
 
 /// Writes a JSON string. U+2028, U+2029 and U+0085 are escaped too: some clients split lines there.
-pub(crate) fn write_str(out: &mut Vec<u8>, text: &str) {
+pub fn write_str(out: &mut Vec<u8>, text: &str) {
     out.reserve(text.len() + 2);
     out.push(b'"');
     let mut rest = text.as_bytes();
@@ -99,14 +99,14 @@ fn separator(bytes: &[u8], out: &mut Vec<u8>) -> usize {
 }
 
 /// Whether one of the three separators stands here.
-pub(crate) fn has_separator(bytes: &[u8]) -> bool {
+pub fn has_separator(bytes: &[u8]) -> bool {
     memchr::memchr2_iter(0xE2, 0xC2, bytes)
         .any(|at| matches!(bytes[at..], [0xE2, 0x80, 0xA8 | 0xA9, ..] | [0xC2, 0x85, ..]))
 }
 
 /// Writes a value that is JSON already so that it fits into one line: line ends can only be blanks there, and the separators
 /// can only stand in strings.
-pub(crate) fn write_raw(out: &mut Vec<u8>, raw: &[u8]) {
+pub fn write_raw(out: &mut Vec<u8>, raw: &[u8]) {
     let mut rest = raw;
     loop {
         let (run, left) = rest.split_at(run_without(rest, [b'\n', b'\r', 0xE2, 0xC2], false));

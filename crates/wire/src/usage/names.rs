@@ -82,7 +82,7 @@ impl Shape {
     }
 
     /// Names the members of a report that nobody counts and that are not zero.
-    pub(crate) fn uncounted(self, report: &Node<'_>, tell: &mut dyn FnMut(&str)) {
+    pub fn uncounted(self, report: &Node<'_>, tell: &mut dyn FnMut(&str)) {
         uncounted(self.names(), report, tell);
     }
 }

@@ -56,7 +56,7 @@ impl Report {
     }
 
     /// Reads the object the scan stands on. `Ok(None)`: valid JSON, odd shape.
-    pub(crate) fn scan(shape: Shape, scan: &mut Scan<'_>) -> Result<Option<Report>, Broken> {
+    pub fn scan(shape: Shape, scan: &mut Scan<'_>) -> Result<Option<Report>, Broken> {
         if scan.peek() != Some(b'{') {
             scan.skip()?;
             return Ok(None);

@@ -14,7 +14,7 @@ impl Usage {
     }
 
     /// The same with more behind it that is no count of tokens.
-    pub(crate) fn write_with(&self, shape: Shape, out: &mut Vec<u8>, more: impl FnOnce(&mut Object<'_>)) {
+    pub fn write_with(&self, shape: Shape, out: &mut Vec<u8>, more: impl FnOnce(&mut Object<'_>)) {
         let mut object = Object::begin(out);
         match shape {
             Shape::Chat => self.chat(&mut object),

@@ -8,8 +8,8 @@
 use super::Conversation;
 use crate::refusal::Refusal;
 use tollgate_catalog::{BillingUnit, Face, Model, Uses};
+use tollgate_dialects::{Hosted, Modality, Reads, Request};
 use tollgate_wire::error::Code;
-use tollgate_wire::{Hosted, Modality, Reads, Request};
 
 impl Conversation {
     /// The tools that run at a provider of the model, of those that the request names: what is left out on the way runs nowhere.

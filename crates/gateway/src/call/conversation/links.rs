@@ -20,9 +20,10 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 use tollgate_catalog::Route;
+use tollgate_dialects::{Link, LinkKind, Linked as Data, Request, Sent};
 use tollgate_upstream::{Fault, Fetched, Provider, Room, Unfetched};
 use tollgate_wire::error::Code;
-use tollgate_wire::{Dialect, Link, LinkKind, Linked as Data, Problem, Request, Sent};
+use tollgate_wire::{Dialect, Problem};
 
 /// Files of one call that are fetched at the same time.
 const PARALLEL: usize = 4;

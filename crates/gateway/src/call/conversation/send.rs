@@ -11,10 +11,9 @@ use http::HeaderValue;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tollgate_catalog::{Model, Route};
+use tollgate_dialects::{Names, Setup, Stream, StreamEnd, Voice, chat, convert, unsealed};
 use tollgate_upstream::{Blame, Body, ChatAsk, Fault, Provider, is_encoded};
-use tollgate_wire::{
-    Dialect, Names, Setup, Stream, StreamEnd, StreamFault, UpstreamError, Voice, chat, convert, unsealed,
-};
+use tollgate_wire::{Dialect, StreamFault, UpstreamError};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");

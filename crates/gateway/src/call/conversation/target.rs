@@ -6,12 +6,13 @@ use crate::refusal::Refusal;
 use bytes::Bytes;
 use std::sync::{Arc, PoisonError};
 use tollgate_catalog::{Condition, Model, Route};
+use tollgate_dialects::responses::unstored;
+use tollgate_dialects::{
+    Dropped, Home, Hosted, Names, Request, Rules, Sent, Target, hosted_names, limit_uses, own_seals,
+};
 use tollgate_upstream::Provider;
 use tollgate_wire::error::Code;
-use tollgate_wire::responses::unstored;
-use tollgate_wire::{
-    Dialect, Dropped, Home, Hosted, Names, Problem, Request, Rules, Sent, Target, hosted_names, limit_uses, own_seals,
-};
+use tollgate_wire::{Dialect, Problem};
 
 /// Sent to a provider that demands a limit of the output when neither caller nor catalog gives one.
 const USUAL_OUTPUT: u64 = 8_192;

@@ -6,9 +6,9 @@ use super::{end, millis};
 use crate::app::App;
 use crate::video::KeptPlan;
 use std::time::Duration;
+use tollgate_media::video::Api;
 use tollgate_store::{Leased, StoreError, TaskStep, Word};
 use tollgate_upstream::video::{Habits, speaker};
-use tollgate_wire::video::Api;
 
 /// What cannot be looked at now is looked at again after this.
 pub(super) const LATER: i64 = 60_000;

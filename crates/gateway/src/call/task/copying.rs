@@ -11,10 +11,10 @@ use crate::video::{KeptPlan, KeptResult};
 use futures_util::stream;
 use std::sync::Arc;
 use tokio::time::Instant;
+use tollgate_media::video::Api;
 use tollgate_store::{Leased, StoreError, TaskState, TaskStep, Word};
 use tollgate_upstream::Provider;
 use tollgate_upstream::video::{Report, Used, Video};
-use tollgate_wire::video::Api;
 
 /// A finished video on its way to the shelf.
 struct Copying {

@@ -8,11 +8,11 @@ use crate::refusal::Refusal;
 use crate::video::{KeptPlan, KeptResult, most};
 use std::sync::Arc;
 use tollgate_catalog::{Money, Price};
+use tollgate_media::video::Bound;
 use tollgate_store::{Close, Counters, Ending, Leased, StoreError, Task, TaskEnd, TaskFailure, TaskState, UsageFacts};
 use tollgate_upstream::Provider;
 use tollgate_upstream::video::Used;
 use tollgate_wire::error::Code;
-use tollgate_wire::video::Bound;
 
 /// What a finished video costs.
 struct Bill {

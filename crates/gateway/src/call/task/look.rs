@@ -7,10 +7,10 @@ use crate::app::App;
 use crate::video::{Home, KeptPlan, KeptResult, home};
 use std::sync::Arc;
 use std::time::Duration;
+use tollgate_media::video::Api;
 use tollgate_store::{Leased, StoreError, Task, TaskFailure, TaskState, TaskStep, Word};
 use tollgate_upstream::video::{self, Asking, Ending, Habits, Handle, Report, Standing, Turn, Video};
 use tollgate_upstream::{Fault, Provider};
-use tollgate_wire::video::Api;
 
 /// The longest pause between two looks at a task whose fate is unknown.
 const SLOWLY: i64 = 5 * 60_000;

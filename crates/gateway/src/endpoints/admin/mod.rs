@@ -11,8 +11,8 @@ use axum::extract::Request;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use tollgate_media::social::pairs;
 use tollgate_wire::error::{Code, Dialect};
-use tollgate_wire::social::pairs;
 
 /// Longest reason that is kept.
 const REASON: usize = 1_000;

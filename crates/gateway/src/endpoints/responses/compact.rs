@@ -11,10 +11,11 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use std::sync::Arc;
+use tollgate_dialects::Request as Said;
+use tollgate_dialects::responses::{self, to_press};
 use tollgate_store::CallId;
+use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
-use tollgate_wire::responses::{self, to_press};
-use tollgate_wire::{Dialect, Request as Said};
 
 const WISH: &str = r#"{"type":"message","role":"user","content":"Write a summary of this conversation so far, for yourself to continue from: every fact, decision, name, number and open task in it, and nothing else. Answer with the summary alone."}"#;
 

@@ -35,10 +35,11 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+use tollgate_dialects::Request as Said;
+use tollgate_dialects::responses::{Answer, from_create_event};
 use tollgate_store::Item;
+use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
-use tollgate_wire::responses::{Answer, from_create_event};
-use tollgate_wire::{Dialect, Request as Said};
 
 /// Requests that wait for the one before them.
 const MOST_WAITING: usize = 8;

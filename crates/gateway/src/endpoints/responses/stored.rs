@@ -11,10 +11,11 @@ use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use http::{HeaderValue, header};
 use std::sync::Arc;
+use tollgate_dialects::Request as Said;
+use tollgate_dialects::responses;
 use tollgate_store::{Item, StoredResponse};
+use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
-use tollgate_wire::responses;
-use tollgate_wire::{Dialect, Request as Said};
 
 /// Entries of a list, when the caller does not say and at most.
 const PAGE: usize = 20;

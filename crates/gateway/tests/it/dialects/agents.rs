@@ -8,8 +8,8 @@ use reqwest::Response;
 use serde_json::{Value, json};
 use tollgate_wire::Dialect;
 
-const CLAUDE_CODE: &str = include_str!("../../../../wire/tests/golden/requests/anthropic_claude_code.txt");
-const CODEX: &str = include_str!("../../../../wire/tests/golden/requests/responses_codex.txt");
+const CLAUDE_CODE: &str = include_str!("../../../../dialects/tests/golden/requests/anthropic_claude_code.txt");
+const CODEX: &str = include_str!("../../../../dialects/tests/golden/requests/responses_codex.txt");
 
 /// The request at the head of a golden file, for a model of ours.
 fn original(golden: &str, model: &str) -> Value {

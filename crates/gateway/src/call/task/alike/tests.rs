@@ -7,13 +7,13 @@ use crate::testing::bare_app;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tollgate_media::video::{Api, Offer, Plan, Request, Variant};
 use tollgate_store::testing::price;
 use tollgate_store::{
     AccountId, BegunTask, Credit, CreditKind, Hold, KeyId, Leased, Limits, Named, NewAccount, NewKey, NewTask, Pot,
     SentTo, TaskId, TaskState, TaskStep, Word,
 };
 use tollgate_upstream::{BaseUrl, Provider, Secret, Settings};
-use tollgate_wire::video::{Api, Offer, Plan, Request, Variant};
 
 #[test]
 fn only_two_hosts_that_are_told_differ() {
@@ -136,7 +136,7 @@ impl Desk {
 fn plan() -> Plan {
     let request = json!({ "model": "sora-2", "prompt": PROMPT }).to_string();
     let request = Request::from_json(request.as_bytes()).expect("a request");
-    tollgate_wire::video::plan(&request, &Offer::of(Variant::named("sora").expect("a variant"))).expect("a plan")
+    tollgate_media::video::plan(&request, &Offer::of(Variant::named("sora").expect("a variant"))).expect("a plan")
 }
 
 fn entry(created_at: i64) -> Value {

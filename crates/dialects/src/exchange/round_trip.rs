@@ -1,0 +1,364 @@
+//! Requests read into the hub and written for their own dialect: the same request again, whatever it holds.
+//!
+//! Where both sides speak the same, a client's bytes pass and none of this runs; it shows that the hub has a place for everything a
+//! request can say. The second half shows the same from the other side: what the hub has no place for is told to callers of other dialects.
+
+mod forms;
+
+use super::{Path, Request};
+use crate::hub::{Dropped, Target};
+use crate::{anthropic, chat, gemini, responses};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::fs;
+use tollgate_wire::Dialect;
+use tollgate_wire::Problem;
+use tollgate_wire::json::{Array, Kind, Node, Object};
+
+/// A name and a value that no dialect knows.
+const UNKNOWN: &str = "x_unknown";
+const VALUE: &str = r#"{"a":[1,null,"\u2028"]}"#;
+
+struct Golden {
+    name: String,
+    dialect: Dialect,
+    original: String,
+}
+
+/// Every original of the matrix, and [`forms::FORMS`].
+fn goldens() -> Vec<Golden> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/requests");
+    let read = |entry: std::io::Result<fs::DirEntry>| {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let (words, rest) = text.split_once("=== original\n").unwrap();
+        let dialect = match words.lines().next().unwrap().strip_prefix("from: ").unwrap() {
+            "chat" => Dialect::Chat,
+            "anthropic" => Dialect::Anthropic,
+            "responses" => Dialect::Responses,
+            "gemini" => Dialect::Gemini,
+            other => panic!("no dialect {other}"),
+        };
+        let original = rest.split_once("=== result\n").unwrap().0.to_owned();
+        Golden { name: path.file_stem().unwrap().to_string_lossy().into_owned(), dialect, original }
+    };
+    let mut goldens: Vec<Golden> = fs::read_dir(folder).unwrap().map(read).collect();
+    goldens.sort_by(|one, other| one.name.cmp(&other.name));
+    assert!(goldens.len() >= 50, "{}", goldens.len());
+    let named = |(at, (dialect, text)): (usize, &(Dialect, &str))| Golden {
+        name: format!("{dialect:?} form {at}"),
+        dialect: *dialect,
+        original: (*text).to_owned(),
+    };
+    goldens.extend(forms::FORMS.iter().enumerate().map(named));
+    goldens
+}
+
+/// Through the hub and back into the same dialect.
+fn home(dialect: Dialect, text: &str) -> Result<(String, Dropped), Problem> {
+    let path = Path { model: "gemini-x", stream: false };
+    let path = (dialect == Dialect::Gemini).then_some(path);
+    Request::read(dialect, Bytes::copy_from_slice(text.as_bytes()), path)?;
+    let node = Node::read(text)?;
+    let target = Target::new(dialect, node.str_of("model"));
+    let (out, dropped, names) = match dialect {
+        Dialect::Chat => chat::ask_out::write(chat::ask_in::read(&node)?, &target),
+        Dialect::Anthropic => anthropic::ask_out::write(anthropic::ask_in::read(&node)?, &target),
+        Dialect::Responses => responses::ask_out::write(responses::ask_in::read(&node)?, &target),
+        Dialect::Gemini => gemini::ask_out::write(gemini::ask_in::read(&node, false)?, &target),
+    }?;
+    assert_eq!(names, Default::default(), "tools keep their names at home");
+    Ok((String::from_utf8(out).unwrap(), dropped))
+}
+
+/// A value to compare: members in any order, but each of them, and numbers as they were written.
+#[derive(Debug, PartialEq)]
+enum Value {
+    Text(String),
+    Other(String),
+    List(Vec<Value>),
+    Map(BTreeMap<String, Vec<Value>>),
+}
+
+/// What is the same although it is written in two ways, and why.
+///
+/// - Gemini's `top_p` is `topP`: its JSON is protobuf's, whose parsers take both for one name (and never both at once). Names that we do
+///   not know, and those in schemas, arguments and results, come back as they were.
+fn value(node: &Node<'_>, dialect: Dialect) -> Value {
+    const OPAQUE: &[&str] =
+        &["parameters", "parametersJsonSchema", "responseSchema", "responseJsonSchema", "args", "response", "labels"];
+    match &node.kind {
+        Kind::Text(text) => Value::Text(text.to_string()),
+        Kind::List(items) => Value::List(items.iter().map(|item| value(item, dialect)).collect()),
+        Kind::Map(members) => {
+            let mut map: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+            for (name, node) in members {
+                let name = if dialect == Dialect::Gemini { camel(name) } else { name.to_string() };
+                let inner = if OPAQUE.contains(&name.as_str()) { Dialect::Chat } else { dialect };
+                map.entry(name).or_default().push(value(node, inner));
+            }
+            Value::Map(map)
+        }
+        _ => Value::Other(node.raw.to_owned()),
+    }
+}
+
+fn camel(name: &str) -> String {
+    if name == UNKNOWN {
+        return name.to_owned();
+    }
+    let mut out = String::new();
+    let mut up = false;
+    for c in name.chars() {
+        match c {
+            '_' => up = true,
+            c if up => {
+                out.push(c.to_ascii_uppercase());
+                up = false;
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// What comes back otherwise than it was sent, if anything.
+fn changed(golden: &Golden, text: &str) -> Option<String> {
+    let of = |text: &str| value(&Node::read(text).unwrap(), golden.dialect);
+    match home(golden.dialect, text) {
+        Err(problem) => Some(format!("{}: {problem:?}\n", golden.name)),
+        Ok((_, dropped)) if !dropped.is_empty() => Some(format!("{}: {dropped}\n", golden.name)),
+        Ok((back, _)) => (of(text) != of(&back)).then(|| format!("{}\n{text}\n{back}\n", golden.name)),
+    }
+}
+
+/// Writes a value again with the unknown member in the objects that `here` picks by their number.
+fn with_unknown(node: &Node<'_>, at: &mut usize, here: &impl Fn(usize) -> bool, out: &mut Vec<u8>) {
+    match &node.kind {
+        Kind::List(items) => {
+            let mut list = Array::begin(out);
+            for item in items {
+                with_unknown(item, at, here, list.item());
+            }
+            list.end();
+        }
+        Kind::Map(members) => {
+            let mut object = Object::begin(out);
+            let number = *at;
+            *at += 1;
+            for (name, value) in members {
+                with_unknown(value, at, here, object.key(name));
+            }
+            if here(number) {
+                object.raw(UNKNOWN, VALUE);
+            }
+            object.end();
+        }
+        _ => out.extend_from_slice(node.raw.as_bytes()),
+    }
+}
+
+fn marked(text: &str, here: impl Fn(usize) -> bool) -> (String, usize) {
+    let mut out = Vec::new();
+    let mut objects = 0;
+    with_unknown(&Node::read(text).unwrap(), &mut objects, &here, &mut out);
+    (String::from_utf8(out).unwrap(), objects)
+}
+
+#[test]
+fn every_golden_request_comes_back() {
+    let changed: String = goldens().iter().filter_map(|golden| changed(golden, &golden.original)).collect();
+    assert!(changed.is_empty(), "{changed}");
+}
+
+/// In every object there is: those of the dialect, and those of schemas, arguments and metadata.
+#[test]
+fn unknown_members_come_back_at_their_place() {
+    let mut lost = String::new();
+    for golden in goldens() {
+        let (text, objects) = marked(&golden.original, |_| true);
+        assert!(text.matches(UNKNOWN).count() == objects, "{}", golden.name);
+        lost.extend(changed(&golden, &text));
+        for one in 0..objects {
+            lost.extend(changed(&golden, &marked(&golden.original, |at| at == one).0));
+        }
+    }
+    assert!(lost.is_empty(), "{lost}");
+}
+
+/// The names on the way to an object, and the kinds of the objects on it.
+fn way_to(node: &Node<'_>, at: &mut usize, wanted: usize, way: &mut Vec<String>) -> bool {
+    let depth = way.len();
+    match &node.kind {
+        Kind::List(items) => items.iter().any(|item| way_to(item, at, wanted, way)),
+        Kind::Map(members) => {
+            let number = *at;
+            *at += 1;
+            way.extend(node.text_of("type").map(|kind| kind.to_string()));
+            if number == wanted {
+                return true;
+            }
+            for (name, value) in members {
+                way.push(name.to_string());
+                if way_to(value, at, wanted, way) {
+                    return true;
+                }
+                way.pop();
+            }
+            way.truncate(depth);
+            false
+        }
+        _ => false,
+    }
+}
+
+/// Where this reaches a provider of another dialect neither by itself nor by its name, nor is told: by the names on the way to it.
+fn silent(golden: &Golden, text: &str, mark: &str, way: &[String]) -> String {
+    let path = Path { model: "gemini-x", stream: false };
+    let path = (golden.dialect == Dialect::Gemini).then_some(path);
+    let Ok(request) = Request::read(golden.dialect, Bytes::copy_from_slice(text.as_bytes()), path) else {
+        return String::new();
+    };
+    let told = |field: &String| {
+        let last = field.rsplit('.').next().unwrap_or_default();
+        // Gemini's name for what is told as metadata; and a tool that may not be called is left out as a whole.
+        let other = match field.as_str() {
+            "metadata" => way.iter().any(|name| name == "labels"),
+            "tool_choice.allowed_tools" => way.first().is_some_and(|name| name == "tools"),
+            whole if whole.starts_with("tools.") => way.first().is_some_and(|name| name == "tools"),
+            _ => false,
+        };
+        other || field == "?" || last == mark || way.iter().any(|name| name == last)
+    };
+    let mut silent = String::new();
+    for to in Dialect::ALL.into_iter().filter(|to| *to != golden.dialect) {
+        let Ok(sent) = request.upstream_body(&Target::new(to, "m")) else { continue };
+        if !sent.dropped.fields().iter().any(told) && !String::from_utf8_lossy(&sent.body).contains(mark) {
+            silent.push_str(&format!("{} to {to:?}: {}; told {}\n", golden.name, way.join("."), sent.dropped));
+        }
+    }
+    silent
+}
+
+/// What of a request has no place in the hub is refused, told, or reaches the provider inside something that is passed on as a whole
+/// (a schema, arguments, the answer of a tool). Nothing is lost in silence.
+#[test]
+fn unknown_members_are_told_abroad() {
+    let mut lost = String::new();
+    for golden in goldens() {
+        let (_, objects) = marked(&golden.original, |_| false);
+        for one in 0..objects {
+            let (text, _) = marked(&golden.original, |at| at == one);
+            let mut way = Vec::new();
+            way_to(&Node::read(&golden.original).unwrap(), &mut 0, one, &mut way);
+            lost.push_str(&silent(&golden, &text, UNKNOWN, &way));
+        }
+    }
+    assert!(lost.is_empty(), "{lost}");
+}
+
+/// Writes a value again with one of its values, by its number, exchanged for another.
+fn exchanged(node: &Node<'_>, at: &mut usize, here: usize, other: &str, out: &mut Vec<u8>) {
+    let number = *at;
+    *at += 1;
+    match &node.kind {
+        _ if number == here => out.extend_from_slice(other.as_bytes()),
+        Kind::List(items) => {
+            let mut list = Array::begin(out);
+            for item in items {
+                exchanged(item, at, here, other, list.item());
+            }
+            list.end();
+        }
+        Kind::Map(members) => {
+            let mut object = Object::begin(out);
+            for (name, value) in members {
+                exchanged(value, at, here, other, object.key(name));
+            }
+            object.end();
+        }
+        _ => out.extend_from_slice(node.raw.as_bytes()),
+    }
+}
+
+/// Whatever stands anywhere in a request: it is refused, or it comes back.
+#[test]
+fn values_of_any_kind_come_back() {
+    const OTHERS: &[&str] =
+        &["null", "[]", "{}", "\"\"", "\"x\"", "1.50", "true", "false", "[\"a\",{\"b\":1}]", "{\"type\":\"q\"}"];
+    let mut lost = String::new();
+    let mut count = 0;
+    for golden in goldens() {
+        let node = Node::read(&golden.original).unwrap();
+        let mut values = 0;
+        exchanged(&node, &mut values, usize::MAX, "", &mut Vec::new());
+        for here in 1..values {
+            for other in OTHERS {
+                let mut out = Vec::new();
+                exchanged(&node, &mut 0, here, other, &mut out);
+                let text = String::from_utf8(out).unwrap();
+                let Ok((back, _)) = home(golden.dialect, &text) else { continue };
+                count += 1;
+                let of = |text: &str| value(&Node::read(text).unwrap(), golden.dialect);
+                if of(&text) != of(&back) {
+                    let short = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+                    lost.push_str(&format!(
+                        "{}: {other} at {here}\n  {}\n  {}\n",
+                        golden.name,
+                        short(&text),
+                        short(&back)
+                    ));
+                }
+            }
+        }
+    }
+    assert!(lost.is_empty() && count > 5_000, "{count}\n{lost}");
+}
+
+/// Schemas are rewritten for providers that take only part of the language; the others are the gateway's own to see to.
+const SEEN_TO: &[&str] = &[
+    "input_schema",
+    "parameters",
+    "parametersJsonSchema",
+    "response_schema",
+    "include",
+    "store",
+    "stream_options",
+    "model",
+];
+
+/// A value of an unexpected kind at a place that we know is no less told than a member that we do not know.
+#[test]
+fn values_of_another_kind_are_told_abroad() {
+    let mut lost = String::new();
+    for golden in goldens() {
+        let node = Node::read(&golden.original).unwrap();
+        let mut values = 0;
+        exchanged(&node, &mut values, usize::MAX, "", &mut Vec::new());
+        for here in 1..values {
+            let mut out = Vec::new();
+            exchanged(&node, &mut 0, here, r#"{"x_odd":1}"#, &mut out);
+            let text = String::from_utf8(out).unwrap();
+            let mut way = Vec::new();
+            way_to_odd(&Node::read(&text).unwrap(), &mut way);
+            if !way.iter().any(|name| SEEN_TO.contains(&name.as_str())) {
+                lost.push_str(&silent(&golden, &text, "x_odd", &way));
+            }
+        }
+    }
+    assert!(lost.is_empty(), "{lost}");
+}
+
+fn way_to_odd(node: &Node<'_>, way: &mut Vec<String>) -> bool {
+    let depth = way.len();
+    way.extend(node.text_of("type").map(|kind| kind.to_string()));
+    for (name, value) in node.members() {
+        way.push(name.to_string());
+        if name == "x_odd" || way_to_odd(value, way) {
+            return true;
+        }
+        way.pop();
+    }
+    way.truncate(depth);
+    node.items().iter().any(|item| way_to_odd(item, way))
+}

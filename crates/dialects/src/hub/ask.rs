@@ -1,0 +1,235 @@
+//! A request in the form in the middle.
+
+use super::part::{Part, Turn};
+use super::{Effort, Fields};
+use std::borrow::Cow;
+use std::ops::Range;
+use tollgate_wire::Dialect;
+
+/// A member with no place of its own in the hub, as it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Member<'a> {
+    /// The object it stood in, seen from the one that keeps it; empty for that one itself.
+    pub place: &'static str,
+    pub name: Cow<'a, str>,
+    /// Its value; empty for a usual member that was not there.
+    pub raw: &'a str,
+}
+
+impl<'a> Member<'a> {
+    /// What it is called when it is told or refused.
+    pub fn told(&self) -> Cow<'_, str> {
+        match (self.place, self.name.as_ref()) {
+            ("", name) => Cow::Borrowed(name),
+            (place, "") => Cow::Borrowed(place),
+            (place, name) => Cow::Owned(format!("{place}.{name}")),
+        }
+    }
+}
+
+/// A request. Numbers that only pass through keep the text they were written in.
+#[derive(Clone, Debug)]
+pub(crate) struct Ask<'a> {
+    pub origin: Dialect,
+    pub stream: bool,
+    pub turns: Vec<Turn<'a>>,
+    pub max_output: Option<u64>,
+    pub temperature: Option<&'a str>,
+    pub top_p: Option<&'a str>,
+    pub top_k: Option<&'a str>,
+    pub frequency_penalty: Option<&'a str>,
+    pub presence_penalty: Option<&'a str>,
+    pub seed: Option<&'a str>,
+    pub stop: Vec<Cow<'a, str>>,
+    /// Chat: the one stop sequence was not in a list.
+    pub stop_alone: bool,
+    pub n: Option<u64>,
+    pub logprobs: bool,
+    pub top_logprobs: Option<u64>,
+    pub reasoning: Reasoning<'a>,
+    pub format: Option<Format<'a>>,
+    pub verbosity: Option<Cow<'a, str>>,
+    pub tools: Vec<Tool<'a>>,
+    /// Responses' namespaces and Gemini's objects of tools.
+    pub groups: Vec<Group<'a>>,
+    pub choice: Option<ToolChoice<'a>>,
+    /// The tool choice in the words of its dialect, which has several forms for each.
+    pub choice_own: Option<&'a str>,
+    pub parallel: Option<bool>,
+    pub cache_key: Option<Cow<'a, str>>,
+    /// Anthropic's mark on the whole request: cache up to the last part that can be.
+    pub cache_all: bool,
+    pub tier: Option<Cow<'a, str>>,
+    /// The tier in the words of its dialect.
+    pub tier_own: Option<&'a str>,
+    pub user: Option<Cow<'a, str>>,
+    pub metadata: Option<&'a str>,
+    /// Names with a synonym that were used instead of it.
+    pub spelt: Vec<&'static str>,
+    pub rest: Vec<Member<'a>>,
+}
+
+impl<'a> Ask<'a> {
+    pub fn new(origin: Dialect) -> Self {
+        Ask {
+            origin,
+            stream: false,
+            turns: Vec::new(),
+            max_output: None,
+            temperature: None,
+            top_p: None,
+            top_k: None,
+            frequency_penalty: None,
+            presence_penalty: None,
+            seed: None,
+            stop: Vec::new(),
+            stop_alone: false,
+            n: None,
+            logprobs: false,
+            top_logprobs: None,
+            reasoning: Reasoning::default(),
+            format: None,
+            verbosity: None,
+            tools: Vec::new(),
+            groups: Vec::new(),
+            choice: None,
+            choice_own: None,
+            parallel: None,
+            cache_key: None,
+            cache_all: false,
+            tier: None,
+            tier_own: None,
+            user: None,
+            metadata: None,
+            spelt: Vec::new(),
+            rest: Vec::new(),
+        }
+    }
+}
+
+impl Ask<'_> {
+    /// The name a field was given by: `old` where that was used.
+    pub fn name(&self, usual: &'static str, old: &'static str) -> &'static str {
+        if self.spelt.contains(&old) { old } else { usual }
+    }
+
+    /// Forgets every cache mark.
+    pub fn unmark(&mut self) {
+        self.cache_all = false;
+        self.tools.iter_mut().for_each(|tool| tool.cached = false);
+        self.turns.iter_mut().flat_map(|turn| &mut turn.parts).for_each(Part::unmark);
+    }
+
+    /// The one tool that must be called is the provider's search.
+    pub fn chooses_search(&self) -> bool {
+        let Some(ToolChoice::Named(name)) = &self.choice else { return false };
+        self.tools.iter().any(|tool| tool.name == *name && matches!(tool.kind, ToolKind::WebSearch(_)))
+    }
+
+    /// Whether anything is left of an object that stood here.
+    pub fn has_rest(&self, place: &str) -> bool {
+        self.rest.iter().any(|member| member.place == place)
+    }
+}
+
+/// How much to think, and what of it to show.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Reasoning<'a> {
+    pub effort: Option<Effort>,
+    /// The effort as it was written.
+    pub word: Option<Cow<'a, str>>,
+    /// Thinking was switched off, which is the effort `none` to others.
+    pub off: bool,
+    /// A budget in tokens.
+    pub budget: Option<u64>,
+    /// The model decides for itself how much.
+    pub adaptive: bool,
+    /// Whether thoughts are shown: `Some(false)` asks to hide them.
+    pub shown: Option<bool>,
+    /// Responses: `auto`, `concise` or `detailed`.
+    pub summary: Option<Cow<'a, str>>,
+}
+
+impl Reasoning<'_> {
+    /// Thinking is asked for.
+    pub fn is_on(&self) -> bool {
+        self.adaptive || self.budget.is_some_and(|b| b > 0) || self.effort.is_some_and(|e| e != Effort::None)
+    }
+}
+
+/// The form of the output.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Format<'a> {
+    Text,
+    Json,
+    Schema {
+        name: Option<Cow<'a, str>>,
+        description: Option<Cow<'a, str>>,
+        schema: Option<Cow<'a, str>>,
+        strict: Option<bool>,
+        /// The schema in Gemini's own language, where it was given so.
+        own: Option<&'a str>,
+    },
+}
+
+impl<'a> Format<'a> {
+    /// A schema with its name, as both of OpenAI's dialects put it.
+    pub fn schema(fields: &mut Fields<'_, 'a>) -> Self {
+        Format::Schema {
+            name: fields.text("name"),
+            description: fields.text("description"),
+            schema: fields.raw("schema").map(Cow::Borrowed),
+            strict: fields.bool("strict"),
+            own: None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ToolKind<'a> {
+    /// With the JSON Schema of its arguments, and the same in Gemini's own language where it was given so.
+    Function { schema: Option<Cow<'a, str>>, strict: Option<bool>, own: Option<&'a str> },
+    /// Free text, with its `format`.
+    Custom { format: Option<&'a str> },
+    /// A search of the provider's own, as it was written.
+    WebSearch(&'a str),
+    /// Runs at one provider only.
+    Hosted(&'a str),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Tool<'a> {
+    pub name: Cow<'a, str>,
+    pub namespace: Option<Cow<'a, str>>,
+    pub description: Option<Cow<'a, str>>,
+    pub kind: ToolKind<'a>,
+    pub cached: bool,
+    /// Chat: declared in `functions`.
+    pub old: bool,
+    /// Where it stood in the request, for refusals.
+    pub at: String,
+    pub rest: Vec<Member<'a>>,
+}
+
+/// Tools that stood in one object: those from one place in the list up to another.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Group<'a> {
+    pub name: Option<Cow<'a, str>>,
+    pub tools: Range<usize>,
+    pub rest: Vec<Member<'a>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ToolChoice<'a> {
+    None,
+    Auto,
+    Required,
+    Named(Cow<'a, str>),
+    /// One of these, or (not `required`) none.
+    Allowed {
+        names: Vec<Cow<'a, str>>,
+        required: bool,
+    },
+    /// A form only its own dialect knows.
+    Foreign(&'a str),
+}

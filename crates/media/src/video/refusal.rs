@@ -1,0 +1,51 @@
+//! What a caller is told before anything is sent: a refusal that names its field, or a warning beside an accepted task.
+
+use serde::{Deserialize, Serialize};
+use tollgate_wire::cut;
+use tollgate_wire::error::Code;
+
+/// The request is not served, and nothing is charged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub code: Code,
+    pub message: String,
+    /// The field to change, such as `metadata.settings.duration`.
+    pub param: Option<String>,
+}
+
+impl Refusal {
+    pub(crate) fn new(code: Code, param: &str, message: impl Into<String>) -> Refusal {
+        Refusal { code, message: message.into(), param: Some(param.to_owned()) }
+    }
+
+    pub(crate) fn invalid(param: &str, message: impl Into<String>) -> Refusal {
+        Refusal::new(Code::InvalidParameter, param, message)
+    }
+
+    /// The value exists, but not for this model.
+    pub(crate) fn unsupported(param: &str, message: impl Into<String>) -> Refusal {
+        Refusal::new(Code::UnsupportedValue, param, message)
+    }
+
+    pub(crate) fn missing(param: &str, message: impl Into<String>) -> Refusal {
+        Refusal::new(Code::MissingParameter, param, message)
+    }
+}
+
+/// Longest name and longest text of a warning.
+const FIELD: usize = 128;
+const MESSAGE: usize = 512;
+
+/// Something that was sent and did not count. The task runs all the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    pub field: String,
+    pub message: String,
+}
+
+impl Warning {
+    /// Names of fields are the caller's, and told again whenever the task is.
+    pub fn new(field: impl AsRef<str>, message: impl AsRef<str>) -> Warning {
+        Warning { field: cut(field.as_ref(), FIELD).into_owned(), message: cut(message.as_ref(), MESSAGE).into_owned() }
+    }
+}

@@ -1,0 +1,204 @@
+//! A video request as it was sent, JSON or form, checked for types only: what the fields mean is each family's affair.
+
+use super::fields::whole_or_digits;
+use super::form;
+use super::{Refusal, Upload};
+use serde_json::{Map, Value};
+use tollgate_wire::error::Code;
+use tollgate_wire::multipart::Part;
+
+/// One request, in either encoding.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Request {
+    pub model: String,
+    pub prompt: Option<String>,
+    pub input_reference: Option<Reference>,
+    pub images: Vec<String>,
+    pub image: Option<String>,
+    pub video_url: Option<String>,
+    pub size: Option<String>,
+    pub duration: Option<i64>,
+    pub seconds: Option<i64>,
+    pub metadata: Map<String, Value>,
+    /// Top-level fields outside the list above.
+    pub others: Map<String, Value>,
+    /// From a form: numbers and flags inside `metadata` are still text.
+    pub loose: bool,
+}
+
+/// The value of `input_reference`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reference {
+    Link(String),
+    File(Upload),
+}
+
+/// Longest prompt taken; providers cut or refuse far shorter ones.
+const PROMPT: usize = 64 << 10;
+/// Longest link; pictures as data are longer and have their own limit, the body's.
+const LINK: usize = 8 << 10;
+
+impl Request {
+    /// Reads a JSON body.
+    pub fn from_json(body: &[u8]) -> Result<Request, Refusal> {
+        match serde_json::from_slice(body) {
+            Ok(Value::Object(fields)) => Request::from_fields(fields, None, false),
+            Ok(_) => Err(not_json("The body is not a JSON object.".to_owned())),
+            Err(error) => {
+                Err(not_json(format!("The body is not valid JSON (line {}, column {}).", error.line(), error.column())))
+            }
+        }
+    }
+
+    /// Reads the parts of a form.
+    pub fn from_form(parts: Vec<Part>) -> Result<Request, Refusal> {
+        let (mut fields, file) = form::gather(parts)?;
+        // `metadata` may also be sent as one field of JSON.
+        if let Some(Value::String(text)) = fields.get("metadata") {
+            let parsed = serde_json::from_str(text).ok().filter(Value::is_object);
+            let parsed = parsed.ok_or_else(|| Refusal::invalid("metadata", "`metadata` must be an object."))?;
+            fields.insert("metadata".to_owned(), parsed);
+        }
+        Request::from_fields(fields, file, true)
+    }
+
+    fn from_fields(mut fields: Map<String, Value>, file: Option<Upload>, loose: bool) -> Result<Request, Refusal> {
+        fields.retain(|_, value| !value.is_null());
+        let model = text(&mut fields, "model", 256)?;
+        let model = model.ok_or_else(|| Refusal::missing("model", "`model` is required."))?;
+        let prompt = text(&mut fields, "prompt", PROMPT)?;
+        let input_reference = match file {
+            Some(file) => Some(Reference::File(file)),
+            None => reference(&mut fields)?,
+        };
+        Ok(Request {
+            model,
+            prompt,
+            input_reference,
+            images: links(&mut fields, "images")?,
+            image: link(&mut fields, "image")?,
+            video_url: link(&mut fields, "video_url")?,
+            size: text(&mut fields, "size", 64)?,
+            duration: duration(&mut fields, loose)?,
+            seconds: seconds(&mut fields)?,
+            metadata: metadata(&mut fields)?,
+            others: fields,
+            loose,
+        })
+    }
+
+    /// `input_reference` as a provider takes it in JSON: the link, or the file as a data link.
+    pub(crate) fn reference_link(&self) -> Option<String> {
+        match self.input_reference.as_ref()? {
+            Reference::Link(link) => Some(link.clone()),
+            Reference::File(file) => Some(file.data_link()),
+        }
+    }
+
+    /// The top-level fields of the specification that were sent.
+    pub(crate) fn sent(&self) -> impl Iterator<Item = &'static str> {
+        [
+            ("prompt", self.prompt.is_some()),
+            ("input_reference", self.input_reference.is_some()),
+            ("images", !self.images.is_empty()),
+            ("image", self.image.is_some()),
+            ("video_url", self.video_url.is_some()),
+            ("size", self.size.is_some()),
+            ("duration", self.duration.is_some()),
+            ("seconds", self.seconds.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(name, sent)| sent.then_some(name))
+    }
+}
+
+fn not_json(message: String) -> Refusal {
+    Refusal { code: Code::InvalidJson, message, param: None }
+}
+
+/// Empty text counts as absent: SDKs and forms send it for fields left out.
+fn text(fields: &mut Map<String, Value>, name: &str, most: usize) -> Result<Option<String>, Refusal> {
+    match fields.remove(name) {
+        None => Ok(None),
+        Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
+        Some(Value::String(text)) if text.len() > most => {
+            Err(Refusal::invalid(name, format!("`{name}` is {} bytes long; at most {most} are accepted.", text.len())))
+        }
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(Refusal::invalid(name, format!("`{name}` must be text."))),
+    }
+}
+
+fn link(fields: &mut Map<String, Value>, name: &str) -> Result<Option<String>, Refusal> {
+    match text(fields, name, usize::MAX)? {
+        None => Ok(None),
+        Some(link) => check_link(&link, name).map(|()| Some(link)),
+    }
+}
+
+pub(crate) fn check_link(link: &str, param: &str) -> Result<(), Refusal> {
+    let long = link.len() > LINK && !link.starts_with("data:");
+    if long || link.bytes().any(|b| b.is_ascii_control() || b == b' ') {
+        return Err(Refusal::invalid(param, format!("`{param}` is not a link.")));
+    }
+    Ok(())
+}
+
+fn links(fields: &mut Map<String, Value>, name: &str) -> Result<Vec<String>, Refusal> {
+    let bad = || Refusal::invalid(name, format!("`{name}` must be an array of links."));
+    let list = match fields.remove(name) {
+        None => return Ok(Vec::new()),
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(bad()),
+    };
+    let each = list.into_iter().enumerate().map(|(at, one)| match one {
+        Value::String(link) if !link.is_empty() => check_link(&link, &format!("{name}[{at}]")).map(|()| link),
+        _ => Err(bad()),
+    });
+    each.collect()
+}
+
+/// A link, or the object OpenAI's newer SDKs send.
+fn reference(fields: &mut Map<String, Value>) -> Result<Option<Reference>, Refusal> {
+    const NAME: &str = "input_reference";
+    if let Some(Value::Object(object)) = fields.get(NAME) {
+        let Some(Value::String(inner)) = object.get("image_url") else {
+            let message = "`input_reference` must be a link, a file, or an object with `image_url`.";
+            return Err(Refusal::invalid(NAME, message));
+        };
+        let inner = Value::String(inner.clone());
+        fields.insert(NAME.to_owned(), inner);
+    }
+    Ok(link(fields, NAME)?.map(Reference::Link))
+}
+
+fn duration(fields: &mut Map<String, Value>, loose: bool) -> Result<Option<i64>, Refusal> {
+    match fields.remove("duration") {
+        None => Ok(None),
+        Some(Value::String(text)) if loose && text.is_empty() => Ok(None),
+        Some(value) => {
+            let number = if value.is_string() && !loose { None } else { whole_or_digits(&value) };
+            let message = "`duration` must be a whole number of seconds.";
+            number.map(Some).ok_or_else(|| Refusal::invalid("duration", message))
+        }
+    }
+}
+
+fn seconds(fields: &mut Map<String, Value>) -> Result<Option<i64>, Refusal> {
+    match fields.remove("seconds") {
+        None => Ok(None),
+        Some(Value::String(text)) if text.is_empty() => Ok(None),
+        Some(value) => {
+            let message = "`seconds` must be a whole number of seconds, as text.";
+            whole_or_digits(&value).map(Some).ok_or_else(|| Refusal::invalid("seconds", message))
+        }
+    }
+}
+
+fn metadata(fields: &mut Map<String, Value>) -> Result<Map<String, Value>, Refusal> {
+    match fields.remove("metadata") {
+        None => Ok(Map::new()),
+        Some(Value::Object(metadata)) => Ok(metadata),
+        Some(_) => Err(Refusal::invalid("metadata", "`metadata` must be an object.")),
+    }
+}
