@@ -4,6 +4,7 @@
 mod api;
 mod engine;
 mod house;
+mod watch;
 
 mod dialects;
 mod door;

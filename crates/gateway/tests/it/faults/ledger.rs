@@ -28,7 +28,7 @@ pub fn locked_file(house: &House, name: &str) -> rusqlite::Connection {
 async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !done().await {
-        assert!(began.elapsed() < Duration::from_secs(20), "{what} did not happen");
+        assert!(began.elapsed() < crate::watch::HANG, "{what} did not happen");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -229,7 +229,7 @@ pub async fn the_disk_is_full() {
     let post = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
     let (status, error) = error_of(post.expect("a reply")).await;
     assert_eq!((status, error["code"].as_str()), (503, Some("ledger_unavailable")));
-    assert!(began.elapsed() < Duration::from_secs(10), "nothing waits for the disk: {:?}", began.elapsed());
+    assert!(began.elapsed() < crate::watch::HANG, "nothing waits for the disk: {:?}", began.elapsed());
     free_again(&filler);
     until("the recovery", async || house.running().app.store.ready()).await;
     assert_eq!(videos::shown(&house, video).await["status"], "completed");
