@@ -155,13 +155,15 @@ async fn the_streams_of_a_connection_are_limited() {
     let reply = post(&house, &mut send, "hello", false).await.await.expect("a reply");
     assert_eq!(reply.status(), 200);
     assert_eq!(send.current_max_send_streams(), 2);
-    let slow = [
-        post(&house, &mut send, "[[sim:think_ms=2500]]", false).await,
-        post(&house, &mut send, "[[sim:think_ms=2500]]", false).await,
-    ];
+    house.sim.shut("/v1/chat/completions");
+    let slow = [post(&house, &mut send, "first", false).await, post(&house, &mut send, "second", false).await];
+    while house.sim.waited() < 2 {
+        tokio::task::yield_now().await;
+    }
     let third = post(&house, &mut send, "hello", false).await;
     tokio::time::sleep(Duration::from_millis(250)).await;
     assert_eq!(house.sim.received().len(), 3, "two are open: the third has not left");
+    house.sim.open();
     for reply in slow {
         assert_eq!(reply.await.expect("a reply").status(), 200);
     }

@@ -273,11 +273,13 @@ pub async fn a_handler_panics() {
     let house = House::new().await;
     let beside = tokio::task::JoinSet::from_iter([house.post(&streamed("[[sim:tokens=30 delay_ms=50]]")).send()]);
     let beside = beside.join_all().await.remove(0).expect("a stream");
-    let doomed = tokio::task::JoinSet::from_iter([house.post(&chat("[[sim:think_ms=400 tokens=3]]")).send()]);
-    while house.sim.received().len() < 2 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+    house.sim.shut("/v1/chat/completions");
+    let doomed = tokio::task::JoinSet::from_iter([house.post(&chat("[[sim:tokens=3]]")).send()]);
+    while house.sim.waited() == 0 {
+        tokio::task::yield_now().await;
     }
     house.clock.trap();
+    house.sim.open();
     let (status, error) = error_of(doomed.join_all().await.remove(0).expect("an answer")).await;
     assert_eq!((status, error["code"].as_str()), (500, Some("internal_error")));
     let stream_call = call_id(&beside);

@@ -3,7 +3,6 @@
 use super::{address, ask, cell, house, leave_it_open, plain};
 use crate::house::{House, call_id};
 use serde_json::Value;
-use std::time::Duration;
 use tollgate_store::Ending;
 
 /// The `data` of the same request sent to the source itself.
