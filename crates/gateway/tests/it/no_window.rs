@@ -1,6 +1,7 @@
 //! HTTP/2 clients that keep their connection alive but make no room for a stream: they are taken for gone, and nobody else is.
 
 use crate::house::{House, MODEL, Plan, call_id};
+use crate::watch::stands_still;
 use bytes::Bytes;
 use h2::client::{ResponseFuture, SendRequest};
 use serde_json::json;
@@ -140,7 +141,7 @@ async fn a_stop_settles_a_stream_without_room() {
     let mut send = connect(&house, 4_000).await;
     let reply = post(&house, &mut send, "[[sim:tokens=900 delay_ms=2]]", true).await.await.expect("headers");
     let call = id_of(&reply);
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    stands_still(&house.sim).await;
     house.restart().await;
     assert_eq!(house.running().recovered, Default::default(), "nothing was left for the next start");
     assert_eq!(house.row(call).await.ending, Ending::ClientLeft);

@@ -1,6 +1,7 @@
 //! Graceful stop: streams may finish up to a limit, then end with a proper error event; everything is settled before exit.
 
 use crate::house::{House, Plan, call_id, events, streamed};
+use crate::watch::stands_still;
 use serde_json::json;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -74,7 +75,7 @@ async fn a_client_that_never_reads_does_not_hold_up_the_stop() {
     let mut first = [0; 15];
     socket.read_exact(&mut first).await.expect("the status line");
     assert_eq!(&first, b"HTTP/1.1 200 OK");
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    stands_still(&house.sim).await;
     house.restart().await;
     assert_eq!(house.running().recovered, Default::default(), "nothing was left for the next start");
     let rows = house.running().app.store.usage(Some(house.account), Default::default()).await.expect("rows");

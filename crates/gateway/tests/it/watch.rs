@@ -1,7 +1,8 @@
-//! What hangs, fails: with words, and on every machine.
+//! How tests wait: what hangs, fails with words, and on every machine.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
+use tollgate_sim::Sim;
 
 /// Nothing that works takes so long, however busy the machine is.
 pub const HANG: Duration = Duration::from_secs(120);
@@ -25,6 +26,17 @@ impl Watch {
             }
         });
         Self { _end: sender }
+    }
+}
+
+/// Waits until the provider of the first call gets rid of nothing more: its client has stopped reading, and all buffers are full.
+pub async fn stands_still(sim: &Sim) {
+    let sent = || sim.received()[0].sent;
+    let (mut before, mut still) = (sent(), 0);
+    while still < 10 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        still = if sent() == before { still + 1 } else { 0 };
+        before = sent();
     }
 }
 
