@@ -2,7 +2,7 @@
 # The work is in scripts/, so that it can be read, and run, one step at a time.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench chaos fuzz simulate mutants upgrade fmt lint clean
+.PHONY: help run quick test bench chaos fuzz simulate mutants upgrade audit fmt lint clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -10,8 +10,11 @@ help: ## this list
 run: ## build, and start the demo: gateway, simulated providers and a funded account on http://127.0.0.1:8080
 	@scripts/run
 
-test: ## everything that must hold: format, lints, tests, real SDKs, real PostgreSQL, advisories
-	@scripts/test
+quick: ## for the daily loop: format, lints, unit tests, and the tests that need neither a database nor an SDK
+	@scripts/test quick
+
+test: ## everything that must hold: format, lints, tests, real SDKs, real PostgreSQL; ONLY="store node" for some parts
+	@scripts/test $(ONLY)
 
 bench: ## measure against a bare pass-through proxy (needs two quiet cores)
 	@scripts/bench
@@ -30,6 +33,9 @@ mutants: ## change the code of prices and ledger a thousand times; every change 
 
 upgrade: ## the executable of the commit before (or of REVISION=…) beside this one on one PostgreSQL database
 	@scripts/upgrade $(REVISION)
+
+audit: ## before a release: cargo-deny with the current database of advisories; fails where that cannot be reached
+	@scripts/audit
 
 fmt: ## format the Rust code
 	cargo fmt --all

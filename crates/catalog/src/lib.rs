@@ -4,6 +4,7 @@
 //! a checked [`Snapshot`] or as the list of every [`Mistake`] in them.
 
 #![deny(clippy::float_arithmetic, clippy::float_cmp, clippy::lossy_float_literal)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
 mod book;
 mod bound;

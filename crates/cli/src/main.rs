@@ -2,6 +2,7 @@
 
 // `println!` panics when its reader has left; `show::print` does not.
 #![deny(clippy::print_stdout)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
 mod accounts;
 mod admin_keys;

@@ -38,6 +38,8 @@
 //! Between two dialects everything goes by way of one form in the middle (`hub`): four readers and four
 //! writers, no translations between pairs.
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
+
 mod anthropic;
 pub mod chat;
 mod exchange;

@@ -2,5 +2,7 @@
 //!
 //! No input or output, no clock, no prices, no accounts. This room knows no chat dialect.
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
+
 pub mod social;
 pub mod video;

@@ -34,6 +34,8 @@
 //!
 //! The reply is the same for the same request; only its `id` counts up (`same_id` keeps even that).
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
+
 mod ask;
 mod control;
 mod dialect;

@@ -70,6 +70,7 @@ async fn chat(world: &World, reset: Reset, parts: &http::request::Parts, body: B
         received.completion_tokens = speech.completion_tokens;
     }
     let mut watch = world.records.add(received);
+    world.gate.pass(parts.uri.path()).await;
     let think = choice.millis("think_ms").unwrap_or(match choice.scenario {
         S::Slow => std::time::Duration::from_secs(1),
         _ => world.think,

@@ -134,7 +134,8 @@ impl Sim {
         self.world.asked.all()
     }
 
-    /// From now on, questions to a maker of videos with this path wait until [`Sim::open`].
+    /// From now on, chat completions, social data and questions to makers of videos with this path wait until [`Sim::open`]. A path
+    /// that ends with a slash stands for all that begin with it.
     pub fn shut(&self, path: &str) {
         self.world.gate.shut(path);
     }
@@ -143,7 +144,7 @@ impl Sim {
         self.world.gate.open();
     }
 
-    /// How many questions have waited so.
+    /// How many have waited so.
     pub fn waited(&self) -> usize {
         self.world.gate.arrived()
     }

@@ -4,7 +4,9 @@
 //! Two engines behind the same verbs: SQLite (embedded, one process owns the file) and PostgreSQL (several
 //! replicas). A close is first written to a local journal, so that a killed process loses neither the charge nor
 //! the customer's money. Start with [`Store`]; `ledger.rs` has the arithmetic, `journal.rs` the journal.
+
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
 mod account;
 pub mod admin;

@@ -4,6 +4,8 @@
 //! and connections; it knows no price, no account and no database. Secrets enter as [`Secret`] and leave only inside a request;
 //! messages made here are safe to show to a client.
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
+
 mod alarm;
 mod body;
 mod cable;

@@ -3,6 +3,8 @@
 //! No input or output, no clock, no prices, no accounts: bytes in, bytes and facts out. Chat formats are in
 //! `tollgate-dialects`, those of videos and social data in `tollgate-media`; both are written with the pieces of this room.
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used))]
+
 pub mod count;
 mod cut;
 mod dialect;

@@ -32,13 +32,13 @@ def test_a_revoked_key_stops_working(house, client):
     mine = client.with_options(api_key=key["secret"])
     mine.chat.completions.create(**ASK)
     house.cli("key", "revoke", key["key_id"])
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while True:
         try:
             mine.chat.completions.create(**ASK)
         except openai.AuthenticationError:
             break
-        assert time.monotonic() < deadline, "still working 5 s after it was revoked"
+        assert time.monotonic() < deadline, "still working a minute after it was revoked"
         time.sleep(0.1)
 
 

@@ -86,12 +86,14 @@ def test_the_helper_accumulates(client, till, usage):
 
 
 def test_events_are_not_kept_waiting(client):
-    """Each event arrives when the provider sent it: with 150 ms between events, none waits for the next."""
-    at = []
-    for _ in client.chat.completions.create(**ask("[[sim:tokens=4 delay_ms=150]]"), stream=True):
-        at.append(time.monotonic())
-    gaps = [later - earlier for earlier, later in zip(at[:5], at[1:5])]
-    assert len(gaps) == 4 and all(0.05 < gap < 0.5 for gap in gaps), gaps
+    """Each event arrives when the provider sent it: after four words the provider says nothing more, and all four are here."""
+    said = ""
+    with client.chat.completions.create(**ask("[[sim:hang_midstream after=4 tokens=9]]"), stream=True) as stream:
+        for chunk in stream:
+            said += chunk.choices[0].delta.content or ""
+            if len(said.split()) == 4:
+                break
+    assert said.split() == ["the", "gate", "opens", "for"]
 
 
 def test_several_choices(client, till):
@@ -196,7 +198,7 @@ def test_a_client_that_leaves_pays_for_what_was_said(house, client, till):
                 break
     row = till.charged(call_id, "tollgate-demo", ending="client_left", estimated=True)
     assert 0 < row["usage"]["output"] < 60, row
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + 60
     while house.received(mark)[0]["client_closed_at_ms"] is None:
         assert time.monotonic() < deadline, "the provider still talks to nobody"
         time.sleep(0.02)

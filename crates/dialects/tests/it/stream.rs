@@ -179,9 +179,13 @@ fn four_mebibytes_a_byte_at_a_time() {
         assert_eq!(sent, line.len());
         start.elapsed()
     };
-    let small = time(1 << 20);
-    let large = time(4 << 20);
-    assert!(large < small * 16 + std::time::Duration::from_millis(200), "{small:?} then {large:?}");
+    // A machine that stands still for a moment spoils one try; what is not linear spoils all of them.
+    let mut seen = Vec::new();
+    let linear = std::iter::repeat_with(|| (time(1 << 20), time(4 << 20))).take(10).any(|(small, large)| {
+        seen.push((small, large));
+        large < small * 16
+    });
+    assert!(linear, "{seen:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! How far a stream's hold reaches, and how it is made to reach further (money.md R3).
+//! How far a stream's hold reaches, and how it is made to reach further (docs/money-rules.md R3).
 //!
 //! The hold covers a number of output tokens. When four fifths of them are produced, more is asked for while the stream goes
 //! on; what lies beyond the cover is kept back until the answer is there. So nothing is given away that nobody has money

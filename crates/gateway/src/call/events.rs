@@ -26,8 +26,8 @@ use tollgate_upstream::{Alarm, Body as Upstream, Fault};
 use tollgate_wire::StreamFault;
 use tollgate_wire::error::Code;
 
-/// A mark is written at the first output, then no later than this after the one before, if there was more output (money.md,
-/// kill -9 after send). Clocks are looked at in rounds: half of the time passes for sure, the other half may.
+/// A mark is written at the first output, then no later than this after the one before, if there was more output: what a
+/// killed process charges goes by its last mark. Clocks are looked at in rounds: half of the time passes for sure, the other half may.
 const MARK_EVERY: Duration = Duration::from_secs(5);
 const ROUND: Duration = Duration::from_millis(2_500);
 const MARK_TOKENS: u64 = 4_096;

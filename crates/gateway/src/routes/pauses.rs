@@ -1,4 +1,4 @@
-//! Provider and model pairs that do not report usage are paused (money.md R7): what they deliver is charged by our own count,
+//! Provider and model pairs that do not report usage are paused (docs/money-rules.md R7): what they deliver is charged by our own count,
 //! and more than a few of such rows mean that somebody pays wrongly.
 //!
 //! Counted are completed calls only: a client that left has no report, and that is nobody's fault. A paused pair is skipped

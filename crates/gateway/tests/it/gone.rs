@@ -1,6 +1,7 @@
 //! Clients that leave: at every chunk, before the first one, without ever reading.
 
 use crate::house::{House, Plan, call_id, streamed};
+use crate::watch::HANG;
 use serde_json::json;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -44,7 +45,7 @@ async fn the_provider_sees_the_close() {
         if house.sim.received()[0].client_closed_at_ms.is_some() {
             break;
         }
-        assert!(left.elapsed() < Duration::from_secs(10), "the provider still generates");
+        assert!(left.elapsed() < HANG, "the provider still generates");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -126,7 +127,6 @@ async fn a_client_that_never_reads_is_let_go() {
     let mut first = [0; 15];
     socket.read_exact(&mut first).await.expect("the status line");
     assert_eq!(&first, b"HTTP/1.1 200 OK");
-    tokio::time::sleep(Duration::from_secs(4)).await;
     house.quiet().await;
     let rows = house.running().app.store.usage(Some(house.account), Default::default()).await.expect("rows");
     assert_eq!(rows[0].ending, Ending::ClientLeft);
@@ -162,7 +162,8 @@ async fn reading_on_has_limits_of_time_and_size() {
         drop(reply);
         let left = tokio::time::Instant::now();
         let row = house.row(call).await;
-        assert!(left.elapsed() < Duration::from_secs(20), "{limit}: {:?}", left.elapsed());
+        // Without a limit of its own it would be a minute.
+        assert!(left.elapsed() < Duration::from_secs(45), "{limit}: {:?}", left.elapsed());
         assert_eq!((row.ending, row.reason.as_str()), (Ending::ClientLeft, "client_gone_read_on"), "{limit}");
         assert!(row.estimated && row.charge.nano() > 0 && row.counters.output < 900, "{limit}: {:?}", row.counters);
     }

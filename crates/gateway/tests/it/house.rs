@@ -1,6 +1,7 @@
 //! A whole house for one test: simulator, gateway, account, key. When it is dropped it asserts the money invariants: no open
 //! hold, a clean audit, one usage row for every call the simulator saw, nothing sent without a hold.
 
+use crate::watch::Watch;
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -402,7 +403,7 @@ impl House {
 
     /// The row of a call, once it is there.
     pub async fn row(&self, call: CallId) -> UsageRow {
-        for _ in 0..500 {
+        for _ in 0..12_000 {
             if let Some(row) = self.running().app.store.usage_of(self.account, call).await.expect("read") {
                 return row;
             }
@@ -425,7 +426,7 @@ impl House {
     /// Waits until no call is open and everything is committed.
     pub async fn quiet(&self) {
         let app = &self.running().app;
-        for _ in 0..1_000 {
+        for _ in 0..12_000 {
             let gauges = app.store.gauges();
             if app.running.load(Ordering::Relaxed) == 0
                 && gauges.open_holds + gauges.task_holds == 0
@@ -438,7 +439,7 @@ impl House {
         panic!("calls are still open: {:?}", app.store.gauges());
     }
 
-    /// The invariants of design/money.md as far as one test can see them.
+    /// The invariants of docs/money-rules.md as far as one test can see them.
     pub async fn check(&self) {
         self.quiet().await;
         let store = &self.running().app.store;
@@ -521,6 +522,9 @@ impl Drop for House {
         if std::thread::panicking() || self.checked {
             return;
         }
+        // A runtime that is going away, because the task that has the house was cancelled, never finishes what it is asked for.
+        let gauges = self.running.as_ref().map(|running| running.app.store.gauges());
+        let _watch = Watch::over(format!("a house was dropped, and its check never ends: {gauges:?}"));
         tokio::task::block_in_place(|| {
             tokio::runtime::Handle::current().block_on(async {
                 if self.running.is_some() {

@@ -1,7 +1,7 @@
 //! Limits of connections: slow headers, slow bodies, too many calls.
 
 use crate::house::{House, Plan, chat, error_of};
-use std::time::Duration;
+use crate::watch::HANG;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -10,7 +10,7 @@ async fn slow_headers_are_cut_off() {
     let mut socket = tokio::net::TcpStream::connect(house.running().address).await.expect("connected");
     socket.write_all(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n").await.expect("sent");
     let mut rest = Vec::new();
-    let closed = tokio::time::timeout(Duration::from_secs(5), socket.read_to_end(&mut rest)).await;
+    let closed = tokio::time::timeout(HANG, socket.read_to_end(&mut rest)).await;
     assert!(closed.is_ok(), "the connection stays open");
 }
 
@@ -24,22 +24,23 @@ async fn a_slow_body_is_a_408() {
     );
     socket.write_all(head.as_bytes()).await.expect("sent");
     let mut reply = [0; 12];
-    tokio::time::timeout(Duration::from_secs(5), socket.read_exact(&mut reply))
-        .await
-        .expect("in time")
-        .expect("a reply");
+    tokio::time::timeout(HANG, socket.read_exact(&mut reply)).await.expect("in time").expect("a reply");
     assert_eq!(&reply, b"HTTP/1.1 408");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn above_the_number_of_calls_new_ones_are_told_to_come_back() {
     let house = House::with(Plan { config: "[limits]\ncalls = 1\n".to_owned(), ..Plan::default() }).await;
-    let first = tokio::task::JoinSet::from_iter([house.post(&chat("[[sim:think_ms=700]]")).send()]);
-    tokio::time::sleep(Duration::from_millis(250)).await;
+    house.sim.shut("/v1/chat/completions");
+    let first = tokio::task::JoinSet::from_iter([house.post(&chat("first")).send()]);
+    while house.sim.waited() == 0 {
+        tokio::task::yield_now().await;
+    }
     let reply = house.ask("second").await;
     assert!(reply.headers().contains_key("retry-after"));
     let (status, error) = error_of(reply).await;
     assert_eq!((status, error["code"].as_str()), (503, Some("overloaded")));
+    house.sim.open();
     first.join_all().await;
     assert_eq!(house.ask("third").await.status(), 200);
 }
@@ -65,17 +66,17 @@ route = [
 /// The time of a call is counted from its hold: what a route took, or the first byte, is part of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_has_one_deadline_from_its_hold_on() {
-    let config = "[limits]\nstream_time = \"1s\"\n".to_owned();
+    let config = "[limits]\nstream_time = \"4s\"\n".to_owned();
     let house = House::with(Plan { config, catalog: SLOW_THEN_FINE, ..Plan::default() }).await;
-    let (call, text) = house.stream("[[sim:tokens=100 think_ms=700 delay_ms=50]]").await;
+    let (call, text) = house.stream("[[sim:tokens=100 think_ms=2000 delay_ms=200]]").await;
     let events = crate::house::events(&text);
     assert_eq!(events.last().expect("events")["error"]["code"], "upstream_timeout");
     let row = house.row(call).await;
     assert_eq!(row.reason, "stream_too_long");
-    // Six events fit into what the first byte left; twenty would fit into a second of their own.
+    // Ten events fit into what the first byte left; twenty would fit into four seconds of their own.
     assert!(row.counters.output > 0 && row.counters.output < 15, "{:?}", row.counters);
     // A route that took the whole time leaves none for a second one.
-    let mut body = crate::house::chat("[[sim:think_ms=1200]]");
+    let mut body = crate::house::chat("[[sim:think_ms=4200]]");
     body["model"] = serde_json::json!("slow-then-fine");
     let reply = house.post(&body).send().await.expect("a reply");
     assert_eq!(reply.status(), 502);

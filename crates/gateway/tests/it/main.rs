@@ -5,6 +5,7 @@ mod api;
 mod endpoints_page;
 mod engine;
 mod house;
+mod watch;
 
 mod dialects;
 mod door;

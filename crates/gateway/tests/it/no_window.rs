@@ -1,6 +1,7 @@
 //! HTTP/2 clients that keep their connection alive but make no room for a stream: they are taken for gone, and nobody else is.
 
 use crate::house::{House, MODEL, Plan, call_id};
+use crate::watch::stands_still;
 use bytes::Bytes;
 use h2::client::{ResponseFuture, SendRequest};
 use serde_json::json;
@@ -140,7 +141,7 @@ async fn a_stop_settles_a_stream_without_room() {
     let mut send = connect(&house, 4_000).await;
     let reply = post(&house, &mut send, "[[sim:tokens=900 delay_ms=2]]", true).await.await.expect("headers");
     let call = id_of(&reply);
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    stands_still(&house.sim).await;
     house.restart().await;
     assert_eq!(house.running().recovered, Default::default(), "nothing was left for the next start");
     assert_eq!(house.row(call).await.ending, Ending::ClientLeft);
@@ -155,13 +156,15 @@ async fn the_streams_of_a_connection_are_limited() {
     let reply = post(&house, &mut send, "hello", false).await.await.expect("a reply");
     assert_eq!(reply.status(), 200);
     assert_eq!(send.current_max_send_streams(), 2);
-    let slow = [
-        post(&house, &mut send, "[[sim:think_ms=2500]]", false).await,
-        post(&house, &mut send, "[[sim:think_ms=2500]]", false).await,
-    ];
+    house.sim.shut("/v1/chat/completions");
+    let slow = [post(&house, &mut send, "first", false).await, post(&house, &mut send, "second", false).await];
+    while house.sim.waited() < 2 {
+        tokio::task::yield_now().await;
+    }
     let third = post(&house, &mut send, "hello", false).await;
     tokio::time::sleep(Duration::from_millis(250)).await;
     assert_eq!(house.sim.received().len(), 3, "two are open: the third has not left");
+    house.sim.open();
     for reply in slow {
         assert_eq!(reply.await.expect("a reply").status(), 200);
     }

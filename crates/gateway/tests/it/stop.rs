@@ -1,6 +1,7 @@
 //! Graceful stop: streams may finish up to a limit, then end with a proper error event; everything is settled before exit.
 
 use crate::house::{House, Plan, call_id, events, streamed};
+use crate::watch::stands_still;
 use serde_json::json;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -36,9 +37,7 @@ async fn what_cannot_finish_ends_with_an_error_event_and_is_settled() {
         }
         text
     };
-    let began = std::time::Instant::now();
     let (text, ()) = tokio::join!(rest, house.restart());
-    assert!(began.elapsed() < Duration::from_secs(10));
     let events = events(&text);
     assert_eq!(events.last().expect("events")["error"]["code"], "server_draining", "{text}");
     // The restarted gateway found nothing to recover: it had been settled before the exit.
@@ -57,7 +56,9 @@ fn hurried() -> Plan {
 async fn a_client_that_never_reads_does_not_hold_up_the_stop() {
     // Its pieces are long and cheap, and nothing limits how many of them there are.
     let catalog = "[model.\"endless\"]\nprice = { input = 1, output = 1 }\nroute = [{ provider = \"sim\", upstream_model = \"sim-plain\" }]\n";
-    let mut house = House::with(Plan { catalog, ..hurried() }).await;
+    // Only the stop can end it: a client may take its time.
+    let config = "[limits]\ndrain_time = \"300ms\"\nwrite_time = \"1h\"\n".to_owned();
+    let mut house = House::with(Plan { catalog, config, ..Plan::default() }).await;
     let mut body = streamed("[[sim:tokens=900 size=60000]]");
     body["model"] = "endless".into();
     let body = body.to_string();
@@ -74,11 +75,8 @@ async fn a_client_that_never_reads_does_not_hold_up_the_stop() {
     let mut first = [0; 15];
     socket.read_exact(&mut first).await.expect("the status line");
     assert_eq!(&first, b"HTTP/1.1 200 OK");
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    let began = std::time::Instant::now();
+    stands_still(&house.sim).await;
     house.restart().await;
-    // The write limit alone is thirty seconds.
-    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     assert_eq!(house.running().recovered, Default::default(), "nothing was left for the next start");
     let rows = house.running().app.store.usage(Some(house.account), Default::default()).await.expect("rows");
     assert_eq!((rows.len(), rows[0].ending), (1, Ending::ClientLeft));
@@ -98,7 +96,8 @@ async fn reading_on_for_the_usage_gives_way_to_a_stop() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     let began = std::time::Instant::now();
     house.restart().await;
-    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    // Reading on may take sixty seconds.
+    assert!(began.elapsed() < Duration::from_secs(45), "{:?}", began.elapsed());
     assert_eq!(house.running().recovered, Default::default());
     let row = house.row(call).await;
     assert_eq!((row.ending, row.reason.as_str()), (Ending::ClientLeft, "client_gone_read_on"));

@@ -52,6 +52,7 @@ pub(crate) async fn answer(
     received.accepted = whole.status() == 200;
     received.status = whole.status().as_u16();
     let mut watch = world.records.add(received);
+    world.gate.pass(parts.uri.path()).await;
     let think = choice.millis("think_ms").unwrap_or(match choice.play {
         Play::Slow => Duration::from_secs(1),
         _ => world.think,

@@ -1,5 +1,5 @@
-//! A door that a test shuts: questions to one path wait in front of it, and are answered by what is true when it opens. So a test puts
-//! something exactly between a question and its answer.
+//! A door that a test shuts: calls to one path wait in front of it, and are answered when it opens. So a test puts something exactly
+//! between a question and its answer, however slow the machine is.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -25,10 +25,11 @@ impl Gate {
         self.arrived.load(Ordering::SeqCst)
     }
 
-    /// Whoever makes something is never kept waiting.
-    pub(super) async fn pass(&self, method: &str, path: &str) {
+    /// A path that ends with a slash stands for all that begin with it.
+    pub(crate) async fn pass(&self, path: &str) {
         let mut door = self.shut.subscribe();
-        let is_open = |shut: &Option<String>| method != "GET" || shut.as_deref() != Some(path);
+        let is_here = |shut: &str| shut == path || shut.ends_with('/') && path.starts_with(shut);
+        let is_open = |shut: &Option<String>| !shut.as_deref().is_some_and(is_here);
         if !is_open(&door.borrow_and_update()) {
             self.arrived.fetch_add(1, Ordering::SeqCst);
             // It goes with the simulator, which then answers nobody.

@@ -108,7 +108,7 @@ pub async fn request_with(sim: &Sim, method: &str, path: &str, headers: &str, bo
     socket
 }
 
-/// Reads one answer to its end, or until nothing has come for a second.
+/// Reads one answer to its end, or until nothing has come for three seconds.
 pub async fn read(mut socket: TcpStream) -> Answer {
     let mut raw = Vec::new();
     loop {
@@ -116,7 +116,7 @@ pub async fn read(mut socket: TcpStream) -> Answer {
             return answer;
         }
         let mut piece = vec![0; 64 << 10];
-        let end = match timeout(Duration::from_secs(1), socket.read(&mut piece)).await {
+        let end = match timeout(Duration::from_secs(3), socket.read(&mut piece)).await {
             Err(_) => End::Silent,
             Ok(Err(_)) => End::Reset,
             Ok(Ok(0)) => End::Closed,

@@ -140,6 +140,7 @@ fn errors_inside_a_reply() {
 
 /// The same verdicts for the words of the other dialects, with a status and inside an answer.
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn errors_of_every_dialect() {
     use Blame::*;
     use Code::*;

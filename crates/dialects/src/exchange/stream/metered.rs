@@ -3,7 +3,7 @@
 use super::{Form, State, Stream};
 use crate::chat;
 use crate::exchange::writer::Writer;
-use crate::hub::Dropped;
+use tollgate_wire::Dropped;
 use crate::reads::ToolUses;
 use tollgate_wire::usage::Usage;
 

@@ -30,7 +30,7 @@ use tollgate_store::{CallId, Counters, Side};
 use tollgate_wire::error::Code;
 use tollgate_wire::{Dialect, Problem};
 
-/// Output tokens reserved for a call that names no limit (money.md R2), so that one such call does not lock a whole balance.
+/// Output tokens reserved for a call that names no limit (docs/money-rules.md R2), so that one such call does not lock a whole balance.
 const DEFAULT_OUTPUT: u64 = 16_384;
 
 /// What a provider takes a parameter for when it is not given.

@@ -28,7 +28,7 @@ pub fn locked_file(house: &House, name: &str) -> rusqlite::Connection {
 async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !done().await {
-        assert!(began.elapsed() < Duration::from_secs(20), "{what} did not happen");
+        assert!(began.elapsed() < crate::watch::HANG, "{what} did not happen");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -229,7 +229,7 @@ pub async fn the_disk_is_full() {
     let post = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
     let (status, error) = error_of(post.expect("a reply")).await;
     assert_eq!((status, error["code"].as_str()), (503, Some("ledger_unavailable")));
-    assert!(began.elapsed() < Duration::from_secs(10), "nothing waits for the disk: {:?}", began.elapsed());
+    assert!(began.elapsed() < crate::watch::HANG, "nothing waits for the disk: {:?}", began.elapsed());
     free_again(&filler);
     until("the recovery", async || house.running().app.store.ready()).await;
     assert_eq!(videos::shown(&house, video).await["status"], "completed");
@@ -273,11 +273,13 @@ pub async fn a_handler_panics() {
     let house = House::new().await;
     let beside = tokio::task::JoinSet::from_iter([house.post(&streamed("[[sim:tokens=30 delay_ms=50]]")).send()]);
     let beside = beside.join_all().await.remove(0).expect("a stream");
-    let doomed = tokio::task::JoinSet::from_iter([house.post(&chat("[[sim:think_ms=400 tokens=3]]")).send()]);
-    while house.sim.received().len() < 2 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+    house.sim.shut("/v1/chat/completions");
+    let doomed = tokio::task::JoinSet::from_iter([house.post(&chat("[[sim:tokens=3]]")).send()]);
+    while house.sim.waited() == 0 {
+        tokio::task::yield_now().await;
     }
     house.clock.trap();
+    house.sim.open();
     let (status, error) = error_of(doomed.join_all().await.remove(0).expect("an answer")).await;
     assert_eq!((status, error["code"].as_str()), (500, Some("internal_error")));
     let stream_call = call_id(&beside);

@@ -6,6 +6,7 @@ use crate::client::{ask, post, sim};
 
 /// Each change to a body that is taken, and a part of what is said to it; with nothing to say it is taken.
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 async fn refuses_what_openai_refuses() {
     let sim = sim().await;
     let user = |content: Value| json!({"messages": [{"role": "user", "content": content}]});

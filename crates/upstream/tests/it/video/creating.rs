@@ -99,6 +99,7 @@ type Verdict = (Blame, Code, bool, bool);
 
 /// Each maker's table of codes: whose fault, what the caller is told, and whether anything may have been made.
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 async fn refusals() {
     use Blame::{Caller, Operator, Provider};
     use Code::{InvalidRequest, RateLimitExceeded, TaskTypeConstraint, UpstreamError, UpstreamTimeout};

@@ -1,9 +1,8 @@
 //! What reaches the client: the platform's bytes, nothing of the supplier's; and a client that does not wait for them.
 
-use super::{address, ask, cell, house, plain};
+use super::{address, ask, cell, house, leave_it_open, plain};
 use crate::house::{House, call_id};
 use serde_json::Value;
-use std::time::Duration;
 use tollgate_store::Ending;
 
 /// The `data` of the same request sent to the source itself.
@@ -39,19 +38,16 @@ async fn a_list_becomes_an_object() {
 async fn what_comes_after_its_client_has_left_answers_the_same_question() {
     let house = house("").await;
     let cell = cell(&house, "weibo", "post");
-    house.sim.social_order("", "slow think_ms=2500");
-    let url = house.url(&address(&cell, &plain(&cell)));
-    house.leave(house.http.get(url).bearer_auth(&house.key)).await;
+    house.sim.social_order("", "slow think_ms=500");
+    leave_it_open(&house, &cell, &plain(&cell)).await;
     house.sim.social_order("", "");
     let rows = || async {
         let page = tollgate_store::Page { before: None, limit: 5 };
         house.running().app.store.usage(None, page).await.expect("read")
     };
-    while rows().await.is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
     // Its leaving has been noticed; its answer is still on its way.
-    let reply = ask(&house, &cell, &plain(&cell)).await;
+    let (params, open) = (plain(&cell), async { house.sim.open() });
+    let (reply, ()) = tokio::join!(ask(&house, &cell, &params), open);
     assert_eq!((reply.status().as_u16(), house.sim.received().len()), (200, 1), "it was asked for once");
     let row = house.row(call_id(&reply)).await;
     assert_eq!((row.charge.nano(), row.ending), (2_000_000, Ending::Answered), "and is paid now");

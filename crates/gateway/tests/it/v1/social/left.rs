@@ -1,6 +1,6 @@
 //! Clients who do not wait: what follows a call follows it all the same.
 
-use super::{ask, ask_and_leave, cell, free, house, plain, status_of, until};
+use super::{ask, ask_and_leave, cell, free, house, leave_it_open, plain, status_of, until};
 use crate::house::House;
 
 fn uid(text: &str) -> Vec<(String, String)> {
@@ -16,9 +16,10 @@ async fn cost_of_today(house: &House) -> Option<i64> {
 async fn the_cost_of_a_free_call_is_given_back() {
     let house = house("[social]\nretry_pause = \"0\"\ndaily_cost = 100_000\n").await;
     let cell = cell(&house, "weibo", "user");
-    house.sim.social_order("", "error500 think_ms=1500");
-    ask_and_leave(&house, &cell, &plain(&cell)).await;
+    house.sim.social_order("", "error500");
+    leave_it_open(&house, &cell, &plain(&cell)).await;
     assert_eq!(cost_of_today(&house).await, Some(1_000), "nobody knows yet");
+    house.sim.open();
     until("the cost is given back", async || cost_of_today(&house).await == Some(0)).await;
     house.sim.social_order("", "slow think_ms=500");
     ask_and_leave(&house, &cell, &plain(&cell)).await;
@@ -30,7 +31,7 @@ async fn the_cost_of_a_free_call_is_given_back() {
 async fn trouble_with_our_account_is_seen() {
     let house = house("[social]\nretry_pause = \"0\"\n").await;
     let cell = cell(&house, "weibo", "user");
-    house.sim.social_order("", "error402 think_ms=400");
+    house.sim.social_order("", "error402");
     for n in 0..5 {
         ask_and_leave(&house, &cell, &uid(&n.to_string())).await;
     }

@@ -107,14 +107,23 @@ async fn ask_as(house: &House, key: &str, cell: &Cell, params: &[(String, String
     house.http.get(house.url(&address(cell, params))).bearer_auth(key).send().await.expect("a reply")
 }
 
-/// Asks, and leaves before the answer comes: what the source does has to take a while.
+/// Asks, and leaves before the answer comes: the source answers once the leaving was noticed.
 async fn ask_and_leave(house: &House, cell: &Cell, params: &[(String, String)]) {
+    leave_it_open(house, cell, params).await;
+    house.sim.open();
+}
+
+/// The same, and the source does not answer before the test opens its door.
+async fn leave_it_open(house: &House, cell: &Cell, params: &[(String, String)]) {
+    let before = house.all_rows().await.len();
+    house.sim.shut("/api/");
     house.leave(house.get(&address(cell, params))).await;
+    until("the leaving is noticed", async || house.all_rows().await.len() > before).await;
 }
 
 /// Waits for what follows a call whose client did not wait for it.
-async fn until<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
-    for _ in 0..500 {
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    for _ in 0..3_000 {
         if is_so().await {
             return;
         }

@@ -65,28 +65,29 @@ async fn one_call_at_a_time_tries() {
     let house = house("").await;
     let cell = cell(&house, "weibo", "user");
     pause(&house).await;
-    house.sim.social_order("", "slow think_ms=500");
+    house.sim.shut("/api/");
     let (first, second) = (uid("1"), uid("2"));
-    let (one, two) = tokio::join!(ask(&house, &cell, &first), ask(&house, &cell, &second));
-    let mut statuses = [one.status().as_u16(), two.status().as_u16()];
-    statuses.sort_unstable();
-    assert_eq!((statuses, house.sim.received().len()), ([200, 503], 1));
+    let meanwhile = async {
+        until("the first is asked", async || house.sim.waited() > 0).await;
+        let second = ask(&house, &cell, &second).await;
+        house.sim.open();
+        second
+    };
+    let (one, two) = tokio::join!(ask(&house, &cell, &first), meanwhile);
+    assert_eq!((one.status().as_u16(), two.status().as_u16(), house.sim.received().len()), (200, 503, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_operator_does_while_a_call_tries_stays() {
-    for (scenario, elsewhere) in
-        [("slow think_ms=1500", false), ("slow think_ms=1500", true), ("error500 think_ms=1500", true)]
-    {
+    for (scenario, elsewhere) in [("slow think_ms=0", false), ("slow think_ms=0", true), ("error500", true)] {
         let house = house("").await;
         let cell = cell(&house, "weibo", "user");
         pause(&house).await;
         house.sim.social_order("", scenario);
         let asked = uid("7");
+        house.sim.shut("/api/");
         let meanwhile = async {
-            while house.sim.received().is_empty() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
+            until("it is asked", async || house.sim.waited() > 0).await;
             let app = &house.running().app;
             if elsewhere {
                 // As another replica or the command line does it.
@@ -100,6 +101,7 @@ async fn what_an_operator_does_while_a_call_tries_stays() {
             } else {
                 app.social.change(MODEL, true, "ada", "by hand").await.expect("written");
             }
+            house.sim.open();
         };
         let (reply, ()) = tokio::join!(ask(&house, &cell, &asked), meanwhile);
         assert_eq!(reply.status(), if scenario.starts_with("slow") { 200 } else { 502 });
@@ -129,7 +131,6 @@ async fn who_tries_and_leaves_has_tried() {
     let house = house("").await;
     let cell = cell(&house, "weibo", "user");
     pause(&house).await;
-    house.sim.social_order("", "slow think_ms=500");
     ask_and_leave(&house, &cell, &plain(&cell)).await;
     until("the cell is open", async || status_of(&house, MODEL).await == "available").await;
     assert_eq!(last(&house).await.reason, "the probe was answered");

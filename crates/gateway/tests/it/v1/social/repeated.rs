@@ -69,15 +69,16 @@ async fn a_key_whose_get_still_runs_waits_and_a_large_answer_is_not_kept() {
     let cell = cell(&house, "douyin", "comments");
     let path = address(&cell, &plain(&cell));
     let ask = || house.get(&path).header("idempotency-key", "one").send();
-    house.sim.social_order("", "slow think_ms=5000");
+    house.sim.shut("/api/");
     let first = tokio::task::JoinSet::from_iter([ask()]);
-    while house.sim.received().is_empty() {
+    while house.sim.waited() == 0 {
         tokio::task::yield_now().await;
     }
     let second = ask().await.expect("a reply");
     assert!(second.headers().contains_key("retry-after"));
     let (status, error) = error_of(second).await;
     assert_eq!((status, &error["code"]), (409, &json!("idempotency_in_progress")), "{error}");
+    house.sim.open();
     let first = first.join_all().await.remove(0).expect("a reply");
     assert_eq!(first.status(), 200);
     first.text().await.expect("all of it");

@@ -42,13 +42,13 @@ async fn must_not_be_repeated(reply: Response) -> TaskId {
 async fn a_store_that_fails_after_a_creation_left_does_not_invite_a_second_one() {
     let [_, postgres] = Engine::both().await;
     let url = postgres.url.clone();
-    let plan = Plan { videos: true, usd: "1000", database: url.clone(), patience: "1500ms", ..Plan::default() };
+    let plan = Plan { videos: true, usd: "1000", database: url.clone(), patience: "5s", ..Plan::default() };
     let mut house = House::with(plan).await;
     for (count, prompt, breaks, mends) in [
         // The provider has it and its name is kept; then it cannot be read.
         (1, "[[sim:slow ms=700]]", "RENAME COLUMN plan TO away", "RENAME COLUMN away TO plan"),
         // No answer in time, and that its fate is unknown cannot be written.
-        (2, "[[sim:slow ms=4000]]", "ADD CONSTRAINT away CHECK (state <> 4)", "DROP CONSTRAINT away"),
+        (2, "[[sim:slow ms=15000]]", "ADD CONSTRAINT away CHECK (state <> 4)", "DROP CONSTRAINT away"),
     ] {
         let change = async |sql: &str| run_sql(&url, &format!("ALTER TABLE task {sql}")).await.expect("changed");
         let reply = while_sent(&house, prompt, async || change(breaks).await).await;
