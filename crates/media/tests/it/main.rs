@@ -1,4 +1,5 @@
 //! Tests of the media from outside, in one executable.
 
+mod audio;
 mod video;
 mod video_page;
