@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tollgate_gateway::machine::Machine;
-use tollgate_gateway::operator;
 use tollgate_gateway::settings::Source;
+use tollgate_gateway::who::operator;
 use tollgate_gateway::world::World;
 
 /// Milliseconds since 1970.

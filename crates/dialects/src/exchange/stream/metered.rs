@@ -3,8 +3,8 @@
 use super::{Form, State, Stream};
 use crate::chat;
 use crate::exchange::writer::Writer;
-use tollgate_wire::Dropped;
 use crate::reads::ToolUses;
+use tollgate_wire::Dropped;
 use tollgate_wire::usage::Usage;
 
 impl Stream {
