@@ -2,8 +2,8 @@
 //!
 //! Each dialect has one reader into this form and one writer out of it, for requests ([`Ask`]), whole replies
 //! ([`Answer`]) and streams ([`Event`]); there are no translations between pairs. Conversations are turns of ordered
-//! parts, never sorted by kind. What a dialect alone knows is carried as the text it came in, with its origin, and
-//! written again only for that dialect; for another one it is dropped and recorded, or refused with its name.
+//! parts, never sorted by kind. What a dialect alone knows is carried as the text it came in, with its origin; for
+//! another one it is dropped and recorded, or refused with its name. Within one dialect the bytes themselves pass.
 //!
 //! | word | what it is |
 //! |---|---|
