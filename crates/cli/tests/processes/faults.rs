@@ -348,7 +348,7 @@ async fn killed_after_a_video_was_accepted() {
     house.gates[0].kill();
     house.gates[0].start().await;
     assert_eq!(only_task(&house).await["status"], "completed");
-    assert_eq!(books::amount(&only_row(&house).await, "charge"), 417_000_000);
+    assert_eq!(books::amount(&only_row(&house).await, "charge_nano_usd"), 417_000_000);
 }
 
 async fn killed_while_a_video_is_accepted() {
@@ -382,5 +382,5 @@ async fn killed_while_a_video_is_accepted() {
     assert_eq!((&seen["status"], &seen["error"]), (&"in_progress".into(), &Value::Null), "{page}");
     signal("CONT", &[house.sim.id()]);
     assert_eq!(only_task(&house).await["status"], "completed", "found again by our id");
-    assert_eq!(books::amount(&only_row(&house).await, "charge"), 417_000_000);
+    assert_eq!(books::amount(&only_row(&house).await, "charge_nano_usd"), 417_000_000);
 }
