@@ -56,9 +56,7 @@ fn hurried() -> Plan {
 async fn a_client_that_never_reads_does_not_hold_up_the_stop() {
     // Its pieces are long and cheap, and nothing limits how many of them there are.
     let catalog = "[model.\"endless\"]\nprice = { input = 1, output = 1 }\nroute = [{ provider = \"sim\", upstream_model = \"sim-plain\" }]\n";
-    // Only the stop can end it: a client may take its time.
-    let config = "[limits]\ndrain_time = \"300ms\"\nwrite_time = \"1h\"\n".to_owned();
-    let mut house = House::with(Plan { catalog, config, ..Plan::default() }).await;
+    let mut house = House::with(Plan { catalog, ..hurried() }).await;
     let mut body = streamed("[[sim:tokens=900 size=60000]]");
     body["model"] = "endless".into();
     let body = body.to_string();
@@ -76,7 +74,10 @@ async fn a_client_that_never_reads_does_not_hold_up_the_stop() {
     socket.read_exact(&mut first).await.expect("the status line");
     assert_eq!(&first, b"HTTP/1.1 200 OK");
     stands_still(&house.sim).await;
+    let began = std::time::Instant::now();
     house.restart().await;
+    // The write limit alone is thirty seconds.
+    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
     assert_eq!(house.running().recovered, Default::default(), "nothing was left for the next start");
     let rows = house.running().app.store.usage(Some(house.account), Default::default()).await.expect("rows");
     assert_eq!((rows.len(), rows[0].ending), (1, Ending::ClientLeft));
