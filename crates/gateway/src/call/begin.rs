@@ -1,9 +1,11 @@
 //! How everything that costs money begins, a call as well as a task: admission, quote and hold, or a refusal that leaves a row.
 
+use super::ask::Ask;
+use super::bought::Bought;
 use super::need::Priced;
 use super::quote::{Quote, Terms, quote};
 use super::refused::{Needed, why_refused};
-use super::{Ask, Till, admit};
+use super::{Till, admit};
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::who::caller::Caller;
@@ -12,13 +14,6 @@ use std::time::Duration;
 use tollgate_catalog::Model;
 use tollgate_store::{Counters, Ending, Hold, HoldRefused, UsageFacts};
 use tollgate_wire::error::Code;
-
-/// Admitted and priced: who buys what, for how much at most.
-pub struct Bought {
-    pub caller: Arc<Caller>,
-    pub model: Arc<Model>,
-    pub quote: Quote,
-}
 
 /// Something that is begun with a hold.
 pub(super) trait Begins: Sync {

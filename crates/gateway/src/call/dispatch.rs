@@ -2,53 +2,21 @@
 //! tried; once output has begun there is no second try. How one route is asked is the work's affair.
 
 use super::Till;
-use super::complete::Completion;
-use super::need::Work;
+use super::begun::Begun;
 use super::open::Call;
-use super::pass::Passed;
-use super::reader::EventReader;
+use super::work::Work;
 use crate::refusal::Refusal;
 use crate::routes::order::ordered;
 use crate::sale::Serving;
-use bytes::Bytes;
-use http::HeaderValue;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tollgate_catalog::Route;
 use tollgate_store::CallId;
-use tollgate_upstream::{Blame, Body, Fault, Provider};
-use tollgate_wire::StreamFault;
+use tollgate_upstream::{Blame, Fault, Provider};
 use tollgate_wire::error::Code;
 
 /// One call is sent to at most this many routes.
 const TRIES: u32 = 3;
-
-/// The answer has begun.
-pub enum Begun {
-    Whole(Whole),
-    Passing(Box<Passed>),
-    Stream(Box<Started>),
-}
-
-/// An answer in one piece, metered and ready to go out.
-pub struct Whole {
-    pub content_type: HeaderValue,
-    pub body: Bytes,
-    /// What is done before it goes out.
-    pub completion: Option<Arc<dyn Completion>>,
-}
-
-/// A stream whose first event is here.
-pub struct Started {
-    pub first: Bytes,
-    /// A fault that came in one piece with the first events; it follows them.
-    pub fault: Option<StreamFault>,
-    pub body: Body,
-    pub reader: Box<dyn EventReader>,
-    pub content_type: HeaderValue,
-    /// What is done before its last event goes out.
-    pub completion: Option<Arc<dyn Completion>>,
-}
 
 impl Serving {
     /// May this call go to a provider that goes on billing when it is cancelled?

@@ -6,9 +6,9 @@
 //! patience at a stop.
 
 use super::abandoned::Abandoned;
+use super::begun::Started;
 use super::complete::{Completing, Completion, Ending as LastStep};
 use super::cover::{Cover, Covered, why_uncovered};
-use super::dispatch::Started;
 use super::open::Call;
 use super::reader::{EventReader, EventsEnd};
 use super::refused::{Needed, why_refused};

@@ -9,7 +9,10 @@
 
 mod abandoned;
 mod admit;
+mod ask;
 mod begin;
+mod begun;
+mod bought;
 mod complete;
 mod cover;
 mod dispatch;
@@ -27,13 +30,16 @@ mod short;
 pub mod task;
 mod till;
 mod tokens;
+mod work;
 
 pub use abandoned::Abandoned;
 pub use admit::{find, needs_topup};
+pub use ask::Ask;
+pub use begun::{Begun, Started, Whole};
 pub use complete::{Completed, Completion};
-pub use dispatch::{Begun, Started, Whole, note};
+pub use dispatch::note;
 pub use meter::{Meter, context_len, fitted};
-pub use need::{Need, OpenEnd, Priced, Work};
+pub use need::{Need, OpenEnd, Priced};
 pub use open::{Call, OpenCall};
 pub use pass::{BrokenOff, Passed, Rewrite};
 pub use quote::{Quote, Terms, quote};
@@ -42,23 +48,17 @@ pub use refused::{Needed, why_refused};
 pub use reply::{AnswerBody, CallAnswer};
 pub use till::Till;
 pub use tokens::Tokens;
+pub use work::Work;
 
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::who::caller::Caller;
-use begin::{Beginning, Begins, Bought, begin};
+use begin::{Beginning, Begins, begin};
+use bought::Bought;
 use std::sync::Arc;
 use tollgate_catalog::Model;
-use tollgate_store::{CallId, Ending, Held, HoldRefused, Idem};
+use tollgate_store::{Ending, Held, HoldRefused};
 use tollgate_wire::error::Code;
-
-/// What a caller asks for: the work, read and checked, and the name of the call.
-pub struct Ask<W> {
-    pub id: CallId,
-    pub endpoint: &'static str,
-    pub work: W,
-    pub idem: Option<Idem>,
-}
 
 /// Runs one call from admission to its answer. What is not whole carries the rest of its life.
 pub async fn run<W: Work>(till: &Arc<Till>, caller: Arc<Caller>, ask: Ask<W>) -> Result<CallAnswer, Refusal> {
@@ -95,7 +95,8 @@ impl<W: Work> Begins for Ask<W> {
     }
 
     async fn hold(&self, till: &Arc<Till>, bought: Bought) -> (Call, Result<Held, HoldRefused>) {
-        let call = Call::begin(till.clone(), bought, self);
+        let meter = self.work.meter(&bought.model);
+        let call = Call::begin(till.clone(), bought, self, meter);
         let hold = begin::hold(till, self, &call.caller, &call.model, &call.quote, till.limits.hold_life());
         let held = till.store.hold(hold).await;
         (call, held)

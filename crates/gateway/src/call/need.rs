@@ -1,18 +1,12 @@
-//! What every kind of call tells the till, and all that it tells: which model and endpoint type it needs, what it may use at
-//! most, and how it is done at a provider. The rest of a call's life is the same for all of them; a new kind of call
-//! brings one type that implements [`Work`] and no code about money.
+//! What every kind of call tells the till before it is sent: which model and endpoint type it needs, and what it may use at most.
 
-use super::dispatch::Begun;
-use super::meter::{Meter, fitted};
-use super::open::Call;
+use super::meter::fitted;
 use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use std::borrow::Cow;
-use std::sync::Arc;
-use tollgate_catalog::{Face, Model, Price, Quantities, Route, Uncharged};
-use tollgate_store::{Counters, Ending};
-use tollgate_upstream::{Fault, Provider};
+use tollgate_catalog::{Face, Model, Price, Quantities, Uncharged};
+use tollgate_store::Counters;
 use tollgate_wire::error::Code;
 
 /// What must be known of a request to price it. Enough for a quote: nothing here can send anything.
@@ -43,33 +37,6 @@ pub trait Priced: Send + Sync {
     fn metered(&self, stated: Counters) -> Counters {
         stated
     }
-}
-
-/// A call that can be done.
-pub trait Work: Send + Sync + 'static {
-    /// What it is priced by.
-    fn priced(&self) -> &dyn Priced;
-    /// [`Priced::fits`], by what this work fetches with.
-    fn fits(&self, _: &Serving, _: &Model) -> Result<(), Refusal> {
-        Ok(())
-    }
-    /// The meter that this work fills.
-    fn meter(&self, model: &Model) -> Meter;
-    /// What else may refuse the call once its money is held and before anything is sent.
-    fn before(&self, _: &Call) -> impl Future<Output = Result<(), Refusal>> + Send {
-        async { Ok(()) }
-    }
-    /// How a call ends that comes to this refusal, where that is not the refusal's own affair: that there is nothing is an answer too.
-    fn ending(&self, _: &Refusal) -> Option<Ending> {
-        None
-    }
-    /// Sends the request along one route until the answer begins.
-    fn attempt(
-        &self,
-        call: &mut Call,
-        provider: &Arc<Provider>,
-        route: &Route,
-    ) -> impl Future<Output = Result<Begun, Fault>> + Send;
 }
 
 /// What a call may use at most.

@@ -1,12 +1,11 @@
 //! A call between its hold and its close. `Call` is a guard: dropped in the middle (the client left, a handler
 //! panicked) it only sends what it knows to the settler, which closes it there.
 
-use super::Ask;
 use super::Till;
 use super::abandoned::Abandoned;
-use super::begin::Bought;
+use super::ask::Ask;
+use super::bought::Bought;
 use super::meter::Meter;
-use super::need::Work;
 use super::quote::Quote;
 use crate::who::caller::Caller;
 use crate::world::Millis;
@@ -73,10 +72,9 @@ impl Bill {
 }
 
 impl Call {
-    pub fn begin<W: Work>(till: Arc<Till>, bought: Bought, ask: &Ask<W>) -> Call {
+    pub fn begin<W>(till: Arc<Till>, bought: Bought, ask: &Ask<W>, mut meter: Meter) -> Call {
         let Bought { caller, model, quote } = bought;
         till.running.fetch_add(1, Ordering::Relaxed);
-        let mut meter = ask.work.meter(&model);
         meter.bound(quote.need.output_ceiling);
         Call(Some(Box::new(OpenCall {
             id: ask.id,

@@ -1,7 +1,7 @@
 //! What a call comes to, as a value: the answer with all that is certain of it before it leaves. Whoever asked takes it as it is;
 //! `endpoints` make HTTP of it.
 
-use super::dispatch::{Started, Whole};
+use super::begun::{Started, Whole};
 use super::events::Events;
 use super::open::Call;
 use super::pass::{BrokenOff, Passed, Passing};

@@ -1,7 +1,7 @@
 //! What every kind of task tells the till: how it is asked for, how its provider is asked what became of it, and what a finished one
 //! has used. When it is looked at, what it costs and how it ends is the same for all of them.
 
-use super::Watched;
+use super::watched::Watched;
 use crate::call::{Priced, Till};
 use crate::refusal::Refusal;
 use crate::sale::Serving;

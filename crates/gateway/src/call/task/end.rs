@@ -1,6 +1,7 @@
 //! The ends of a task: what each costs, what the usage row says, and that it happens once.
 
-use super::{Begun, TaskDesk, TaskUse, Watched};
+use super::made::Begun;
+use super::{TaskDesk, TaskUse, Watched};
 use crate::call::Till;
 use crate::call::meter::fitted;
 use crate::refusal::Refusal;

@@ -1,8 +1,8 @@
 //! One look at an open task: ask its provider, and give it back for later or end it. A provider that does not answer decides
 //! nothing; time decides nothing either, except that the operator takes the loss before the provider has forgotten the task.
 
-use super::watched::{LATER, SLOWLY, put_back, tell_other_account};
-use super::{Home, TaskDesk, TaskReport, TaskStanding, Watched, away, end, home, lost, millis};
+use super::watched::{LATER, SLOWLY, millis, put_back, tell_other_account};
+use super::{Home, TaskDesk, TaskReport, TaskStanding, Watched, away, end, home, lost};
 use crate::call::Till;
 use std::sync::Arc;
 use tollgate_store::{Leased, StoreError, Task, TaskFailure, TaskState, TaskStep, Word};

@@ -2,9 +2,10 @@
 //! doubt on its fate is found out, never tried again. Whatever fails here after a provider may have it is told as 504 with the task's
 //! name and "do not send it again": a 500 or 503 would be repeated by SDKs on their own, and be made, and paid, twice.
 
-use super::watched::{next_look, tell_other_account};
-use super::{Begun, Made, TaskHabits, TaskWork, millis};
-use crate::call::{Till, dispatch};
+use super::made::{Begun, Made, told};
+use super::watched::{millis, next_look, tell_other_account};
+use super::{TaskHabits, TaskWork};
+use crate::call::{Needed, Till, dispatch, why_refused};
 use crate::refusal::Refusal;
 use crate::routes::order::ordered;
 use std::sync::Arc;
@@ -170,7 +171,7 @@ pub(super) fn charge_unknown<W: TaskWork>(id: TaskId) -> Refusal {
 async fn shown<W: TaskWork>(begun: &Begun<W>) -> Result<Made, Refusal> {
     let id = begun.task.id;
     match begun.till.store.task(begun.bought.caller.account.id, id).await {
-        Ok(Some(task)) => super::told(task, false, begun.till.world.now_ms()),
+        Ok(Some(task)) => told(task, false, begun.till.world.now_ms()),
         // Nobody but its caller, who does not know its name yet, could have hidden it.
         Ok(None) => Err(charge_unknown::<W>(id)),
         Err(error) => {
@@ -184,7 +185,7 @@ async fn shown<W: TaskWork>(begun: &Begun<W>) -> Result<Made, Refusal> {
 async fn lost<W: TaskWork>(begun: &Begun<W>) -> Result<Made, Refusal> {
     let known = begun.till.store.any_task(begun.task.id).await?;
     if known.is_some_and(|task| task.state == TaskState::Held) {
-        return Err(super::why_refused(&HoldRefused::Unavailable, super::Needed::NOTHING, begun.till.world.now_ms()));
+        return Err(why_refused(&HoldRefused::Unavailable, Needed::NOTHING, begun.till.world.now_ms()));
     }
     shown(begun).await
 }

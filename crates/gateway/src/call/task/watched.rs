@@ -1,6 +1,6 @@
 //! A task in our hands: whom to ask about it, when to look again, and how long it is waited for.
 
-use super::{TaskDesk, TaskHabits, millis};
+use super::desk::{TaskDesk, TaskHabits};
 use crate::call::Till;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +32,10 @@ pub(crate) async fn put_back(till: &Till, step: TaskStep) -> Result<(), StoreErr
         till.metrics.stale_task();
     }
     Ok(())
+}
+
+pub(crate) fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Until when a task is waited for before its fate counts as unknown.

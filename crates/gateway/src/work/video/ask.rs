@@ -1,12 +1,13 @@
 //! A video request with the rules of its family applied: the exact body a provider gets, and what that costs at most. The price is
 //! read off the final body, so nothing can be asked for that was not priced.
 
+use super::maker::maker;
 use crate::call::task::Home;
 use crate::call::{Need, Priced};
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::sale::offers::ENDPOINT_TYPE;
-use crate::work::video::{KeptPlan, maker};
+use crate::work::video::KeptPlan;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use tollgate_catalog::{BillingUnit, Face, Model};

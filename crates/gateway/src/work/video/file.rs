@@ -1,6 +1,7 @@
 //! The finished file of a task: from the provider's link to bytes that pass to a client, piece by piece, whatever the file's size.
 
-use super::{KeptPlan, KeptResult, VideoDesk, maker};
+use super::maker::maker;
+use super::{KeptPlan, KeptResult, VideoDesk};
 use crate::call::task::Home;
 use crate::refusal::Refusal;
 use crate::sale::Serving;

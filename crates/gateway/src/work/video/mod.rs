@@ -8,6 +8,8 @@ mod desk;
 pub mod file;
 mod kept;
 pub mod links;
+mod looking;
+mod maker;
 mod retention;
 mod s3;
 pub mod shelf;
@@ -21,13 +23,3 @@ pub use desk::{MadeVideo, VideoDesk, VideoPlan};
 pub use kept::{KeptPlan, KeptResult};
 pub use shelf::Shelf;
 pub use task::VideoTask;
-
-use crate::call::task::{Home, home};
-use crate::sale::Serving;
-use tollgate_media::video::Api;
-use tollgate_store::Task;
-
-/// Who can be asked about a video that was made over this API.
-fn maker(serving: &Serving, task: &Task, api: Api) -> Home {
-    home(serving, task, |provider| provider.kind.video.is_some_and(|video| video.speaks(api)))
-}

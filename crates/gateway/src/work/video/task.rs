@@ -1,6 +1,6 @@
 //! A video that is to be made, as a task of the till's.
 
-use super::{VideoAsk, VideoDesk, desk};
+use super::{VideoAsk, VideoDesk, looking};
 use crate::call::task::{TaskHabits, TaskWork};
 use crate::call::{Priced, Till};
 use crate::refusal::Refusal;
@@ -39,7 +39,7 @@ impl TaskWork for VideoTask {
     fn habits(&self, provider: &Provider) -> Option<TaskHabits> {
         let plan = self.ask.plan().ok()?;
         let video = provider.kind.video.filter(|video| video.speaks(plan.api()))?;
-        Some(desk::habits(video.habits(plan.api()), plan.seconds.unwrap_or(plan.bound.seconds)))
+        Some(looking::habits(video.habits(plan.api()), plan.seconds.unwrap_or(plan.bound.seconds)))
     }
 
     async fn create(&self, till: &Till, provider: &Arc<Provider>, route: &Route, id: TaskId) -> Result<String, Fault> {
