@@ -64,7 +64,11 @@ static CREATE: OperatorVerb = OperatorVerb {
     command: "account_create",
     fields: &[
         must("name", TEXT, "For people"),
-        may("id", FieldKind::Id("acct_"), "For requests that are repeated: the account that has this id is the answer"),
+        may(
+            "account_id",
+            FieldKind::Id("acct_"),
+            "For requests that are repeated: the account that has this id is the answer",
+        ),
         GROUPS,
         DAY,
         MONTH,
@@ -73,7 +77,7 @@ static CREATE: OperatorVerb = OperatorVerb {
         let groups: Vec<String> = asked.or("groups", Vec::new())?;
         known(asked, "groups", &groups, Snapshot::unknown_group)?;
         let limits = Limits { total: None, day: asked.may(DAY.name)?, month: asked.may(MONTH.name)? };
-        let account = NewAccount { id: asked.may("id")?, name: asked.get("name")?, groups, limits };
+        let account = NewAccount { id: asked.may("account_id")?, name: asked.get("name")?, groups, limits };
         Ok(Command::AccountCreate { account }.into())
     },
 };
@@ -83,7 +87,7 @@ static LIST: OperatorVerb = OperatorVerb {
     fields: &[may("after", FieldKind::Id("acct_"), "`next_after` of the page before"), super::PAGE],
     plan: |asked| {
         let limit = super::limit(asked)?;
-        let page = AnswerPage { limit, by: "id", next: "next_after", after: None };
+        let page = AnswerPage { limit, by: "account_id", next: "next_after", after: None };
         let command = Command::AccountList { after: asked.may("after")?, limit: limit + 1 };
         Ok(PlannedCommand::from(command).shown(ShownAs::Page(page)))
     },
@@ -211,7 +215,7 @@ static REFUND: OperatorVerb = OperatorVerb {
 
 fn schemas() -> Value {
     json!({
-        "Account": record("An account; amounts in nano-USD, times in milliseconds", &["id", "name"]),
+        "Account": record("An account; amounts in nano-USD, times in milliseconds", &["account_id", "name"]),
         "AccountPage": page("Account", "next_after", &json!({ "type": ["string", "null"] })),
         "Event": record("A change of balance that was not a call", &["seq", "kind", "reference"]),
         "EventPage": page("Event", "next_before", &json!({ "type": ["integer", "null"] })),

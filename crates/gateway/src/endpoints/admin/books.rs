@@ -50,7 +50,7 @@ static USAGE: OperatorVerb = OperatorVerb {
     plan: |asked| {
         let limit = super::limit(asked)?;
         let page = UsagePage { before: asked.may("before")?, limit: limit + 1 };
-        let shown = AnswerPage { limit, by: "call", next: "next_before", after: None };
+        let shown = AnswerPage { limit, by: "call_id", next: "next_before", after: None };
         Ok(PlannedCommand::from(Command::UsageList { account: asked.may("account")?, page })
             .shown(ShownAs::Page(shown)))
     },
@@ -129,7 +129,7 @@ static PRICE: OperatorVerb = OperatorVerb {
 
 fn schemas() -> Value {
     json!({
-        "Call": record("A row of the usage log; amounts in nano-USD, times in milliseconds", &["call", "account", "model"]),
+        "Call": record("A row of the usage log; amounts in nano-USD, times in milliseconds", &["call_id", "account_id", "model"]),
         "CallPage": page("Call", "next_before", &json!({ "type": ["string", "null"] })),
         "Entry": record("An entry of the ledger; amounts in nano-USD, times in milliseconds", &["seq", "kind"]),
         "EntryPage": page("Entry", "next_after", &json!({ "type": ["integer", "null"] })),

@@ -81,7 +81,8 @@ static LIST: OperatorVerb = OperatorVerb {
     command: "key_list",
     fields: &[ACCOUNT, may("after", FieldKind::Id("key_"), "`next_after` of the page before"), super::PAGE],
     plan: |asked| {
-        let page = AnswerPage { limit: super::limit(asked)?, by: "id", next: "next_after", after: asked.may("after")? };
+        let page =
+            AnswerPage { limit: super::limit(asked)?, by: "key_id", next: "next_after", after: asked.may("after")? };
         let command = Command::KeyList { account: asked.get("account")? };
         Ok(PlannedCommand::from(command).shown(ShownAs::Page(page)))
     },
@@ -145,7 +146,12 @@ static ADMIN_LIST: OperatorVerb = OperatorVerb {
     command: "admin_key_list",
     fields: &[may("after", FieldKind::Id("adm_"), "`next_after` of the page before"), super::PAGE],
     plan: |asked| {
-        let page = AnswerPage { limit: super::limit(asked)?, by: "id", next: "next_after", after: asked.may("after")? };
+        let page = AnswerPage {
+            limit: super::limit(asked)?,
+            by: "admin_key_id",
+            next: "next_after",
+            after: asked.may("after")?,
+        };
         Ok(PlannedCommand::from(Command::AdminKeyList).shown(ShownAs::Page(page)))
     },
 };
@@ -158,10 +164,10 @@ static ADMIN_REVOKE: OperatorVerb = OperatorVerb {
 
 fn schemas() -> Value {
     let secret = json!({ "type": "string", "description": "Told in this answer only" });
-    let mut new = record("A key and its secret", &["id", "name", "prefix", "secret"]);
+    let mut new = record("A key and its secret", &["name", "key_prefix", "secret"]);
     new["properties"]["secret"] = secret;
     json!({
-        "Key": record("A key, without its secret", &["id", "name", "prefix"]),
+        "Key": record("A key, without its secret", &["name", "key_prefix"]),
         "NewKey": new,
         "KeyPage": page("Key", "next_after", &json!({ "type": ["string", "null"] })),
     })

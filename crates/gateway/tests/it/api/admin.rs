@@ -118,21 +118,25 @@ async fn every_verb_does_what_it_says() {
 async fn money(office: &Office) -> String {
     let body = json!({ "name": "ada", "groups": ["default"], "limit_day_nano_usd": 5_000_000_000_i64 });
     let made = office.send("POST", "/api/admin/accounts", body).await;
-    let id = text(&made["id"]);
-    let again = office.send("POST", "/api/admin/accounts", json!({ "name": "other", "id": id })).await;
-    assert_eq!((&again["id"], &again["name"]), (&made["id"], &json!("ada")), "repeated, it is the same account");
+    let id = text(&made["account_id"]);
+    let again = office.send("POST", "/api/admin/accounts", json!({ "name": "other", "account_id": id })).await;
+    assert_eq!(
+        (&again["account_id"], &again["name"]),
+        (&made["account_id"], &json!("ada")),
+        "repeated, it is the same account"
+    );
     let first = office.get("/api/admin/accounts?limit=1").await;
     assert_eq!((first["data"].as_array().map(Vec::len), &first["has_more"]), (Some(1), &json!(true)));
     let next = office.get(&format!("/api/admin/accounts?limit=1&after={}", text(&first["next_after"]))).await;
     assert_eq!(
-        (&next["data"][0]["id"], &next["has_more"], &next["next_after"]),
-        (&made["id"], &json!(false), &json!(null))
+        (&next["data"][0]["account_id"], &next["has_more"], &next["next_after"]),
+        (&made["account_id"], &json!(false), &json!(null))
     );
 
     let path = format!("/api/admin/accounts/{id}");
     let change = json!({ "name": "ada l.", "limit_day_nano_usd": null, "suspended": false, "reason": "asked for it" });
     let changed = office.send("PATCH", &path, change).await;
-    assert_eq!((&changed["name"], &changed["limits"]["day"]), (&json!("ada l."), &json!(null)));
+    assert_eq!((&changed["name"], &changed["limits"]["day_nano_usd"]), (&json!("ada l."), &json!(null)));
     let hook = office.send("PUT", &format!("{path}/webhook"), json!({ "webhook_url": "https://a.example/hook" })).await;
     assert_eq!(hook["webhook_url"], "https://a.example/hook");
     assert_eq!(
@@ -143,18 +147,24 @@ async fn money(office: &Office) -> String {
     let (topups, adjustments) = (format!("{path}/topups"), format!("{path}/adjustments"));
     let paid = json!({ "amount_nano_usd": 2_000_000_000, "reference": "payment 1", "reason": "paid" });
     let first = office.send("POST", &topups, paid.clone()).await;
-    assert_eq!((&first["applied"], &first["account"]["paid_available"]), (&json!(true), &json!(2_000_000_000)));
+    assert_eq!(
+        (&first["applied"], &first["account"]["paid_available_nano_usd"]),
+        (&json!(true), &json!(2_000_000_000))
+    );
     let second = office.send("POST", &topups, paid.clone()).await;
-    assert_eq!((&second["applied"], &second["account"]["paid_available"]), (&json!(false), &json!(2_000_000_000)));
+    assert_eq!(
+        (&second["applied"], &second["account"]["paid_available_nano_usd"]),
+        (&json!(false), &json!(2_000_000_000))
+    );
     let other = json!({ "amount_nano_usd": 3_000_000_000_i64, "reference": "payment 1", "reason": "paid" });
     assert_eq!(office.refused("POST", &topups, Some(other)).await.0, 409, "the reference is another payment's");
     let trial = json!({
         "amount_nano_usd": 7, "pot": "trial", "expires_at_ms": 4_000_000_000_000_i64, "reference": "gift", "reason": "welcome",
     });
-    assert_eq!(office.send("POST", &topups, trial).await["account"]["trial_available"], 7);
+    assert_eq!(office.send("POST", &topups, trial).await["account"]["trial_available_nano_usd"], 7);
     assert_eq!(office.get(&format!("{path}/expiring")).await["data"][0]["credit"], "gift");
     let less = json!({ "amount_nano_usd": -500_000_000, "reference": "correction", "reason": "a mistake" });
-    assert_eq!(office.send("POST", &adjustments, less).await["account"]["paid_available"], 1_500_000_000);
+    assert_eq!(office.send("POST", &adjustments, less).await["account"]["paid_available_nano_usd"], 1_500_000_000);
     let too_much = json!({ "amount_nano_usd": -9_000_000_000_i64, "reference": "c2", "reason": "a mistake" });
     assert_eq!(office.refused("POST", &adjustments, Some(too_much)).await, (409, "conflict".to_owned(), String::new()));
     let history = office.get(&format!("{path}/history?limit=2")).await;
@@ -162,7 +172,7 @@ async fn money(office: &Office) -> String {
     assert!(text(&history["data"][0]["actor"]).starts_with("night shift (adm_"), "{history}");
     let before = &history["next_before"];
     assert_eq!(office.get(&format!("{path}/history?before={before}")).await["data"][0]["reference"], "payment 1");
-    assert_eq!(office.get(&path).await["paid_available"], 1_500_000_000);
+    assert_eq!(office.get(&path).await["paid_available_nano_usd"], 1_500_000_000);
     id
 }
 
@@ -172,7 +182,7 @@ async fn keys_and_calls(office: &Office, account: &str) -> (String, String) {
     let keys = format!("/api/admin/accounts/{account}/keys");
     let wanted = json!({ "name": "app", "models": ["plain"], "limit_total_nano_usd": 1_000_000_000 });
     let made = office.send("POST", &keys, wanted).await;
-    let (id, secret) = (text(&made["id"]), text(&made["secret"]));
+    let (id, secret) = (text(&made["key_id"]), text(&made["secret"]));
     assert!(secret.starts_with("sk-") && secret.len() == 51, "48 letters and digits");
     office.answers.lock().expect("a lock").clear();
     let call = async || {
@@ -185,9 +195,9 @@ async fn keys_and_calls(office: &Office, account: &str) -> (String, String) {
     house.quiet().await;
 
     let usage = office.get(&format!("/api/admin/usage?account={account}&limit=1")).await;
-    assert_eq!((&usage["data"][0]["call"], &usage["has_more"]), (&json!(called), &json!(false)));
+    assert_eq!((&usage["data"][0]["call_id"], &usage["has_more"]), (&json!(called), &json!(false)));
     let shown = office.get(&format!("/api/admin/accounts/{account}/usage/{called}")).await;
-    let charge = shown["charge"].as_i64().expect("a charge");
+    let charge = shown["charge_nano_usd"].as_i64().expect("a charge");
     assert!(charge > 0 && shown["provider"] == "sim", "{shown}");
     let refund = json!({ "call_id": called, "reason": "it was late" });
     assert_eq!(office.send("POST", "/api/admin/refunds", refund.clone()).await["applied"], true);
@@ -203,7 +213,7 @@ async fn keys_and_calls(office: &Office, account: &str) -> (String, String) {
     assert_eq!(office.get(&format!("{keys}?after={id}")).await["data"], json!([]));
     assert_eq!(call().await.status(), 200);
     let (status, revoked) = office.try_it("POST", &format!("/api/admin/keys/{id}/revoke"), None).await;
-    assert!(status == 200 && revoked["revoked_at"].is_i64(), "{revoked}");
+    assert!(status == 200 && revoked["revoked_at_ms"].is_i64(), "{revoked}");
     assert_eq!(call().await.status(), 401, "at once");
     house.quiet().await;
     for answer in office.answers.lock().expect("a lock").iter() {
@@ -226,7 +236,7 @@ async fn books(office: &Office, account: &str, call: &str, price: &str) {
             .get(&format!("/api/admin/ledger/entries?account={account}&until={last}&limit=3&after={after}"))
             .await;
         let rows = page["data"].as_array().expect("rows");
-        assert!(rows.iter().all(|row| row["account"] == account && row["seq"].as_i64() > Some(after)));
+        assert!(rows.iter().all(|row| row["account_id"] == account && row["seq"].as_i64() > Some(after)));
         seen += rows.len();
         match page["next_after"].as_i64() {
             Some(next) => after = next,
@@ -235,7 +245,7 @@ async fn books(office: &Office, account: &str, call: &str, price: &str) {
     }
     let whole = office.get(&format!("/api/admin/ledger/entries?account={account}")).await;
     assert_eq!(whole["data"].as_array().map(Vec::len), Some(seen), "all pages together");
-    assert!(whole["data"].as_array().is_some_and(|rows| rows.iter().any(|row| row["call"] == call)));
+    assert!(whole["data"].as_array().is_some_and(|rows| rows.iter().any(|row| row["call_id"] == call)));
     let keys = office.get("/api/admin/receipts/keys").await;
     let (status, rotated) = office.try_it("POST", "/api/admin/receipts/keys/rotate", None).await;
     assert_eq!(status, 200);
@@ -247,7 +257,7 @@ async fn the_house(office: &Office) {
     let house = &office.house;
     let made =
         office.send("POST", "/api/admin/admin-keys", json!({ "name": "day shift", "reason": "new colleague" })).await;
-    let (id, secret) = (text(&made["id"]), text(&made["secret"]));
+    let (id, secret) = (text(&made["admin_key_id"]), text(&made["secret"]));
     let clock =
         async || house.http.get(house.url("/api/admin/clock")).bearer_auth(&secret).send().await.expect("a reply");
     assert_eq!(clock().await.status(), 200);
