@@ -1,5 +1,5 @@
-//! The whole experiment. Subjects are measured in turn, round after round, so that a busy neighbour disturbs all alike;
-//! figures are compared within a round and the median of the rounds counts.
+//! The whole experiment. Subjects are measured in turn, round after round, so that a busy neighbour
+//! disturbs all alike; figures are compared within a round and the median of the rounds counts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -222,8 +222,9 @@ pub fn measure(subject: &Subject, load: &[&str], seconds: f64, place: &Place) ->
     })
 }
 
-/// A fresh process at rest, then with streams open: memory freed by earlier work must not hide what a stream takes. At rest means
-/// that the allocator has given back what the start needed, which it does within two seconds.
+/// A fresh process at rest, then with streams open: memory freed by earlier work must not hide what
+/// a stream takes. At rest means that the allocator has given back what the start needed, which it
+/// does within two seconds.
 fn memory(kind: Kind, place: &Place, streams: usize) -> anyhow::Result<Memory> {
     let subject = Subject::start(kind, place, "memory")?;
     std::thread::sleep(Duration::from_secs(3));

@@ -1,5 +1,5 @@
-//! Just enough HTTP/1 to count replies cheaply: load generator and upstream share one core, so their own cost decides
-//! how much of the subject's core can be filled.
+//! Just enough HTTP/1 to count replies cheaply: load generator and upstream share one core, so
+//! their own cost decides how much of the subject's core can be filled.
 
 use std::time::Instant;
 
@@ -44,7 +44,8 @@ enum Body {
 }
 
 impl Reply {
-    /// True when the reply is complete. A reply never shares a piece with the next one: there is no pipelining.
+    /// True when the reply is complete. A reply never shares a piece with the next one: there is no
+    /// pipelining.
     pub fn feed(&mut self, piece: &[u8]) -> anyhow::Result<bool> {
         let mut rest = piece;
         if self.body == Body::Head {

@@ -1,5 +1,5 @@
-//! The load generator: closed loop over many connections, paced (see `pace`), or streams held open. Prints one line of
-//! JSON.
+//! The load generator: closed loop over many connections, paced (see `pace`), or streams held open.
+//! Prints one line of JSON.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -36,7 +36,8 @@ pub struct Settings {
     /// Calls a second over all connections; without it each connection calls again at once.
     #[arg(long)]
     pub rate: Option<f64>,
-    /// Open the streams, say when each has its first event, and hold them until standard input closes.
+    /// Open the streams, say when each has its first event, and hold them until standard input
+    /// closes.
     #[arg(long)]
     pub hold: bool,
 }

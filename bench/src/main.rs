@@ -1,5 +1,6 @@
-//! Measures tollgate against a bare pass-through proxy and the direct upstream. `run` is the whole experiment; the other
-//! commands are its parts, started by `run` as processes of their own so that each can be pinned to a core.
+//! Measures tollgate against a bare pass-through proxy and the direct upstream. `run` is the whole
+//! experiment; the other commands are its parts, started by `run` as processes of their own so that
+//! each can be pinned to a core.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 

@@ -1,5 +1,6 @@
-//! Calls at a fixed rate, for latency. Each connection has a thread of its own and sleeps on the kernel's timer, because
-//! the runtime's timer ticks in milliseconds and what is measured is a tenth of one.
+//! Calls at a fixed rate, for latency. Each connection has a thread of its own and sleeps on the
+//! kernel's timer, because the runtime's timer ticks in milliseconds and what is measured is a
+//! tenth of one.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,7 +11,8 @@ use anyhow::{Context, ensure};
 use crate::http1::Reply;
 use crate::load::{Seen, Settings};
 
-/// Waking this late is the timer's doing; later than this, the connection was busy and the wait counts as latency.
+/// Waking this late is the timer's doing; later than this, the connection was busy and the wait
+/// counts as latency.
 const TIMER_SLACK: Duration = Duration::from_millis(1);
 
 pub fn run(settings: &Settings, request: &[u8], rate: f64) -> anyhow::Result<Seen> {

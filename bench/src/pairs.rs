@@ -1,6 +1,7 @@
-//! Streams between every two dialects through tollgate. The yardstick is tollgate itself, where client and provider speak alike and
-//! bytes pass; the figure is how much of that rate is left where every event is translated. All pairs of one provider are measured one
-//! after the other, round after round, so that a ratio compares neighbours.
+//! Streams between every two dialects through tollgate. The yardstick is tollgate itself, where
+//! client and provider speak alike and bytes pass; the figure is how much of that rate is left
+//! where every event is translated. All pairs of one provider are measured one after the other,
+//! round after round, so that a ratio compares neighbours.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ use crate::report::{median, per_core_second};
 use crate::subject::{Kind, Place, Subject};
 use crate::tongue::Tongue;
 
-/// Pieces of text in each stream. They are what is counted: dialects differ in what they put around them.
+/// Pieces of text in each stream. They are what is counted: dialects differ in what they put around
+/// them.
 const PIECES: f64 = 200.0;
 
 /// Rounds by client and provider.
@@ -38,7 +40,8 @@ impl Pairs {
         Ok(pairs)
     }
 
-    /// What is left of the rate of bytes that pass, within a round: pieces per second of CPU, and per second.
+    /// What is left of the rate of bytes that pass, within a round: pieces per second of CPU, and
+    /// per second.
     fn kept(&self, client: Tongue, provider: Tongue, rate: fn(&Figures) -> f64) -> f64 {
         let rounds = self.0[&(client, provider)].iter().zip(&self.0[&(provider, provider)]);
         median(rounds.map(|(translated, passed)| rate(translated) / rate(passed)).collect())
@@ -122,7 +125,8 @@ mod tests {
         }
     }
 
-    /// Each pair against what passes from the same provider; the slowest one is the bar's, also when another is below the bar too.
+    /// Each pair against what passes from the same provider; the slowest one is the bar's, also
+    /// when another is below the bar too.
     #[test]
     fn the_slowest_pair_is_the_bar() {
         let mut pairs = Pairs::default();

@@ -1,5 +1,5 @@
-//! The yardstick: hyper in, hyper-util's pooled client out, headers copied but for hop-by-hop ones, bodies passed frame
-//! by frame. No keys, no money, no metering.
+//! The yardstick: hyper in, hyper-util's pooled client out, headers copied but for hop-by-hop ones,
+//! bodies passed frame by frame. No keys, no money, no metering.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

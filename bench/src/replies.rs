@@ -1,4 +1,5 @@
-//! What is sent both ways: a realistic request of about 300 bytes, replies of about 400, events of about 200.
+//! What is sent both ways: a realistic request of about 300 bytes, replies of about 400, events of
+//! about 200.
 
 use std::net::SocketAddr;
 
@@ -27,7 +28,8 @@ pub const MODELS: &[&str] =
     &["bench-0-0", "bench-20-0", "bench-0-200", "bench-0-100-4", "bench-0-8", "bench-20-8", "bench-idle"];
 
 impl Wish {
-    /// Reads the model name out of a request without parsing it: ours is the only `"bench-` in a body. Gemini has it in the path.
+    /// Reads the model name out of a request without parsing it: ours is the only `"bench-` in a
+    /// body. Gemini has it in the path.
     pub fn of(tongue: Tongue, head: &[u8], body: &[u8]) -> Option<Self> {
         let (text, mark, end): (_, &[u8], _) =
             if tongue == Tongue::Gemini { (head, b"/bench-", b':') } else { (body, b"\"bench-", b'"') };

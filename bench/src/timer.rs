@@ -1,5 +1,5 @@
-//! Sleeps finer than the runtime's millisecond: the added time of a proxy is far below one. A single thread waits on
-//! the kernel's timer and wakes the sleepers.
+//! Sleeps finer than the runtime's millisecond: the added time of a proxy is far below one. A
+//! single thread waits on the kernel's timer and wakes the sleepers.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

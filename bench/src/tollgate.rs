@@ -1,5 +1,6 @@
-//! Setting up tollgate for the experiment: configuration, a catalog of the bench models, a funded account and a key.
-//! Everything is on, as in production: keys, holds, durable ledger on SQLite, usage rows.
+//! Setting up tollgate for the experiment: configuration, a catalog of the bench models, a funded
+//! account and a key. Everything is on, as in production: keys, holds, durable ledger on SQLite,
+//! usage rows.
 
 use std::fs;
 use std::net::SocketAddr;

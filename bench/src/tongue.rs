@@ -1,6 +1,7 @@
-//! The four chat dialects as load generator and upstream speak them: one streamed request of each, and the events of one stream of
-//! each, so that a stream through tollgate can be compared between any two of them. Chat completions are in `replies` too, for all
-//! the figures that are about one dialect.
+//! The four chat dialects as load generator and upstream speak them: one streamed request of each,
+//! and the events of one stream of each, so that a stream through tollgate can be compared between
+//! any two of them. Chat completions are in `replies` too, for all the figures that are about one
+//! dialect.
 
 use std::net::SocketAddr;
 
@@ -219,7 +220,8 @@ mod tests {
         }
     }
 
-    /// Whatever the dialect, a stream is whole for the counter, has an event for every piece and few besides, all of a likely size.
+    /// Whatever the dialect, a stream is whole for the counter, has an event for every piece and
+    /// few besides, all of a likely size.
     #[test]
     fn streams_are_whole_and_alike() {
         for tongue in Tongue::ALL {

@@ -1,5 +1,5 @@
-//! The provider of the experiment: prebuilt replies, no parsing, one thread. Each event of a stream is one write, and
-//! streams take turns, as events of real providers arrive one by one.
+//! The provider of the experiment: prebuilt replies, no parsing, one thread. Each event of a stream
+//! is one write, and streams take turns, as events of real providers arrive one by one.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

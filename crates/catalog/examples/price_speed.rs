@@ -1,4 +1,5 @@
-//! How long a price takes, and how long the reading of a large catalog: the two figures `make bench` holds to their bars.
+//! How long a price takes, and how long the reading of a large catalog: the two figures
+//! `make bench` holds to their bars.
 //!
 //!     cargo run --profile dist -p tollgate-catalog --example price_speed
 
@@ -94,8 +95,8 @@ fn read(files: &[(String, String)]) -> Snapshot {
     load(files).unwrap_or_else(|mistakes| panic!("{}", mistakes[0]))
 }
 
-/// The median of reading again after a price and a line near the beginning of the first file changed: every later line moves and
-/// every price gets another version.
+/// The median of reading again after a price and a line near the beginning of the first file
+/// changed: every later line moves and every price gets another version.
 fn reloads(files: &[(String, String)], before: &Snapshot) -> Duration {
     let mut files = files.to_vec();
     let text = files[1].1.clone();
@@ -113,7 +114,8 @@ fn reloads(files: &[(String, String)], before: &Snapshot) -> Duration {
     median(runs.collect())
 }
 
-/// Ten files of 500 models, each with prices for paying accounts, a vendor's list, two routes and six tiers.
+/// Ten files of 500 models, each with prices for paying accounts, a vendor's list, two routes and
+/// six tiers.
 fn catalog() -> Vec<(String, String)> {
     let mut files = vec![(
         "groups.toml".to_owned(),

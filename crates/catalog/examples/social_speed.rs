@@ -1,5 +1,6 @@
-//! Measures the check of a social call's parameters: `cargo run --release -p tollgate-catalog --example social_speed`.
-//! Fails when a call of any cell needs 5 µs or more.
+//! Measures the check of a social call's parameters:
+//! `cargo run --release -p tollgate-catalog --example social_speed`. Fails when a call of any cell
+//! needs 5 µs or more.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! The book of a model: base prices, prices of paying accounts, tiers, and every price that can come out of
-//! them, each made once, so that pricing a call is a look-up and a pointer clone.
+//! The book of a model: base prices, prices of paying accounts, tiers, and every price that can
+//! come out of them, each made once, so that pricing a call is a look-up and a pointer clone.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -24,7 +24,8 @@ pub struct Tier {
     pub name: String,
     pub standard: Faces,
     pub paid: Option<Faces>,
-    /// On top of the group's multiplier; 1 unless the tier is written as a multiple of the base prices.
+    /// On top of the group's multiplier; 1 unless the tier is written as a multiple of the base
+    /// prices.
     pub multiplier: Fraction,
     pub when: Vec<Condition>,
 }
@@ -36,7 +37,8 @@ pub struct Facts<'a> {
     pub at_ms: i64,
     /// Input tokens: estimated at the hold, reported at settlement.
     pub context_len: u64,
-    /// The most input tokens a provider could report for this call; `u64::MAX` when nothing bounds it.
+    /// The most input tokens a provider could report for this call; `u64::MAX` when nothing bounds
+    /// it.
     pub context_max: u64,
     /// The effective parameters of the call by path, such as `service_tier` or `metadata.mode`.
     pub attr: &'a dyn Fn(&str) -> Option<String>,
@@ -47,7 +49,8 @@ pub struct Facts<'a> {
 }
 
 impl Facts<'static> {
-    /// A call in the default group of an account on trial credit, of unknown length, without parameters.
+    /// A call in the default group of an account on trial credit, of unknown length, without
+    /// parameters.
     pub fn at(at_ms: i64) -> Facts<'static> {
         Facts {
             at_ms,
@@ -83,8 +86,9 @@ impl fmt::Display for NoPrice {
 
 impl std::error::Error for NoPrice {}
 
-/// The prices of one group: base first, then one per tier in the book's order. Each is made when it is first asked for: a
-/// large catalog has some hundred thousand, and most are never used before the next catalog.
+/// The prices of one group: base first, then one per tier in the book's order. Each is made when it
+/// is first asked for: a large catalog has some hundred thousand, and most are never used before
+/// the next catalog.
 #[derive(Clone, Debug)]
 struct GroupPrices {
     group: String,
@@ -179,7 +183,8 @@ impl Book {
         self.made(group, None, facts.topped_up).cloned()
     }
 
-    /// Every price that can still apply once the true input length is known; all else is settled by the facts.
+    /// Every price that can still apply once the true input length is known; all else is settled by
+    /// the facts.
     pub(crate) fn can_apply(&self, facts: &Facts<'_>) -> Result<Vec<&Arc<Price>>, NoPrice> {
         let group = self.group(facts.group)?;
         let most = facts.context_max.max(facts.context_len);

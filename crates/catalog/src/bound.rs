@@ -1,8 +1,9 @@
-//! What must be set aside before a call is sent: the most it can be charged, whichever tier the true length of its input
-//! leads to and whichever kind its tokens turn out to be.
+//! What must be set aside before a call is sent: the most it can be charged, whichever tier the
+//! true length of its input leads to and whichever kind its tokens turn out to be.
 //!
-//! A final charge is computed with one of the prices that can still apply, for no more than what was needed. So the
-//! dearest of those prices for the most of everything bounds it; `bounds.rs` of the tests shows it for any outcome.
+//! A final charge is computed with one of the prices that can still apply, for no more than what
+//! was needed. So the dearest of those prices for the most of everything bounds it; `bounds.rs` of
+//! the tests shows it for any outcome.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,11 +41,13 @@ impl fmt::Display for Unbounded {
 impl std::error::Error for Unbounded {}
 
 impl Model {
-    /// The bound for a call with these facts that can use at most what `need` says of a price: quantities per face, all
-    /// input that is text (cached or not) under `input`, all output that is text under `output`.
+    /// The bound for a call with these facts that can use at most what `need` says of a price:
+    /// quantities per face, all input that is text (cached or not) under `input`, all output that
+    /// is text under `output`.
     ///
-    /// `facts.context_max` is the longest input that can be reported. Whatever is reported in the end, a charge at
-    /// [`Model::price`] for quantities within the need is at most the bound's amount.
+    /// `facts.context_max` is the longest input that can be reported. Whatever is reported in the
+    /// end, a charge at [`Model::price`] for quantities within the need is at most the bound's
+    /// amount.
     pub fn bound(
         &self,
         facts: &Facts<'_>,
@@ -63,8 +66,8 @@ impl Model {
     }
 }
 
-/// Kinds of token that a token can turn out to be, besides the kind it was announced as: text can be read from a cache or
-/// written to one; what a provider does not tell apart is text.
+/// Kinds of token that a token can turn out to be, besides the kind it was announced as: text can
+/// be read from a cache or written to one; what a provider does not tell apart is text.
 const TEXT: &[Face] = &[Face::Input, Face::CacheRead, Face::CacheWrite, Face::CacheWrite1h];
 
 impl Price {
@@ -88,13 +91,15 @@ impl Price {
     }
 }
 
-/// A price that none of these is above in any face: one of them, or one made of the dearest face of each.
+/// A price that none of these is above in any face: one of them, or one made of the dearest face of
+/// each.
 pub(crate) fn dearest(prices: &[&Arc<Price>]) -> Option<Arc<Price>> {
     let (first, rest) = prices.split_first()?;
     rest.iter().try_fold(Arc::clone(first), |dearest, price| upper(&dearest, price))
 }
 
-/// The one of two prices that is dearer in every face; otherwise a price made of the dearer face of each.
+/// The one of two prices that is dearer in every face; otherwise a price made of the dearer face of
+/// each.
 fn upper(a: &Arc<Price>, b: &Arc<Price>) -> Option<Arc<Price>> {
     if covers(a, b) {
         return Some(Arc::clone(a));

@@ -1,5 +1,6 @@
-//! What a model takes in a conversation and what it refuses, as data: the formats of providers have the fields, but not every
-//! model takes all of them. Whoever translates or admits a request asks here, never the model's name.
+//! What a model takes in a conversation and what it refuses, as data: the formats of providers have
+//! the fields, but not every model takes all of them. Whoever translates or admits a request asks
+//! here, never the model's name.
 
 /// The table `[model."NAME".chat]`. The defaults are those of a current model that refuses nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,9 +15,11 @@ pub struct ChatRules {
     pub native_schema: bool,
     /// Takes `max_completion_tokens` and the role `developer`; else `max_tokens` and `system`.
     pub current_chat: bool,
-    /// Takes `prompt_cache_breakpoint` in chat completions and Responses; else cache marks of other formats are left out and told.
+    /// Takes `prompt_cache_breakpoint` in chat completions and Responses; else cache marks of other
+    /// formats are left out and told.
     pub cache_marks: bool,
-    /// Takes `web_search_options` in chat completions; else a wish for web search is left out and told.
+    /// Takes `web_search_options` in chat completions; else a wish for web search is left out and
+    /// told.
     pub web_search: bool,
     /// Wants its reasoning back as text on turns with tool calls.
     pub wants_reasoning_back: bool,
@@ -29,10 +32,11 @@ pub struct ChatRules {
     pub gemini3: bool,
     /// Sent where the provider demands a limit of the output and the caller gives none.
     pub default_max_output: Option<u64>,
-    /// Output tokens that a stream is held for at first when its caller names no limit; else as the gateway is set.
+    /// Output tokens that a stream is held for at first when its caller names no limit; else as the
+    /// gateway is set.
     pub stream_hold: Option<u64>,
-    /// Tools are taken in chat completions only with this `reasoning_effort`: of chat clients, and of all where the provider
-    /// speaks chat.
+    /// Tools are taken in chat completions only with this `reasoning_effort`: of chat clients, and
+    /// of all where the provider speaks chat.
     pub tools_need_effort: Option<String>,
     /// Values of `tool_choice` that are refused: `auto`, `none`, `any`, `named`.
     pub refused_tool_choice: Vec<String>,
@@ -40,20 +44,22 @@ pub struct ChatRules {
     pub named_roles: Vec<String>,
     /// Goes on with an answer that the last message begins.
     pub prefill: bool,
-    /// Takes `previous_response_id` and `conversation`; else the whole conversation is sent each time.
+    /// Takes `previous_response_id` and `conversation`; else the whole conversation is sent each
+    /// time.
     pub state: bool,
     /// The most tokens that its providers count for one picture.
     pub image_tokens: u64,
-    /// The most tokens that its providers read of what the gateway cannot see (links, file ids, PDFs, clips, stored prompts); `None`: as
-    /// many as it takes at all.
+    /// The most tokens that its providers read of what the gateway cannot see (links, file ids,
+    /// PDFs, clips, stored prompts); `None`: as many as it takes at all.
     pub unseen_tokens: Option<u64>,
-    /// Uses of tools that run at the provider that are held for where the request names no limit, and that the provider is told
-    /// where it can be.
+    /// Uses of tools that run at the provider that are held for where the request names no limit,
+    /// and that the provider is told where it can be.
     pub tool_uses: u64,
 }
 
 impl ChatRules {
-    /// What a picture counts for at most where the catalog does not say: more than current models make of one at full detail.
+    /// What a picture counts for at most where the catalog does not say: more than current models
+    /// make of one at full detail.
     pub const IMAGE_TOKENS: u64 = 5_000;
     /// Enough for a question with a few searches.
     pub const TOOL_USES: u64 = 4;

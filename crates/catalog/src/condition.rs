@@ -1,5 +1,6 @@
-//! The conditions of a tier. Each knows how to be tested against the facts of a call and how to write itself
-//! into the public record; time is a fact like the others, read in the condition's own time zone.
+//! The conditions of a tier. Each knows how to be tested against the facts of a call and how to
+//! write itself into the public record; time is a fact like the others, read in the condition's own
+//! time zone.
 
 use serde_json::{Value, json};
 
@@ -79,7 +80,8 @@ impl Condition {
         }
     }
 
-    /// Whether asking for it costs more than a comparison: the parameters of a call may have to be searched.
+    /// Whether asking for it costs more than a comparison: the parameters of a call may have to be
+    /// searched.
     pub(crate) fn is_dear(&self) -> bool {
         matches!(self, Condition::Attribute { .. })
     }

@@ -1,4 +1,5 @@
-//! Quotients as decimal text: written digit by digit into JSON, so that no float is ever in between.
+//! Quotients as decimal text: written digit by digit into JSON, so that no float is ever in
+//! between.
 
 use std::fmt;
 
@@ -14,7 +15,8 @@ impl Decimal {
         Decimal("0".to_owned())
     }
 
-    /// Exact when it ends within twelve places, else rounded there (half up). The denominator is not zero.
+    /// Exact when it ends within twelve places, else rounded there (half up). The denominator is
+    /// not zero.
     pub(crate) fn quotient(numerator: u128, denominator: u128) -> Decimal {
         const PLACES: u32 = 12;
         let scale = 10_u128.pow(PLACES);

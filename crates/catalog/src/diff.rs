@@ -1,5 +1,5 @@
-//! Which prices a new catalog changes, in plain words and as data. Two catalogs of one `pricing_version` differ in nothing here;
-//! two of different versions always in something.
+//! Which prices a new catalog changes, in plain words and as data. Two catalogs of one
+//! `pricing_version` differ in nothing here; two of different versions always in something.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -225,7 +225,8 @@ impl Change {
     }
 }
 
-/// One line: `input: 3 -> 3.3 USD per million tokens (+10 %)`. The model is said by whoever prints it.
+/// One line: `input: 3 -> 3.3 USD per million tokens (+10 %)`. The model is said by whoever prints
+/// it.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let old = self.old.as_deref().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The endpoint types of the specification, and by what a model that offers one can be billed: a model whose endpoint
-//! reports nothing its unit charges for would be free by accident.
+//! The endpoint types of the specification, and by what a model that offers one can be billed: a
+//! model whose endpoint reports nothing its unit charges for would be free by accident.
 
 use crate::{BillingUnit, Face};
 
@@ -9,7 +9,8 @@ pub struct EndpointType {
     pub name: &'static str,
     /// The units whose quantities a call of this endpoint reports.
     pub units: &'static [BillingUnit],
-    /// The face without which a model billed by tokens would sell the endpoint's product at the price of text.
+    /// The face without which a model billed by tokens would sell the endpoint's product at the
+    /// price of text.
     pub by_tokens: Option<Face>,
 }
 

@@ -1,4 +1,5 @@
-//! Faces: the closed list of things a price can be put on, the prices of them, and the quantities used.
+//! Faces: the closed list of things a price can be put on, the prices of them, and the quantities
+//! used.
 
 use std::ops::{Index, IndexMut};
 
@@ -65,8 +66,8 @@ impl Unit {
 
 impl Face {
     pub const COUNT: usize = 11 + Face::TOOLS.len();
-    /// Tools that a provider runs and may charge for, each by the use. Written `tool:NAME`; a model that sells one has a price for it,
-    /// be it zero.
+    /// Tools that a provider runs and may charge for, each by the use. Written `tool:NAME`; a model
+    /// that sells one has a price for it, be it zero.
     pub const TOOLS: [Face; 9] = [
         Face::WebSearch,
         Face::WebFetch,
@@ -152,8 +153,9 @@ impl Face {
         self as usize
     }
 
-    /// Where the price of a token face comes from when the catalog does not put one on it: such tokens are
-    /// ordinary input or output tokens. Never zero, and never a call that cannot be charged.
+    /// Where the price of a token face comes from when the catalog does not put one on it: such
+    /// tokens are ordinary input or output tokens. Never zero, and never a call that cannot be
+    /// charged.
     const fn ordinary(self) -> Option<Face> {
         match self {
             Face::CacheRead | Face::CacheWrite | Face::ImageInput | Face::AudioInput => Some(Face::Input),
@@ -164,10 +166,12 @@ impl Face {
     }
 }
 
-/// The highest price a face may carry, in micro-USD: a million dollars. Above it a price is a typing mistake.
+/// The highest price a face may carry, in micro-USD: a million dollars. Above it a price is a
+/// typing mistake.
 pub const MAX_FACE: u64 = 1_000_000_000_000;
 
-/// Prices by face: micro-USD per million tokens, per call or per second. A face without a price cannot be charged.
+/// Prices by face: micro-USD per million tokens, per call or per second. A face without a price
+/// cannot be charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Faces([Option<u64>; Face::COUNT]);
 

@@ -1,4 +1,5 @@
-//! Exact multipliers: 133/100, 0.8, 5. A group's discount and a mode's surcharge are fractions, never floats.
+//! Exact multipliers: 133/100, 0.8, 5. A group's discount and a mode's surcharge are fractions,
+//! never floats.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,8 +7,8 @@ use std::str::FromStr;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A reduced, non-negative fraction. Both parts stay at or below [`Fraction::LIMIT`], which keeps products of
-/// prices, quantities and multipliers far inside 128 bits.
+/// A reduced, non-negative fraction. Both parts stay at or below [`Fraction::LIMIT`], which keeps
+/// products of prices, quantities and multipliers far inside 128 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fraction {
     numerator: u64,

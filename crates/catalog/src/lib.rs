@@ -1,7 +1,8 @@
-//! What is on sale, under which rules and at what price: models, faces, tiers, groups, and exact money.
+//! What is on sale, under which rules and at what price: models, faces, tiers, groups, and exact
+//! money.
 //!
-//! Pure: no input or output, no clock, no dialect, no floating point. Files come in as text and leave as
-//! a checked [`Snapshot`] or as the list of every [`Mistake`] in them.
+//! Pure: no input or output, no clock, no dialect, no floating point. Files come in as text and
+//! leave as a checked [`Snapshot`] or as the list of every [`Mistake`] in them.
 
 #![deny(clippy::float_arithmetic, clippy::float_cmp, clippy::lossy_float_literal)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]

@@ -1,12 +1,14 @@
-//! The lines of a calculation, written so that whoever reads them can do the sum again without knowing a catalog.
+//! The lines of a calculation, written so that whoever reads them can do the sum again without
+//! knowing a catalog.
 
 use serde::{Deserialize, Serialize};
 
 use crate::price::{NANO_PER_MICRO, round_up};
 use crate::{Face, Fraction, Measure, Money, Uncharged, Unit};
 
-/// So much of this face at this price: `quantity × conversion ÷ size of per × micro_usd`. A line is not rounded and so
-/// has no amount of its own: the charge is the sum of all lines times the multiplier, rounded up once ([`total`]).
+/// So much of this face at this price: `quantity × conversion ÷ size of per × micro_usd`. A line is
+/// not rounded and so has no amount of its own: the charge is the sum of all lines times the
+/// multiplier, rounded up once ([`total`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
     pub face: Face,

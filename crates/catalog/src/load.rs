@@ -23,8 +23,8 @@ mod video;
 pub(crate) use source::Kept;
 use source::Source;
 
-/// Reads the files of a catalog (name and text of each). All or nothing: a snapshot, or every mistake. Where its routes
-/// may lead is not asked.
+/// Reads the files of a catalog (name and text of each). All or nothing: a snapshot, or every
+/// mistake. Where its routes may lead is not asked.
 pub fn load(files: &[(String, String)]) -> Result<Snapshot, Vec<Mistake>> {
     read(files, None, None)
 }
@@ -34,7 +34,8 @@ pub fn load_for(files: &[(String, String)], providers: &[&str]) -> Result<Snapsh
     read(files, Some(providers), None)
 }
 
-/// The same, when most of it has been read before: models whose text has not changed are taken over from that snapshot.
+/// The same, when most of it has been read before: models whose text has not changed are taken over
+/// from that snapshot.
 pub fn load_again(files: &[(String, String)], providers: &[&str], before: &Snapshot) -> Result<Snapshot, Vec<Mistake>> {
     read(files, Some(providers), Some(before))
 }

@@ -1,17 +1,19 @@
-//! How use that is no token becomes a billed quantity. Whoever adds a modality calls these and writes no billing code.
+//! How use that is no token becomes a billed quantity. Whoever adds a modality calls these and
+//! writes no billing code.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::unit::TOKENS_PER_AUDIO_SECOND;
 
-/// Characters of a text as they are billed: each Unicode character (scalar value) is one, punctuation, spaces and line
-/// ends included.
+/// Characters of a text as they are billed: each Unicode character (scalar value) is one,
+/// punctuation, spaces and line ends included.
 pub fn characters(text: &str) -> u64 {
     text.chars().count() as u64
 }
 
-/// The billed seconds of a recording: rounded up to a whole second, at least one. `None`: more than can be counted.
+/// The billed seconds of a recording: rounded up to a whole second, at least one. `None`: more than
+/// can be counted.
 pub fn billed_seconds(length: Duration) -> Option<u64> {
     Some(length.as_secs().checked_add(u64::from(length.subsec_nanos() > 0))?.max(1))
 }
@@ -21,8 +23,9 @@ pub fn billed_seconds_of_frames(frames: u64, rate: NonZeroU32) -> u64 {
     frames.div_ceil(u64::from(rate.get())).max(1)
 }
 
-/// Tokens that are shown for so many seconds of audio: a thousand a minute, rounded up. For the usage log only; a
-/// recording is charged by its seconds, exactly. `None`: more than can be counted.
+/// Tokens that are shown for so many seconds of audio: a thousand a minute, rounded up. For the
+/// usage log only; a recording is charged by its seconds, exactly. `None`: more than can be
+/// counted.
 pub fn audio_tokens(seconds: u64) -> Option<u64> {
     TOKENS_PER_AUDIO_SECOND.of(seconds)
 }

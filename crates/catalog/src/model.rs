@@ -1,4 +1,5 @@
-//! A model on sale: the fields of the public record, its book of prices, and the routes that serve it.
+//! A model on sale: the fields of the public record, its book of prices, and the routes that serve
+//! it.
 
 use std::sync::Arc;
 

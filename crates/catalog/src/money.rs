@@ -1,11 +1,13 @@
-//! Money: a whole number of nano-USD. There is no other unit and no fraction of it anywhere in the till.
+//! Money: a whole number of nano-USD. There is no other unit and no fraction of it anywhere in the
+//! till.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// An amount in nano-USD (1 USD = 1,000,000,000). Arithmetic is checked: `None` is a refusal, never a wrap.
+/// An amount in nano-USD (1 USD = 1,000,000,000). Arithmetic is checked: `None` is a refusal, never
+/// a wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Money(i64);
@@ -61,7 +63,8 @@ impl Money {
 /// Dollars in decimal, exact, without trailing zeros: `12.345678901`, `12.5`, `0`, `-0.000000001`.
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // From the last digit on, without the machinery of formatting: this is written into every reply.
+        // From the last digit on, without the machinery of formatting: this is written into every
+        // reply.
         let mut text = [0u8; 24];
         let mut at = text.len();
         let mut rest = self.0.unsigned_abs();

@@ -1,5 +1,6 @@
-//! A frozen price: everything needed to compute, and later to prove, a charge. It names its model, tier, group
-//! and price version, so that a catalog change in mid-call changes nothing for that call.
+//! A frozen price: everything needed to compute, and later to prove, a charge. It names its model,
+//! tier, group and price version, so that a catalog change in mid-call changes nothing for that
+//! call.
 
 use std::fmt;
 
@@ -9,7 +10,8 @@ use sha2::{Digest, Sha256};
 
 use crate::{BillingUnit, Face, Faces, Fraction, Line, Money, Quantities};
 
-/// The price of one call. Built once per catalog snapshot and shared; the ledger keeps it by its [`Price::id`].
+/// The price of one call. Built once per catalog snapshot and shared; the ledger keeps it by its
+/// [`Price::id`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written")]
 pub struct Price {
@@ -18,7 +20,8 @@ pub struct Price {
     pub version: String,
     /// `None`: the base prices.
     pub tier: Option<String>,
-    /// The conditions of the tier as the public record writes them: why it applied can be told for ever ([`Price::why`]).
+    /// The conditions of the tier as the public record writes them: why it applied can be told for
+    /// ever ([`Price::why`]).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<Value>,
     pub group: String,
@@ -26,7 +29,8 @@ pub struct Price {
     pub paid: bool,
     /// What the model is billed by: what the quantity of a face counts depends on it.
     pub unit: BillingUnit,
-    /// Micro-USD per million tokens, per call, per second; complete (see [`BillingUnit::complete`]).
+    /// Micro-USD per million tokens, per call, per second; complete (see
+    /// [`BillingUnit::complete`]).
     pub faces: Faces,
     /// The group's multiplier times the tier's.
     pub multiplier: Fraction,
@@ -127,7 +131,8 @@ impl Price {
             // Prices stay far below the all-ones word that stands for "none".
             hash.update(self.faces.get(face).unwrap_or(u64::MAX).to_le_bytes());
         }
-        // Where the faces tell the unit it adds nothing, and prices of before it was written keep their id.
+        // Where the faces tell the unit it adds nothing, and prices of before it was written keep
+        // their id.
         if self.unit != BillingUnit::of_faces(&self.faces) {
             hash.update(self.unit.name());
         }
@@ -167,7 +172,8 @@ impl Price {
         round_up(sum, TOKENS * u128::from(self.multiplier.denominator()) * u128::from(parts))
     }
 
-    /// The face under which an input token costs most: whatever kind an input turns out to be, it costs no more.
+    /// The face under which an input token costs most: whatever kind an input turns out to be, it
+    /// costs no more.
     pub fn dearest_input(&self) -> Face {
         self.dearest_of(
             Face::Input,
@@ -185,7 +191,8 @@ impl Price {
         others.iter().fold(plain, dearer)
     }
 
-    /// The lines of the calculation behind [`Price::charge`]: [`crate::total`] of them is the charge.
+    /// The lines of the calculation behind [`Price::charge`]: [`crate::total`] of them is the
+    /// charge.
     pub fn lines(&self, used: &Quantities) -> Result<Vec<Line>, Uncharged> {
         used.iter()
             .map(|(face, quantity)| {

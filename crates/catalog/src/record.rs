@@ -1,5 +1,5 @@
-//! The public record of a model (specification 2.6) and the catalog made of them. Ratios are derived from the
-//! faces, digit by digit: there is one definition of a price.
+//! The public record of a model (specification 2.6) and the catalog made of them. Ratios are
+//! derived from the faces, digit by digit: there is one definition of a price.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use crate::{Face, Faces, Fraction, Group, Model, Snapshot, Tier, Unit};
 /// For whom a record is written.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// The viewer's groups in the order they are tried: the first that a model is sold to is the one it is billed in.
+    /// The viewer's groups in the order they are tried: the first that a model is sold to is the
+    /// one it is billed in.
     pub groups: &'a [&'a str],
     /// Whether the ratios show the prices of accounts that have topped up.
     pub topped_up: bool,
@@ -100,7 +101,8 @@ pub struct Record<'a> {
     pub route_health: Option<Value>,
 }
 
-/// `quota_type`, `model_ratio` (1 = 2 USD per million input tokens) and its relatives, or `model_price` (USD).
+/// `quota_type`, `model_ratio` (1 = 2 USD per million input tokens) and its relatives, or
+/// `model_price` (USD).
 #[derive(Serialize)]
 struct Ratios {
     quota_type: u8,
@@ -142,8 +144,8 @@ struct TierRecord<'a> {
     tier: &'a str,
     standard: Faces,
     paid: Option<Faces>,
-    /// For tiers that are a multiple of the base price: what is charged is that, exactly; the faces beside it are
-    /// rounded up to whole micro-USD.
+    /// For tiers that are a multiple of the base price: what is charged is that, exactly; the faces
+    /// beside it are rounded up to whole micro-USD.
     #[serde(skip_serializing_if = "Option::is_none")]
     multiplier: Option<Fraction>,
     when: Vec<Value>,

@@ -1,4 +1,5 @@
-//! All that is on sale at one moment: read once, checked as a whole, never changed, replaced as a whole.
+//! All that is on sale at one moment: read once, checked as a whole, never changed, replaced as a
+//! whole.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -14,7 +15,8 @@ pub struct Snapshot {
     pub models: BTreeMap<String, Arc<Model>>,
     /// Social data; each cell is sold as a model that is not in `models`.
     pub social: Social,
-    /// Hash of the effective price set: the same for the same prices however the files are arranged.
+    /// Hash of the effective price set: the same for the same prices however the files are
+    /// arranged.
     pub pricing_version: String,
     pub groups: BTreeMap<String, Group>,
     /// The order in which an account's groups are tried. Each group is named once.
@@ -30,7 +32,8 @@ pub struct Snapshot {
 pub struct Group {
     pub multiplier: Fraction,
     pub description: String,
-    /// Its models and prices are shown to everybody. Those of a closed group are for the accounts in it.
+    /// Its models and prices are shown to everybody. Those of a closed group are for the accounts
+    /// in it.
     pub public: bool,
 }
 
@@ -38,7 +41,8 @@ impl Group {
     /// The group of accounts that were put into no other. There always is one.
     pub const DEFAULT: &'static str = "default";
 
-    /// A group of which nothing is said but its name: at multiplier 1, and closed unless it is the default one.
+    /// A group of which nothing is said but its name: at multiplier 1, and closed unless it is the
+    /// default one.
     pub(crate) fn plain(name: &str) -> Group {
         Group { multiplier: Fraction::ONE, description: String::new(), public: name == Group::DEFAULT }
     }
@@ -62,7 +66,8 @@ impl Snapshot {
         self.by_name.get(name)
     }
 
-    /// The given groups in the order they are tried. A group that the catalog does not have sells nothing, and is left out.
+    /// The given groups in the order they are tried. A group that the catalog does not have sells
+    /// nothing, and is left out.
     pub fn in_order<'a, 'g>(&'a self, own: &'g [String]) -> impl Iterator<Item = &'a str> + use<'a, 'g> {
         self.auto_groups.iter().filter(|group| own.contains(group)).map(String::as_str)
     }

@@ -1,5 +1,6 @@
-//! What a model is billed by, and what that makes of a face: what its quantity counts, how many tokens one of them
-//! stands for, whether it is charged at all. A new way to sell something is an entry here, not code elsewhere.
+//! What a model is billed by, and what that makes of a face: what its quantity counts, how many
+//! tokens one of them stands for, whether it is charged at all. A new way to sell something is an
+//! entry here, not code elsewhere.
 
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +75,8 @@ impl BillingUnit {
         }
     }
 
-    /// What is counted and shown at rate zero, by rule: the speech that was generated, the transcript of a recording.
+    /// What is counted and shown at rate zero, by rule: the speech that was generated, the
+    /// transcript of a recording.
     pub const fn is_free(self, face: Face) -> bool {
         match self {
             BillingUnit::Characters => matches!(face, Face::Output | Face::AudioOutput),
@@ -95,8 +97,8 @@ impl BillingUnit {
         }
     }
 
-    /// The prices a call can be charged: what is free by rule at zero, and in a model billed by tokens every kind of
-    /// token, those without a price of their own as ordinary ones.
+    /// The prices a call can be charged: what is free by rule at zero, and in a model billed by
+    /// tokens every kind of token, those without a price of their own as ordinary ones.
     #[must_use]
     pub fn complete(self, written: &Faces) -> Faces {
         let mut faces = if self == BillingUnit::Tokens { written.completed() } else { *written };

@@ -1,4 +1,5 @@
-//! How often the tools of a provider were used in a call. Small and copied like any counter; written as text where it is kept.
+//! How often the tools of a provider were used in a call. Small and copied like any counter;
+//! written as text where it is kept.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The vendor's own list price beside ours: typed in are the list prices and where they were read; what they
-//! come to in dollars, the discount and the verdict are computed.
+//! The vendor's own list price beside ours: typed in are the list prices and where they were read;
+//! what they come to in dollars, the discount and the verdict are computed.
 
 use std::cmp::Ordering;
 
@@ -111,8 +111,8 @@ impl VendorList {
     }
 }
 
-/// Discount in percent (two decimals, towards zero; negative when we are dearer; none on what the vendor gives away)
-/// and what to call it.
+/// Discount in percent (two decimals, towards zero; negative when we are dearer; none on what the
+/// vendor gives away) and what to call it.
 fn compare(list: Exact, sold: Exact) -> (Option<Decimal>, &'static str) {
     let (l, s) = (list.numerator * sold.denominator, sold.numerator * list.denominator);
     let verdict = match s.cmp(&l) {

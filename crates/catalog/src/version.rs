@@ -1,6 +1,7 @@
-//! The version of a price set: a hash over what a call can be charged, and nothing else. It is taken from the effective prices
-//! (each face times its multipliers, as a reduced fraction), so that it changes exactly when a price does: not with the order
-//! of files, tables or conditions, not with names of tiers, descriptions or routes, not with another way to write the same.
+//! The version of a price set: a hash over what a call can be charged, and nothing else. It is
+//! taken from the effective prices (each face times its multipliers, as a reduced fraction), so
+//! that it changes exactly when a price does: not with the order of files, tables or conditions,
+//! not with names of tiers, descriptions or routes, not with another way to write the same.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -87,7 +88,8 @@ fn is_base(model: &Model, tier: &Tier) -> bool {
         == effective(&book.standard, book.paid.as_ref(), Fraction::ONE)
 }
 
-/// The prices of both kinds of account. A price times a group's and a tier's multiplier, in lowest terms.
+/// The prices of both kinds of account. A price times a group's and a tier's multiplier, in lowest
+/// terms.
 fn write_pair(
     bytes: &mut Vec<u8>,
     model: &Model,

@@ -1,5 +1,6 @@
-//! What the catalog says of a model that makes videos, besides prices: by which rules its requests are read, and which values
-//! of their parameters are on sale. Which rules and parameters there are is not known here; whoever knows them checks it.
+//! What the catalog says of a model that makes videos, besides prices: by which rules its requests
+//! are read, and which values of their parameters are on sale. Which rules and parameters there are
+//! is not known here; whoever knows them checks it.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,8 @@ pub struct Video {
 }
 
 impl Model {
-    /// The values of a request's parameter that have a tier of their own; every other one is sold at the base price.
+    /// The values of a request's parameter that have a tier of their own; every other one is sold
+    /// at the base price.
     pub fn tiers_by<'m>(&'m self, parameter: &'m str) -> impl Iterator<Item = &'m str> {
         let conditions = self.book.tiers.iter().flat_map(|tier| &tier.when);
         conditions.filter_map(move |condition| match condition {

@@ -1,5 +1,5 @@
-//! Why a tier applied: each of its conditions with the fact of the call that met it. Told from the frozen price, so a quote
-//! says it before the call and the usage log says the same years later.
+//! Why a tier applied: each of its conditions with the fact of the call that met it. Told from the
+//! frozen price, so a quote says it before the call and the usage log says the same years later.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

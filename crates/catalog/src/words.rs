@@ -88,7 +88,8 @@ pub(crate) fn tier(tier: &Tier) -> String {
     format!("{}{}", faces(&tier.standard), paid.unwrap_or_default())
 }
 
-/// By how many percent the new amount differs, signed, to two places towards zero; `None` from nothing.
+/// By how many percent the new amount differs, signed, to two places towards zero; `None` from
+/// nothing.
 pub(crate) fn percent(old: (u128, u128), new: (u128, u128)) -> Option<Decimal> {
     let (old, new) = (old.0 * new.1, new.0 * old.1);
     (old > 0).then(|| Decimal::hundredths(new < old, old.abs_diff(new) * 10_000 / old))

@@ -1,5 +1,6 @@
-//! The clock on the wall of a time zone, quick enough to be asked with every call. Offsets from UTC change a few times a year;
-//! the last one that was looked up is kept for the quarter of an hour it was found valid in.
+//! The clock on the wall of a time zone, quick enough to be asked with every call. Offsets from UTC
+//! change a few times a year; the last one that was looked up is kept for the quarter of an hour it
+//! was found valid in.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,7 +26,8 @@ pub(crate) struct Local {
 }
 
 const QUARTER: i64 = 900;
-/// Both parts of a packed offset are shifted to be positive; the calendar's quarters take 30 bits, offsets 18.
+/// Both parts of a packed offset are shifted to be positive; the calendar's quarters take 30 bits,
+/// offsets 18.
 const QUARTERS_FROM: i64 = 1 << 30;
 const OFFSETS_FROM: i64 = 1 << 17;
 
@@ -102,7 +104,8 @@ mod tests {
         ] {
             let plain = zones.get(name).expect("a zone");
             let zone = Zone::new(plain.clone());
-            // Over 400 years in odd steps, and second by second around every change of 2011, 2018 and 2026.
+            // Over 400 years in odd steps, and second by second around every change of 2011, 2018
+            // and 2026.
             let strides = (-6_000_000_000_000_i64..6_000_000_000_000).step_by(1_234_567_891);
             for at_ms in strides {
                 assert_eq!(zone.local(at_ms), Ok(by_the_book(&plain, at_ms)), "{name} at {at_ms}");
@@ -122,7 +125,8 @@ mod tests {
 
     #[test]
     fn a_quarter_in_which_the_clocks_change_is_not_kept() {
-        // Liberia put its clocks forward by 44 minutes and 30 seconds at 00:44:30 UTC on 7 January 1972.
+        // Liberia put its clocks forward by 44 minutes and 30 seconds at 00:44:30 UTC on 7
+        // January 1972.
         let plain = TimeZoneDatabase::bundled().get("Africa/Monrovia").expect("a zone");
         let change = 63_593_070_i64;
         let by_the_book =
@@ -138,7 +142,8 @@ mod tests {
     #[test]
     fn what_was_looked_up_is_not_looked_up_again_for_a_quarter_of_an_hour() {
         let zone = Zone::new(TimeZone::UTC);
-        // A memory that is wrong shows that it is asked: an hour ahead, from 1970 on and long before.
+        // A memory that is wrong shows that it is asked: an hour ahead, from 1970 on and long
+        // before.
         for quarter in [0, 1, -200_000] {
             let packed = ((quarter + QUARTERS_FROM) as u64) << 18 | (3_600 + OFFSETS_FROM) as u64;
             for (second, offset) in [(-1, 0), (QUARTER, 0), (0, 3_600), (QUARTER - 1, 3_600)] {

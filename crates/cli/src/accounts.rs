@@ -1,4 +1,5 @@
-//! Accounts on the command line: open, show, limit, top up, correct, refund, and what was done to them.
+//! Accounts on the command line: open, show, limit, top up, correct, refund, and what was done to
+//! them.
 
 use crate::admin_keys::who;
 use crate::amounts::{amount, change, first_limit, moment, signed};

@@ -46,7 +46,8 @@ pub async fn admin_key(config: &Path, command: args::AdminKey, out: &Output) -> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Who does it, and why: what is kept with a change says both. The gateway's own name is nobody else's.
+/// Who does it, and why: what is kept with a change says both. The gateway's own name is nobody
+/// else's.
 pub fn who(done: args::Done) -> anyhow::Result<Done> {
     if done.actor == AUTO || done.actor.trim().is_empty() || done.reason.trim().is_empty() {
         bail!("--actor says who and --reason why; {AUTO:?} is the name of the gateway itself");

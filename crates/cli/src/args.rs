@@ -34,7 +34,8 @@ pub struct Cli {
 pub enum Command {
     /// Serve the configuration until SIGTERM or Ctrl-C.
     Serve {
-        /// Begin with secrets for links and webhooks that this database does not know: those of before were lost, or are to end.
+        /// Begin with secrets for links and webhooks that this database does not know: those of
+        /// before were lost, or are to end.
         #[arg(long)]
         new_secrets: bool,
     },
@@ -118,7 +119,8 @@ pub enum Command {
         #[command(subcommand)]
         command: Video,
     },
-    /// Social data as tools for agents: the Model Context Protocol on stdin and stdout. The key is in TOLLGATE_API_KEY.
+    /// Social data as tools for agents: the Model Context Protocol on stdin and stdout. The key is
+    /// in TOLLGATE_API_KEY.
     Mcp(Mcp),
     /// Print a completion script for a shell.
     Completions { shell: clap_complete::Shell },
@@ -140,8 +142,8 @@ pub enum Account {
     Create {
         /// A name for people.
         name: String,
-        /// The price groups it is in (repeat the option); `auto_groups` of the catalog is the order they are tried. Left out:
-        /// default.
+        /// The price groups it is in (repeat the option); `auto_groups` of the catalog is the order
+        /// they are tried. Left out: default.
         #[arg(long = "group", value_name = "GROUP")]
         groups: Vec<String>,
         /// Trial credit in USD to begin with.
@@ -157,7 +159,8 @@ pub enum Account {
     List,
     /// One account with its keys and the trial credit that expires.
     Show { account: String },
-    /// Change the name, the price groups or the spending limits of an account; `none` lifts a limit.
+    /// Change the name, the price groups or the spending limits of an account; `none` lifts a
+    /// limit.
     Update {
         account: String,
         /// A new name.
@@ -171,7 +174,8 @@ pub enum Account {
         #[command(flatten)]
         done: Done,
     },
-    /// Begin nothing new for an account: its calls are refused with 403, what runs ends and is settled, its records stay readable.
+    /// Begin nothing new for an account: its calls are refused with 403, what runs ends and is
+    /// settled, its records stay readable.
     Suspend {
         account: String,
         #[command(flatten)]
@@ -183,7 +187,8 @@ pub enum Account {
         #[command(flatten)]
         done: Done,
     },
-    /// Tell an address of the end of every video task of an account, where the request names none of its own.
+    /// Tell an address of the end of every video task of an account, where the request names none
+    /// of its own.
     Webhook {
         account: String,
         /// https, and not inside; `[webhooks]` in the configuration says what else may be told.
@@ -216,7 +221,8 @@ pub struct Topup {
     /// Give trial credit instead.
     #[arg(long)]
     pub trial: bool,
-    /// When the trial credit expires: after a time such as 30d, or on a day such as 2026-12-31 (00:00 UTC).
+    /// When the trial credit expires: after a time such as 30d, or on a day such as 2026-12-31
+    /// (00:00 UTC).
     #[arg(long, value_name = "WHEN", requires = "trial")]
     pub expires: Option<String>,
     /// Your own id of the payment; repeating it changes nothing.
@@ -310,13 +316,15 @@ pub enum Key {
         #[command(flatten)]
         limits: KeyLimits,
     },
-    /// Change what a key may do; `none` lifts a restriction. Limits are in force with its next call, the rest within seconds.
+    /// Change what a key may do; `none` lifts a restriction. Limits are in force with its next
+    /// call, the rest within seconds.
     Update {
         key: String,
         /// A new name.
         #[arg(long)]
         name: Option<String>,
-        /// When it stops working: after a time such as 12h or 30d, or on a day such as 2026-12-31 (00:00 UTC).
+        /// When it stops working: after a time such as 12h or 30d, or on a day such as 2026-12-31
+        /// (00:00 UTC).
         #[arg(long, value_name = "WHEN")]
         expires: Option<String>,
         /// Only these models from now on (repeat the option).
@@ -353,9 +361,11 @@ pub struct Usage {
 
 #[derive(Subcommand)]
 pub enum Ledger {
-    /// Recompute every balance, charge and hash from the entries; exits 1 and shows the rows that break an invariant.
+    /// Recompute every balance, charge and hash from the entries; exits 1 and shows the rows that
+    /// break an invariant.
     Verify {
-        /// Let nothing pass that a healthy ledger may have: losses, entries from before there was a hash chain.
+        /// Let nothing pass that a healthy ledger may have: losses, entries from before there was a
+        /// hash chain.
         #[arg(long, conflicts_with = "online")]
         strict: bool,
         /// Only what has changed since the running server looked last.
@@ -364,7 +374,8 @@ pub enum Ledger {
     },
     /// Write the entries, oldest first, as CSV or JSON lines.
     Export(Export),
-    /// Compare a provider's bill (CSV or JSON lines) with our calls; exits 1 when they differ by more than they may.
+    /// Compare a provider's bill (CSV or JSON lines) with our calls; exits 1 when they differ by
+    /// more than they may.
     Reconcile(Reconcile),
 }
 
@@ -394,7 +405,8 @@ pub enum Format {
 
 #[derive(Args)]
 pub struct Reconcile {
-    /// Lines with an amount in USD, and either our call id or model, input tokens, output tokens and time.
+    /// Lines with an amount in USD, and either our call id or model, input tokens, output tokens
+    /// and time.
     pub file: PathBuf,
     /// Only our calls to this provider.
     #[arg(long)]
@@ -421,21 +433,25 @@ pub struct Reconcile {
 
 #[derive(Subcommand)]
 pub enum Clock {
-    /// The clock is right, whatever the ledger thinks of it: you have compared it with another. Trial credit past its time lapses.
+    /// The clock is right, whatever the ledger thinks of it: you have compared it with another.
+    /// Trial credit past its time lapses.
     Accept,
 }
 
 #[derive(Subcommand)]
 pub enum Receipt {
-    /// Check a receipt without any network: the signature, and the charge computed again from the receipt's own lines. Exits 1
-    /// if it does not hold.
+    /// Check a receipt without any network: the signature, and the charge computed again from the
+    /// receipt's own lines. Exits 1 if it does not hold.
     Verify {
-        /// The receipt, as `GET /v1/usage/{call_id}/receipt` gave it; `-` reads it from standard input.
+        /// The receipt, as `GET /v1/usage/{call_id}/receipt` gave it; `-` reads it from standard
+        /// input.
         file: PathBuf,
-        /// A saved copy of `GET /.well-known/tollgate-receipts`; without it, the keys of this gateway's own store.
+        /// A saved copy of `GET /.well-known/tollgate-receipts`; without it, the keys of this
+        /// gateway's own store.
         #[arg(long, value_name = "FILE")]
         keys: Option<PathBuf>,
-        /// A saved copy of `GET /api/pricing/versions/{price_id}`: was the receipt computed with this price?
+        /// A saved copy of `GET /api/pricing/versions/{price_id}`: was the receipt computed with
+        /// this price?
         #[arg(long, value_name = "FILE")]
         price: Option<PathBuf>,
     },
@@ -449,7 +465,7 @@ pub enum Receipt {
     },
     /// The public keys, as they are published.
     Keys,
-    /// Begin a new key and erase the secret of the old one, which goes on verifying. Every replica signs with the new one at
-    /// once.
+    /// Begin a new key and erase the secret of the old one, which goes on verifying. Every replica
+    /// signs with the new one at once.
     Rotate,
 }

@@ -1,5 +1,6 @@
-//! Keys and usage; accounts are in `accounts.rs`, the audit in `ledger/`. A command goes to the running server through its socket, because one process owns the data;
-//! when none is running the store is opened here.
+//! Keys and usage; accounts are in `accounts.rs`, the audit in `ledger/`. A command goes to the
+//! running server through its socket, because one process owns the data; when none is running the
+//! store is opened here.
 
 use crate::admin_keys::who;
 use crate::amounts::{change, first_limit, moment};

@@ -1,5 +1,5 @@
-//! `catalog diff` and `catalog show`: prices in plain words. Like diff, `diff` exits 0 when nothing differs, 1 when something
-//! does and 2 when it cannot tell.
+//! `catalog diff` and `catalog show`: prices in plain words. Like diff, `diff` exits 0 when nothing
+//! differs, 1 when something does and 2 when it cannot tell.
 
 use crate::args::Catalog;
 use crate::serve::{listed, settings};
@@ -31,7 +31,8 @@ pub fn configured(config: &Path) -> Result<Snapshot, String> {
     settings(config).map_err(|error| format!("{error:#}")).and_then(|found| read(&found.catalog_dir))
 }
 
-/// Names that a command was given, where the catalog knows which there are. Without names it is not read.
+/// Names that a command was given, where the catalog knows which there are. Without names it is not
+/// read.
 pub fn in_catalog(
     config: &Path,
     names: &[String],

@@ -1,4 +1,5 @@
-//! `demo` (gateway and simulator in one process, with a funded account) and `sim` (the simulator alone).
+//! `demo` (gateway and simulator in one process, with a funded account) and `sim` (the simulator
+//! alone).
 
 use crate::args;
 use crate::real;
@@ -163,8 +164,9 @@ fn temporary_folder() -> PathBuf {
     std::env::temp_dir().join(format!("tollgate-demo-{:016x}", u64::from_le_bytes(random)))
 }
 
-/// The demo is an ordinary configuration in its data folder: people can look at it, change it and see it taken over.
-/// What is different at each start (addresses) is laid over it like the environment.
+/// The demo is an ordinary configuration in its data folder: people can look at it, change it and
+/// see it taken over. What is different at each start (addresses) is laid over it like the
+/// environment.
 fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Result<Source> {
     let file = data_dir.join("tollgate.toml");
     let catalog = data_dir.join("catalog");
@@ -190,7 +192,8 @@ fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Res
     let environment = Arc::make_mut(&mut source.environment);
     environment.insert("TOLLGATE__LISTEN".to_owned(), listen.to_string());
     let host = sim_url.trim_end_matches("/v1");
-    // The environment can change a provider that a folder of an earlier version does not have, but not make one.
+    // The environment can change a provider that a folder of an earlier version does not have, but
+    // not make one.
     let written = std::fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))?;
     for (name, path) in PROVIDERS {
         if written.contains(&format!("[provider.{}]", name.to_ascii_lowercase())) {
@@ -200,7 +203,8 @@ fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Res
     Ok(source)
 }
 
-/// The demo account is funded once; each start makes a new key, because the secret of an old one is nowhere to be read.
+/// The demo account is funded once; each start makes a new key, because the secret of an old one is
+/// nowhere to be read.
 async fn funded_key(store: &Store) -> anyhow::Result<String> {
     let account = match find_account(store).await? {
         Some(account) => account,

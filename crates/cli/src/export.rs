@@ -1,5 +1,6 @@
-//! `social call` and `social export`: social data as a customer gets it. An export reads a list page by page within a number of
-//! pages and an amount of money, writes each entry once, and goes on where it stopped when it is run again.
+//! `social call` and `social export`: social data as a customer gets it. An export reads a list
+//! page by page within a number of pages and an amount of money, writes each entry once, and goes
+//! on where it stopped when it is run again.
 
 mod entries;
 mod file;
@@ -30,7 +31,8 @@ pub async fn export(export: args::SocialExport, out: &Output) -> anyhow::Result<
     let limit: Money = export.usd.parse().context("--usd")?;
     let first = params(&export.call.params)?;
     let mut state = State::open(&export.out, &export.call.cell, &first)?;
-    // Before there is a file: one without its note would be taken for somebody else's, also when not a page was read.
+    // Before there is a file: one without its note would be taken for somebody else's, also when
+    // not a page was read.
     state.save()?;
     let mut sheet = Sheet::open(&export.out)?;
     let places = export.items.clone().map_or_else(|| shipped_items(&export.call.cell), |place| vec![place]);

@@ -1,4 +1,5 @@
-//! A small HTTP client for the commands that talk to a gateway as its customers do: with a key, over the network.
+//! A small HTTP client for the commands that talk to a gateway as its customers do: with a key,
+//! over the network.
 
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
@@ -45,7 +46,8 @@ impl Http {
         Ok(Http { client, base: base.trim_end_matches('/').to_owned(), key: key.to_owned() })
     }
 
-    /// Writes what a path answers into a file, piece by piece; says how many bytes. One that broke off has the ending `.part`.
+    /// Writes what a path answers into a file, piece by piece; says how many bytes. One that broke
+    /// off has the ending `.part`.
     pub async fn save(&self, path: &str, file: &Path) -> anyhow::Result<u64> {
         let request = Request::builder()
             .uri(format!("{}{path}", self.base))

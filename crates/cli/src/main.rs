@@ -1,4 +1,5 @@
-//! The executable. Reads the command line and the environment once, and hands values to the rooms below.
+//! The executable. Reads the command line and the environment once, and hands values to the rooms
+//! below.
 
 // `println!` panics when its reader has left; `show::print` does not.
 #![deny(clippy::print_stdout)]
@@ -29,7 +30,8 @@ use clap::{CommandFactory as _, Parser as _};
 use std::process::ExitCode;
 use tollgate_store::PauseKind;
 
-/// jemalloc gives memory back in the background; measured best for long-running proxies by several teams.
+/// jemalloc gives memory back in the background; measured best for long-running proxies by several
+/// teams.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -1,5 +1,6 @@
-//! `tollgate mcp`: the tools of a gateway's `/mcp` for programs that speak the Model Context Protocol over stdin and stdout. One
-//! message per line; each is passed on with the caller's key, and its answer printed. Nothing else is written to stdout.
+//! `tollgate mcp`: the tools of a gateway's `/mcp` for programs that speak the Model Context
+//! Protocol over stdin and stdout. One message per line; each is passed on with the caller's key,
+//! and its answer printed. Nothing else is written to stdout.
 
 use crate::args;
 use crate::http::Http;

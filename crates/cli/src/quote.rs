@@ -1,4 +1,5 @@
-//! `quote`: the price of a request that stands in a file, from the catalog alone, by the functions that price real calls.
+//! `quote`: the price of a request that stands in a file, from the catalog alone, by the functions
+//! that price real calls.
 
 use crate::args::Quote;
 use crate::catalog::configured;

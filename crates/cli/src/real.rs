@@ -31,8 +31,8 @@ pub fn world() -> World {
 /// More descriptors than this nobody needs.
 const DESCRIPTORS: u64 = 1 << 20;
 
-/// What this machine allows. Of file descriptors as many are taken as the system grants: the lower limit is for programs that
-/// cannot count beyond it.
+/// What this machine allows. Of file descriptors as many are taken as the system grants: the lower
+/// limit is for programs that cannot count beyond it.
 fn machine() -> Machine {
     let limit = getrlimit(Resource::Nofile);
     let wanted = limit.maximum.unwrap_or(DESCRIPTORS).min(DESCRIPTORS);
@@ -57,7 +57,8 @@ fn memory() -> Option<u64> {
     [machine, container].into_iter().flatten().min()
 }
 
-/// Whatever this process makes is for its owner alone, unless it is said otherwise: databases, exports, copies of videos.
+/// Whatever this process makes is for its owner alone, unless it is said otherwise: databases,
+/// exports, copies of videos.
 pub fn keep_files_private() {
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
 }
@@ -67,7 +68,8 @@ pub fn new_secret() -> String {
     operator::new_secret(operator::KEY_PREFIX, fill)
 }
 
-/// The name of a credit that the operator gave none. It is kept in the books, and must not look like a key.
+/// The name of a credit that the operator gave none. It is kept in the books, and must not look
+/// like a key.
 pub fn new_reference() -> String {
     let mut random = [0; 12];
     fill(&mut random);

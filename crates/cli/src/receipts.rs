@@ -1,4 +1,5 @@
-//! Receipts on the command line. Verifying needs the receipt and the published keys, and neither a server nor a network.
+//! Receipts on the command line. Verifying needs the receipt and the published keys, and neither a
+//! server nor a network.
 
 use crate::args;
 use crate::books::ask;

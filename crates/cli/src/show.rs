@@ -10,7 +10,8 @@ pub struct Output {
     pub width: Option<usize>,
 }
 
-/// Prints to standard output. Whoever read it may have seen enough (`tollgate usage | head`): that is no failure.
+/// Prints to standard output. Whoever read it may have seen enough (`tollgate usage | head`): that
+/// is no failure.
 pub fn print(text: &str) {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -52,7 +53,8 @@ impl Output {
     }
 }
 
-/// A table, without the columns that are empty in every row; one line for each value instead where it is wider than the terminal.
+/// A table, without the columns that are empty in every row; one line for each value instead where
+/// it is wider than the terminal.
 fn laid_out(rows: &[Value], columns: &[&str], width: Option<usize>) -> String {
     let mut lines = vec![columns.iter().map(|path| title(path)).collect::<Vec<_>>()];
     lines.extend(rows.iter().map(|row| columns.iter().map(|path| cell(row, path)).collect()));

@@ -12,7 +12,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 const LIST: &[&str] = &["id", "model", "status", "progress", "seconds", "error.code"];
-/// Times in a row that the gateway may be out of reach while a task is waited for: it may be restarting.
+/// Times in a row that the gateway may be out of reach while a task is waited for: it may be
+/// restarting.
 const MISSES: u32 = 10;
 
 pub async fn video(command: Video, out: &Output) -> anyhow::Result<ExitCode> {

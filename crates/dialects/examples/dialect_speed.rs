@@ -1,8 +1,10 @@
-//! What translation costs, by itself and without any network: `cargo run --profile dist -p tollgate-dialects --example dialect_speed`.
+//! What translation costs, by itself and without any network:
+//! `cargo run --profile dist -p tollgate-dialects --example dialect_speed`.
 //!
-//! Requests and whole replies in microseconds for each pair of dialects, streams in nanoseconds per event and as a ratio to what
-//! a stream costs that stays in its provider's dialect. A stream through the gateway costs a multiple of this on either
-//! side: reading, writing, metering, the client's own work. A pair above a bar is marked, and the exit code is 1.
+//! Requests and whole replies in microseconds for each pair of dialects, streams in nanoseconds per
+//! event and as a ratio to what a stream costs that stays in its provider's dialect. A stream
+//! through the gateway costs a multiple of this on either side: reading, writing, metering, the
+//! client's own work. A pair above a bar is marked, and the exit code is 1.
 
 use bytes::Bytes;
 use std::hint::black_box;
@@ -14,7 +16,8 @@ use tollgate_wire::Dialect;
 const EVENTS: usize = 2_000;
 const LONG_ENOUGH: Duration = Duration::from_millis(80);
 
-/// About three times what the slowest pair took when it was last written down (docs/performance.md).
+/// About three times what the slowest pair took when it was last written down
+/// (docs/performance.md).
 const REQUEST_BAR: f64 = 30.0;
 const REPLY_BAR: f64 = 20.0;
 const EVENT_BAR: f64 = 5_000.0;

@@ -1,4 +1,5 @@
-//! Measures the hot paths of this crate: `cargo run --release -p tollgate-dialects --example speed`.
+//! Measures the hot paths of this crate:
+//! `cargo run --release -p tollgate-dialects --example speed`.
 
 use bytes::Bytes;
 use std::hint::black_box;

@@ -35,8 +35,8 @@
 //! assert_eq!(converted.facts.usage.unwrap().output, 3);
 //! ```
 //!
-//! Between two dialects everything goes by way of one form in the middle (`hub`): four readers and four
-//! writers, no translations between pairs.
+//! Between two dialects everything goes by way of one form in the middle (`hub`): four readers and
+//! four writers, no translations between pairs.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 

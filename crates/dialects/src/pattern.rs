@@ -1,8 +1,10 @@
-//! The pattern of a stream's events. Nearly all of them differ in what was said, in a number and in padding, and in nothing else. Once
-//! an event was read in full, one that has the same bytes around these places is known but for them, and they alone are read.
+//! The pattern of a stream's events. Nearly all of them differ in what was said, in a number and in
+//! padding, and in nothing else. Once an event was read in full, one that has the same bytes around
+//! these places is known but for them, and they alone are read.
 //!
-//! Sound because the bytes around a string leave a JSON reader in the same state as before, and the string is checked
-//! to end where the pattern goes on. Only events that say one thing and do nothing else are learnt.
+//! Sound because the bytes around a string leave a JSON reader in the same state as before, and the
+//! string is checked to end where the pattern goes on. Only events that say one thing and do
+//! nothing else are learnt.
 
 use std::ops::Range;
 use tollgate_wire::json::{Scan, whole_number};
@@ -26,7 +28,8 @@ pub(crate) struct Patterns {
     misses: u32,
 }
 
-/// An event that was read in full, and the places in it that may differ in the next: those of strings between their quotes.
+/// An event that was read in full, and the places in it that may differ in the next: those of
+/// strings between their quotes.
 #[derive(Debug)]
 pub(crate) struct Sample<'a> {
     pub raw: &'a [u8],
@@ -68,7 +71,8 @@ enum Hole {
 }
 
 impl Patterns {
-    /// Learns from an event that was read in full. `sample` is asked for when there is something to learn.
+    /// Learns from an event that was read in full. `sample` is asked for when there is something to
+    /// learn.
     pub fn learn<'a>(&mut self, sample: impl FnOnce() -> Option<Sample<'a>>) {
         if self.known.is_some() && self.misses < PATIENCE {
             self.misses += 1;

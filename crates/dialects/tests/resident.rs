@@ -1,15 +1,18 @@
-//! What streams keep, as the kernel counts it: the memory of this process, which also holds what a debug text (`memory.rs`) does not
-//! show, such as room that was reserved and never used. One test alone in its process, so that nobody else's memory is measured.
+//! What streams keep, as the kernel counts it: the memory of this process, which also holds what a
+//! debug text (`memory.rs`) does not show, such as room that was reserved and never used. One test
+//! alone in its process, so that nobody else's memory is measured.
 
 use bytes::Bytes;
 use tollgate_dialects::{Names, Setup, Stream, Voice};
 use tollgate_wire::Dialect;
 
-/// Streams that are open at the same time, and the pieces of 16 KiB that each is fed: first these, then those.
+/// Streams that are open at the same time, and the pieces of 16 KiB that each is fed: first these,
+/// then those.
 const STREAMS: usize = 12;
 const FIRST: usize = 8;
 const THEN: usize = 40;
-/// What may be added by the second lot, of 7.5 MiB: what is kept of one event, and what the allocator leaves lying about.
+/// What may be added by the second lot, of 7.5 MiB: what is kept of one event, and what the
+/// allocator leaves lying about.
 const MORE: usize = 2 << 20;
 
 /// Bytes of this process in memory.
@@ -88,7 +91,8 @@ fn grown(from: Dialect, to: Dialect) -> usize {
 fn the_process_does_not_grow_with_its_streams() {
     let fed = STREAMS * THEN * (16 << 10);
     assert!(fed > 3 * MORE);
-    // The measure itself: a Responses client of another provider needs all of it at the end, and that must show.
+    // The measure itself: a Responses client of another provider needs all of it at the end, and
+    // that must show.
     let kept = grown(Dialect::Chat, Dialect::Responses);
     assert!(kept > fed / 2, "{kept} of {fed} bytes were seen");
     for from in Dialect::ALL {

@@ -1,6 +1,7 @@
-//! Measures what the gateway adds to a social call and to a chat call: `cargo run --release -p tollgate-gateway --example
-//! social_overhead`. Both go to the simulator directly and through the gateway, one after the other in turns, so that whatever
-//! else the machine does falls on all of them. Fails when the social call is out of line with the chat call.
+//! Measures what the gateway adds to a social call and to a chat call:
+//! `cargo run --release -p tollgate-gateway --example social_overhead`. Both go to the simulator
+//! directly and through the gateway, one after the other in turns, so that whatever else the
+//! machine does falls on all of them. Fails when the social call is out of line with the chat call.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
-//! A whole configuration: the settings, and with them the catalog and the providers, held against what this build serves. All
-//! mistakes are told at once, and nothing is taken over unless all of it is right.
+//! A whole configuration: the settings, and with them the catalog and the providers, held against
+//! what this build serves. All mistakes are told at once, and nothing is taken over unless all of
+//! it is right.
 
 use crate::endpoints;
 use crate::sale::{Serving, offers};
@@ -37,7 +38,8 @@ impl Source {
         self.read(None)
     }
 
-    /// The same with the catalog that is being served: what has not changed in it is not read again.
+    /// The same with the catalog that is being served: what has not changed in it is not read
+    /// again.
     pub fn load_again(&self, before: &Snapshot) -> Result<Loaded, Vec<Mistake>> {
         self.read(Some(before))
     }
@@ -90,7 +92,8 @@ impl Source {
     }
 }
 
-/// Every route leads to a provider that can do what is routed to it. Videos are held to their variants besides (`sale/offers.rs`).
+/// Every route leads to a provider that can do what is routed to it. Videos are held to their
+/// variants besides (`sale/offers.rs`).
 fn right_kinds(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>, mistakes: &Mistakes) {
     let chats = |model: &&Arc<Model>| Dialect::ALL.iter().any(|dialect| model.supports(dialect.word()));
     let models = catalog.models.values().filter(chats).map(|model| (model, Ability::Chat));

@@ -1,4 +1,5 @@
-//! Addresses that a request names: which of them may be passed on to a provider, and how what they lead to is fetched.
+//! Addresses that a request names: which of them may be passed on to a provider, and how what they
+//! lead to is fetched.
 
 use crate::settings::FetchSettings;
 use std::sync::Arc;

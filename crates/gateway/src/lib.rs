@@ -1,5 +1,6 @@
-//! The desk: endpoints, the life of a call, background workers. Knows the four rooms below it; knows nothing of the command
-//! line and nothing of the simulator. Its own rooms, and which may know which, are in `scripts/arrows`.
+//! The desk: endpoints, the life of a call, background workers. Knows the four rooms below it;
+//! knows nothing of the command line and nothing of the simulator. Its own rooms, and which may
+//! know which, are in `scripts/arrows`.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 

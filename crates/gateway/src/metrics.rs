@@ -1,5 +1,6 @@
-//! What an operator watches. Counters of calls are kept here with their label handles cached by the family; the page, with the gauges
-//! of the ledger, is written when somebody asks (`endpoints/metrics.rs`).
+//! What an operator watches. Counters of calls are kept here with their label handles cached by the
+//! family; the page, with the gauges of the ledger, is written when somebody asks
+//! (`endpoints/metrics.rs`).
 
 use crate::world::Millis;
 use prometheus_client::encoding::{EncodeLabelSet, text};

@@ -1,7 +1,9 @@
-//! The price of a request before it is sent, and the calculation of a charge after it: one way of writing both down.
+//! The price of a request before it is sent, and the calculation of a charge after it: one way of
+//! writing both down.
 //!
-//! A quote holds nothing, sends nothing and costs nothing. It is made by the very functions that make the hold and the charge
-//! of a call, so the same facts give the same amount to the nano-dollar.
+//! A quote holds nothing, sends nothing and costs nothing. It is made by the very functions that
+//! make the hold and the charge of a call, so the same facts give the same amount to the
+//! nano-dollar.
 
 use crate::call::{self, Priced, Quote, Terms};
 use crate::refusal::Refusal;
@@ -15,17 +17,19 @@ use tollgate_catalog::{Face, Fraction, Line, Model, Price, Quantities, Uncharged
 use tollgate_store::Counters;
 use tollgate_wire::error::Code;
 
-/// Where a price is asked for: what is on sale, and who asks. `None` is the operator, to whom nothing is closed.
+/// Where a price is asked for: what is on sale, and who asks. `None` is the operator, to whom
+/// nothing is closed.
 pub struct Shop<'a> {
     pub serving: &'a Serving,
     pub caller: Option<&'a Caller>,
 }
 
-/// Reads a call as far as its price depends on it: from the parts of its path that vary and its body, or for a GET its
-/// parameters as a JSON object. Every paid endpoint has one in its row.
+/// Reads a call as far as its price depends on it: from the parts of its path that vary and its
+/// body, or for a GET its parameters as a JSON object. Every paid endpoint has one in its row.
 pub type Reader = fn(&Shop<'_>, &[&str], Bytes) -> Result<Box<dyn Priced>, Refusal>;
 
-/// A sum that anybody can do again: the sum of all lines times the multiplier, rounded up once to the next nano-dollar.
+/// A sum that anybody can do again: the sum of all lines times the multiplier, rounded up once to
+/// the next nano-dollar.
 #[derive(Debug, Serialize)]
 pub struct Calculation {
     pub pricing_version: String,
@@ -49,7 +53,8 @@ pub struct Tier {
 }
 
 impl Calculation {
-    /// The calculation of these quantities at a price that was chosen at this time for an input of this length.
+    /// The calculation of these quantities at a price that was chosen at this time for an input of
+    /// this length.
     pub fn new(price: &Price, used: &Quantities, at: i64, context_len: u64) -> Result<Calculation, Uncharged> {
         let total = price.charge(used)?;
         Ok(Calculation {
@@ -78,8 +83,9 @@ pub struct Told {
     object: &'static str,
     pub endpoint: String,
     pub model: String,
-    /// `upper_bound`: no call with this body costs more. `exact`: a call that uses what was stated costs this. `open`: neither the
-    /// request nor the catalog limits the answer, so this is what is set aside and a call may cost more.
+    /// `upper_bound`: no call with this body costs more. `exact`: a call that uses what was stated
+    /// costs this. `open`: neither the request nor the catalog limits the answer, so this is what
+    /// is set aside and a call may cost more.
     pub kind: &'static str,
     /// Whether the tier can still change with the length of the input as the provider counts it.
     pub tier_is_settled: bool,
@@ -88,7 +94,8 @@ pub struct Told {
     /// What no call with this body costs more than; `null` where there is no such amount.
     pub most_nano_usd: Option<i64>,
     pub most_usd: Option<String>,
-    /// What is set aside when the call is made; that of a stream without a limit grows while it runs.
+    /// What is set aside when the call is made; that of a stream without a limit grows while it
+    /// runs.
     pub hold_nano_usd: i64,
     pub hold_usd: String,
     /// What the charge depends on besides the request; empty when it is certain.

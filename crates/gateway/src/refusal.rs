@@ -1,5 +1,6 @@
-//! A refusal is our own "no", or a provider's fault translated for the caller: a code from the one table of
-//! public errors, a message that names the field, and retry advice. A value: `endpoints` make a reply in the caller's dialect of it.
+//! A refusal is our own "no", or a provider's fault translated for the caller: a code from the one
+//! table of public errors, a message that names the field, and retry advice. A value: `endpoints`
+//! make a reply in the caller's dialect of it.
 
 use tollgate_catalog::Money;
 use tollgate_wire::error::{Code, Detail};

@@ -1,10 +1,11 @@
-//! The secrets that sign links and webhooks. They stand in a file, one per line: the first signs, all are believed, so that one is
-//! exchanged by writing the new one above the old one and taking the old one away when what it signed has ended. The running gateway
-//! takes a changed file over.
+//! The secrets that sign links and webhooks. They stand in a file, one per line: the first signs,
+//! all are believed, so that one is exchanged by writing the new one above the old one and taking
+//! the old one away when what it signed has ended. The running gateway takes a changed file over.
 //!
-//! Without a file one is made at the first start, in the data folder. Replicas share one file, or each other's links do not open.
-//! The database knows the names of the secrets it was served with: a file that was lost, or is another one, ends every webhook secret
-//! and signed link, and is not replaced in silence.
+//! Without a file one is made at the first start, in the data folder. Replicas share one file, or
+//! each other's links do not open. The database knows the names of the secrets it was served with:
+//! a file that was lost, or is another one, ends every webhook secret and signed link, and is not
+//! replaced in silence.
 
 use crate::cannot_start::CannotStart;
 use arc_swap::ArcSwap;
@@ -108,7 +109,8 @@ impl Secrets {
         self.0.store(Arc::new(lines));
     }
 
-    /// A signature that stands in an address. `purpose` keeps what is signed for one use from being used for another.
+    /// A signature that stands in an address. `purpose` keeps what is signed for one use from being
+    /// used for another.
     pub fn sign(&self, purpose: &str, text: &str) -> String {
         BASE64_URL_SAFE_NO_PAD.encode(hmac::sign(&self.0.load().0[0], &labelled(purpose, text)))
     }
@@ -119,14 +121,16 @@ impl Secrets {
         self.0.load().0.iter().any(|key| hmac::verify(key, &labelled(purpose, text), &given).is_ok())
     }
 
-    /// A signature that also says which of the secrets made it, for what is kept longer than secrets may be.
+    /// A signature that also says which of the secrets made it, for what is kept longer than
+    /// secrets may be.
     pub fn mark(&self, purpose: &str, text: &str) -> String {
         let lines = self.0.load();
         let signature = BASE64_URL_SAFE_NO_PAD.encode(hmac::sign(&lines.0[0], &labelled(purpose, text)));
         format!("{}.{signature}", name(&lines.0[0]))
     }
 
-    /// Whether this text has this mark. `None`: the secret it was made with is not here, or it is no mark.
+    /// Whether this text has this mark. `None`: the secret it was made with is not here, or it is
+    /// no mark.
     pub fn has_mark(&self, purpose: &str, text: &str, mark: &str) -> Option<bool> {
         let (of, signature) = mark.split_once('.')?;
         let given = BASE64_URL_SAFE_NO_PAD.decode(signature).ok()?;
@@ -135,7 +139,8 @@ impl Secrets {
         Some(hmac::verify(key, &labelled(purpose, text), &given).is_ok())
     }
 
-    /// Secrets for one customer and one use, made of ours, newest first: they can be told without telling ours.
+    /// Secrets for one customer and one use, made of ours, newest first: they can be told without
+    /// telling ours.
     pub fn derived(&self, purpose: &str, whose: &str) -> Vec<Derived> {
         let one = |key| hmac::sign(key, &labelled(purpose, whose)).as_ref().to_vec();
         self.0.load().0.iter().map(|key| Derived(one(key))).collect()
@@ -197,7 +202,8 @@ fn make(path: &Path, fill: impl Fn(&mut [u8])) -> io::Result<()> {
         Ok(mut file) => {
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
-            // Its name too: the database will remember it, and a power cut must not leave the one without the other.
+            // Its name too: the database will remember it, and a power cut must not leave the one
+            // without the other.
             let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
             dir.map_or(Ok(()), |dir| std::fs::File::open(dir)?.sync_all())
         }
@@ -284,7 +290,8 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
     }
 
-    /// A file that was lost, or is another one, is not replaced in silence, but for those who want that.
+    /// A file that was lost, or is another one, is not replaced in silence, but for those who want
+    /// that.
     #[test]
     fn secrets_that_the_database_does_not_know_are_refused_or_told() {
         let dir = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,5 @@
-//! The steps of a stop, as everybody sees them: no new calls, no time left for open ones, the last one closed.
+//! The steps of a stop, as everybody sees them: no new calls, no time left for open ones, the last
+//! one closed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_util::sync::CancellationToken;

@@ -1,5 +1,5 @@
-//! Puts the house together from its settings, serves, and takes it down in the right order: no new calls, open calls to
-//! their end, abandoned ones settled, everything committed.
+//! Puts the house together from its settings, serves, and takes it down in the right order: no new
+//! calls, open calls to their end, abandoned ones settled, everything committed.
 
 use crate::app::App;
 use crate::call::task::Board;
@@ -60,14 +60,16 @@ pub fn admin_socket(settings: &Settings) -> std::path::PathBuf {
     settings.data_dir.join("admin.sock")
 }
 
-/// A gateway without doors: the store is open and recovered, the settler and the regular rounds run.
+/// A gateway without doors: the store is open and recovered, the settler and the regular rounds
+/// run.
 pub struct Indoors {
     pub app: Arc<App>,
     pub recovered: Recovered,
     settling: JoinHandle<()>,
 }
 
-/// Opens the store, recovers, and starts everything but the doors and the poller, which asks providers by itself.
+/// Opens the store, recovers, and starts everything but the doors and the poller, which asks
+/// providers by itself.
 pub async fn indoors(loaded: Loaded, options: Options, client: Client, world: World) -> Result<Indoors, CannotStart> {
     let opened = Store::open(place(&loaded.settings), options, world.for_store()).await?;
     let secrets = secrets(&opened.store, &loaded.settings, &world).await?;
@@ -80,7 +82,8 @@ pub async fn indoors(loaded: Loaded, options: Options, client: Client, world: Wo
     Ok(Indoors { app, recovered: opened.recovered, settling })
 }
 
-/// The secrets of this database. On SQLite the file belongs to it; replicas on PostgreSQL are told to share one.
+/// The secrets of this database. On SQLite the file belongs to it; replicas on PostgreSQL are told
+/// to share one.
 async fn secrets(store: &Store, settings: &Settings, world: &World) -> Result<Secrets, CannotStart> {
     let others = match (settings.new_secrets, settings.database.as_str()) {
         (true, _) => Others::Welcome,
@@ -103,7 +106,8 @@ pub async fn start(mut loaded: Loaded, source: Option<Source>, world: World) -> 
         ..Options::default()
     };
     let Indoors { app, recovered, settling } = indoors(loaded, options, client, world).await?;
-    // Before the first call: a cell that is paused must not be sold, nor what is known to be vain be asked.
+    // Before the first call: a cell that is paused must not be sold, nor what is known to be vain
+    // be asked.
     app.social.refresh().await?;
     groups::look(&app.store, &app.serving.load(), &app.metrics).await;
     let listener = server::bind(listen).await?;
@@ -227,7 +231,8 @@ impl Running {
         let until = tokio::time::Instant::now() + LAST_CALLS;
         while self.app.running.load(Ordering::Relaxed) > 0 && !self.settling.is_finished() {
             if tokio::time::Instant::now() > until {
-                // Nothing should get here; if something does, the next start settles it at its mark.
+                // Nothing should get here; if something does, the next start settles it at its
+                // mark.
                 tracing::warn!("some calls do not end; their holds are resolved at the next start");
                 break;
             }

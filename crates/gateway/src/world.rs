@@ -1,5 +1,5 @@
-//! Time, randomness and names of hosts as values. Nothing in this crate reads a clock or the system's randomness by itself,
-//! so that a test can own both.
+//! Time, randomness and names of hosts as values. Nothing in this crate reads a clock or the
+//! system's randomness by itself, so that a test can own both.
 
 use crate::machine::Machine;
 use std::sync::Arc;
@@ -68,8 +68,8 @@ impl World {
         World { database: Some(Arc::new(clock)), ..self }
     }
 
-    /// A clock that does not jump: the wall clock of the start and the time since. Ages are measured with it, so that a
-    /// wall clock set forward ends no hold early.
+    /// A clock that does not jump: the wall clock of the start and the time since. Ages are
+    /// measured with it, so that a wall clock set forward ends no hold early.
     pub fn steady_ms(&self) -> Millis {
         (self.steady)()
     }

@@ -1,4 +1,5 @@
-//! The formats and rules of what is not a conversation: families of video models, social data, the length of audio files.
+//! The formats and rules of what is not a conversation: families of video models, social data, the
+//! length of audio files.
 //!
 //! No input or output, no clock, no prices, no accounts. This room knows no chat dialect.
 

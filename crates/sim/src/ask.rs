@@ -1,5 +1,5 @@
-//! Reading a chat request the way a strict provider does, and counting its words. [`Ask`] is what the readers of all
-//! dialects come to (`dialect/`); this file reads chat completions.
+//! Reading a chat request the way a strict provider does, and counting its words. [`Ask`] is what
+//! the readers of all dialects come to (`dialect/`); this file reads chat completions.
 
 use std::collections::BTreeSet;
 

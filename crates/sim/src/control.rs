@@ -1,7 +1,8 @@
 //! The simulator's own endpoints, for tests that run in another process:
-//! `GET /_sim/received[?since=ID]`, `DELETE /_sim/received`, `GET /_sim/count`, `GET /_sim/scenarios`,
-//! `GET /_sim/videos` (scenarios of video tasks, how many tasks there are, how often each maker was asked about them),
-//! `PUT /_sim/videos?hold=true` (all tasks run until `hold=false`), `PUT /_sim/social?path=PART&scenario=NAME`.
+//! `GET /_sim/received[?since=ID]`, `DELETE /_sim/received`, `GET /_sim/count`,
+//! `GET /_sim/scenarios`, `GET /_sim/videos` (scenarios of video tasks, how many tasks there are,
+//! how often each maker was asked about them), `PUT /_sim/videos?hold=true` (all tasks run until
+//! `hold=false`), `PUT /_sim/social?path=PART&scenario=NAME`.
 
 use bytes::Bytes;
 use http::{Method, Response};

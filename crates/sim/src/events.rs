@@ -1,4 +1,5 @@
-//! A streamed reply as a script: the chunks OpenAI sends in the order it sends them, then bent as the scenario says.
+//! A streamed reply as a script: the chunks OpenAI sends in the order it sends them, then bent as
+//! the scenario says.
 
 use std::time::Duration;
 

@@ -22,8 +22,8 @@ static WHOLE: LazyLock<Bytes> = LazyLock::new(|| {
 });
 static LAST: LazyLock<Bytes> = LazyLock::new(|| event(json!({}), json!("stop")));
 
-/// Whether the body names a fast scenario as its model. Looks at bytes only; inside a prompt the quotes would be
-/// escaped, so the pattern cannot match there.
+/// Whether the body names a fast scenario as its model. Looks at bytes only; inside a prompt the
+/// quotes would be escaped, so the pattern cannot match there.
 pub(crate) fn is_fast(body: &[u8]) -> bool {
     let key = b"\"model\"";
     let mut places = body.windows(key.len()).enumerate().filter(|(_, window)| window == key);

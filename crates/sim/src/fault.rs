@@ -1,5 +1,6 @@
-//! Calls that fail before any reply: the provider's HTTP errors. Their texts carry what careless providers put there
-//! (internal hosts, request ids, stack traces, parts of keys), so that tests can see it does not reach a client.
+//! Calls that fail before any reply: the provider's HTTP errors. Their texts carry what careless
+//! providers put there (internal hosts, request ids, stack traces, parts of keys), so that tests
+//! can see it does not reach a client.
 
 use bytes::Bytes;
 use http::Response;

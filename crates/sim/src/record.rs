@@ -1,5 +1,5 @@
-//! What the simulator received, kept so that tests can assert what was sent and when the caller left.
-//! The list is bounded; the oldest records go first.
+//! What the simulator received, kept so that tests can assert what was sent and when the caller
+//! left. The list is bounded; the oldest records go first.
 
 use std::collections::VecDeque;
 use std::fmt;

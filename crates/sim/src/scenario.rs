@@ -1,5 +1,6 @@
-//! Which behaviour a call asks for. One table names every scenario, what its model-name argument means and what it does;
-//! `/v1/models`, the refusal of an unknown name and the command line's listing all read it.
+//! Which behaviour a call asks for. One table names every scenario, what its model-name argument
+//! means and what it does; `/v1/models`, the refusal of an unknown name and the command line's
+//! listing all read it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

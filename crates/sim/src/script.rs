@@ -1,5 +1,6 @@
-//! A reply body played step by step: pieces, pauses, silence and cuts. Each piece reaches the socket in a write of its
-//! own, because real providers flush every event and a gateway must not depend on luckier framing.
+//! A reply body played step by step: pieces, pauses, silence and cuts. Each piece reaches the
+//! socket in a write of its own, because real providers flush every event and a gateway must not
+//! depend on luckier framing.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -54,7 +55,8 @@ impl Script {
         if let Some(watch) = &self.watch {
             watch.sent_one();
         }
-        // A body whose length is known is not asked again after its last piece, so the end is noted with that piece.
+        // A body whose length is known is not asked again after its last piece, so the end is noted
+        // with that piece.
         if self.steps.is_empty() {
             self.over();
         }

@@ -1,4 +1,5 @@
-//! The listening simulator: one accept loop, one worker per connection, HTTP/1 and HTTP/2 with prior knowledge.
+//! The listening simulator: one accept loop, one worker per connection, HTTP/1 and HTTP/2 with
+//! prior knowledge.
 
 use std::convert::Infallible;
 use std::io;
@@ -19,7 +20,8 @@ use crate::reply;
 use crate::social::Orders;
 use crate::socket::Socket;
 
-/// How a simulator is set up. The default listens on a free local port, asks for no key and records.
+/// How a simulator is set up. The default listens on a free local port, asks for no key and
+/// records.
 #[derive(Clone)]
 pub struct SimSettings {
     /// Port 0 picks a free one; see [`Sim::addr`].
@@ -104,13 +106,14 @@ impl Sim {
         format!("http://{}/api", self.addr)
     }
 
-    /// From now on, social routes whose path contains `path` answer with this scenario; the empty scenario takes it back. A
-    /// marker in a parameter wins.
+    /// From now on, social routes whose path contains `path` answer with this scenario; the empty
+    /// scenario takes it back. A marker in a parameter wins.
     pub fn social_order(&self, path: &str, scenario: &str) {
         self.world.social.give(path, scenario);
     }
 
-    /// The base of a maker of videos (`dashscope`, `ark`, `kling`, `minimax`, `gemini`, or `openai`).
+    /// The base of a maker of videos (`dashscope`, `ark`, `kling`, `minimax`, `gemini`, or
+    /// `openai`).
     pub fn video_url(&self, maker: &str) -> String {
         match maker {
             "openai" => self.base_url(),
@@ -134,8 +137,8 @@ impl Sim {
         self.world.asked.all()
     }
 
-    /// From now on, chat completions, social data and questions to makers of videos with this path wait until [`Sim::open`]. A path
-    /// that ends with a slash stands for all that begin with it.
+    /// From now on, chat completions, social data and questions to makers of videos with this path
+    /// wait until [`Sim::open`]. A path that ends with a slash stands for all that begin with it.
     pub fn shut(&self, path: &str) {
         self.world.gate.shut(path);
     }

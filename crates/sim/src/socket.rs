@@ -23,7 +23,8 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         if self.reset.load(Relaxed) {
-            // Without lingering the kernel answers the close with RST. Failing to set it leaves a polite close.
+            // Without lingering the kernel answers the close with RST. Failing to set it leaves a
+            // polite close.
             let _ = self.stream.set_zero_linger();
         }
     }

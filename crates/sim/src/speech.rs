@@ -1,4 +1,5 @@
-//! What the simulator says: words, reasoning and tool calls of one reply, and the usage it reports for them.
+//! What the simulator says: words, reasoning and tool calls of one reply, and the usage it reports
+//! for them.
 
 use serde_json::{Value, json};
 

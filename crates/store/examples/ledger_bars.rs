@@ -1,5 +1,6 @@
-//! The bars the ledger has to meet, measured one after another, each printed with `met` or `NOT met`; exits 1 if one is not.
-//! `ledger_bars [--entries N] [--only NAME]…`; see `docs/performance.md`. PostgreSQL is a private server with real syncs.
+//! The bars the ledger has to meet, measured one after another, each printed with `met` or
+//! `NOT met`; exits 1 if one is not. `ledger_bars [--entries N] [--only NAME]…`; see
+//! `docs/performance.md`. PostgreSQL is a private server with real syncs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -99,7 +100,8 @@ async fn holds(what: &str, url: &str, accounts: u64, replicas: usize, calls: u64
     Ok(tell(what, found, ">= 5,000/s", rate >= 5_000))
 }
 
-/// How long a hold is waited for when so many come a second, evenly: what it adds to a call whose provider answers at once.
+/// How long a hold is waited for when so many come a second, evenly: what it adds to a call whose
+/// provider answers at once.
 async fn waiting(rate: u64, seconds: u64) -> Result<bool, Failure> {
     let dir = tempfile::tempdir()?;
     let clock = HandClock::default();
@@ -158,8 +160,8 @@ async fn verify(entries: u64) -> Result<bool, Failure> {
     Ok(tell(&format!("verify {} entries (SQLite)", report.entries), found, &format!("< {bar:.0?}"), elapsed < bar))
 }
 
-/// A process that dies with so many calls open, and a video that has been open for as long as it took to write so many entries: how long
-/// the next one takes to be ready.
+/// A process that dies with so many calls open, and a video that has been open for as long as it
+/// took to write so many entries: how long the next one takes to be ready.
 async fn restart(open: u64, history: u64) -> Result<bool, Failure> {
     let dir = tempfile::tempdir()?;
     let mut dies = std::process::Command::new(std::env::current_exe()?);

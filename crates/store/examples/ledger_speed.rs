@@ -1,5 +1,6 @@
-//! How much CPU one call costs the ledger: many tasks hold, wait until it is durable, and close. Prints calls per
-//! second and CPU microseconds per call. `cargo run --release --features testing --example ledger_speed [calls] [tasks] [accounts] [url]`
+//! How much CPU one call costs the ledger: many tasks hold, wait until it is durable, and close.
+//! Prints calls per second and CPU microseconds per call.
+//! `cargo run --release --features testing --example ledger_speed [calls] [tasks] [accounts] [url]`
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

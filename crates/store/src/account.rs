@@ -12,7 +12,8 @@ use crate::account::limits::{Limits, Used};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 
-/// One customer: two pots of money, each with a part that is free and a part that is held for running calls.
+/// One customer: two pots of money, each with a part that is free and a part that is held for
+/// running calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     #[serde(rename = "account_id")]
@@ -49,7 +50,8 @@ pub struct Account {
 /// Wish for a new account.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct NewAccount {
-    /// Given by callers that repeat the request; the second one answers with the account that exists.
+    /// Given by callers that repeat the request; the second one answers with the account that
+    /// exists.
     #[serde(default)]
     pub id: Option<AccountId>,
     pub name: String,
@@ -61,12 +63,14 @@ pub struct NewAccount {
     pub limits: Limits,
 }
 
-/// The groups of an account for which these are written down: who was put into none is in the default one.
+/// The groups of an account for which these are written down: who was put into none is in the
+/// default one.
 pub(crate) fn in_groups(written: Vec<String>) -> Vec<String> {
     if written.is_empty() { vec![Group::DEFAULT.to_owned()] } else { written }
 }
 
-/// Keys that a cache of keys must forget, and when that was asked, by the clock their changes are written down with.
+/// Keys that a cache of keys must forget, and when that was asked, by the clock their changes are
+/// written down with.
 #[derive(Clone, Debug)]
 pub struct ChangedKeys {
     pub keys: Vec<KeyAndAccount>,
@@ -146,7 +150,8 @@ pub enum CreditKind {
     TopUp,
     /// May be negative; never takes the balance below zero.
     Adjust,
-    /// Gives back part or all of what a call was charged, once per call; goes to the pots it came from, paid first.
+    /// Gives back part or all of what a call was charged, once per call; goes to the pots it came
+    /// from, paid first.
     Refund {
         call: CallId,
     },

@@ -1,5 +1,6 @@
-//! One process owns a SQLite file, so the command line reaches a running server through a socket in its data
-//! directory: one JSON command per line, one JSON answer per line. Only the owner of the files may connect.
+//! One process owns a SQLite file, so the command line reaches a running server through a socket in
+//! its data directory: one JSON command per line, one JSON answer per line. Only the owner of the
+//! files may connect.
 
 use std::future::Future;
 use std::io;
@@ -169,7 +170,8 @@ impl Store {
         }
     }
 
-    /// A call is refunded once: asking again for as much changes nothing, for another amount is refused.
+    /// A call is refunded once: asking again for as much changes nothing, for another amount is
+    /// refused.
     async fn refund(&self, refund: Refund) -> Result<Credited, StoreError> {
         let Refund { call, amount, reason, actor } = refund;
         let nothing = || StoreError::NotFound(format!("no charge for {call}"));
@@ -186,7 +188,8 @@ impl Store {
             actor,
         });
         match done.await {
-            // The ledger knows it as an id that was used before; whoever refunds wants to hear of the refund.
+            // The ledger knows it as an id that was used before; whoever refunds wants to hear of
+            // the refund.
             Err(StoreError::Conflict(why)) => {
                 let before = self.usage_of(charged.account, call).await?.map_or(Money::ZERO, |row| row.refunded);
                 Err(StoreError::Conflict(if before.is_zero() {
@@ -204,7 +207,8 @@ fn value(result: impl Serialize) -> Result<Value, StoreError> {
     serde_json::to_value(result).map_err(StoreError::broken)
 }
 
-/// Serves commands until `shutdown` completes. The data directory must be ours: a socket left behind is removed.
+/// Serves commands until `shutdown` completes. The data directory must be ours: a socket left
+/// behind is removed.
 pub async fn listen(path: &Path, store: Store, shutdown: impl Future<Output = ()>) -> io::Result<()> {
     if path.exists() {
         std::fs::remove_file(path)?;

@@ -1,4 +1,5 @@
-//! The money side of one call: the hold before anything is sent, the close after, and the usage row that explains it.
+//! The money side of one call: the hold before anything is sent, the close after, and the usage row
+//! that explains it.
 
 pub(crate) mod counters;
 pub(crate) mod group;
@@ -27,8 +28,8 @@ pub struct Hold {
     pub account: AccountId,
     pub key: KeyId,
     pub amount: Money,
-    /// The hold is granted with less than `amount`, all that there is, as long as it is at least this much. The same as
-    /// `amount`: all or nothing.
+    /// The hold is granted with less than `amount`, all that there is, as long as it is at least
+    /// this much. The same as `amount`: all or nothing.
     pub least: Money,
     /// The price the amount was computed with; frozen with the hold.
     pub price: Arc<Price>,
@@ -48,7 +49,8 @@ pub struct Hold {
 pub struct Extend {
     pub call: CallId,
     pub account: AccountId,
-    /// Counts the extensions of this call from 1: the same step is applied once, however often it is asked for.
+    /// Counts the extensions of this call from 1: the same step is applied once, however often it
+    /// is asked for.
     pub step: u32,
     pub more: Money,
     /// Less than `more`, all that there is, is granted too, as long as it is at least this much.
@@ -62,7 +64,8 @@ pub struct Idem {
     pub fingerprint: [u8; 32],
 }
 
-/// Why there is no hold (nothing may be sent upstream), or why it was not extended (it is as large as it was).
+/// Why there is no hold (nothing may be sent upstream), or why it was not extended (it is as large
+/// as it was).
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum HoldRefused {
     #[error("the balance does not cover the call")]
@@ -72,7 +75,8 @@ pub enum HoldRefused {
     },
     #[error("a spending limit does not cover the call")]
     Limit(LimitReached),
-    /// The amount was computed for an account that had never topped up, and it has since: compute it again.
+    /// The amount was computed for an account that had never topped up, and it has since: compute
+    /// it again.
     #[error("the account has topped up since the call was priced")]
     ToppedUp,
     #[error("no such account or key")]
@@ -171,13 +175,14 @@ pub struct UsageFacts {
     /// Fields of the request that the provider did not get, by commas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped: Option<String>,
-    /// The price of the charge when it is not the price of the hold (a cheaper tier applied in the end).
+    /// The price of the charge when it is not the price of the hold (a cheaper tier applied in the
+    /// end).
     #[serde(skip)]
     pub price: Option<Arc<Price>>,
 }
 
-/// Replies up to this size are kept for an Idempotency-Key, in the journal as in the database: what was paid for can be had again
-/// whenever the process dies.
+/// Replies up to this size are kept for an Idempotency-Key, in the journal as in the database: what
+/// was paid for can be had again whenever the process dies.
 pub const REPLY_KEPT: usize = 1 << 20;
 
 /// The end of a held call: settle when `charge` is above zero, void otherwise.
@@ -189,7 +194,8 @@ pub struct Close {
     pub reason: String,
     /// What the counters of the row come to.
     pub charge: Money,
-    /// What of it the customer pays at most; the rest is written off. `None`: all of it, as far as the account has it.
+    /// What of it the customer pays at most; the rest is written off. `None`: all of it, as far as
+    /// the account has it.
     pub most: Option<Money>,
     pub row: UsageFacts,
     /// Kept for repeated requests when the call had an idempotency key.
@@ -202,7 +208,8 @@ pub struct Closed {
     pub captured: Money,
     /// What the account could not pay, or was not to pay; the operator's loss.
     pub write_off: Money,
-    /// `false`: the hold had been closed before (expired, or a repeated close); nothing was changed.
+    /// `false`: the hold had been closed before (expired, or a repeated close); nothing was
+    /// changed.
     pub applied: bool,
 }
 
@@ -261,7 +268,8 @@ pub struct UsageRow {
 }
 
 impl UsageRow {
-    /// The row under the names that everybody uses: customers over HTTP (who see less of it), operators, receipts.
+    /// The row under the names that everybody uses: customers over HTTP (who see less of it),
+    /// operators, receipts.
     pub fn record(&self) -> serde_json::Value {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         if let Some(object) = value.as_object_mut() {
@@ -299,7 +307,8 @@ impl Default for Page {
     }
 }
 
-/// The provider's usage object is kept as evidence: without NUL (PostgreSQL refuses it) and bounded.
+/// The provider's usage object is kept as evidence: without NUL (PostgreSQL refuses it) and
+/// bounded.
 pub(crate) fn tidy_raw_usage(raw: Option<String>) -> Option<String> {
     const LIMIT: usize = 4096;
     let mut raw = raw?;
@@ -340,8 +349,9 @@ impl Close {
         self.row.provider.clone().filter(|_| self.row.estimated && !self.charge.is_zero())
     }
 
-    /// Whether whoever repeats the call's idempotency key gets this end again, although it cost nothing. An answer that only says that
-    /// there is nothing, and is not kept, is asked for again.
+    /// Whether whoever repeats the call's idempotency key gets this end again, although it cost
+    /// nothing. An answer that only says that there is nothing, and is not kept, is asked for
+    /// again.
     pub(crate) fn keeps_key(&self) -> bool {
         self.reply.is_some() || (self.ending == Ending::Answered && self.row.status < 400)
     }

@@ -1,9 +1,11 @@
-//! What time the store believes it is. A wall clock can be wrong: by hours on one machine of several, by years after a reboot. Its word is
-//! taken only as far as it agrees with the clock that does not jump and with what the ledger knows from before the start
+//! What time the store believes it is. A wall clock can be wrong: by hours on one machine of
+//! several, by years after a reboot. Its word is taken only as far as it agrees with the clock that
+//! does not jump and with what the ledger knows from before the start
 //! (docs/decisions/0022-trusted-time.md).
 //!
-//! Two readings. [`Clock::now`] dates what can be put right later: entries, days of limits, ages. [`Clock::sure`] is never ahead of what
-//! is certain, and decides what cannot be undone: credit that lapses, records that are erased.
+//! Two readings. [`Clock::now`] dates what can be put right later: entries, days of limits, ages.
+//! [`Clock::sure`] is never ahead of what is certain, and decides what cannot be undone: credit
+//! that lapses, records that are erased.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -12,10 +14,12 @@ use serde::Serialize;
 
 use crate::world::NowMs;
 
-/// Two clocks that differ by at most this agree, in milliseconds: an hour. `functions.sql` has the same number.
+/// Two clocks that differ by at most this agree, in milliseconds: an hour. `functions.sql` has the
+/// same number.
 pub(crate) const BOUND_MS: i64 = 3_600_000;
 
-/// A time that is certain and earlier than this is that of a new ledger, which knows of none: a year after 1970.
+/// A time that is certain and earlier than this is that of a new ledger, which knows of none: a
+/// year after 1970.
 const NOTHING_KNOWN: i64 = 365 * 86_400_000;
 
 /// What is kept of the time for the next start.
@@ -23,7 +27,8 @@ const NOTHING_KNOWN: i64 = 365 * 86_400_000;
 pub(crate) struct Saved {
     pub now: i64,
     pub sure: i64,
-    /// For how long the time has run since it was doubtful; says nothing while `now` and `sure` agree.
+    /// For how long the time has run since it was doubtful; says nothing while `now` and `sure`
+    /// agree.
     pub ran: i64,
 }
 
@@ -62,11 +67,13 @@ struct Refused {
 pub struct ClockState {
     /// The time the store goes by, in milliseconds since 1970.
     pub now_ms: i64,
-    /// The time by which trial credit lapses and records are erased; behind `now_ms` until that is confirmed.
+    /// The time by which trial credit lapses and records are erased; behind `now_ms` until that is
+    /// confirmed.
     pub sure_ms: i64,
     /// The wall clock; on PostgreSQL that of the database.
     pub wall_ms: i64,
-    /// `right` (or nothing is known that it could contradict), `unconfirmed` (believed, nothing is taken away by it yet) or `refused` (the store goes on without it).
+    /// `right` (or nothing is known that it could contradict), `unconfirmed` (believed, nothing is
+    /// taken away by it yet) or `refused` (the store goes on without it).
     pub state: Standing,
     /// How often a wall clock has been refused since the start.
     pub refusals: u64,
@@ -93,7 +100,8 @@ impl Standing {
 }
 
 impl Clock {
-    /// `saved` is what the ledger knows from before; a new ledger knows nothing, and any later correction is welcome.
+    /// `saved` is what the ledger knows from before; a new ledger knows nothing, and any later
+    /// correction is welcome.
     pub(crate) fn start(wall: NowMs, steady: NowMs, confirm: Duration, saved: Option<Saved>) -> Arc<Self> {
         let confirm = i64::try_from(confirm.as_millis()).unwrap_or(i64::MAX);
         let (at, since) = (wall(), steady());
@@ -188,7 +196,8 @@ fn tell_refused(wall: i64, told: i64) {
     );
 }
 
-/// The time of an entry that follows one of `last`: not before it, unless that was dated by a clock that was far ahead.
+/// The time of an entry that follows one of `last`: not before it, unless that was dated by a clock
+/// that was far ahead.
 pub(crate) fn ledger_time(last: i64, now: i64) -> i64 {
     if last > now.saturating_add(BOUND_MS) { now } else { last.max(now) }
 }
@@ -248,7 +257,8 @@ impl State {
             self.offset = offset;
             self.refused = None;
         } else if self.sure.is_some_and(|sure| offset >= sure || agree(offset, sure)) {
-            // The time was never confirmed: whoever sets the clock puts it right, and begins the wait anew.
+            // The time was never confirmed: whoever sets the clock puts it right, and begins the
+            // wait anew.
             self.take_over(offset, steady);
         } else {
             match self.refused {

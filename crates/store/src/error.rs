@@ -1,4 +1,5 @@
-//! What can go wrong in the store. Callers act on three cases: try again later, the request is wrong, a bug or damage.
+//! What can go wrong in the store. Callers act on three cases: try again later, the request is
+//! wrong, a bug or damage.
 
 /// The database did not do what was asked.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -12,7 +13,8 @@ pub enum StoreError {
     /// The thing named does not exist.
     #[error("not found: {0}")]
     NotFound(String),
-    /// The request contradicts what is stored (an id used for something else, a refund above the charge …).
+    /// The request contradicts what is stored (an id used for something else, a refund above the
+    /// charge …).
     #[error("{0}")]
     Conflict(String),
     /// The stored data or the place itself is not usable.
@@ -60,7 +62,8 @@ impl From<tokio_postgres::Error> for StoreError {
     }
 }
 
-/// An error and what caused it, which the driver's own text leaves out: "error connecting to server: Connection refused".
+/// An error and what caused it, which the driver's own text leaves out: "error connecting to
+/// server: Connection refused".
 fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| match cause.to_string() {

@@ -1,5 +1,6 @@
-//! Identifiers of accounts, keys and calls: 16 bytes, 48 bits of milliseconds and 80 random bits, so that they sort by
-//! age in every index. The text form is a prefix and 26 lower-case Crockford base32 characters.
+//! Identifiers of accounts, keys and calls: 16 bytes, 48 bits of milliseconds and 80 random bits,
+//! so that they sort by age in every index. The text form is a prefix and 26 lower-case Crockford
+//! base32 characters.
 
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -147,7 +148,8 @@ fn decode(text: &str) -> Option<[u8; 16]> {
     Some(value.to_be_bytes())
 }
 
-/// A map by id. Ids are ours and random in their last bytes, so those are the hash: nobody can choose them to collide.
+/// A map by id. Ids are ours and random in their last bytes, so those are the hash: nobody can
+/// choose them to collide.
 pub(crate) type IdMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<LastBytes>>;
 
 #[derive(Default)]
@@ -164,8 +166,9 @@ impl Hasher for LastBytes {
     fn write_usize(&mut self, _: usize) {}
 
     fn finish(&self) -> u64 {
-        // Within a millisecond ids count up from their last byte. A map looks for a place by the low bits, which a product takes
-        // from the low bits only, and compares the high ones, which it takes from all.
+        // Within a millisecond ids count up from their last byte. A map looks for a place by the
+        // low bits, which a product takes from the low bits only, and compares the high ones, which
+        // it takes from all.
         self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
@@ -200,7 +203,8 @@ impl Maker {
     fn next(&self) -> [u8; 16] {
         let now = u128::from((self.world.now_ms)().max(0).unsigned_abs()) & ((1 << 48) - 1);
         let mut last = self.last.lock().unwrap_or_else(|e| e.into_inner());
-        // One draw of randomness per millisecond; within it (or while the clock stands back) count on.
+        // One draw of randomness per millisecond; within it (or while the clock stands back) count
+        // on.
         *last = if now > (*last >> 80) {
             let mut random = [0u8; 16];
             (self.world.random)(&mut random[6..]);

@@ -1,11 +1,13 @@
-//! The close journal: what a call cost, written before its last byte reaches the client, so that a killed process
-//! loses neither the charge nor the customer's money and nobody waits for a sync. Where holds are committed while their
-//! requests travel (SQLite), the beginning of each call is written here too, before anything is sent.
+//! The close journal: what a call cost, written before its last byte reaches the client, so that a
+//! killed process loses neither the charge nor the customer's money and nobody waits for a sync.
+//! Where holds are committed while their requests travel (SQLite), the beginning of each call is
+//! written here too, before anything is sent.
 //!
-//! Two preallocated segments take turns (space taken in advance still takes closes when the disk is full). A record
-//! is `length, crc32, packed fields`; the checksum covers the segment's epoch, so what an earlier turn left behind is never
-//! read again. A segment is free for reuse once every operation in it is committed. Marks (progress of running
-//! calls) have no operation: those still wanted are carried over before their segment is reused.
+//! Two preallocated segments take turns (space taken in advance still takes closes when the disk is
+//! full). A record is `length, crc32, packed fields`; the checksum covers the segment's epoch, so
+//! what an earlier turn left behind is never read again. A segment is free for reuse once every
+//! operation in it is committed. Marks (progress of running calls) have no operation: those still
+//! wanted are carried over before their segment is reused.
 
 use std::fs::File;
 use std::io;
@@ -36,7 +38,8 @@ struct Inner {
     segments: [Segment; 2],
     active: usize,
     epoch: u64,
-    /// Operations up to this one could not be journalled; until they are committed the store takes no holds.
+    /// Operations up to this one could not be journalled; until they are committed the store takes
+    /// no holds.
     unwritten_upto: u64,
     marks: IdMap<CallId, LiveMark>,
     /// Calls whose close the database refuses; the record is among the marks.
@@ -120,7 +123,8 @@ impl Journal {
         inner.append(op, buffer, self.segment_size, durable);
     }
 
-    /// Appends the beginning of a call, whose hold is operation `op`: wanted until that is committed.
+    /// Appends the beginning of a call, whose hold is operation `op`: wanted until that is
+    /// committed.
     pub fn append_hold(&self, op: u64, buffer: &mut [u8], durable: u64) {
         self.lock().append(op, buffer, self.segment_size, durable);
     }
@@ -147,7 +151,8 @@ impl Journal {
         self.lock().marks.get(&call).map(|m| m.payload[RECORD_HEADER..].to_vec())
     }
 
-    /// Whether new holds may be taken: there is room for their closes, and all earlier closes are safe.
+    /// Whether new holds may be taken: there is room for their closes, and all earlier closes are
+    /// safe.
     pub fn accepts(&self, durable: u64) -> bool {
         let inner = self.lock();
         inner.unwritten_upto <= durable && inner.waiting(durable) < self.limit
@@ -191,8 +196,8 @@ impl Inner {
         self.segments.iter().filter(|s| s.last_op > durable).map(|s| s.end - HEADER).sum()
     }
 
-    /// Turns to the other segment when a record of this length does not fit into the space taken in advance and the other is free;
-    /// otherwise this one grows, for which the disk must have space.
+    /// Turns to the other segment when a record of this length does not fit into the space taken in
+    /// advance and the other is free; otherwise this one grows, for which the disk must have space.
     fn make_room(&mut self, len: usize, segment_size: u64, durable: u64) {
         let (active, other) = (self.active, 1 - self.active);
         let end = self.segments[active].end;
@@ -201,8 +206,8 @@ impl Inner {
         if stays || self.segments[other].last_op > durable {
             return;
         }
-        // Marks of running calls in the segment to be reused are written again first; a full disk may not take them. Nothing is reused
-        // in which a close has to be kept.
+        // Marks of running calls in the segment to be reused are written again first; a full disk
+        // may not take them. Nothing is reused in which a close has to be kept.
         if self.carry(other, active).is_err() && !self.refused.is_empty() {
             return;
         }
@@ -258,7 +263,8 @@ fn checksum(epoch: u64, payload: &[u8]) -> u32 {
     crc.finalize()
 }
 
-/// Epoch, end of the valid part and the payloads of a segment. Reading stops at the first record that is not whole.
+/// Epoch, end of the valid part and the payloads of a segment. Reading stops at the first record
+/// that is not whole.
 fn read_segment(bytes: &[u8]) -> (u64, u64, Vec<Vec<u8>>) {
     let word =
         |at: usize| -> Option<u32> { bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes) };

@@ -1,5 +1,6 @@
-//! The arithmetic of holds: pure functions over a customer's pots, shared by everything that decides about money.
-//! Trial credit is spent first; a capture never exceeds the hold and its extensions; no pot goes below zero.
+//! The arithmetic of holds: pure functions over a customer's pots, shared by everything that
+//! decides about money. Trial credit is spent first; a capture never exceeds the hold and its
+//! extensions; no pot goes below zero.
 
 pub(crate) mod bounds;
 pub(crate) mod chain;
@@ -44,8 +45,8 @@ fn usable(available: Pots, paid_only: bool) -> Pots {
     if paid_only { Pots { trial: 0, ..available } } else { available }
 }
 
-/// How a hold of `amount`, or of all that there is if that is at least `least`, is taken from what is available. Refused with
-/// what there is.
+/// How a hold of `amount`, or of all that there is if that is at least `least`, is taken from what
+/// is available. Refused with what there is.
 pub(crate) fn split_hold(available: Pots, amount: i64, least: i64, paid_only: bool) -> Result<Pots, i64> {
     let usable = usable(available, paid_only);
     let part = usable.take(amount);
@@ -85,7 +86,8 @@ impl Settlement {
     }
 }
 
-/// How a refund goes back to the pots a charge came from: paid first, so that real money is returned as such.
+/// How a refund goes back to the pots a charge came from: paid first, so that real money is
+/// returned as such.
 pub(crate) fn split_refund(taken: Pots, amount: i64) -> Option<Pots> {
     if amount <= 0 || amount > taken.total() {
         return None;
@@ -94,8 +96,8 @@ pub(crate) fn split_refund(taken: Pots, amount: i64) -> Option<Pots> {
     Some(Pots { trial: amount - paid, paid })
 }
 
-/// The kinds of ledger entry. Each is a fixed posting between the customer's pots and the platform's accounts;
-/// the view `posting` in the schema spells them out.
+/// The kinds of ledger entry. Each is a fixed posting between the customer's pots and the
+/// platform's accounts; the view `posting` in the schema spells them out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Hold = 0,
@@ -160,8 +162,8 @@ impl Kind {
     }
 }
 
-/// Identity of a ledger entry: the call and a class byte. Settle, void and expire share one class, so the unique
-/// index on it is the rule "one terminal entry per hold".
+/// Identity of a ledger entry: the call and a class byte. Settle, void and expire share one class,
+/// so the unique index on it is the rule "one terminal entry per hold".
 pub(crate) type OpId = [u8; 17];
 
 pub(crate) const CLASS_HOLD: u8 = 0;
@@ -181,7 +183,8 @@ pub(crate) fn op_id(id: &[u8; 16], class: u8) -> OpId {
     op
 }
 
-/// Identity of an extension of a running call. The one made by a settlement above the hold has no step.
+/// Identity of an extension of a running call. The one made by a settlement above the hold has no
+/// step.
 pub(crate) fn extend_op_id(call: &[u8; 16], step: u32) -> [u8; 21] {
     numbered(op_id(call, CLASS_EXTEND), step)
 }

@@ -1,9 +1,11 @@
-//! All that survives a restart: accounts, keys, the ledger, the usage log. The ledger decides a hold before anything
-//! is sent upstream and closes it exactly once, in one transaction with the usage row that explains the money.
+//! All that survives a restart: accounts, keys, the ledger, the usage log. The ledger decides a
+//! hold before anything is sent upstream and closes it exactly once, in one transaction with the
+//! usage row that explains the money.
 //!
-//! Two engines behind the same verbs: SQLite (embedded, one process owns the file) and PostgreSQL (several
-//! replicas). A close is first written to a local journal, so that a killed process loses neither the charge nor
-//! the customer's money. Start with [`Store`]; `ledger.rs` has the arithmetic, `journal.rs` the journal.
+//! Two engines behind the same verbs: SQLite (embedded, one process owns the file) and PostgreSQL
+//! (several replicas). A close is first written to a local journal, so that a killed process loses
+//! neither the charge nor the customer's money. Start with [`Store`]; `ledger.rs` has the
+//! arithmetic, `journal.rs` the journal.
 
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]

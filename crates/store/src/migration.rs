@@ -1,6 +1,8 @@
-//! Numbered migrations. The first is `schema.sql` of its database, every later one a file `migrations/NNNN-name.sql` beside it; its place in
-//! the list is its number. A database keeps number, name and fingerprint of each that has run (table `migration`), so a list that was
-//! changed afterwards is noticed before anything is done. Never change a migration that was released: add one.
+//! Numbered migrations. The first is `schema.sql` of its database, every later one a file
+//! `migrations/NNNN-name.sql` beside it; its place in the list is its number. A database keeps
+//! number, name and fingerprint of each that has run (table `migration`), so a list that was
+//! changed afterwards is noticed before anything is done. Never change a migration that was
+//! released: add one.
 
 use std::borrow::Cow;
 
@@ -47,7 +49,8 @@ pub(crate) struct Ran {
     pub fingerprint: String,
 }
 
-/// How many have run, which can be more than this version knows. `ran` is in the order of numbers; `place` is what was opened.
+/// How many have run, which can be more than this version knows. `ran` is in the order of numbers;
+/// `place` is what was opened.
 pub(crate) fn done(known: &[Migration], ran: &[Ran], place: &str) -> Result<usize, StoreError> {
     let numbered = ran.iter().map(|one| one.number).eq(1..=ran.len() as i64);
     let alike = ran.iter().zip(known).all(|(ran, known)| ran.fingerprint == known.fingerprint());

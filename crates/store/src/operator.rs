@@ -1,5 +1,6 @@
-//! Operators and what they did: the keys of the operator's API, and one row for each thing that was done to them, to accounts
-//! and to keys. Money has its own rows in the ledger, pauses theirs in `social_change`.
+//! Operators and what they did: the keys of the operator's API, and one row for each thing that was
+//! done to them, to accounts and to keys. Money has its own rows in the ledger, pauses theirs in
+//! `social_change`.
 
 pub(crate) mod pause;
 
@@ -9,7 +10,8 @@ use crate::account::hash_secret;
 use crate::error::StoreError;
 use crate::ids::AdminKeyId;
 
-/// A key of the operator's API. It belongs to no account and pays for nothing; its name is what stands in the log.
+/// A key of the operator's API. It belongs to no account and pays for nothing; its name is what
+/// stands in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdminKey {
     #[serde(rename = "admin_key_id")]
@@ -51,7 +53,8 @@ pub struct OperatorEvent {
     #[serde(rename = "at_ms")]
     pub at: i64,
     pub actor: String,
-    /// `admin_key.create`, `admin_key.revoke`, `account.update`, `account.suspend`, `account.reopen` or `key.update`.
+    /// `admin_key.create`, `admin_key.revoke`, `account.update`, `account.suspend`,
+    /// `account.reopen` or `key.update`.
     pub action: String,
     /// What it was done to.
     pub subject: String,

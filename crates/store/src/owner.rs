@@ -1,6 +1,7 @@
-//! Whose data directory it is: one process at a time, one replica identity for as long as the directory lives, and no other user of
-//! the machine. Usage rows, hashes of keys and the secrets that sign receipts, links and webhooks lie in it, so every file is made
-//! for its owner alone, and what an earlier version or a copy left open to others is closed at the start.
+//! Whose data directory it is: one process at a time, one replica identity for as long as the
+//! directory lives, and no other user of the machine. Usage rows, hashes of keys and the secrets
+//! that sign receipts, links and webhooks lie in it, so every file is made for its owner alone, and
+//! what an earlier version or a copy left open to others is closed at the start.
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write as _};
@@ -17,7 +18,8 @@ const OURS: [&str; 8] =
 const OTHERS: u32 = 0o077;
 const STICKY: u32 = 0o1000;
 
-/// A new data directory is for its owner's eyes only; one that exists becomes so, where nothing else lies in it.
+/// A new data directory is for its owner's eyes only; one that exists becomes so, where nothing
+/// else lies in it.
 pub(crate) fn make_folder(dir: &Path) -> Result<(), StoreError> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let mut alone = true;

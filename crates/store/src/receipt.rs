@@ -1,6 +1,7 @@
-//! Receipts: what a call cost, signed, so that the customer can prove it to others without asking us. `form` says what
-//! a receipt contains and how it is written as bytes, `make` fills it from the books, `keys` signs, `check` verifies
-//! without a store. docs/receipts.md is the same for readers outside.
+//! Receipts: what a call cost, signed, so that the customer can prove it to others without asking
+//! us. `form` says what a receipt contains and how it is written as bytes, `make` fills it from the
+//! books, `keys` signs, `check` verifies without a store. docs/receipts.md is the same for readers
+//! outside.
 
 mod check;
 mod form;

@@ -37,7 +37,8 @@ pub struct Report {
     pub last_seq: i64,
     pub accounts: u64,
     pub usage_rows: u64,
-    /// Usage rows from before they were hashed, or by a replica of such a version: of those only the money was checked.
+    /// Usage rows from before they were hashed, or by a replica of such a version: of those only
+    /// the money was checked.
     pub unhashed_rows: u64,
     /// When the last of them ended.
     pub unhashed_until_ms: Option<i64>,
@@ -59,13 +60,15 @@ pub struct Breach {
 pub struct Gauges {
     /// Open holds of calls; a task may be open for days, and is counted with the tasks.
     pub open_holds: u64,
-    /// Open holds of tasks. On PostgreSQL they belong to all replicas alike and are not counted by any.
+    /// Open holds of tasks. On PostgreSQL they belong to all replicas alike and are not counted by
+    /// any.
     pub task_holds: u64,
     /// Open holds of calls younger than 10 s, 1 min, 10 min, 1 h, and older.
     pub open_by_age: [u64; 5],
     pub oldest_open_ms: i64,
     pub queue_len: u64,
-    /// Age of the oldest operation that is not yet in the database, one that is being written included.
+    /// Age of the oldest operation that is not yet in the database, one that is being written
+    /// included.
     pub settle_lag_ms: u64,
     pub journal_bytes: u64,
     pub down: bool,
@@ -85,7 +88,8 @@ pub struct Gauges {
     pub refusals_summed: u64,
     /// Breaches found by the last audit.
     pub breaches: u64,
-    /// Closes by our own count, because the provider did not say, by provider: calls, tasks, and what a crash or a sweep left.
+    /// Closes by our own count, because the provider did not say, by provider: calls, tasks, and
+    /// what a crash or a sweep left.
     pub estimated: BTreeMap<String, u64>,
 }
 

@@ -1,8 +1,9 @@
-//! Responses and conversations that outlive their call: what a later request of the same account may name.
+//! Responses and conversations that outlive their call: what a later request of the same account
+//! may name.
 //!
-//! The store does not know what is in them: items and objects are text. A response is written once and erased by its owner
-//! or by time; one that is continued lives as long as what continues it. Everything belongs to one account, and another's
-//! is not found.
+//! The store does not know what is in them: items and objects are text. A response is written once
+//! and erased by its owner or by time; one that is continued lives as long as what continues it.
+//! Everything belongs to one account, and another's is not found.
 
 pub(crate) mod quota;
 
@@ -37,8 +38,9 @@ impl NewResponse {
     }
 }
 
-/// An item that a call adds to a conversation. Another call may have come to its id in the meantime, as a provider may count anew with
-/// every answer: then it has the other one, which is nobody else's.
+/// An item that a call adds to a conversation. Another call may have come to its id in the
+/// meantime, as a provider may count anew with every answer: then it has the other one, which is
+/// nobody else's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     pub item: Item,
@@ -115,14 +117,15 @@ pub struct ItemPage {
     /// Begin after this item.
     pub after: Option<String>,
     pub limit: u32,
-    /// Where items beyond so many bytes are left off, but for the first two: that there is more is seen by the second.
+    /// Where items beyond so many bytes are left off, but for the first two: that there is more is
+    /// seen by the second.
     pub most_bytes: u64,
     pub newest_first: bool,
 }
 
 impl Chain {
-    /// Puts rows in order that a query found going back from a response. `exists`: whether the one that the last of them
-    /// names is there.
+    /// Puts rows in order that a query found going back from a response. `exists`: whether the one
+    /// that the last of them names is there.
     pub(crate) fn of(asked: &str, mut back: Vec<StoredResponse>, exists: bool) -> Chain {
         let Some(last) = back.last() else { return Chain::Missing(asked.to_owned()) };
         match &last.previous {

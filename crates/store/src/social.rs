@@ -1,5 +1,6 @@
-//! What the social data endpoints must remember together, over restarts and replicas: how
-//! much of a day's capacity is used, what was asked in vain, and the pace of a route. Days are counted apart, so a clock that jumps only moves between counters.
+//! What the social data endpoints must remember together, over restarts and replicas: how much of a
+//! day's capacity is used, what was asked in vain, and the pace of a route. Days are counted apart,
+//! so a clock that jumps only moves between counters.
 
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +46,8 @@ pub struct SocialDay {
     pub cost: i64,
 }
 
-/// A call that found nothing and cost the operator something. The question is not sent again before `until`.
+/// A call that found nothing and cost the operator something. The question is not sent again before
+/// `until`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocialVain {
     pub call: CallId,
@@ -63,7 +65,8 @@ pub enum SocialTurn {
     Own,
     /// After so many milliseconds.
     After(u64),
-    /// Not before so many milliseconds, which is longer than the caller would wait. No turn was taken.
+    /// Not before so many milliseconds, which is longer than the caller would wait. No turn was
+    /// taken.
     Busy(u64),
 }
 

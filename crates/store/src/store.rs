@@ -1,5 +1,5 @@
-//! The verbs, by noun in the files of `store/`. Each goes to one of two engines; a storage engine is a closed set, so this is an enum and not
-//! a trait.
+//! The verbs, by noun in the files of `store/`. Each goes to one of two engines; a storage engine
+//! is a closed set, so this is an enum and not a trait.
 
 use std::sync::Arc;
 
@@ -58,7 +58,8 @@ mod social;
 mod tasks;
 
 impl Store {
-    /// Opens the place, brings the schema up to date, replays the journal and resolves what a crash left open.
+    /// Opens the place, brings the schema up to date, replays the journal and resolves what a crash
+    /// left open.
     pub async fn open(place: Place, options: Options, world: World) -> Result<Opened, StoreError> {
         let (engine, recovered) = if place.url == "sqlite" {
             let (engine, recovered) = sqlite::Engine::open(&place, options, world).await?;
@@ -72,7 +73,8 @@ impl Store {
         Ok(Opened { store: Self { engine, refusals: Arc::default() }, recovered })
     }
 
-    /// Commits all that is queued and stops. Calls still open stay open; the next start resolves them.
+    /// Commits all that is queued and stops. Calls still open stay open; the next start resolves
+    /// them.
     pub async fn shut(&self) {
         self.write_refusals(self.refusals.due(None));
         on_engine!(self, e => e.shut().await);
@@ -107,8 +109,8 @@ impl Store {
         }
     }
 
-    /// Resolves holds past their time (and those of dead replicas), forgets old idempotency keys, takes back trial credit past
-    /// its time.
+    /// Resolves holds past their time (and those of dead replicas), forgets old idempotency keys,
+    /// takes back trial credit past its time.
     pub async fn sweep(&self, now: i64) -> Result<Swept, StoreError> {
         self.write_refusals(self.refusals.due(Some(on_engine!(self, e => e.now()))));
         on_engine!(self, e => e.sweep(now).await)

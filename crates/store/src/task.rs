@@ -1,8 +1,9 @@
-//! A video task: the call that began it, kept until its video is made or cannot be. The hold of a task outlives the process that
-//! took it, so neither a sweep nor a restart ends it; only its terminal state does, in one transaction with the money.
+//! A video task: the call that began it, kept until its video is made or cannot be. The hold of a
+//! task outlives the process that took it, so neither a sweep nor a restart ends it; only its
+//! terminal state does, in one transaction with the money.
 //!
-//! One worker at a time may write to a task: whoever takes it gets a lease and a fencing number, and a writer whose number is
-//! not the newest changes nothing.
+//! One worker at a time may write to a task: whoever takes it gets a lease and a fencing number,
+//! and a writer whose number is not the newest changes nothing.
 
 pub(crate) mod turns;
 
@@ -69,7 +70,8 @@ impl TaskState {
     }
 }
 
-/// What is written down with the hold, before anything is sent. Account, key, model and price are those of the hold.
+/// What is written down with the hold, before anything is sent. Account, key, model and price are
+/// those of the hold.
 #[derive(Clone, Debug)]
 pub struct NewTask {
     /// What the gateway needs to go on with the task after a restart, in its own form.
@@ -86,7 +88,8 @@ pub struct BegunTask {
     pub fence: i64,
 }
 
-/// Where a task is sent. It is asked for there and nowhere else: another account's "no such task" says nothing about it.
+/// Where a task is sent. It is asked for there and nowhere else: another account's "no such task"
+/// says nothing about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentTo {
     pub provider: String,
@@ -116,7 +119,8 @@ pub struct Task {
     pub upstream_model: Option<String>,
     /// The provider's name for it.
     pub upstream_id: Option<String>,
-    /// The host it was sent to, and a fingerprint of the key that sent it; nothing in tasks of earlier versions.
+    /// The host it was sent to, and a fingerprint of the key that sent it; nothing in tasks of
+    /// earlier versions.
     #[serde(skip)]
     pub upstream_host: Option<String>,
     #[serde(skip)]
@@ -150,18 +154,21 @@ pub struct Leased {
     pub fence: i64,
     /// The price of its hold.
     pub price: Price,
-    /// How old it is and for how long its fate has been unknown, in milliseconds, whatever was done to the wall clock meanwhile.
+    /// How old it is and for how long its fate has been unknown, in milliseconds, whatever was done
+    /// to the wall clock meanwhile.
     pub age_ms: i64,
     pub unknown_ms: i64,
-    /// For how long its provider has said nothing but that it has no such task, and how long ago it first said that it is made.
+    /// For how long its provider has said nothing but that it has no such task, and how long ago it
+    /// first said that it is made.
     pub absent_ms: i64,
     pub made_ms: i64,
 }
 
 impl Leased {
-    /// With its ages, as the fields have them. Each goes by a time that was written down under another setting of the wall clock, so
-    /// they need not fit together; but nothing about a task is older than the task, and one that is young is not looked at as seldom
-    /// as one that has been unknown for hours.
+    /// With its ages, as the fields have them. Each goes by a time that was written down under
+    /// another setting of the wall clock, so they need not fit together; but nothing about a task
+    /// is older than the task, and one that is young is not looked at as seldom as one that has
+    /// been unknown for hours.
     pub(crate) fn new(task: Task, fence: i64, price: Price, ages: [i64; 4]) -> Leased {
         let [age_ms, unknown_ms, absent_ms, made_ms] = ages.map(|one| one.min(ages[0]));
         Leased { task, fence, price, age_ms, unknown_ms, absent_ms, made_ms }
@@ -174,8 +181,9 @@ pub enum Named {
     Done,
     /// It has ended, has a name already, or somebody else has it by now; nothing changed.
     Stale,
-    /// Another task has that name at the same host, for ever: it is not given to a second one, whose customer would see the other's
-    /// video. Ids of providers are unique at a host over all accounts, so the key it was sent with does not count.
+    /// Another task has that name at the same host, for ever: it is not given to a second one,
+    /// whose customer would see the other's video. Ids of providers are unique at a host over all
+    /// accounts, so the key it was sent with does not count.
     Taken,
 }
 
@@ -283,8 +291,8 @@ pub struct Webhook {
     pub fence: i64,
 }
 
-/// Which of those that are due a teller takes: the ones due longest, but few of any account, so that receivers that do not answer keep
-/// nobody else's news waiting.
+/// Which of those that are due a teller takes: the ones due longest, but few of any account, so
+/// that receivers that do not answer keep nobody else's news waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookWish {
     pub limit: u32,

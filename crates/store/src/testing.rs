@@ -1,4 +1,5 @@
-//! Helpers for tests of this crate and of its users: a clock set by hand, a price, a private PostgreSQL server.
+//! Helpers for tests of this crate and of its users: a clock set by hand, a price, a private
+//! PostgreSQL server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -18,7 +19,8 @@ pub use load::{Load, Owner, cpu_ticks};
 pub use server::{PostgresServer, make_database, run_sql};
 pub use simulated::{Crash, Disk, Simulated};
 
-/// What another version of this program does with a database: its functions (PostgreSQL), and migrations that come after ours.
+/// What another version of this program does with a database: its functions (PostgreSQL), and
+/// migrations that come after ours.
 #[derive(Clone, Debug, Default)]
 pub struct OtherVersion {
     pub functions: Option<String>,
@@ -89,8 +91,8 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A price of `micro` micro-USD per million input tokens and twice as much for output, so that 1,000 counted input
-/// tokens at `micro` = 1 cost exactly one nano-USD.
+/// A price of `micro` micro-USD per million input tokens and twice as much for output, so that
+/// 1,000 counted input tokens at `micro` = 1 cost exactly one nano-USD.
 pub fn price(micro: u64) -> Arc<Price> {
     let text = format!(
         r#"{{"model":"test","version":"v1","tier":null,"group":"default","paid":false,

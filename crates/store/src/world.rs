@@ -1,4 +1,5 @@
-//! What the store takes from outside: where the data lives, how it is tuned, and the clock and randomness.
+//! What the store takes from outside: where the data lives, how it is tuned, and the clock and
+//! randomness.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,12 +10,13 @@ pub type NowMs = Arc<dyn Fn() -> i64 + Send + Sync>;
 /// Fills the bytes with randomness.
 pub type FillRandom = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
 
-/// Clocks and randomness as values, so that tests own them. What the wall clock says is believed only as far as
-/// `clock.rs` allows.
+/// Clocks and randomness as values, so that tests own them. What the wall clock says is believed
+/// only as far as `clock.rs` allows.
 #[derive(Clone)]
 pub struct World {
     pub now_ms: NowMs,
-    /// A clock that does not jump: the wall clock of the start and the time since. By it holds end, and ages are measured.
+    /// A clock that does not jump: the wall clock of the start and the time since. By it holds end,
+    /// and ages are measured.
     pub steady_ms: NowMs,
     /// The database's clock (PostgreSQL) where it is not asked for it: in tests.
     pub database_ms: Option<NowMs>,
@@ -33,25 +35,30 @@ pub struct Place {
 /// Settings of the store. The defaults are right for production.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Least time between two commits. A commit costs CPU whatever its size, so waiting makes groups.
+    /// Least time between two commits. A commit costs CPU whatever its size, so waiting makes
+    /// groups.
     pub commit_pace: Duration,
     /// How long a call waits for its hold to become durable before it is refused.
     pub hold_deadline: Duration,
     /// Total size of the close journal above which new holds are refused.
     pub journal_limit: u64,
-    /// Size of one journal segment, allocated in advance so that a full disk does not stop settlements.
+    /// Size of one journal segment, allocated in advance so that a full disk does not stop
+    /// settlements.
     pub journal_segment: u64,
-    /// After so many entries an open hold is listed by itself, and a start does not read what came between (SQLite).
+    /// After so many entries an open hold is listed by itself, and a start does not read what came
+    /// between (SQLite).
     pub old_after: u64,
     /// All that customers may store of responses and conversations, over all accounts.
     pub stored_bytes: u64,
-    /// What the disk must have left for the ledger before anything is stored for customers (SQLite).
+    /// What the disk must have left for the ledger before anything is stored for customers
+    /// (SQLite).
     pub disk_reserve: u64,
     /// How long an idempotency key is remembered.
     pub idem_retention: Duration,
     /// All replies that are kept for the idempotency keys of one account; one more is not kept.
     pub reply_bytes: u64,
-    /// A replica silent for this long is taken for dead and its open holds are resolved (PostgreSQL).
+    /// A replica silent for this long is taken for dead and its open holds are resolved
+    /// (PostgreSQL).
     pub replica_silence: Duration,
     /// After so long a clock that was in doubt is believed, and credit lapses by it.
     pub clock_confirm: Duration,

@@ -1,5 +1,6 @@
-//! A timer that is cheap to look at. A stream looks at its timers with every event, and asking a timer properly registers the
-//! task to be woken each time. This one is asked again only when it rang, was set anew, or another task looks.
+//! A timer that is cheap to look at. A stream looks at its timers with every event, and asking a
+//! timer properly registers the task to be woken each time. This one is asked again only when it
+//! rang, was set anew, or another task looks.
 
 use std::future::Future as _;
 use std::pin::Pin;

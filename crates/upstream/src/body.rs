@@ -1,7 +1,7 @@
 //! Reads a reply's body chunk by chunk, or whole within a limit, with one idle timer.
 //!
-//! A timer reset per chunk would cost more than the chunk, and so would the clock. So one timer rings every quarter of
-//! the idle limit; a reply that was silent for four rings in a row is idle.
+//! A timer reset per chunk would cost more than the chunk, and so would the clock. So one timer
+//! rings every quarter of the idle limit; a reply that was silent for four rings in a row is idle.
 
 use crate::http1::Answer;
 use crate::{Alarm, Fault};
@@ -73,8 +73,9 @@ impl Body {
         self.inner.is_end()
     }
 
-    /// The whole body, at most `limit` bytes and not after `until`; more or later is a fault. One chunk is returned as it
-    /// came. The clock is looked at between chunks: the idle timer bounds each wait.
+    /// The whole body, at most `limit` bytes and not after `until`; more or later is a fault. One
+    /// chunk is returned as it came. The clock is looked at between chunks: the idle timer bounds
+    /// each wait.
     pub async fn whole(mut self, limit: usize, until: Instant) -> Result<Bytes, Fault> {
         let Some(first) = self.chunk().await? else {
             return Ok(Bytes::new());

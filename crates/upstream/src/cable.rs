@@ -1,5 +1,5 @@
-//! The connection under the client: the network; in a simulation, memory. Without the `testing` feature there is one kind only, and
-//! nothing is decided at run time.
+//! The connection under the client: the network; in a simulation, memory. Without the `testing`
+//! feature there is one kind only, and nothing is decided at run time.
 
 use crate::reach::Resolver;
 use http::Uri;

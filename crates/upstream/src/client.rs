@@ -108,7 +108,8 @@ impl Client {
         Client { connector, pool: Arc::new(pool), reachable }
     }
 
-    /// Whether this client goes to an address that is written out; a name is judged when it is looked up.
+    /// Whether this client goes to an address that is written out; a name is judged when it is
+    /// looked up.
     pub fn may_go_to(&self, host: &str) -> bool {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         host.parse().map_or(true, |address| self.reachable.lets(address))
@@ -123,9 +124,10 @@ impl Client {
         self.ask(request, provider.settings.first_byte).await
     }
 
-    /// Asks to change the protocol of a connection, as a WebSocket does. The request has an `Upgrade` header with one protocol and
-    /// whatever belongs to its handshake; what the reply's headers prove (`Sec-WebSocket-Accept`) is the caller's to check. The
-    /// connection is a new one, and the reply has to come in the time of any other.
+    /// Asks to change the protocol of a connection, as a WebSocket does. The request has an
+    /// `Upgrade` header with one protocol and whatever belongs to its handshake; what the reply's
+    /// headers prove (`Sec-WebSocket-Accept`) is the caller's to check. The connection is a new
+    /// one, and the reply has to come in the time of any other.
     pub async fn upgrade(&self, provider: &Provider, request: Outgoing) -> Result<Upgrade, Fault> {
         let reply = self.ask_over(request, provider.settings.first_byte, Over::Upgrade).await?;
         if reply.status() != StatusCode::SWITCHING_PROTOCOLS {
@@ -136,13 +138,15 @@ impl Client {
         Ok(Upgrade::Switched(Response::from_parts(head, stream)))
     }
 
-    /// The same as [`Client::send`] over a new connection. One that was kept may be closed by the provider in the moment it is written to, and then nobody
-    /// knows whether the request was read: what must not be sent twice is worth a connection of its own.
+    /// The same as [`Client::send`] over a new connection. One that was kept may be closed by the
+    /// provider in the moment it is written to, and then nobody knows whether the request was read:
+    /// what must not be sent twice is worth a connection of its own.
     pub async fn send_fresh(&self, provider: &Provider, request: Outgoing) -> Result<Response<Answer>, Fault> {
         self.ask_over(request, provider.settings.first_byte, Over::New).await
     }
 
-    /// The same as [`Client::send`] without a provider: nothing is added to the request, and the headers have to come within this time.
+    /// The same as [`Client::send`] without a provider: nothing is added to the request, and the
+    /// headers have to come within this time.
     pub async fn ask(&self, request: Outgoing, patience: Duration) -> Result<Response<Answer>, Fault> {
         self.ask_over(request, patience, Over::Any).await
     }
@@ -190,7 +194,8 @@ impl Client {
         self.pool.tidy();
     }
 
-    /// Reads the error text of a reply that is not 2xx, as far as it matters. What it means, the ability that was asked for says.
+    /// Reads the error text of a reply that is not 2xx, as far as it matters. What it means, the
+    /// ability that was asked for says.
     pub async fn refused(&self, provider: &Provider, response: Response<Answer>) -> Reply {
         let (head, body) = response.into_parts();
         let idle = provider.settings.idle.min(ERROR_WAIT);

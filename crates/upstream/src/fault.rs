@@ -1,4 +1,5 @@
-//! A provider's failure: whose fault, what the client is told, and whether another route may be tried.
+//! A provider's failure: whose fault, what the client is told, and whether another route may be
+//! tried.
 
 use crate::Chat;
 use tollgate_wire::Problem;
@@ -38,8 +39,8 @@ pub struct Fault {
     pub upstream_status: Option<u16>,
     /// The provider's own word for it, where that is the caller's affair.
     pub upstream_code: Option<String>,
-    /// What else the provider says of a request that is to blame, for programs: a JSON object of a few short values, for clients of the
-    /// provider's own dialect.
+    /// What else the provider says of a request that is to blame, for programs: a JSON object of a
+    /// few short values, for clients of the provider's own dialect.
     pub details: Option<Box<str>>,
     /// Seconds, at most 60.
     pub retry_after: Option<u32>,
@@ -94,7 +95,8 @@ impl Fault {
         Fault { maybe_charged: true, ..Fault::new(Blame::Network, Code::UpstreamError, message) }
     }
 
-    /// What was sent on while it arrived broke off, or was not as long as announced. The provider has a part of a request, which is none.
+    /// What was sent on while it arrived broke off, or was not as long as announced. The provider
+    /// has a part of a request, which is none.
     pub fn upload_broken() -> Fault {
         let message = "The upload broke off before it was complete.";
         Fault { try_other: false, ..Fault::new(Blame::Caller, Code::InvalidRequest, message) }
@@ -130,8 +132,8 @@ impl Fault {
         Fault { maybe_charged: true, ..Fault::new(Blame::Provider, Code::UpstreamInvalidReply, message) }
     }
 
-    /// The reply is compressed, although that was not asked for. It is let go at its head, unread, so that another route may do
-    /// what this one does not.
+    /// The reply is compressed, although that was not asked for. It is let go at its head, unread,
+    /// so that another route may do what this one does not.
     pub fn encoded() -> Fault {
         let message = "The provider's answer is compressed, which it was asked not to do.";
         Fault::new(Blame::Provider, Code::UpstreamInvalidReply, message)
@@ -155,14 +157,15 @@ impl Fault {
         Fault { maybe_charged: true, ..Fault::new(Blame::Provider, Code::UpstreamError, message) }
     }
 
-    /// Our own "no", before anything was sent: another route may be able to take the request as it is.
+    /// Our own "no", before anything was sent: another route may be able to take the request as it
+    /// is.
     pub fn refusal(problem: Problem) -> Fault {
         let fault = Fault::new(Blame::Caller, problem.code, &problem.message);
         Fault { sent: false, param: problem.param, ..fault }
     }
 
-    /// Whether the provider may have begun what it was asked for, though nothing is known to have come of it: nobody else is asked,
-    /// and the caller shall not ask again by itself.
+    /// Whether the provider may have begun what it was asked for, though nothing is known to have
+    /// come of it: nobody else is asked, and the caller shall not ask again by itself.
     pub fn may_have_begun(&self) -> bool {
         self.maybe_charged || (self.sent && !self.try_other && self.blame == Blame::Provider)
     }

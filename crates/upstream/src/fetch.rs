@@ -1,9 +1,10 @@
 //! Fetches a picture or document from an address that a caller wrote down.
 //!
-//! Nothing about it is believed. The client connects only where it may (`reach.rs`), to the very address that was looked up, and
-//! each redirect is judged like the first address. Size and time are bounded while the bytes come, and what the file is, its
-//! first bytes say (`sniff.rs`). What went wrong is told without names, addresses or words of the server: a caller must not learn
-//! from it what there is inside.
+//! Nothing about it is believed. The client connects only where it may (`reach.rs`), to the very
+//! address that was looked up, and each redirect is judged like the first address. Size and time
+//! are bounded while the bytes come, and what the file is, its first bytes say (`sniff.rs`). What
+//! went wrong is told without names, addresses or words of the server: a caller must not learn from
+//! it what there is inside.
 
 use crate::outgoing::outgoing;
 use crate::reach::is_inside_name;
@@ -77,8 +78,9 @@ impl Client {
         self.judged(Url::parse(text).map_err(|_| Unfetched::NotAnAddress)?)
     }
 
-    /// Whether an address that somebody else will open leads to a place on the web outside: what this client would not reach by itself is
-    /// not for others to reach either. Names are not looked up.
+    /// Whether an address that somebody else will open leads to a place on the web outside: what
+    /// this client would not reach by itself is not for others to reach either. Names are not
+    /// looked up.
     pub fn leads_outside(&self, text: &str) -> Result<(), Unfetched> {
         let url = Url::parse(text).map_err(|_| Unfetched::NotAnAddress)?;
         if !matches!(url.scheme(), "http" | "https") {

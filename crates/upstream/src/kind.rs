@@ -1,7 +1,8 @@
 //! Every kind of provider, one row each: the word for it in the configuration, and what it can do.
 //!
-//! An ability that a kind does not have is `None`, and nobody can ask for it. Settings, `tollgate check` and dispatch read the same
-//! row. A new ability is one more field here; a new kind is one more row.
+//! An ability that a kind does not have is `None`, and nobody can ask for it. Settings,
+//! `tollgate check` and dispatch read the same row. A new ability is one more field here; a new
+//! kind is one more row.
 
 use crate::makers::{Anthropic, Ark, DashScope, GeminiChat, Kling, MiniMax, OpenAiChat, Sora, TikHub, Veo};
 use crate::video::Video;

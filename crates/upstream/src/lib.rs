@@ -1,8 +1,9 @@
 //! How to ask a provider, how to read its answer, and who is to blame when it fails.
 //!
-//! A kind of provider is one row of abilities in [`KINDS`]; what a maker is sent and answers is in `makers/`. This room knows bytes
-//! and connections; it knows no price, no account and no database. Secrets enter as [`Secret`] and leave only inside a request;
-//! messages made here are safe to show to a client.
+//! A kind of provider is one row of abilities in [`KINDS`]; what a maker is sent and answers is in
+//! `makers/`. This room knows bytes and connections; it knows no price, no account and no database.
+//! Secrets enter as [`Secret`] and leave only inside a request; messages made here are safe to show
+//! to a client.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 

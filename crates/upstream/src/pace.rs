@@ -1,5 +1,6 @@
-//! Keeps requests to one route below its rate by letting them wait a little. At most so many begin in any second; who
-//! would have to wait longer than the limit is told to come back instead of standing in line.
+//! Keeps requests to one route below its rate by letting them wait a little. At most so many begin
+//! in any second; who would have to wait longer than the limit is told to come back instead of
+//! standing in line.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +22,8 @@ pub struct Pace {
 pub struct Busy(pub Duration);
 
 impl Pace {
-    /// Waits for a turn on this route: `per_second` turns in any second, waiting at most `patience`.
+    /// Waits for a turn on this route: `per_second` turns in any second, waiting at most
+    /// `patience`.
     pub async fn turn(&self, route: &str, per_second: usize, patience: Duration) -> Result<(), Busy> {
         let at = self.book(route, per_second, patience)?;
         tokio::time::sleep_until(at).await;

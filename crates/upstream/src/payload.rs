@@ -1,7 +1,9 @@
-//! The body of a request: bytes that are all there, or parts of which some still arrive while the others are sent.
+//! The body of a request: bytes that are all there, or parts of which some still arrive while the
+//! others are sent.
 //!
-//! Whole bytes can be sent as often as one likes. An [`UploadStream`] is read once: until its first piece is taken it can go along another
-//! route, and from then on [`UploadStream::part`] gives nothing any more.
+//! Whole bytes can be sent as often as one likes. An [`UploadStream`] is read once: until its first
+//! piece is taken it can go along another route, and from then on [`UploadStream::part`] gives
+//! nothing any more.
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -22,8 +24,9 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// A body of several parts, one after the other: the fields of a form, a file that still arrives, and the form's end. It is
-    /// sent with its length where every part has one, and in chunks where one has none.
+    /// A body of several parts, one after the other: the fields of a form, a file that still
+    /// arrives, and the form's end. It is sent with its length where every part has one, and in
+    /// chunks where one has none.
     pub fn of_parts(parts: impl IntoIterator<Item = PayloadPart>) -> Payload {
         let parts: VecDeque<PayloadPart> = parts.into_iter().collect();
         let length = parts.iter().map(PayloadPart::length).try_fold(0u64, |sum, one| sum.checked_add(one?));
@@ -53,8 +56,8 @@ impl From<Bytes> for Payload {
 
 type Source = UnsyncBoxBody<Bytes, io::Error>;
 
-/// Bytes that arrive while they are sent on, such as a file of a client. They pass piece by piece: the next one is asked for when
-/// the one before has left.
+/// Bytes that arrive while they are sent on, such as a file of a client. They pass piece by piece:
+/// the next one is asked for when the one before has left.
 #[derive(Clone)]
 pub struct UploadStream {
     length: Option<u64>,
@@ -63,7 +66,8 @@ pub struct UploadStream {
 }
 
 impl UploadStream {
-    /// `length`: how many bytes will come, where that is known. Fewer of them, or a piece that goes beyond, break the request.
+    /// `length`: how many bytes will come, where that is known. Fewer of them, or a piece that goes
+    /// beyond, break the request.
     pub fn new<P>(length: Option<u64>, pieces: P) -> UploadStream
     where
         P: Pieces<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
@@ -72,7 +76,8 @@ impl UploadStream {
         UploadStream { length, source: Arc::new(Mutex::new(Some(source))) }
     }
 
-    /// The part of a request in which it is sent; `None` once a piece of it was taken: what is gone cannot be sent again.
+    /// The part of a request in which it is sent; `None` once a piece of it was taken: what is gone
+    /// cannot be sent again.
     pub fn part(&self) -> Option<PayloadPart> {
         if self.has_begun() {
             return None;
@@ -134,7 +139,8 @@ impl Taking {
         }
         let Origin::Own(source) = &mut self.from else { return Poll::Ready(None) };
         loop {
-            // All that was announced is there: the provider has a whole request, whatever else the source may do.
+            // All that was announced is there: the provider has a whole request, whatever else the
+            // source may do.
             if self.left == Some(0) {
                 return Poll::Ready(None);
             }
@@ -169,7 +175,8 @@ impl Streamed {
         self.length
     }
 
-    /// The next piece, never empty; `None` at the end. Anything else than the announced length is an error.
+    /// The next piece, never empty; `None` at the end. Anything else than the announced length is
+    /// an error.
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         while let Some(part) = self.parts.front_mut() {
             let piece = match &mut part.0 {

@@ -101,14 +101,16 @@ pub struct Settings {
     pub drain_bytes: u64,
     pub max_event_bytes: usize,
     pub max_reply_bytes: usize,
-    /// A model of which more than this share of an hour's completed calls came without usage is paused; 0: never.
+    /// A model of which more than this share of an hour's completed calls came without usage is
+    /// paused; 0: never.
     pub estimated_percent: u64,
     /// … if they are at least so many.
     pub estimated_rows: u64,
     pub pause_time: Duration,
     /// Between two polls of one video task; absent: as the provider wants it.
     pub poll_every: Option<Duration>,
-    /// Requests that may begin on one route in any second; 0: no limit of our own. Social data and polls of video tasks look at it.
+    /// Requests that may begin on one route in any second; 0: no limit of our own. Social data and
+    /// polls of video tasks look at it.
     pub per_second: usize,
     /// Links to its files may lead to private addresses.
     pub private_links: bool,
@@ -177,7 +179,8 @@ impl Provider {
         Some(self.kind.chat?.request(self, self.chat_uri.clone()?, ask))
     }
 
-    /// The request for social data; `None` where it sells none, or when the path does not fit into an address.
+    /// The request for social data; `None` where it sells none, or when the path does not fit into
+    /// an address.
     pub fn social(&self, ask: &SocialAsk<'_>) -> Option<Outgoing> {
         self.kind.social?.request(self, ask)
     }

@@ -1,5 +1,6 @@
-//! Which addresses may be reached. Links and webhooks are written by others, so connections to them go to public addresses only:
-//! a name is looked up once, addresses inside are dropped, and the connection is made to one of those that are left.
+//! Which addresses may be reached. Links and webhooks are written by others, so connections to them
+//! go to public addresses only: a name is looked up once, addresses inside are dropped, and the
+//! connection is made to one of those that are left.
 
 use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
 use ipnet::IpNet;
@@ -25,7 +26,8 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_link_local()
         || address.is_multicast()
         || address.is_documentation();
-    // This network, carrier-grade NAT, protocol assignments, 6to4 relays, benchmarks, reserved and broadcast.
+    // This network, carrier-grade NAT, protocol assignments, 6to4 relays, benchmarks, reserved and
+    // broadcast.
     let special = a == 0
         || (a == 100 && (64..128).contains(&b))
         || (a == 192 && b == 0 && c == 0)
@@ -47,12 +49,14 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         [0x2002, high, low, ..] => is_public_v4(inner(high, low)),
         // Teredo, benchmarks, documentation.
         [0x2001, 0 | 2 | 0x0db8, ..] => false,
-        // Only what was given to the world: no loopback, private, link-local, multicast or unassigned.
+        // Only what was given to the world: no loopback, private, link-local, multicast or
+        // unassigned.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }
 
-/// Whether a name is one that only a network inside knows: without a dot, or below a name that is nobody's on the internet.
+/// Whether a name is one that only a network inside knows: without a dot, or below a name that is
+/// nobody's on the internet.
 pub fn is_inside_name(host: &str) -> bool {
     const INSIDE: &[&str] =
         &["localhost", "local", "internal", "intranet", "lan", "corp", "home", "private", "home.arpa"];
@@ -61,7 +65,8 @@ pub fn is_inside_name(host: &str) -> bool {
     !host.contains('.') || INSIDE.iter().any(below)
 }
 
-/// The addresses of a name, where somebody other than the system says which: a test. `None`: the system is asked.
+/// The addresses of a name, where somebody other than the system says which: a test. `None`: the
+/// system is asked.
 pub type Names = Arc<dyn Fn(&str) -> Option<Vec<IpAddr>> + Send + Sync>;
 
 /// Where a client may connect to.

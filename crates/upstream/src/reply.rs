@@ -24,10 +24,12 @@ impl Reply {
     }
 }
 
-/// Names of no packing: `aws-chunked` is how a file was once sent to an object store, and some go on telling it.
+/// Names of no packing: `aws-chunked` is how a file was once sent to an object store, and some go
+/// on telling it.
 const PLAIN: [&[u8]; 3] = [b"", b"identity", b"aws-chunked"];
 
-/// Whether the body of a reply is packed in some way. We ask for none of that, so it cannot be read.
+/// Whether the body of a reply is packed in some way. We ask for none of that, so it cannot be
+/// read.
 pub fn is_encoded(headers: &HeaderMap) -> bool {
     let plain = |value: &HeaderValue| PLAIN.iter().any(|name| value.as_bytes().eq_ignore_ascii_case(name));
     headers.get_all(CONTENT_ENCODING).iter().any(|value| !plain(value))

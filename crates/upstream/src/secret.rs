@@ -18,13 +18,14 @@ impl Secret {
         self.0.is_empty()
     }
 
-    /// For adaptors whose provider takes the key in another way; goes into a request and nowhere else.
+    /// For adaptors whose provider takes the key in another way; goes into a request and nowhere
+    /// else.
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Sixteen digits by which the key can be known again and from which it cannot be had. Of a pair the first half counts, which
-    /// names the account.
+    /// Sixteen digits by which the key can be known again and from which it cannot be had. Of a
+    /// pair the first half counts, which names the account.
     pub(crate) fn print(&self, pair: bool) -> String {
         let whole = self.0.as_str();
         let part = whole.split_once('|').map_or(whole, |(access, _)| if pair { access } else { whole });

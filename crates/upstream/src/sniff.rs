@@ -1,5 +1,5 @@
-//! What a file is, by its first bytes. What its server calls it is not believed: a provider is told what the data are, and what is
-//! neither picture nor document is not passed on at all.
+//! What a file is, by its first bytes. What its server calls it is not believed: a provider is told
+//! what the data are, and what is neither picture nor document is not passed on at all.
 
 /// The media type of a picture or document that providers take, if it is one.
 pub(crate) fn media_type(bytes: &[u8]) -> Option<&'static str> {

@@ -1,4 +1,5 @@
-//! Social data at a provider: what is asked, and how one source's request is written and its errors are read.
+//! Social data at a provider: what is asked, and how one source's request is written and its errors
+//! are read.
 
 use crate::{Fault, Outgoing, Provider, Reply};
 use bytes::Bytes;

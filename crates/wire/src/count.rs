@@ -15,7 +15,8 @@ pub const IMAGE_LOW: u64 = 85;
 pub const VIDEO: u64 = 10_000;
 /// Base64 letters per token of sound sent in (mp3 at 32 kbit/s, ten tokens a second).
 pub const AUDIO_LETTERS: u64 = 530;
-/// Base64 letters per token of sound sent in, at most: 32 tokens a second at the 8 kbit/s below which neither WAV nor MP3 goes.
+/// Base64 letters per token of sound sent in, at most: 32 tokens a second at the 8 kbit/s below
+/// which neither WAV nor MP3 goes.
 pub const PACKED_LETTERS: u64 = 40;
 /// Base64 letters per token of sound received (16-bit samples at 24 kHz, twenty tokens a second).
 pub const SPOKEN_LETTERS: u64 = 3_200;

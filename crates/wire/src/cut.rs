@@ -1,4 +1,5 @@
-//! Text of somebody else's, cut to a length at which it may be repeated: in an error, a warning, a list or a log.
+//! Text of somebody else's, cut to a length at which it may be repeated: in an error, a warning, a
+//! list or a log.
 
 use std::borrow::Cow;
 
@@ -6,7 +7,8 @@ use std::borrow::Cow;
 pub const MESSAGE: usize = 4_096;
 pub const NAME: usize = 256;
 
-/// The text with at most so many bytes; where something was left off, it ends with `…`. No character is cut.
+/// The text with at most so many bytes; where something was left off, it ends with `…`. No
+/// character is cut.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {
         return Cow::Borrowed(text);

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// Fields of the caller's request that the provider did not get; for the `x-tollgate-dropped` header and the usage row.
+/// Fields of the caller's request that the provider did not get; for the `x-tollgate-dropped`
+/// header and the usage row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dropped(Vec<String>);
 

@@ -158,7 +158,8 @@ pub enum Detail<'a> {
     Word(&'a str),
     /// An amount, such as what a call needs. In every shape.
     Amount(i64),
-    /// An object that a provider of the caller's own dialect sent, as JSON. In Anthropic's shape only.
+    /// An object that a provider of the caller's own dialect sent, as JSON. In Anthropic's shape
+    /// only.
     Object(&'a str),
 }
 
@@ -244,7 +245,8 @@ fn write_detailed(
                     error.raw(name, raw);
                 }
                 if param == Some("thread") && !told {
-                    // Anthropic's tool runner goes on without the provider's own threads when it reads this.
+                    // Anthropic's tool runner goes on without the provider's own threads when it
+                    // reads this.
                     error.object("details", |details| details.text("error_code", "thread_unsupported_request"));
                 }
             });
@@ -283,7 +285,8 @@ fn write_detailed(
     body.end();
 }
 
-/// The message with the name of the field in front, unless it says it: SDKs of these dialects show nothing but the message.
+/// The message with the name of the field in front, unless it says it: SDKs of these dialects show
+/// nothing but the message.
 fn naming<'m>(message: &'m str, param: Option<&str>) -> Cow<'m, str> {
     match param.filter(|param| !message.contains(&format!("`{param}`"))) {
         Some(param) => Cow::Owned(format!("`{param}`: {message}")),

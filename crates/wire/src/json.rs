@@ -81,7 +81,8 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Bytes as text; what is no UTF-8 becomes U+FFFD. The standard library's way goes byte by byte even where nothing is wrong.
+/// Bytes as text; what is no UTF-8 becomes U+FFFD. The standard library's way goes byte by byte
+/// even where nothing is wrong.
 #[inline]
 pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {

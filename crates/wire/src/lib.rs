@@ -1,7 +1,9 @@
-//! What every format spoken here is made of: JSON, events, forms, errors, usage reports, the count of tokens.
+//! What every format spoken here is made of: JSON, events, forms, errors, usage reports, the count
+//! of tokens.
 //!
-//! No input or output, no clock, no prices, no accounts: bytes in, bytes and facts out. Chat formats are in
-//! `tollgate-dialects`, those of videos and social data in `tollgate-media`; both are written with the pieces of this room.
+//! No input or output, no clock, no prices, no accounts: bytes in, bytes and facts out. Chat
+//! formats are in `tollgate-dialects`, those of videos and social data in `tollgate-media`; both
+//! are written with the pieces of this room.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 

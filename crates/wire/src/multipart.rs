@@ -1,7 +1,9 @@
-//! An incremental reader of multipart/form-data: bytes are pushed as they arrive, parts come out at the end.
+//! An incremental reader of multipart/form-data: bytes are pushed as they arrive, parts come out at
+//! the end.
 //!
-//! Official SDKs send every video request this way, with or without a file. The reader is linear in the input, keeps
-//! one copy of what it was given and refuses early: too many parts, a part or a whole that is too long, headers that go on.
+//! Official SDKs send every video request this way, with or without a file. The reader is linear in
+//! the input, keeps one copy of what it was given and refuses early: too many parts, a part or a
+//! whole that is too long, headers that go on.
 
 use bytes::Bytes;
 use memchr::memmem;
@@ -247,7 +249,8 @@ fn parameter(value: &str, name: &str) -> Option<String> {
     }
 }
 
-/// What stands before the closing quote, and what after it. Browsers write `%22` for a quote, others `\"`.
+/// What stands before the closing quote, and what after it. Browsers write `%22` for a quote,
+/// others `\"`.
 fn unquote(text: &str) -> Option<(String, &str)> {
     let mut out = String::new();
     let mut chars = text.char_indices();

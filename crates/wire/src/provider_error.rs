@@ -1,4 +1,5 @@
-//! What providers report as wrong: error objects in the shapes they come in, and streams that cannot go on.
+//! What providers report as wrong: error objects in the shapes they come in, and streams that
+//! cannot go on.
 
 use crate::json::{Broken, Scan};
 
@@ -12,7 +13,8 @@ pub struct UpstreamError {
     pub kind: Option<String>,
     pub param: Option<String>,
     pub message: String,
-    /// `details`, where it is an object (Anthropic): its text, unless that is longer than any honest one.
+    /// `details`, where it is an object (Anthropic): its text, unless that is longer than any
+    /// honest one.
     pub details: Option<Box<str>>,
 }
 

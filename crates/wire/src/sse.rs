@@ -133,8 +133,9 @@ impl Cutter {
         self.max
     }
 
-    /// Takes a chunk; gives the bytes in which to look for events with [`Cutter::next`], the held start
-    /// included. `None` when the chunk completes no held event. What is left goes to [`Cutter::hold`].
+    /// Takes a chunk; gives the bytes in which to look for events with [`Cutter::next`], the held
+    /// start included. `None` when the chunk completes no held event. What is left goes to
+    /// [`Cutter::hold`].
     pub fn take(&mut self, chunk: Bytes) -> Result<Option<Bytes>, TooLong> {
         if self.held.is_empty() {
             return Ok(Some(chunk));

@@ -1,8 +1,9 @@
-//! A TOML file as a form that people fill in: every field is asked for by name and checked where it is read,
-//! every mistake is collected with its file, line and field, and what nobody asked for is reported at the end.
+//! A TOML file as a form that people fill in: every field is asked for by name and checked where it
+//! is read, every mistake is collected with its file, line and field, and what nobody asked for is
+//! reported at the end.
 //!
-//! A reader that finds a mistake records it and returns a stand-in, so that reading goes on and all mistakes
-//! come out at once; [`Mistakes::result`] then refuses the value as a whole.
+//! A reader that finds a mistake records it and returns a stand-in, so that reading goes on and all
+//! mistakes come out at once; [`Mistakes::result`] then refuses the value as a whole.
 //!
 //! ```
 //! use tollgate_catalog::form::{Form, Mistakes};
@@ -40,7 +41,8 @@ pub struct Form<'m> {
     path: String,
     place: Place,
     fields: BTreeMap<String, Node>,
-    /// The names that were asked for and are not there, one per line: what an unknown key may have been meant as.
+    /// The names that were asked for and are not there, one per line: what an unknown key may have
+    /// been meant as.
     absent: String,
     mistakes: &'m Mistakes,
     /// The file's syntax is broken: what the rest says would only mislead.
@@ -48,7 +50,8 @@ pub struct Form<'m> {
 }
 
 impl<'m> Form<'m> {
-    /// Reads a file. Syntax errors are recorded at once; the form is then empty of further complaints.
+    /// Reads a file. Syntax errors are recorded at once; the form is then empty of further
+    /// complaints.
     pub fn parse(file: &str, text: &str, mistakes: &'m Mistakes) -> Form<'m> {
         Form::parse_with(file, text, &[], mistakes)
     }
@@ -67,7 +70,8 @@ impl<'m> Form<'m> {
         Form { path: String::new(), place: Place::line(&file, 1), fields, absent: String::new(), mistakes, muted }
     }
 
-    /// A part of a file that begins after so many lines. `None`: it is not TOML by itself, and nothing was recorded.
+    /// A part of a file that begins after so many lines. `None`: it is not TOML by itself, and
+    /// nothing was recorded.
     pub(crate) fn parse_page(file: &Arc<str>, text: &str, before: usize, mistakes: &'m Mistakes) -> Option<Form<'m>> {
         let (fields, errors) = node::read(file, text, before);
         let place = Place::line(file, before + 1);
@@ -138,7 +142,8 @@ impl<'m> Form<'m> {
         }
     }
 
-    /// Drops the table without complaints about what was not read; for tables whose rest another reader owns.
+    /// Drops the table without complaints about what was not read; for tables whose rest another
+    /// reader owns.
     pub fn ignore_rest(self) {}
 
     fn ask(&mut self, key: &str) -> Option<&Node> {

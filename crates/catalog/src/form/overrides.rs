@@ -1,5 +1,6 @@
-//! Values laid over a file's before it is read. They are texts; each reader understands them in its own way
-//! (a number, a list by commas …), and their mistakes name where they come from instead of a line.
+//! Values laid over a file's before it is read. They are texts; each reader understands them in its
+//! own way (a number, a list by commas …), and their mistakes name where they come from instead of
+//! a line.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +10,8 @@ use super::{Mistakes, Place, join};
 /// One value that replaces a file's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// The keys down to the value, such as `["server", "listen"]`. A part may be spelt in another case and with
-    /// `_` for `-`, `.` and `/`, as environment variables must.
+    /// The keys down to the value, such as `["server", "listen"]`. A part may be spelt in another
+    /// case and with `_` for `-`, `.` and `/`, as environment variables must.
     pub path: Vec<String>,
     pub value: String,
     /// Named in mistakes, such as `TOLLGATE__SERVER__LISTEN`.

@@ -1,4 +1,5 @@
-//! Single values. Three ways to ask for each: needed (`text`), with a default (`text_or`), optional (`opt_text`).
+//! Single values. Three ways to ask for each: needed (`text`), with a default (`text_or`), optional
+//! (`opt_text`).
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;

@@ -8,8 +8,8 @@ pub fn did_you_mean<'a>(written: &str, known: impl IntoIterator<Item = &'a str>)
     nearest(written, known).map_or_else(String::new, |name| format!("; did you mean {name:?}?"))
 }
 
-/// The known name that differs least from what was written, if that is little. What is written may come from a stranger, so names
-/// that cannot be near are passed over before anything is compared.
+/// The known name that differs least from what was written, if that is little. What is written may
+/// come from a stranger, so names that cannot be near are passed over before anything is compared.
 pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = written.chars().count();
     if length > LONGEST {

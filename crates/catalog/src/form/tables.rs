@@ -6,8 +6,8 @@ use super::node::Value;
 use super::{Form, Node, join};
 
 impl<'m> Form<'m> {
-    /// A sub-table that need not be written: without it every field of it takes its default, and a needed
-    /// field is missing.
+    /// A sub-table that need not be written: without it every field of it takes its default, and a
+    /// needed field is missing.
     pub fn table(&mut self, key: &str) -> Form<'m> {
         let place = self.place_of(key);
         let fields = self.take(key).unwrap_or_default();

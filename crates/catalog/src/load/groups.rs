@@ -49,7 +49,8 @@ pub(super) fn read(forms: &mut [Form<'_>], mistakes: &Mistakes) -> (BTreeMap<Str
             }
         }
     }
-    // What is not named comes after: special groups before the one of everybody, or their prices would never apply.
+    // What is not named comes after: special groups before the one of everybody, or their prices
+    // would never apply.
     let (default, special): (Vec<_>, Vec<_>) = groups.keys().cloned().partition(|name| name == Group::DEFAULT);
     for name in special.into_iter().chain(default) {
         if !order.contains(&name) {

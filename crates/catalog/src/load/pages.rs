@@ -1,6 +1,7 @@
-//! Cuts a catalog file into pages, one per model, so that a reload reads only those that changed. Cutting is a matter of
-//! speed alone: a file that is not plainly made of such pages (a model in two places, a text over several lines, broken
-//! syntax) is read as a whole, with the same result and the same mistakes.
+//! Cuts a catalog file into pages, one per model, so that a reload reads only those that changed.
+//! Cutting is a matter of speed alone: a file that is not plainly made of such pages (a model in
+//! two places, a text over several lines, broken syntax) is read as a whole, with the same result
+//! and the same mistakes.
 
 /// The tables of one model, as they stand in a file.
 pub(super) struct Page<'t> {
@@ -108,8 +109,8 @@ fn headers(text: &str) -> Option<Vec<Header<'_>>> {
     Some(headers)
 }
 
-/// Behind the line end that ends this statement; brackets, braces and texts in it are stepped over. `None` when it is not
-/// closed, or has a text over several lines.
+/// Behind the line end that ends this statement; brackets, braces and texts in it are stepped over.
+/// `None` when it is not closed, or has a text over several lines.
 fn end_of_line(bytes: &[u8], mut at: usize, is_header: bool, line: &mut usize) -> Option<usize> {
     let mut depth = 0_u32;
     while let Some(byte) = bytes.get(at) {

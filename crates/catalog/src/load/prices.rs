@@ -1,4 +1,5 @@
-//! `price`, `paid` and `tier` tables: every face that can be charged has a price, or the catalog is refused.
+//! `price`, `paid` and `tier` tables: every face that can be charged has a price, or the catalog is
+//! refused.
 
 use super::conditions::condition;
 use crate::form::Form;
@@ -40,7 +41,8 @@ pub(super) fn faces(table: &mut Form<'_>) -> Faces {
     faces
 }
 
-/// The faces a model cannot be sold without: those of its unit, and what its endpoints and modalities make.
+/// The faces a model cannot be sold without: those of its unit, and what its endpoints and
+/// modalities make.
 pub(super) fn needed(
     unit: BillingUnit,
     endpoint_types: &[String],
@@ -50,7 +52,8 @@ pub(super) fn needed(
     let mut needed = vec![unit.main_face()];
     if unit == BillingUnit::Tokens {
         needed.push(Face::Output);
-        // Sound and pictures cost a multiple of text: without a price of their own they would be sold below cost.
+        // Sound and pictures cost a multiple of text: without a price of their own they would be
+        // sold below cost.
         let has = |list: &[String], name: &str| list.iter().any(|modality| modality == name);
         let extra = [
             (has(input_modalities, "audio"), Face::AudioInput),
@@ -101,7 +104,8 @@ fn free_by_rule(faces: &mut Faces, unit: BillingUnit) {
     }
 }
 
-/// Other prices of the same model must price the same faces: a face left out would quietly take another price.
+/// Other prices of the same model must price the same faces: a face left out would quietly take
+/// another price.
 fn same_faces(table: &Form<'_>, faces: &Faces, base: &Faces) {
     for face in Face::ALL {
         if table.has(face.name()) && !faces.has(face) {

@@ -1,5 +1,5 @@
-//! A catalog file being read: page by page where it can be cut into pages, as a whole where it cannot. Pages that a snapshot
-//! has read before are not read again.
+//! A catalog file being read: page by page where it can be cut into pages, as a whole where it
+//! cannot. Pages that a snapshot has read before are not read again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,7 +69,8 @@ impl<'t, 'm> Source<'t, 'm> {
         Some((Source { file: Arc::clone(file), pages, mistakes }, rest))
     }
 
-    /// The models of its pages: name, place, what to remember of the page, and the model itself when it is asked for.
+    /// The models of its pages: name, place, what to remember of the page, and the model itself
+    /// when it is asked for.
     pub(super) fn models(self) -> impl Iterator<Item = Pending<'t, 'm>> {
         let (file, mistakes) = (self.file, self.mistakes);
         self.pages.into_iter().map(move |entry| Pending { file: Arc::clone(&file), entry, mistakes })
@@ -101,7 +102,8 @@ impl<'t> Pending<'t, '_> {
         Kept { digest: *digest, line: page.line, prices }
     }
 
-    /// The model, taken over from before or read. `None` cannot happen with a page that was cut out.
+    /// The model, taken over from before or read. `None` cannot happen with a page that was cut
+    /// out.
     pub(super) fn model(self, groups: &BTreeMap<String, Group>, before: Option<&Snapshot>) -> Option<Model> {
         let Entry { page, form, .. } = self.entry;
         if let (None, Some(before)) = (&form, before)

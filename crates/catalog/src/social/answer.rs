@@ -1,5 +1,6 @@
-//! How to tell an answer with data from an empty one and from an error in disguise. Places are JSON pointers into
-//! `data` as the source sent it: `/a/0/b`, `-1` for the last entry of a list, the empty text for `data` itself.
+//! How to tell an answer with data from an empty one and from an error in disguise. Places are JSON
+//! pointers into `data` as the source sent it: `/a/0/b`, `-1` for the last entry of a list, the
+//! empty text for `data` itself.
 //!
 //! In every cell `data` that is null, `{}` or `[]` is no result.
 

@@ -88,7 +88,8 @@ pub enum Method {
 }
 
 impl Cell {
-    /// Members left out of `data` where a platform names none of its own: the supplier's session and tracing.
+    /// Members left out of `data` where a platform names none of its own: the supplier's session
+    /// and tracing.
     pub const DROP: [&'static str; 5] = ["cookie", "tt_chain_token", "debug_id", "debug_info", "attempts"];
 
     /// The value of `supported_endpoint_types` that only cells have.
@@ -99,7 +100,8 @@ impl Cell {
         format!("/v1/social/{}/{}", self.platform, self.capability.name())
     }
 
-    /// What the dearest route of this cell costs the operator, in micro-USD: what a day's capacity counts.
+    /// What the dearest route of this cell costs the operator, in micro-USD: what a day's capacity
+    /// counts.
     pub fn cost(&self) -> u64 {
         self.routes.iter().map(|route| route.cost).max().unwrap_or(0)
     }

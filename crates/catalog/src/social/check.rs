@@ -1,7 +1,7 @@
 //! The check of a call's parameters against its cell: pure, before anything is charged or sent.
 //!
-//! The first problem is reported, in this order over all parameters: unknown, repeated, missing (required, then groups),
-//! type, length, range. An empty value counts as not given.
+//! The first problem is reported, in this order over all parameters: unknown, repeated, missing
+//! (required, then groups), type, length, range. An empty value counts as not given.
 
 use std::fmt::Write as _;
 
@@ -92,7 +92,8 @@ impl Cell {
         Ok(Checked { values: typed })
     }
 
-    /// The text of each parameter; an empty one counts as not given, but not as absent from the query.
+    /// The text of each parameter; an empty one counts as not given, but not as absent from the
+    /// query.
     fn sort<'g, N: AsRef<str>, V: AsRef<str>>(
         &self,
         given: &'g [(N, V)],

@@ -1,5 +1,6 @@
-//! Social data: one cell per platform and capability, read from the catalog like models. Everything about a cell
-//! is written there once; checks, the public catalog, the API description, documentation and tests read it.
+//! Social data: one cell per platform and capability, read from the catalog like models. Everything
+//! about a cell is written there once; checks, the public catalog, the API description,
+//! documentation and tests read it.
 
 mod answer;
 mod cell;
@@ -61,7 +62,8 @@ impl Social {
         self.cells().find(|cell| cell.model.name == model)
     }
 
-    /// The cells an operator means: `douyin/search`, `social-douyin-search`, or `douyin` for all of it.
+    /// The cells an operator means: `douyin/search`, `social-douyin-search`, or `douyin` for all of
+    /// it.
     pub fn named(&self, name: &str) -> Vec<Arc<Cell>> {
         if let Some(cell) = self.by_model(name) {
             return vec![cell.clone()];

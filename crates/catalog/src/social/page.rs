@@ -1,5 +1,6 @@
-//! The page of the documentation that lists every cell with its parameters, written from the table (`docs/social-cells.md`; a test
-//! holds it to the table). For customers: what an answer costs the operator is not on it.
+//! The page of the documentation that lists every cell with its parameters, written from the table
+//! (`docs/social-cells.md`; a test holds it to the table). For customers: what an answer costs the
+//! operator is not on it.
 
 use std::fmt::Write as _;
 

@@ -29,7 +29,8 @@ pub enum Step {
     From(String),
     /// The query parameter of this name in the link at this place.
     FromLink { at: String, name: String },
-    /// The first field with the parameter's own name, wherever it stands; without one the caller's value is kept.
+    /// The first field with the parameter's own name, wherever it stands; without one the caller's
+    /// value is kept.
     Anywhere,
     /// One more than was asked for.
     PlusOne,

@@ -1,4 +1,5 @@
-//! What the public sees of a cell: its line in the catalog (specification 2.2) and the JSON Schema of its parameters.
+//! What the public sees of a cell: its line in the catalog (specification 2.2) and the JSON Schema
+//! of its parameters.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +8,8 @@ use crate::decimal::decimal;
 use crate::{Face, Facts, Group, Money, Quantities};
 
 impl Cell {
-    /// The price of a successful call for an account of this group that has topped up, as all callers of social data have.
+    /// The price of a successful call for an account of this group that has topped up, as all
+    /// callers of social data have.
     pub fn price_in(&self, group: &str) -> Option<Money> {
         let price = self.model.price(&Facts { topped_up: true, group, ..Facts::at(0) }).ok()?;
         price.charge(&Quantities::NONE.with(Face::PerCall, 1)).ok()

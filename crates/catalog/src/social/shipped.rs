@@ -1,4 +1,5 @@
-//! The cells that come with the product, as text: the demo writes them beside its catalog, tests read them.
+//! The cells that come with the product, as text: the demo writes them beside its catalog, tests
+//! read them.
 
 /// Name and text of each file of `catalog/social`, by platform.
 pub const SHIPPED: [(&str, &str); 20] = [

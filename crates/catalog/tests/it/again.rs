@@ -1,5 +1,5 @@
-//! A catalog that is read again, with what a snapshot already knows, is the same as one that is read for the first time:
-//! the same prices, places and mistakes, whatever changed in between.
+//! A catalog that is read again, with what a snapshot already knows, is the same as one that is
+//! read for the first time: the same prices, places and mistakes, whatever changed in between.
 
 use proptest::prelude::*;
 use tollgate_catalog::{Snapshot, View, load_again, load_for};

@@ -1,5 +1,5 @@
-//! The bound of a call's price: whatever the call turns out to be within what it needed, it is charged no more, or it was
-//! refused before it was sent.
+//! The bound of a call's price: whatever the call turns out to be within what it needed, it is
+//! charged no more, or it was refused before it was sent.
 
 use proptest::prelude::*;
 use tollgate_catalog::{BillingUnit, Face, Facts, Money, NoPrice, Quantities, Unbounded, Uncharged};
@@ -16,7 +16,8 @@ fn part(of: u64, share: u8) -> u64 {
     u64::try_from(u128::from(of) * u128::from(share) / 255).expect("a part")
 }
 
-/// What can be reported for a need: text as any kind of text, other tokens as their kind or as text, never more in all.
+/// What can be reported for a need: text as any kind of text, other tokens as their kind or as
+/// text, never more in all.
 fn outcome(unit: BillingUnit, need: &Quantities, shares: &[u8; 11]) -> Quantities {
     let mut used = Quantities::NONE;
     for (at, (face, most)) in need.iter().enumerate() {

@@ -43,8 +43,9 @@ fn a_price_survives_being_written_down() {
     assert_ne!(forged.id(), price.id(), "the id is computed from the content");
 }
 
-/// Ids stand in ledgers for ever: computed here by hand, over model, version, tier, group, flags, multiplier and faces, and nothing
-/// about the unit where the faces tell it. Where they do not, the unit makes another price.
+/// Ids stand in ledgers for ever: computed here by hand, over model, version, tier, group, flags,
+/// multiplier and faces, and nothing about the unit where the faces tell it. Where they do not, the
+/// unit makes another price.
 #[test]
 fn prices_of_before_units_were_written_keep_their_id() {
     let read = |unit: &str| -> Price {

@@ -1,4 +1,5 @@
-//! The tests of the catalog, one binary: charges a person can read, tiers over the calendar, mistakes word by word.
+//! The tests of the catalog, one binary: charges a person can read, tiers over the calendar,
+//! mistakes word by word.
 
 mod again;
 mod bounds;

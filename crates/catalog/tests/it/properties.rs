@@ -1,5 +1,5 @@
-//! Over any quantities, prices and multipliers: a charge is never negative, is rounded up exactly once, grows with
-//! what is used, and is refused rather than wrapped.
+//! Over any quantities, prices and multipliers: a charge is never negative, is rounded up exactly
+//! once, grows with what is used, and is refused rather than wrapped.
 
 use proptest::prelude::*;
 use tollgate_catalog::{
@@ -40,7 +40,8 @@ fn quantities() -> impl Strategy<Value = Quantities> {
         .prop_map(|list| Face::ALL.into_iter().zip(list).fold(Quantities::NONE, |used, (face, n)| used.with(face, n)))
 }
 
-/// The exact amount in units of nano-USD ÷ (3 × 10⁶ × denominator), by long arithmetic in 64-bit limbs.
+/// The exact amount in units of nano-USD ÷ (3 × 10⁶ × denominator), by long arithmetic in 64-bit
+/// limbs.
 mod big {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Big(Vec<u64>);

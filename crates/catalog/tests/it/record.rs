@@ -242,7 +242,8 @@ fn the_vendors_list_price_is_compared_not_typed_in() {
         json!({"face": "output", "list_usd": 10, "selling_usd": 15, "discount_pct": -50, "verdict": "above_list"})
     );
     assert_eq!(list["unverified_faces"], json!(["cache_read", "cache_write"]));
-    // A kind of token the vendor lists and we do not price apart is sold as ordinary input; a free list price has no discount.
+    // A kind of token the vendor lists and we do not price apart is sold as ordinary input; a free
+    // list price has no discount.
     let list = &record(&catalog, "third")["vendor_list"];
     assert_eq!(
         list["faces"],

@@ -1,4 +1,5 @@
-//! Social data: the shipped cells against the specification's own text, and the check of parameters.
+//! Social data: the shipped cells against the specification's own text, and the check of
+//! parameters.
 
 mod checks;
 mod mistakes;

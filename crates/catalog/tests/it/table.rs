@@ -1,8 +1,10 @@
-//! Reads the tables of `tests/tables` and checks every row: `model | facts of the call | what it used | tier | lines | total`.
+//! Reads the tables of `tests/tables` and checks every row:
+//! `model | facts of the call | what it used | tier | lines | total`.
 //!
-//! Facts: `ctx=N`, `at=TIME`, `topped-up`, `group=NAME`; anything else `name=value` is a parameter of the call. Used:
-//! `face=N`, or `text="…"` and `recording=1.5s`, which are counted as a modality would. Lines are written
-//! `quantity face@USD`, with `c` for characters, `s` for seconds and `s*50/3` for seconds of audio as tokens.
+//! Facts: `ctx=N`, `at=TIME`, `topped-up`, `group=NAME`; anything else `name=value` is a parameter
+//! of the call. Used: `face=N`, or `text="…"` and `recording=1.5s`, which are counted as a modality
+//! would. Lines are written `quantity face@USD`, with `c` for characters, `s` for seconds and
+//! `s*50/3` for seconds of audio as tokens.
 //!
 //! The expectations come from `sums.py` beside the tables, which shares nothing with this crate.
 

@@ -1,4 +1,5 @@
-//! Charges, row by row: over all units, tiers, groups, prices for paying accounts, roundings and edges of the calendar.
+//! Charges, row by row: over all units, tiers, groups, prices for paying accounts, roundings and
+//! edges of the calendar.
 
 use std::path::Path;
 use std::process::Command;
@@ -47,7 +48,8 @@ fn there_are_at_least_120_rows() {
     assert!(rows >= 120, "{rows}");
 }
 
-/// The same tables, computed by Python with its own fractions and time zones: what both say is not a mistake of one.
+/// The same tables, computed by Python with its own fractions and time zones: what both say is not
+/// a mistake of one.
 #[test]
 fn an_independent_calculation_comes_to_the_same_sums() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tables/sums.py");

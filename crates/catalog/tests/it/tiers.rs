@@ -1,4 +1,5 @@
-//! Which tiers can still apply when the length of the input is not known yet, and times that are none.
+//! Which tiers can still apply when the length of the input is not known yet, and times that are
+//! none.
 
 use super::catalog;
 use serde_json::json;

@@ -5,7 +5,8 @@ use clap::{Args, Subcommand};
 
 #[derive(Subcommand)]
 pub enum Pausable {
-    /// Begin nothing new with it, on every replica within seconds. What runs goes on; nothing is deleted.
+    /// Begin nothing new with it, on every replica within seconds. What runs goes on; nothing is
+    /// deleted.
     Pause(Names),
     /// Use it again.
     Resume(Names),

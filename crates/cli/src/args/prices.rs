@@ -16,7 +16,8 @@ pub struct Quote {
     /// At the prices of accounts that have topped up.
     #[arg(long)]
     pub paid: bool,
-    /// What the call uses, for an exact price instead of an upper bound: output=120 (repeat the option).
+    /// What the call uses, for an exact price instead of an upper bound: output=120 (repeat the
+    /// option).
     #[arg(long = "use", value_name = "COUNTER=N")]
     pub used: Vec<String>,
     /// When, in milliseconds since 1970; now when left out.
@@ -26,7 +27,8 @@ pub struct Quote {
 
 #[derive(Subcommand)]
 pub enum Catalog {
-    /// Say in plain words which prices a new catalog changes. Exits 0 when none, 1 when some, 2 when one of them cannot be read.
+    /// Say in plain words which prices a new catalog changes. Exits 0 when none, 1 when some, 2
+    /// when one of them cannot be read.
     Diff {
         /// The catalog as it is: a folder of .toml files, or one file.
         old: PathBuf,

@@ -30,8 +30,8 @@ pub struct SocialCall {
 pub struct SocialExport {
     #[command(flatten)]
     pub call: SocialCall,
-    /// Where the entries go: one JSON object per line, or CSV when the name ends in .csv. If it is there already, the export goes on
-    /// where it stopped.
+    /// Where the entries go: one JSON object per line, or CSV when the name ends in .csv. If it is
+    /// there already, the export goes on where it stopped.
     #[arg(long, short)]
     pub out: std::path::PathBuf,
     /// Read at most so many pages, this time.

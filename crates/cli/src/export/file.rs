@@ -1,5 +1,6 @@
-//! The file of an export and the note beside it (`FILE.state`) that says where to go on. Entries are on the disk before the note
-//! is; what was written twice by an accident in between is recognised by its id.
+//! The file of an export and the note beside it (`FILE.state`) that says where to go on. Entries
+//! are on the disk before the note is; what was written twice by an accident in between is
+//! recognised by its id.
 
 use super::Params;
 use super::entries::{id_of, plain};

@@ -1,5 +1,5 @@
-//! Tables in files: a provider's bill is read, the ledger is written, as CSV or as JSON lines. Numbers stay text until
-//! somebody says what they are, so no amount goes through a float.
+//! Tables in files: a provider's bill is read, the ledger is written, as CSV or as JSON lines.
+//! Numbers stay text until somebody says what they are, so no amount goes through a float.
 
 use anyhow::{Context as _, bail};
 use serde_json::value::RawValue;

@@ -19,8 +19,9 @@ use reconcile::{Bill, Terms};
 
 /// Entries and calls are read in pages of this size.
 const PAGE: u32 = 5_000;
-/// A call may have begun this long after the last line of its bill, by the provider's clock, and this long before the first: a video is
-/// billed when it is finished, or found to be, which may take days.
+/// A call may have begun this long after the last line of its bill, by the provider's clock, and
+/// this long before the first: a video is billed when it is finished, or found to be, which may
+/// take days.
 const MARGIN_MS: i64 = 3_600_000;
 const BILLED_LATER_MS: i64 = 4 * 24 * 3_600_000;
 const COLUMNS: [&str; 22] = [

@@ -1,5 +1,5 @@
-//! A provider's bill against our calls: which lines are in both, which in one only, and where the amounts differ by more than
-//! they may. The bill is in memory, our calls stream by.
+//! A provider's bill against our calls: which lines are in both, which in one only, and where the
+//! amounts differ by more than they may. The bill is in memory, our calls stream by.
 
 use anyhow::{Context as _, bail};
 use serde::Serialize;
@@ -110,7 +110,8 @@ impl Bill {
             let place = bill.lines.len();
             match (line.call, &line.facts) {
                 (Some(call), _) => match bill.by_call.get(&call).and_then(|first| bill.lines.get_mut(*first)) {
-                    // Told, and counted with the first line: the call costs what all of them say together.
+                    // Told, and counted with the first line: the call costs what all of them say
+                    // together.
                     Some(first) => {
                         first.amount = sum(first.amount, line.amount)?;
                         bill.report.billed_twice += 1;
@@ -143,7 +144,8 @@ impl Bill {
         times.fold(None, |span, at| Some(span.map_or((at, at), |(from, to): (i64, i64)| (from.min(at), to.max(at)))))
     }
 
-    /// One of our calls that may have cost the provider something. `within`: it is of the time of the bill, so it should be in it.
+    /// One of our calls that may have cost the provider something. `within`: it is of the time of
+    /// the bill, so it should be in it.
     pub fn ours(&mut self, row: &UsageRow, within: bool) -> anyhow::Result<()> {
         let cost = sum(row.charge, row.write_off)?;
         let Some(place) = self.find(row) else {

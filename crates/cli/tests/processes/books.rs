@@ -97,7 +97,8 @@ fn call_of(task: &str) -> String {
     task.replace("task_", "call_")
 }
 
-/// Everything that must hold once all is quiet; how the videos ended. `funded` is what was paid in, in nano-USD.
+/// Everything that must hold once all is quiet; how the videos ended. `funded` is what was paid in,
+/// in nano-USD.
 pub async fn check(house: &House, records: &[Record], funded: i64) -> BTreeMap<&'static str, usize> {
     let states = tasks::all_ended(house).await;
     house.quiet().await;
@@ -154,15 +155,16 @@ fn check_one(record: &Record, rows: &HashMap<String, Value>, sent: &Sent) {
         }
         // Its fate was not known, and is told by its task.
         Seen::Failed { code, .. } if code == "charge_state_unknown" => assert!(record.kind.is_video(), "{record:?}"),
-        // What a failed call had produced is paid only if it was delivered, as the first part of a stream.
+        // What a failed call had produced is paid only if it was delivered, as the first part of a
+        // stream.
         Seen::Failed { call, status, .. } => {
             let charge = rows.get(call).map_or(0, |row| amount(row, "charge_nano_usd"));
             assert!(charge == 0 || *status == 200, "{record:?}: {:?}", rows[call]);
         }
         // A key that is spent stands for a call that was paid.
         Seen::Spent { call } => assert!(amount(row_of(call), "charge_nano_usd") > 0, "{record:?}: {:?}", rows[call]),
-        // The first word is marked before it is handed out, so a crash does not make it free. No stream of this load lasts until the
-        // next mark.
+        // The first word is marked before it is handed out, so a crash does not make it free. No
+        // stream of this load lasts until the next mark.
         Seen::Lost { call: Some(call), words } if *words > 0 => {
             let (row, least) = (row_of(call), prompt(call) + OUTPUT);
             assert!(amount(row, "charge_nano_usd") >= least, "{record:?}, {least} at least: {row}");
@@ -176,7 +178,8 @@ fn check_one(record: &Record, rows: &HashMap<String, Value>, sent: &Sent) {
     }
 }
 
-/// A request is charged at most once, also one that was repeated with its Idempotency-Key; a video is made at most once.
+/// A request is charged at most once, also one that was repeated with its Idempotency-Key; a video
+/// is made at most once.
 fn check_tags(records: &[Record], rows: &HashMap<String, Value>, sent: &Sent) {
     let mut by_tag: HashMap<&str, Vec<&String>> = HashMap::new();
     for (call, one) in &sent.calls {
@@ -197,8 +200,9 @@ fn is_social(row: &Value) -> bool {
     row["endpoint"].as_str().is_some_and(|endpoint| endpoint.starts_with("/v1/social/"))
 }
 
-/// A question for social data names no call, so they are counted: none was asked without a hold, and of each cell as many are paid as were
-/// answered, or may have been when the connection broke. What is asked with an Idempotency-Key has a cell of its own.
+/// A question for social data names no call, so they are counted: none was asked without a hold,
+/// and of each cell as many are paid as were answered, or may have been when the connection broke.
+/// What is asked with an Idempotency-Key has a cell of its own.
 fn check_social(records: &[Record], rows: &HashMap<String, Value>, sent: &Sent) {
     let held = rows.values().filter(|row| is_social(row)).count();
     let asked: usize = sent.social.values().sum();
@@ -222,7 +226,8 @@ fn check_social(records: &[Record], rows: &HashMap<String, Value>, sent: &Sent) 
     }
 }
 
-/// Every task ended once: made once and paid, made in vain and free, or never made and free. And every one that the provider took on is ours.
+/// Every task ended once: made once and paid, made in vain and free, or never made and free. And
+/// every one that the provider took on is ours.
 fn check_videos(
     records: &[Record],
     states: &HashMap<String, String>,

@@ -1,4 +1,5 @@
-//! `tollgate catalog`: what a new catalog changes, word by word (`prices/`), and the exit codes of diff.
+//! `tollgate catalog`: what a new catalog changes, word by word (`prices/`), and the exit codes of
+//! diff.
 
 use crate::process::tollgate;
 use std::path::{Path, PathBuf};

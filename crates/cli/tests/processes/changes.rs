@@ -1,4 +1,5 @@
-//! What operators change about accounts, keys, models and providers: in force on every replica, and in the log.
+//! What operators change about accounts, keys, models and providers: in force on every replica, and
+//! in the log.
 
 use crate::house::{House, Plan, chat};
 use crate::postgres::Server;

@@ -1,5 +1,6 @@
-//! Storms: the same request from everywhere at once, refunds in crowds, clients without manners, a disk that fills up under
-//! load, a stop with hundreds of streams. One line each; `make chaos` runs them, and those of the neighbouring files, for minutes.
+//! Storms: the same request from everywhere at once, refunds in crowds, clients without manners, a
+//! disk that fills up under load, a stop with hundreds of streams. One line each; `make chaos` runs
+//! them, and those of the neighbouring files, for minutes.
 
 mod strangers;
 
@@ -164,7 +165,8 @@ async fn clients_that_leave_at_every_chunk() {
     let rows = books::usage(&house).await;
     assert_eq!(rows.len(), records.len(), "each has its row");
     let free = rows.values().filter(|row| books::amount(row, "charge_nano_usd") == 0).count();
-    // The first piece of a stream may only name the speaker. Who got a word pays, as much as `books::check` says.
+    // The first piece of a stream may only name the speaker. Who got a word pays, as much as
+    // `books::check` says.
     let wordless = records.iter().filter(|record| matches!(record.seen, Seen::Left { words: 0, .. })).count();
     assert!(free <= wordless, "{free} were free, {wordless} left without a word");
     let left = records.iter().filter(|record| matches!(record.seen, Seen::Left { .. })).count();
@@ -254,7 +256,8 @@ async fn sigterm_with_500_open_streams() {
     experiment.end();
 }
 
-/// A small disk, filled while calls run and emptied again, several times, once with a kill while it is full.
+/// A small disk, filled while calls run and emptied again, several times, once with a kill while it
+/// is full.
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::disallowed_methods, reason = "whoever runs the tests says what cannot be tested here")]
 async fn disk_full() {
@@ -287,7 +290,8 @@ async fn disk_full() {
             tokio::time::sleep(Duration::from_millis(2_500)).await;
             seen = load.until(seen, |records| count(records, "unavailable") >= 1).await;
             if killed {
-                // What was delivered meanwhile is in the journal only, in the space that was taken in advance.
+                // What was delivered meanwhile is in the journal only, in the space that was taken
+                // in advance.
                 house.gates[0].kill();
             }
             std::fs::remove_file(&filler).expect("space");

@@ -1,4 +1,5 @@
-//! `tollgate check`: a good configuration passes; a broken one is told all its mistakes at once, each with file and line.
+//! `tollgate check`: a good configuration passes; a broken one is told all its mistakes at once,
+//! each with file and line.
 
 use crate::process::{TOLLGATE, tollgate};
 use serde_json::Value;
@@ -52,7 +53,8 @@ fn a_good_configuration_passes() {
     assert!(!dir.path().join("data").exists(), "a check leaves nothing behind");
 }
 
-/// A link to a wildcard address leads nowhere: whoever sells videos is told to say where the gateway is reached.
+/// A link to a wildcard address leads nowhere: whoever sells videos is told to say where the
+/// gateway is reached.
 #[test]
 fn a_gateway_that_does_not_know_its_address_is_warned_about() {
     const VIDEO: &str = r#"[model."sora-2"]
@@ -147,7 +149,8 @@ fn nothing_is_served_from_a_broken_configuration() {
     assert!(String::from_utf8_lossy(&missing.stdout).contains("nowhere.toml: cannot be read"));
 }
 
-/// The books can be read while somebody mends the catalog; only what says where they are must be right.
+/// The books can be read while somebody mends the catalog; only what says where they are must be
+/// right.
 #[test]
 fn the_books_need_the_settings_only() {
     let dir = written(&format!("{GOOD}secret_env = \"NOT_SET\"\n"), BROKEN_CATALOG);

@@ -1,4 +1,5 @@
-//! The operator's commands, each tried while the server runs (through its socket) and while it does not.
+//! The operator's commands, each tried while the server runs (through its socket) and while it does
+//! not.
 
 use crate::house::{Gate, House, Plan, chat, text};
 use crate::postgres::Server;

@@ -1,5 +1,6 @@
-//! `kill -9` of the gateway, 30 times under mixed load: conversations, streams, videos, social data, with and without Idempotency-Key.
-//! Afterwards nothing is lost, nothing is charged or made twice, no hold is open, and every call the provider saw is in the books.
+//! `kill -9` of the gateway, 30 times under mixed load: conversations, streams, videos, social
+//! data, with and without Idempotency-Key. Afterwards nothing is lost, nothing is charged or made
+//! twice, no hold is open, and every call the provider saw is in the books.
 
 use crate::books;
 use crate::experiment::Experiment;

@@ -1,5 +1,6 @@
-//! `kill -9` of PostgreSQL under load. While it is away the gateway answers 503, keeps knowing its keys and sends nothing
-//! upstream; what it delivered before is charged once the database is back, without a restart of the gateway.
+//! `kill -9` of PostgreSQL under load. While it is away the gateway answers 503, keeps knowing its
+//! keys and sends nothing upstream; what it delivered before is charged once the database is back,
+//! without a restart of the gateway.
 
 use crate::books;
 use crate::experiment::Experiment;
@@ -69,7 +70,8 @@ async fn unavailable(house: &House) {
     }
 }
 
-/// Both die, and the gateway comes back first: it says what is wrong and ends, and a supervisor's later try succeeds.
+/// Both die, and the gateway comes back first: it says what is wrong and ends, and a supervisor's
+/// later try succeeds.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_that_starts_without_its_database_says_so() {
     let server = Own::start();

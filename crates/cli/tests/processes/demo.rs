@@ -1,4 +1,5 @@
-//! `tollgate demo`: one line says all that is needed, the key works at once, and SIGTERM leaves nothing behind.
+//! `tollgate demo`: one line says all that is needed, the key works at once, and SIGTERM leaves
+//! nothing behind.
 
 use crate::house::{chat, text};
 use crate::process::{Process, children, tollgate};
@@ -64,7 +65,8 @@ async fn a_demo_serves_at_once_and_leaves_nothing_running() {
     assert!((99_000_000_000..100_000_000_000).contains(&left), "{left}");
     stop(process, &line).await;
 
-    // The same folder again: the books are as they were, not funded a second time; the key is a new one.
+    // The same folder again: the books are as they were, not funded a second time; the key is a new
+    // one.
     let (process, again) = start(dir.path(), &["--data", "demo"]);
     assert_ne!(again["key"], line["key"]);
     assert_eq!((operate(&again, &again["admin_key"]).await, operate(&again, &line["admin_key"]).await), (200, 401));

@@ -1,5 +1,5 @@
-//! What an experiment of `make chaos` says: one line with its counts. In a test run each has one round; `make chaos` gives it
-//! minutes, and it goes on for as long.
+//! What an experiment of `make chaos` says: one line with its counts. In a test run each has one
+//! round; `make chaos` gives it minutes, and it goes on for as long.
 
 use crate::seen::{Record, by_kind};
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
-//! Rows of the table of faults (docs/faults.md) that need a process or a database to die: killed, stopped, terminated. A row that
-//! names a case of this house must find it here, and the other way round.
+//! Rows of the table of faults (docs/faults.md) that need a process or a database to die: killed,
+//! stopped, terminated. A row that names a case of this house must find it here, and the other way
+//! round.
 
 use crate::books;
 use crate::house::{House, Plan, chat, streamed};
@@ -80,7 +81,8 @@ async fn the_key_store_is_away() {
     server.kill();
     let models = format!("{}/v1/models", house.gates[0].url());
     let began = Instant::now();
-    // A key that was seen is known without the database for a while; whether a new one is good cannot be told.
+    // A key that was seen is known without the database for a while; whether a new one is good
+    // cannot be told.
     while house.ask(0, &chat("plain", "hello")).await.status() != 503 {
         assert!(began.elapsed() < HANG, "it does not see that the database is gone");
     }
@@ -127,7 +129,8 @@ async fn the_database_stands_still() {
         assert!(took >= Duration::from_millis(1_900), "{key}: it took {took:?}");
     }
     assert_eq!(house.received_count().await, 1, "nothing is sent without a hold");
-    // It is seen: nobody is sent here, and whoever watches is told how long the oldest operation waits.
+    // It is seen: nobody is sent here, and whoever watches is told how long the oldest operation
+    // waits.
     let ready = format!("{}/readyz", house.gates[0].url());
     assert_eq!(house.http.get(&ready).send().await.expect("a reply").status(), 503, "not ready");
     assert_eq!(metric(&house, "tollgate_ledger_down").await, 1, "the alarm");
@@ -154,7 +157,8 @@ async fn the_database_stands_still() {
 }
 
 async fn killed_before_the_request_was_sent() {
-    // A provider that takes the connection and never speaks TLS: the call has its hold and cannot send.
+    // A provider that takes the connection and never speaks TLS: the call has its hold and cannot
+    // send.
     let mute = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = mute.local_addr().expect("an address").port();
     let provider = format!("\n[provider.mute]\nkind = \"openai\"\nbase_url = \"https://127.0.0.1:{port}/v1\"\n");
@@ -179,7 +183,8 @@ async fn killed_before_the_request_was_sent() {
     assert_eq!(books::amount(&row, "charge_nano_usd"), 0);
     assert!(call.join_all().await.remove(0).is_err(), "the client was cut off");
     drop(held);
-    // It is closed, so its key is free: the same request runs anew, as far as this provider lets it.
+    // It is closed, so its key is free: the same request runs anew, as far as this provider lets
+    // it.
     let _held = tokio::select! {
         reply = ask(&house).send() => panic!("no new run: {reply:?}"),
         tried = mute.accept() => tried.expect("it tries to connect once more"),
@@ -203,10 +208,12 @@ async fn killed_while_the_provider_thinks() {
 
 async fn killed_in_mid_stream() {
     let mut house = House::new(Plan { patience: UNHURRIED, ..Plan::default() }).await;
-    // A word every 100 ms for longer than marks are apart, so that a mark must have been made of words and not only of the beginning.
+    // A word every 100 ms for longer than marks are apart, so that a mark must have been made of
+    // words and not only of the beginning.
     let mut reply = house.ask(0, &streamed("plain", "[[sim:tokens=200 delay_ms=100]] x")).await;
     let mut words: Vec<Instant> = Vec::new();
-    // Delivered longer ago than the time between two marks, with some seconds for a machine that stumbles.
+    // Delivered longer ago than the time between two marks, with some seconds for a machine that
+    // stumbles.
     let old = |words: &[Instant], now: Instant| {
         words.iter().filter(|at| now.duration_since(**at) > MARKS + Duration::from_secs(3)).count()
     };

@@ -1,5 +1,6 @@
-//! Accounts that store, and make others store: conversations until the disk is full, refusals without end, videos with a hundred thousand
-//! unknown fields. Whoever pays is served all the while.
+//! Accounts that store, and make others store: conversations until the disk is full, refusals
+//! without end, videos with a hundred thousand unknown fields. Whoever pays is served all the
+//! while.
 
 use crate::books;
 use crate::experiment::{Experiment, long};
@@ -66,7 +67,8 @@ async fn conversations_that_would_fill_the_disk(name: &'static str, plan: Plan<'
     let tries = if long() { 200 } else { 20 };
     for n in 0..tries {
         let gate = n % house.gates.len();
-        // Without money nothing is stored; each wish for a call is refused, and noted within a bound.
+        // Without money nothing is stored; each wish for a call is refused, and noted within a
+        // bound.
         let reply = ask(&house, &poor, gate, Method::POST, "/v1/conversations", Some(&large)).await;
         assert_eq!(code(reply).await, "insufficient_balance");
         for _ in 0..10 {

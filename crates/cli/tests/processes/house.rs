@@ -1,4 +1,5 @@
-//! A house of real processes: simulator, one or more gateways over one database, an account with money, a key.
+//! A house of real processes: simulator, one or more gateways over one database, an account with
+//! money, a key.
 
 use crate::process::{HANG, Process, TOLLGATE, executable, free_port, limited, tollgate};
 use reqwest::{RequestBuilder, Response};
@@ -9,8 +10,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
 
-/// `plain`: 1 and 2 USD per million tokens, so a token costs 1,000 and 2,000 nano-USD. `by-the-call`: 2,500,000 nano-USD,
-/// so that a hold and the charge that follows are the same.
+/// `plain`: 1 and 2 USD per million tokens, so a token costs 1,000 and 2,000 nano-USD.
+/// `by-the-call`: 2,500,000 nano-USD, so that a hold and the charge that follows are the same.
 const CATALOG: &str = r#"
 [model."plain"]
 context_window = 100_000
@@ -87,7 +88,8 @@ pub struct House {
 pub struct Gate {
     pub config: PathBuf,
     pub port: u16,
-    /// Away from the configuration: its folder is watched, and a log of what was seen there would never end.
+    /// Away from the configuration: its folder is watched, and a log of what was seen there would
+    /// never end.
     pub log: PathBuf,
     pub process: Option<Process>,
     pub executable: PathBuf,

@@ -1,5 +1,6 @@
-//! The kinds of calls in the mixed load, as data: under which name they are counted, what each asks for, and in which manner. A tag in what is
-//! asked tells the provider's record of one call from all others.
+//! The kinds of calls in the mixed load, as data: under which name they are counted, what each asks
+//! for, and in which manner. A tag in what is asked tells the provider's record of one call from
+//! all others.
 
 use crate::house::{Plan, chat};
 use crate::tasks;

@@ -1,5 +1,6 @@
-//! Mixed load: conversations, streams, tools, videos and social data; provider errors, hangs, clients that leave, and clients that ask again with
-//! their Idempotency-Key until they are answered. Each call carries a tag, and what its client saw of every try is kept.
+//! Mixed load: conversations, streams, tools, videos and social data; provider errors, hangs,
+//! clients that leave, and clients that ask again with their Idempotency-Key until they are
+//! answered. Each call carries a tag, and what its client saw of every try is kept.
 
 use crate::house::{House, text};
 use crate::kinds::{Kind, MIX, Manner};
@@ -106,7 +107,8 @@ impl Client {
         seen
     }
 
-    /// The same request again and again until it is answered, which it is in the end; then once more, and the answer is the same.
+    /// The same request again and again until it is answered, which it is in the end; then once
+    /// more, and the answer is the same.
     async fn persist(&self, gate: usize, kind: Kind, tag: &str) {
         let began = Instant::now();
         let mut first = None;
@@ -128,7 +130,8 @@ impl Client {
     }
 }
 
-/// What the second asking brings: the first answer again, or word that it was a stream and was charged.
+/// What the second asking brings: the first answer again, or word that it was a stream and was
+/// charged.
 fn same(kind: Kind, first: &Seen, again: &Seen) {
     let (Seen::Answered { call, .. } | Seen::Spent { call }) = first else {
         panic!("no answer to {kind:?}: {first:?}")
@@ -156,7 +159,8 @@ async fn work(client: Arc<Client>) {
     }
 }
 
-/// Looks at the newest videos all the while, at every gateway: what has ended once has ended for good.
+/// Looks at the newest videos all the while, at every gateway: what has ended once has ended for
+/// good.
 async fn watch(client: Arc<Client>) {
     let mut ended: HashMap<String, String> = HashMap::new();
     while !client.is_over() {

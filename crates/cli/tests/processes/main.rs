@@ -1,5 +1,6 @@
-//! The executable from outside: real processes, real sockets, real databases, and signals that give no time to say
-//! goodbye. Nothing here reaches into a process; what a test knows, an operator, a client or a provider could see.
+//! The executable from outside: real processes, real sockets, real databases, and signals that give
+//! no time to say goodbye. Nothing here reaches into a process; what a test knows, an operator, a
+//! client or a provider could see.
 
 mod books;
 mod catalog;

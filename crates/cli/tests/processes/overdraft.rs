@@ -1,4 +1,5 @@
-//! 500 parallel calls with money for exactly ten: nobody gets an eleventh, on either engine, through one door or two.
+//! 500 parallel calls with money for exactly ten: nobody gets an eleventh, on either engine,
+//! through one door or two.
 
 use crate::experiment::Experiment;
 use crate::house::{House, Plan, chat};
@@ -74,7 +75,8 @@ async fn ten_of_500(name: &'static str, plan: Plan<'_>) {
         ours.map(|row| row["charge_nano_usd"].as_i64().expect("an amount")).collect()
     };
     assert_eq!(charged("answered"), [2_500_000; SERVED]);
-    // Beyond sixty a minute for each replica, refusals share a row that is written when the minute is over.
+    // Beyond sixty a minute for each replica, refusals share a row that is written when the minute
+    // is over.
     let rows = charged("refused");
     assert!(rows.iter().all(|charge| *charge == 0) && (60..CALLS - SERVED).contains(&rows.len()), "{}", rows.len());
     experiment.count("calls at once", CALLS);

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 pub const TOLLGATE: &str = env!("CARGO_BIN_EXE_tollgate");
 
-/// Longer than anything takes, also on a machine that does a lot beside the tests: what takes longer hangs.
+/// Longer than anything takes, also on a machine that does a lot beside the tests: what takes
+/// longer hangs.
 pub const HANG: Duration = Duration::from_secs(120);
 
 pub struct Process {
@@ -62,7 +63,8 @@ impl Process {
     /// Time on processors so far. The system counts it in hundredths of a second.
     pub fn cpu(&self) -> Duration {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap_or_default();
-        // The name may hold anything, so read behind its last bracket: there, time in user and system mode are 12th and 13th.
+        // The name may hold anything, so read behind its last bracket: there, time in user and
+        // system mode are 12th and 13th.
         let behind = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
         let ticks: u64 = behind.split_whitespace().skip(11).take(2).filter_map(|word| word.parse::<u64>().ok()).sum();
         Duration::from_millis(ticks * 10)
@@ -125,15 +127,16 @@ pub fn children(parent: u32) -> Vec<u32> {
         .filter_map(|entry| {
             let id: u32 = entry.file_name().to_str()?.parse().ok()?;
             let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-            // pid (name) state parent …; the name may hold anything, so read behind its last bracket.
+            // pid (name) state parent …; the name may hold anything, so read behind its last
+            // bracket.
             let (_, rest) = stat.rsplit_once(')')?;
             (rest.split_whitespace().nth(1)?.parse() == Ok(parent)).then_some(id)
         })
         .collect()
 }
 
-/// A port that is free now and that the system hands to nobody by itself: a process that is killed finds it free again,
-/// and a client that knocks meanwhile cannot happen to be given it as its own.
+/// A port that is free now and that the system hands to nobody by itself: a process that is killed
+/// finds it free again, and a client that knocks meanwhile cannot happen to be given it as its own.
 pub fn free_port() -> u16 {
     // One of ours may be given out and not listened on yet.
     static GIVEN: Mutex<Vec<u16>> = Mutex::new(Vec::new());

@@ -1,4 +1,5 @@
-//! `tollgate quote`: the price of a request in a file, without a server, a database or a provider's secret.
+//! `tollgate quote`: the price of a request in a file, without a server, a database or a provider's
+//! secret.
 
 use crate::process::tollgate;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Receipts from outside: verified by the executable alone, signed by whichever replica is asked, and no trace of a secret key
-//! in anything that is printed.
+//! Receipts from outside: verified by the executable alone, signed by whichever replica is asked,
+//! and no trace of a secret key in anything that is printed.
 
 use crate::house::{House, Plan, chat, text};
 use crate::postgres::Server;
@@ -115,7 +115,8 @@ async fn receipt(house: &House, gate: usize, call: &str) -> String {
     reply.text().await.expect("text")
 }
 
-/// `receipt verify` where there is neither a configuration nor a server: whether it holds, and the first words.
+/// `receipt verify` where there is neither a configuration nor a server: whether it holds, and the
+/// first words.
 fn offline(receipt: &Saved, keys: &Saved) -> (bool, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let (receipt, keys) = (receipt.0.to_str().expect("UTF-8"), keys.0.to_str().expect("UTF-8"));
@@ -139,7 +140,8 @@ fn secret_of(house: &House) -> Vec<u8> {
     all.into_iter().next().expect("one")
 }
 
-/// Whatever the commands print and the log holds, the secret is not in it, in no way of writing bytes.
+/// Whatever the commands print and the log holds, the secret is not in it, in no way of writing
+/// bytes.
 async fn says_nothing_of(house: &House, secret: &[u8]) {
     let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     let numbers: Vec<String> = secret.iter().map(u8::to_string).collect();

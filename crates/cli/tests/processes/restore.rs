@@ -76,7 +76,8 @@ async fn webhook_secret(house: &House) -> String {
     text(&told["secrets"][0])
 }
 
-/// The page says how to make a backup and how to begin from one: both as they stand, and a start without the secrets is refused.
+/// The page says how to make a backup and how to begin from one: both as they stand, and a start
+/// without the secrets is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_documented_backup_and_restore() {
     let mut house = House::new(Plan::default()).await;

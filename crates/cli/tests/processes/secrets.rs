@@ -1,4 +1,5 @@
-//! Logs at their most talkative hold no key, no provider secret and no word of a prompt or an answer.
+//! Logs at their most talkative hold no key, no provider secret and no word of a prompt or an
+//! answer.
 
 use crate::house::{House, PROVIDER_SECRET, Plan, chat, streamed};
 use crate::postgres::Server;

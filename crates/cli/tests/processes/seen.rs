@@ -8,11 +8,14 @@ use std::collections::BTreeMap;
 /// How one call ended for its client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// A whole 200, or a stream up to `[DONE]`; of a video, that it is being made. The charge where a header told it.
+    /// A whole 200, or a stream up to `[DONE]`; of a video, that it is being made. The charge where
+    /// a header told it.
     Answered { call: String, charge: Option<String>, replayed: bool },
-    /// A refusal or a provider's fault, as a status or as the last event of a stream. A tool's has no status.
+    /// A refusal or a provider's fault, as a status or as the last event of a stream. A tool's has
+    /// no status.
     Failed { call: String, status: u16, code: String },
-    /// The call that this Idempotency-Key was used for is over and was charged; its answer was not kept.
+    /// The call that this Idempotency-Key was used for is over and was charged; its answer was not
+    /// kept.
     Spent { call: String },
     /// The client hung up, as it had planned; so many words had come in by then.
     Left { call: String, words: usize },
@@ -34,7 +37,8 @@ impl Seen {
     pub fn is_unfinished(&self) -> bool {
         match self {
             Seen::Lost { .. } => true,
-            // A stream that broke off, a provider's fault, a ledger that is away: whether it was charged is told when it is asked for again.
+            // A stream that broke off, a provider's fault, a ledger that is away: whether it was
+            // charged is told when it is asked for again.
             Seen::Failed { status: 200 | 502..=504, .. } => true,
             // A tool's failure, of which the status is not told.
             Seen::Failed { status: 0, .. } => true,

@@ -1,5 +1,6 @@
-//! What `--json` prints: docs/command-line.md shows a result of every command, and each has the members that stand there.
-//! The same call has the same members with the same values wherever it is asked for.
+//! What `--json` prints: docs/command-line.md shows a result of every command, and each has the
+//! members that stand there. The same call has the same members with the same values wherever it is
+//! asked for.
 
 use crate::house::{chat, text};
 use crate::process::{HANG, Process, tollgate};
@@ -11,7 +12,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const PAGE: &str = include_str!("../../../../docs/command-line.md");
-/// They print nothing of ours in JSON: a server, a protocol, a script for a shell, a provider's answer.
+/// They print nothing of ours in JSON: a server, a protocol, a script for a shell, a provider's
+/// answer.
 const WITHOUT: [&str; 5] = ["serve", "mcp", "completions", "social call", "help"];
 /// Models that were sold at one price and at another.
 const CHEAP: &str = "[model.chat]\nprice = { input = 3_000_000, output = 15_000_000 }\nroute = [{ provider = \"sim\", upstream_model = \"m\" }]\n";

@@ -1,5 +1,5 @@
-//! Social data over real processes: what replicas share on PostgreSQL, how much memory a large answer takes, and what customers do
-//! from the command line.
+//! Social data over real processes: what replicas share on PostgreSQL, how much memory a large
+//! answer takes, and what customers do from the command line.
 
 use crate::house::{House, Plan, text};
 use crate::postgres::Server;
@@ -124,7 +124,8 @@ async fn pace_and_vain_questions_are_shared_by_two_processes() {
     for reply in replies.into_iter().filter(|reply| reply.status() != 200) {
         assert_eq!(error_of(reply).await, (429, "social_data_capacity_reached".to_owned(), "busy".to_owned()));
     }
-    // What was asked in vain of one is known to the other a second later, or a little more on a busy machine.
+    // What was asked in vain of one is known to the other a second later, or a little more on a
+    // busy machine.
     let known = (404, "social_data_no_result".to_owned(), "known".to_owned());
     for n in 0..8 {
         let path = format!("zhihu/user?user_url_token=%5B%5Bsim:empty%5D%5D{n}");

@@ -1,5 +1,5 @@
-//! SIGTERM with open calls: short ones finish, long ones end with a proper error event, everything is settled before the
-//! exit, and the next start has nothing to put right.
+//! SIGTERM with open calls: short ones finish, long ones end with a proper error event, everything
+//! is settled before the exit, and the next start has nothing to put right.
 
 use crate::books;
 use crate::house::{House, Plan, chat, streamed};
@@ -21,7 +21,8 @@ async fn postgres() {
     stop_with_open_calls(Plan { database: &database, ..Plan::default() }).await;
 }
 
-/// A database that takes the connection and says nothing: whoever starts that way can be stopped like any other.
+/// A database that takes the connection and says nothing: whoever starts that way can be stopped
+/// like any other.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_that_waits_ends_in_order() {
     let mut house = House::new(Plan::default()).await;

@@ -1,5 +1,6 @@
-//! Video tasks while gateways die: two replicas on PostgreSQL, killed and stopped in turn. All are open at one moment, then the provider
-//! lets them end. Every task ends once, was created once, and costs what it made; by the provider's own count nobody asked too often.
+//! Video tasks while gateways die: two replicas on PostgreSQL, killed and stopped in turn. All are
+//! open at one moment, then the provider lets them end. Every task ends once, was created once, and
+//! costs what it made; by the provider's own count nobody asked too often.
 
 use crate::experiment::{Experiment, long};
 use crate::house::{House, Plan};
@@ -14,7 +15,8 @@ use tokio::task::JoinSet;
 
 /// Questions a second the provider allows all gateways together.
 const LIMIT: u64 = 1_000;
-/// Of a core, in percent, for both gateways together: a debug build, at the provider's limit of questions.
+/// Of a core, in percent, for both gateways together: a debug build, at the provider's limit of
+/// questions.
 const SHARE: u128 = 80;
 /// Five seconds of kling-v3.
 pub const PRICE: i64 = 417_000_000;
@@ -70,12 +72,14 @@ async fn create(house: &Mutex<House>, http: &reqwest::Client, number: usize, pro
     unreachable!("it is tried until there is no time left")
 }
 
-/// A gateway died when it had written down that it would send a task, and had not sent it: nobody made it, nobody pays.
+/// A gateway died when it had written down that it would send a task, and had not sent it: nobody
+/// made it, nobody pays.
 pub const NEVER_SENT: &str = "task_not_created";
 /// Creations under way at once.
 const DOORS: usize = 64;
 
-/// All tasks of the account by id, with their states; those that were never sent under a name of their own.
+/// All tasks of the account by id, with their states; those that were never sent under a name of
+/// their own.
 async fn states(house: &House, gate: usize) -> HashMap<String, String> {
     let mut all = HashMap::new();
     let mut after = String::new();
@@ -95,8 +99,8 @@ async fn states(house: &House, gate: usize) -> HashMap<String, String> {
     }
 }
 
-/// Waits until every task of the account has ended; how each did. Whatever is in somebody's hands when a database dies is looked for when
-/// its lease has ended, a minute later.
+/// Waits until every task of the account has ended; how each did. Whatever is in somebody's hands
+/// when a database dies is looked for when its lease has ended, a minute later.
 pub async fn all_ended(house: &House) -> HashMap<String, String> {
     let until = Instant::now() + Duration::from_secs(200);
     loop {
@@ -114,7 +118,8 @@ fn is_final(state: &str) -> bool {
     ["completed", "failed", NEVER_SENT].contains(&state)
 }
 
-/// How each task goes once the provider lets them: one in five fails; the others wait, run, stumble and succeed.
+/// How each task goes once the provider lets them: one in five fails; the others wait, run, stumble
+/// and succeed.
 fn prompt(number: usize) -> &'static str {
     match number % 5 {
         0 => "[[sim:fail]]",
@@ -170,8 +175,8 @@ impl Creations {
     }
 }
 
-/// What happens to the gateways: every third time one stands still for longer than its leases, and goes on as if nothing had
-/// happened; otherwise it is killed and started again.
+/// What happens to the gateways: every third time one stands still for longer than its leases, and
+/// goes on as if nothing had happened; otherwise it is killed and started again.
 struct Trouble {
     rounds: usize,
     /// Of gateways that are no more.
@@ -212,7 +217,8 @@ async fn open_tasks(house: &House) -> usize {
     open.filter_map(|line| line.rsplit(' ').next()?.parse::<usize>().ok()).sum()
 }
 
-/// Creates until so many are open at one moment. A gateway that dies may leave some that were never sent: others take their place.
+/// Creates until so many are open at one moment. A gateway that dies may leave some that were never
+/// sent: others take their place.
 async fn open_all(creations: &mut Creations, trouble: &mut Trouble, count: usize, experiment: &mut Experiment) {
     let until = Instant::now() + Duration::from_secs(if long() { 900 } else { 180 });
     creations.begin(count);
@@ -303,8 +309,9 @@ async fn every_task_ends_once_while_replicas_die() {
     let asked = &told["asked"]["kling"];
     let all = asked["all"].as_u64().expect("a count") - asked_before;
     let most = asked["most_in_a_second"].as_u64().expect("a count");
-    // Half as many on top: what leaves evenly arrives in heaps where two cores do all of this. Like the CPU below it says something about a
-    // machine that has time, which `make test` does not ask for.
+    // Half as many on top: what leaves evenly arrives in heaps where two cores do all of this. Like
+    // the CPU below it says something about a machine that has time, which `make test` does not ask
+    // for.
     assert!(most <= LIMIT + LIMIT / 2 || !long(), "{most} questions in a second, {LIMIT} are allowed");
     assert!(u128::from(all) * 1_000 <= u128::from(LIMIT) * took.as_millis(), "{all} questions in {took:?}");
     let share = cpu.as_millis() * 100 / took.as_millis().max(1);

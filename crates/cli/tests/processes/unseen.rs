@@ -1,5 +1,6 @@
-//! Accounts with a cent of trial credit send calls at once whose provider reads far more than stands in them: a video behind a link,
-//! a file by its id, a stored thread, a cache. What the operator pays for more than was charged stays below what was paid.
+//! Accounts with a cent of trial credit send calls at once whose provider reads far more than
+//! stands in them: a video behind a link, a file by its id, a stored thread, a cache. What the
+//! operator pays for more than was charged stays below what was paid.
 
 use crate::books;
 use crate::experiment::{Experiment, long};

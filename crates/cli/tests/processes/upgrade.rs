@@ -1,5 +1,5 @@
-//! A rolling upgrade: the executable of an earlier version and the new one serve from one PostgreSQL database. `make upgrade` builds the earlier
-//! one and runs this.
+//! A rolling upgrade: the executable of an earlier version and the new one serve from one
+//! PostgreSQL database. `make upgrade` builds the earlier one and runs this.
 
 use crate::house::{House, Plan, chat, streamed, text};
 use crate::postgres::Server;
@@ -24,7 +24,8 @@ async fn the_previous_executable_runs_beside_the_new_one() {
         return;
     }
     let database = server.database("upgrade").await;
-    // The first gate makes the database as its version has it; the second migrates it while the first serves.
+    // The first gate makes the database as its version has it; the second migrates it while the
+    // first serves.
     let mut house = House::new(Plan { database: &database, gates: 2, first: &previous, ..Plan::default() }).await;
     let mut calls = Vec::new();
     for round in 0..20 {
@@ -62,7 +63,8 @@ async fn the_previous_executable_runs_beside_the_new_one() {
     house.gates[0].kill();
     drop(open);
 
-    // The old executable is not started again on a database that a newer one has migrated, and leaves everything as it is.
+    // The old executable is not started again on a database that a newer one has migrated, and
+    // leaves everything as it is.
     house.gates[0].spawn();
     let until = Instant::now() + HANG;
     let sound = loop {
@@ -91,14 +93,16 @@ async fn the_previous_executable_runs_beside_the_new_one() {
     house.verified().await;
 }
 
-/// Whether its databases have the table by which this version knows their shape; the schema is in the executable as text.
+/// Whether its databases have the table by which this version knows their shape; the schema is in
+/// the executable as text.
 fn numbers_migrations(executable: &Path) -> bool {
     let bytes = std::fs::read(executable).expect("the executable of an earlier version");
     let table = b"CREATE TABLE migration (";
     bytes.windows(table.len()).any(|part| part == table)
 }
 
-/// Either version finds that the books are sound, and the new one tells which rows the old one wrote.
+/// Either version finds that the books are sound, and the new one tells which rows the old one
+/// wrote.
 async fn both_audits(house: &House, rows: u64) {
     for gate in &house.gates {
         let report: Value = gate.cli(&["ledger", "verify", "--strict"]).await;

@@ -1,5 +1,6 @@
-//! `tollgate video`: a customer makes a video, waits for it and has the file; a failed one is told as failed. And what an operator
-//! does around videos while the gateway runs: exchange the secret of its links, name where an account is told.
+//! `tollgate video`: a customer makes a video, waits for it and has the file; a failed one is told
+//! as failed. And what an operator does around videos while the gateway runs: exchange the secret
+//! of its links, name where an account is told.
 
 use crate::house::{House, Plan, text};
 use crate::process::{Process, signal, tollgate};

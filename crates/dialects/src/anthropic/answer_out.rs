@@ -66,7 +66,8 @@ pub(super) fn usage(usage: &Usage, searches: u64, tier: Option<&str>, out: &mut 
     });
 }
 
-/// Whether a thought without a text is one that nobody may read, or one whose text its maker did not send.
+/// Whether a thought without a text is one that nobody may read, or one whose text its maker did
+/// not send.
 pub(super) fn is_redacted(seal: Option<&Seal<'_>>, redacted: bool) -> bool {
     redacted || seal.is_none_or(|seal| seal.origin != Origin::Anthropic)
 }
@@ -97,7 +98,8 @@ fn block(list: &mut Array<'_>, output: &Output) {
             one.text("name", &call.name);
             one.raw("input", &input(call));
         }),
-        // Anthropic's answers hold neither pictures nor sound; the client is told that there was one.
+        // Anthropic's answers hold neither pictures nor sound; the client is told that there was
+        // one.
         Output::Image { mime, .. } => list.object(|one| {
             one.text("type", "text");
             one.text("text", &format!("[{mime} image]"));

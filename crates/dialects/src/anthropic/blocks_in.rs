@@ -97,7 +97,8 @@ fn source<'a>(fields: &mut Fields<'_, 'a>) -> Option<Place<'a>> {
     }
 }
 
-/// A tool that a search for tools has found. It is among the tools of the request, and others have all of those at hand.
+/// A tool that a search for tools has found. It is among the tools of the request, and others have
+/// all of those at hand.
 fn tool_reference<'a>(what: Cow<'a, str>, node: &Node<'a>) -> Part<'a> {
     let mut fields = Fields::of(node);
     fields.take("type");

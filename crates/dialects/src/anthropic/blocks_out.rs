@@ -48,8 +48,8 @@ pub(super) fn prepare<'a>(ask: &mut Ask<'a>, carry: &mut Carry<'_>) -> Result<Ve
             continue;
         }
         if turn.role.is_system() {
-            // A turn of its own where the model knows that; else a reminder, at its place: in front it would
-            // change what it refers to.
+            // A turn of its own where the model knows that; else a reminder, at its place: in front
+            // it would change what it refers to.
             let after_user = roles[at - 1] == Role::User;
             let before_assistant = roles.get(at + 1).is_none_or(|role| *role == Role::Assistant);
             if carry.target.system_turns && after_user && before_assistant {
@@ -73,7 +73,8 @@ pub(super) fn prepare<'a>(ask: &mut Ask<'a>, carry: &mut Carry<'_>) -> Result<Ve
         }
         if parts.is_empty() {
             if turn.role == Role::Assistant {
-                // What stood in it was recorded; a turn without anything is one that nobody misses but is told.
+                // What stood in it was recorded; a turn without anything is one that nobody misses
+                // but is told.
                 carry.drop_if(&turn.at, given == 0)?;
                 continue;
             }
@@ -202,8 +203,8 @@ fn block(
     Ok(())
 }
 
-/// Arguments as an object: nothing is `{}`, free text is wrapped, and so is what is no JSON, so that the call and
-/// its result stay a pair.
+/// Arguments as an object: nothing is `{}`, free text is wrapped, and so is what is no JSON, so
+/// that the call and its result stay a pair.
 pub(crate) fn input(call: &Call<'_>) -> String {
     if call.kind == CallKind::Custom {
         return format!("{{{}:{}}}", quoted_text(FREE_TEXT), quoted_text(&call.args));

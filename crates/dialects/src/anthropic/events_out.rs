@@ -1,8 +1,9 @@
 //! Events written as Anthropic's stream.
 //!
-//! Held here: one `message_start`, first; blocks with contiguous indexes from 0, one open at a time, each started empty and
-//! stopped; at most one signature per thought, last before its stop; usage repeated in full with the stop reason;
-//! `message_stop` last. Every event has its `event:` line, without which the SDKs see nothing.
+//! Held here: one `message_start`, first; blocks with contiguous indexes from 0, one open at a
+//! time, each started empty and stopped; at most one signature per thought, last before its stop;
+//! usage repeated in full with the stop reason; `message_stop` last. Every event has its `event:`
+//! line, without which the SDKs see nothing.
 
 use super::answer_out::{self, citation, is_redacted, stop_details, stop_reason};
 use crate::hub::{

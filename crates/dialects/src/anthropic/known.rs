@@ -1,4 +1,5 @@
-//! What of a message and of its streamed events is read into the hub. All else is told to a client of another dialect.
+//! What of a message and of its streamed events is read into the hub. All else is told to a client
+//! of another dialect.
 
 use crate::hub::Known::{self, All, Apart, Dotted, Each, In, Is, Usage, Whole};
 use crate::hub::Members;
@@ -40,7 +41,8 @@ fn citation(citation: &Node<'_>) -> Option<Members> {
     })
 }
 
-/// The members of a streamed event. `aside`: it is about a block that is told as a whole. `None`: an event that nobody knows.
+/// The members of a streamed event. `aside`: it is about a block that is told as a whole. `None`:
+/// an event that nobody knows.
 pub(super) fn event(event: &Node<'_>, aside: bool) -> Option<Members> {
     Some(match event.str_of("type") {
         "message_start" => &[Is(&["type"]), In("message", MESSAGE)],

@@ -33,7 +33,8 @@ impl Thinking {
             return Ok(thinking);
         }
         if unsigned_tool_turn(ask) {
-            // Anthropic wants the signed thoughts of the turn it goes on with; without them it refuses to think.
+            // Anthropic wants the signed thoughts of the turn it goes on with; without them it
+            // refuses to think.
             carry.drop("reasoning")?;
             return Ok(thinking);
         }
@@ -49,7 +50,8 @@ impl Thinking {
             (None, Some(effort)) => effort.budget(Some(max_tokens)),
             (None, None) => Effort::Medium.budget(Some(max_tokens)),
         };
-        // The limit is what the client pays for at most, thoughts included: the budget goes by it, never the other way round.
+        // The limit is what the client pays for at most, thoughts included: the budget goes by it,
+        // never the other way round.
         thinking.budget = fitting(budget, max_tokens);
         let less = asked.budget.is_some_and(|asked| thinking.budget.is_some_and(|budget| budget < asked));
         carry.drop_if("reasoning", thinking.budget.is_none() || less)?;
@@ -60,14 +62,16 @@ impl Thinking {
     }
 }
 
-/// As much of a budget as the limit of the output leaves; nothing where it leaves too little to think at all.
+/// As much of a budget as the limit of the output leaves; nothing where it leaves too little to
+/// think at all.
 fn fitting(budget: u64, max_tokens: u64) -> Option<u64> {
     let budget = budget.max(LEAST_BUDGET);
     let cut = || max_tokens.saturating_sub(ROOM).max(LEAST_BUDGET);
     (max_tokens > LEAST_BUDGET).then(|| if budget < max_tokens { budget } else { cut() })
 }
 
-/// The model is in the middle of a tool turn in which some answer does not begin with a thought it signed.
+/// The model is in the middle of a tool turn in which some answer does not begin with a thought it
+/// signed.
 fn unsigned_tool_turn(ask: &Ask<'_>) -> bool {
     let result = |part: &Part<'_>| matches!(part, Part::Result { .. });
     let spoke = ask.turns.iter().rposition(|turn| turn.role == Role::User && !turn.parts.iter().any(result));

@@ -184,7 +184,8 @@ fn cites(message: &mut Object<'_>, choice: &Choice) {
     }
 }
 
-/// A place in a document as it came; where in the answer it belongs is added, in the words of a `url_citation`.
+/// A place in a document as it came; where in the answer it belongs is added, in the words of a
+/// `url_citation`.
 pub(super) fn write_place(list: &mut Array<'_>, cite: &Citation<'_>) {
     let Citation::Foreign { raw, place, .. } = cite else { return };
     match (place, raw.trim_end().strip_suffix('}').filter(|open| open.trim_end().len() > 1)) {
@@ -193,7 +194,8 @@ pub(super) fn write_place(list: &mut Array<'_>, cite: &Citation<'_>) {
     }
 }
 
-/// A `url_citation`; other citations are not annotations. In a stream each has its place in the list, by which clients put them together.
+/// A `url_citation`; other citations are not annotations. In a stream each has its place in the
+/// list, by which clients put them together.
 pub(super) fn write_cite(list: &mut Array<'_>, cite: &Citation<'_>, place: Option<u64>) {
     let Citation::Url { url, title, from, to, .. } = cite else { return };
     list.object(|one| {

@@ -1,8 +1,9 @@
 //! `reasoning_details`: the extension in which chat carries thoughts with their seals.
 //!
-//! Entries are `reasoning.text`, `reasoning.summary` and `reasoning.encrypted`, each with the `format` of its maker and
-//! the `id` it is bound to, so that a client that sends them back lets the next turn go on. Ids begin with a mark: providers of this dialect
-//! that have the same extension want their own entries back, and none of ours.
+//! Entries are `reasoning.text`, `reasoning.summary` and `reasoning.encrypted`, each with the
+//! `format` of its maker and the `id` it is bound to, so that a client that sends them back lets
+//! the next turn go on. Ids begin with a mark: providers of this dialect that have the same
+//! extension want their own entries back, and none of ours.
 
 use crate::hub::{MARK, Origin, Thought};
 use std::borrow::Cow;

@@ -17,9 +17,11 @@ pub struct Broken {
 /// How the upstream's stream ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Whole. `tail` still has to reach the client (`[DONE]` from a provider that omits it); often empty.
+    /// Whole. `tail` still has to reach the client (`[DONE]` from a provider that omits it); often
+    /// empty.
     Complete { tail: Bytes },
-    /// No terminal mark: after `rest` (a whole last event, often empty) the client needs an error event.
+    /// No terminal mark: after `rest` (a whole last event, often empty) the client needs an error
+    /// event.
     Truncated { rest: Bytes },
     /// The unterminated rest was an error object.
     Fault(StreamFault),

@@ -1,7 +1,8 @@
 //! Chat replies and chunks read as events.
 //!
-//! Compatible servers differ most in how they send tool calls: the same index for different calls, no index, no id, the id
-//! in every fragment, arguments as an object. All of these are told apart here, so that writers see numbered calls.
+//! Compatible servers differ most in how they send tool calls: the same index for different calls,
+//! no index, no id, the id in every fragment, arguments as an object. All of these are told apart
+//! here, so that writers see numbered calls.
 
 use super::known;
 use super::turns_in::{arguments, read_detail};
@@ -108,7 +109,8 @@ impl Reader {
         usage(node, sink);
     }
 
-    /// `[DONE]`: choices that were never finished are finished now. False when nothing was said at all.
+    /// `[DONE]`: choices that were never finished are finished now. False when nothing was said at
+    /// all.
     pub fn done(&mut self, sink: &mut Sink<'_>) -> bool {
         let mut any = false;
         for (at, choice) in self.choices.iter_mut().enumerate() {

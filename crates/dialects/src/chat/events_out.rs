@@ -1,8 +1,8 @@
 //! Events written as chat chunks.
 //!
-//! Held here, because clients insist: one id, time and model for all chunks; a chunk with the role first; id and name of
-//! a call once, its index counted from 0; one finish per choice; usage only when it was asked for, in a chunk of its
-//! own; `[DONE]` last and nothing after it.
+//! Held here, because clients insist: one id, time and model for all chunks; a chunk with the role
+//! first; id and name of a call once, its index counted from 0; one finish per choice; usage only
+//! when it was asked for, in a chunk of its own; `[DONE]` last and nothing after it.
 
 use super::answer_out::{finish, write_cite, write_image, write_place};
 use super::details::write_thought;
@@ -230,7 +230,8 @@ impl Writer {
     pub fn end(&mut self, usage: Option<&Usage>, out: &mut Vec<u8>) {
         debug_assert!(!self.ended, "one [DONE]");
         self.ended = true;
-        // An end without a reason: clients that read a choice to its finish would wait for it for ever.
+        // An end without a reason: clients that read a choice to its finish would wait for it for
+        // ever.
         for at in 0..self.choices.len() {
             if self.choices[at].begun && !self.choices[at].finished {
                 self.finish(at as u32, None, out);

@@ -37,9 +37,9 @@ use tollgate_wire::usage::Usage;
 
 /// The usage to bill, and whether it rests on our own count.
 ///
-/// `current` says that the report covers all output seen. An early report in a stream that then broke
-/// does not, nor does one that claims no output where there was some: the output is then at least
-/// what we counted.
+/// `current` says that the report covers all output seen. An early report in a stream that then
+/// broke does not, nor does one that claims no output where there was some: the output is then at
+/// least what we counted.
 pub(crate) fn best_usage(reported: Option<&Usage>, current: bool, counted: u64, prompt_estimate: u64) -> (Usage, bool) {
     let Some(reported) = reported else {
         return (Usage { input: prompt_estimate, output: counted, ..Usage::default() }, true);

@@ -77,7 +77,8 @@ impl Tally {
         Ok(())
     }
 
-    /// As many choices as were asked for have said why they stopped, and none was left in the middle.
+    /// As many choices as were asked for have said why they stopped, and none was left in the
+    /// middle.
     pub fn all_ended(&self, asked: u64) -> bool {
         u64::from(self.ended.count_ones()) >= asked && self.spoke & !self.ended == 0
     }
@@ -93,7 +94,8 @@ impl Tally {
         self.text.tokens() + self.thought.tokens() + self.call.tokens()
     }
 
-    /// Reads one element of `choices`. A `usage` inside it (some providers put it there) goes to `usage`.
+    /// Reads one element of `choices`. A `usage` inside it (some providers put it there) goes to
+    /// `usage`.
     pub fn choice(&mut self, scan: &mut Scan<'_>, usage: &mut UsageSeen) -> Result<(), Broken> {
         if scan.peek() != Some(b'{') {
             return scan.skip();

@@ -1,8 +1,9 @@
 //! The events of a chat stream for a chat client: each is read once as it passes, and metered.
 //!
 //! Events go on as the bytes they are. Rewritten or left out is only what a client must not see
-//! (usage it did not ask for, anything after `[DONE]`) or what its SDK would choke on: any framing but
-//! one `data: ` line that ends with a line feed, events without data, objects without `choices`.
+//! (usage it did not ask for, anything after `[DONE]`) or what its SDK would choke on: any framing
+//! but one `data: ` line that ends with a line feed, events without data, objects without
+//! `choices`.
 
 use super::out::Out;
 use super::part::{Tally, UsageSeen};
@@ -189,7 +190,8 @@ impl Passing {
         self.envelope = parts.concat();
     }
 
-    /// Reads `[DONE]` and moves past it: before it go the last chunks that a provider left out. False when there was no answer at all.
+    /// Reads `[DONE]` and moves past it: before it go the last chunks that a provider left out.
+    /// False when there was no answer at all.
     pub fn done(&mut self, raw: &[u8], out: &mut Out<'_>) -> bool {
         let mut last = Vec::new();
         let said = self.end_chunks(&mut last);
@@ -288,8 +290,9 @@ struct Read<'a> {
 }
 
 impl<'a> Read<'a> {
-    /// What is learnt from it, if it says one thing and does nothing else. Of an empty string nothing is learnt: the first that is not
-    /// makes its choice one that spoke, which a pattern would not see.
+    /// What is learnt from it, if it says one thing and does nothing else. Of an empty string
+    /// nothing is learnt: the first that is not makes its choice one that spoke, which a pattern
+    /// would not see.
     fn sample(&self) -> Option<Sample<'a>> {
         let said = self.after.said.filter(|said| said.from < said.to)?;
         let place = |place: &Range<usize>| self.start + place.start..self.start + place.end;

@@ -1,5 +1,5 @@
-//! Estimates the tokens of a prompt while it is being checked, leaning high, and finds what the estimate cannot know
-//! (`crate::reads`).
+//! Estimates the tokens of a prompt while it is being checked, leaning high, and finds what the
+//! estimate cannot know (`crate::reads`).
 //!
 //! Text is counted wherever it stands. Pictures, sound and files are counted by their own rules:
 //! their base64 letters are no text. Only the members that carry media get that treatment, so
@@ -310,7 +310,8 @@ impl Estimate {
         Ok(())
     }
 
-    /// An object with a media type and data or an address, or (a text source) a value like any other.
+    /// An object with a media type and data or an address, or (a text source) a value like any
+    /// other.
     fn typed(&mut self, at: usize, scan: &mut Scan<'_>, part: &mut Part) -> Result<(), Broken> {
         let mut source = Source { at, ..Source::default() };
         let mut inner = Scan::new(scan.rest());

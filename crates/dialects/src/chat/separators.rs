@@ -1,5 +1,6 @@
-//! Line separators that are not ours: U+2028, U+2029 and U+0085 may stand raw in JSON, but some clients split a stream's
-//! lines at them. In a stream they are written as escapes; they can only stand inside a JSON text, so the meaning is the same.
+//! Line separators that are not ours: U+2028, U+2029 and U+0085 may stand raw in JSON, but some
+//! clients split a stream's lines at them. In a stream they are written as escapes; they can only
+//! stand inside a JSON text, so the meaning is the same.
 
 use bytes::Bytes;
 

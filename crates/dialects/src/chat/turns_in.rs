@@ -199,7 +199,8 @@ fn left_of_detail<'a>(detail: &Node<'a>, rest: &mut Vec<Member<'a>>) {
     fields.rest_at(place, rest);
 }
 
-/// `reasoning_details` where they are; else the plain text. The members stay with the message as they were written.
+/// `reasoning_details` where they are; else the plain text. The members stay with the message as
+/// they were written.
 fn thoughts<'a>(fields: &Fields<'_, 'a>, turn: &mut Turn<'a>) {
     let mut thoughts: Vec<Thought<'a>> = Vec::new();
     let mut index = None;

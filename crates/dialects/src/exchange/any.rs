@@ -1,4 +1,5 @@
-//! The events of a stream between two dialects, or within one that is not chat: read into the hub, metered, written again or passed on.
+//! The events of a stream between two dialects, or within one that is not chat: read into the hub,
+//! metered, written again or passed on.
 
 use super::follow::{is_plain, sample};
 use super::meter::Meter;
@@ -16,7 +17,8 @@ use tollgate_wire::StreamFault;
 use tollgate_wire::error::Code;
 use tollgate_wire::json::{self, Node};
 
-/// The last event of a Responses stream repeats all of it, so it is kept: up to this much of the provider's stream.
+/// The last event of a Responses stream repeats all of it, so it is kept: up to this much of the
+/// provider's stream.
 const MOST_KEPT: usize = 64 << 20;
 
 #[derive(Debug)]

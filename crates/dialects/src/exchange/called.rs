@@ -1,11 +1,11 @@
-//! What a caller calls the fields that the form in the middle has one name for. Writers refuse a field by that name, whoever the caller is; the
-//! caller looks for its own.
+//! What a caller calls the fields that the form in the middle has one name for. Writers refuse a
+//! field by that name, whoever the caller is; the caller looks for its own.
 
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
 
-/// The name in the middle, and that of Anthropic, Responses and Gemini. Chat's is the one in the middle. Where a dialect has no such field, the name
-/// stays.
+/// The name in the middle, and that of Anthropic, Responses and Gemini. Chat's is the one in the
+/// middle. Where a dialect has no such field, the name stays.
 const NAMES: &[(&str, [&str; 3])] = &[
     ("messages", ["messages", "input", "contents"]),
     ("n", ["n", "n", "generationConfig.candidateCount"]),

@@ -1,7 +1,7 @@
 //! What a call needs to know of a request in any dialect, read in one pass over its bytes.
 //!
-//! Only what money and routing depend on is checked here; the provider judges the rest. Keys given twice are refused, because two
-//! readers could understand them differently.
+//! Only what money and routing depend on is checked here; the provider judges the rest. Keys given
+//! twice are refused, because two readers could understand them differently.
 
 use super::usage_wish::Wish;
 use crate::chat::{Estimate, EstimatedPart};
@@ -33,11 +33,13 @@ pub(super) struct Facts<'a> {
     pub stream: bool,
     /// Chat: the report of a stream's usage must be asked for.
     pub wish: Wish,
-    /// The larger one where two are given: both pass, and which one the provider goes by is its affair.
+    /// The larger one where two are given: both pass, and which one the provider goes by is its
+    /// affair.
     pub max_output: Option<u64>,
     pub choices: Option<u64>,
     pub service_tier: Option<String>,
-    /// Names what may run at the provider, which reads the conversation again after each step of it.
+    /// Names what may run at the provider, which reads the conversation again after each step of
+    /// it.
     pub has_tools: bool,
     pub estimate: Estimate,
     /// Where the request ends: at its closing brace.
@@ -48,7 +50,8 @@ pub(super) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// `call`: the body of a call, which must have all that a call needs; else of a count of tokens.
+    /// `call`: the body of a call, which must have all that a call needs; else of a count of
+    /// tokens.
     pub fn read(dialect: Dialect, body: &'a [u8], call: bool) -> Result<Facts<'a>, Problem> {
         if std::str::from_utf8(body).is_err() {
             return Err(Problem::not_json("The body is not valid UTF-8."));

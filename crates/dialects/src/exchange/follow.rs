@@ -1,10 +1,11 @@
-//! Events of Anthropic's and Responses' streams that say one piece of text and do nothing else: what the pattern of those that pass
-//! within one dialect is learnt from (`crate::pattern`).
+//! Events of Anthropic's and Responses' streams that say one piece of text and do nothing else:
+//! what the pattern of those that pass within one dialect is learnt from (`crate::pattern`).
 
 use crate::pattern::{Found, Said, Sample};
 use tollgate_wire::json::{Node, has_separator};
 
-/// Events that say one thing: their type, that of what is in them, the path to what they say, and what that is.
+/// Events that say one thing: their type, that of what is in them, the path to what they say, and
+/// what that is.
 const SAYING: &[(&str, &str, &[&str], Said)] = &[
     ("content_block_delta", "text_delta", &["delta", "text"], Said::Text),
     ("content_block_delta", "thinking_delta", &["delta", "thinking"], Said::Thought),

@@ -1,7 +1,9 @@
-//! Addresses in a request that a provider may open by itself: pictures, documents, recordings, servers of tools. Whoever passes the
-//! request on judges them first, because the provider stands somewhere else in the network than the caller.
+//! Addresses in a request that a provider may open by itself: pictures, documents, recordings,
+//! servers of tools. Whoever passes the request on judges them first, because the provider stands
+//! somewhere else in the network than the caller.
 //!
-//! Names of files at a provider and data in the place of a link are no addresses, where the dialect has them.
+//! Names of files at a provider and data in the place of a link are no addresses, where the dialect
+//! has them.
 
 use super::links::{each, has_escaped_ascii};
 use super::request::Request;
@@ -48,7 +50,8 @@ const fn let_pass(dialect: Dialect) -> &'static [&'static str] {
     }
 }
 
-/// Nearly no request has addresses, and most of those with pictures have data: none is read again to learn that.
+/// Nearly no request has addresses, and most of those with pictures have data: none is read again
+/// to learn that.
 fn may_give(dialect: Dialect, body: &[u8]) -> bool {
     let name: &[u8] = match dialect {
         Dialect::Chat | Dialect::Responses => b"_url\"",

@@ -7,8 +7,9 @@ use tollgate_wire::Problem;
 use tollgate_wire::json::{Node, Object};
 
 impl Request {
-    /// The same request with this limit of the output, in the field of its own dialect. `current` is the name that the model
-    /// knows in chat: `max_completion_tokens`, or the older `max_tokens`.
+    /// The same request with this limit of the output, in the field of its own dialect. `current`
+    /// is the name that the model knows in chat: `max_completion_tokens`, or the older
+    /// `max_tokens`.
     pub fn limited(&self, most: u64, current: bool) -> Result<Request, Problem> {
         let text = std::str::from_utf8(self.body()).map_err(|_| Problem::not_json("The body is not valid UTF-8."))?;
         let node = Node::read(text)?;

@@ -1,7 +1,9 @@
-//! Pictures and documents that a request gives by their address, and the same request with the data in their place.
+//! Pictures and documents that a request gives by their address, and the same request with the data
+//! in their place.
 //!
-//! Some providers take the data only. What is behind a link is not known here: the gateway fetches it. Links are looked for where
-//! a dialect has media and nowhere else, so that an address in a text or in the arguments of a tool is left alone.
+//! Some providers take the data only. What is behind a link is not known here: the gateway fetches
+//! it. Links are looked for where a dialect has media and nowhere else, so that an address in a
+//! text or in the arguments of a tool is left alone.
 
 use super::request::Request;
 use crate::hub::data_url;
@@ -68,8 +70,9 @@ impl Request {
     }
 }
 
-/// Nearly no request has links, and none is read again to learn that: names and the beginning of an address are looked for in the
-/// bytes. Where letters are written as escapes the bytes say nothing, and the request is read.
+/// Nearly no request has links, and none is read again to learn that: names and the beginning of an
+/// address are looked for in the bytes. Where letters are written as escapes the bytes say nothing,
+/// and the request is read.
 fn may_have_links(dialect: Dialect, body: &[u8]) -> bool {
     let named = memmem::find(body, member(dialect).as_bytes()).is_some();
     let leads_out = || {
@@ -79,7 +82,8 @@ fn may_have_links(dialect: Dialect, body: &[u8]) -> bool {
     (named && leads_out()) || has_escaped_ascii(body)
 }
 
-/// Letters, digits and signs as `\u0020` to `\u007f`; what clients escape of other scripts is neither name nor scheme.
+/// Letters, digits and signs as `\u0020` to `\u007f`; what clients escape of other scripts is
+/// neither name nor scheme.
 pub(super) fn has_escaped_ascii(body: &[u8]) -> bool {
     memmem::find_iter(body, b"\\u00").any(|at| body.get(at + 4).is_some_and(|digit| (b'2'..=b'7').contains(digit)))
 }

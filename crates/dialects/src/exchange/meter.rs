@@ -81,7 +81,8 @@ impl Meter {
         self.since = true;
     }
 
-    /// An event was read to its end: a report covers all that came with it, in whichever order its reader tells them.
+    /// An event was read to its end: a report covers all that came with it, in whichever order its
+    /// reader tells them.
     pub fn over(&mut self) {
         if std::mem::take(&mut self.told) {
             self.since = false;
@@ -103,7 +104,8 @@ impl Meter {
         self.since = true;
     }
 
-    /// Looks at a whole reply or an event for what its reader does not tell: whether there is an answer, and the text of a report.
+    /// Looks at a whole reply or an event for what its reader does not tell: whether there is an
+    /// answer, and the text of a report.
     pub fn look(&mut self, from: Dialect, node: &Node<'_>, whole: bool) {
         self.answer = self.answer || self.output || has_answer(from, node, whole);
         self.keep_raw(from, node, whole);
@@ -135,7 +137,8 @@ impl Meter {
         self.usage.as_ref()
     }
 
-    /// What the client is told: the report, or our own count where there is none, for that is what it is charged by then.
+    /// What the client is told: the report, or our own count where there is none, for that is what
+    /// it is charged by then.
     pub fn told(&self, prompt: u64) -> Option<Usage> {
         let says_nothing = self.usage.is_none_or(|usage| self.output && usage.output_total() == 0);
         if !says_nothing || prompt == 0 {

@@ -1,6 +1,7 @@
 //! A call in any pair of dialects: the request, the whole reply, the stream.
 //!
-//! Within one dialect bytes pass through and are only looked at; between two they go by way of the hub.
+//! Within one dialect bytes pass through and are only looked at; between two they go by way of the
+//! hub.
 
 #[cfg(test)]
 mod again;

@@ -1,5 +1,6 @@
-//! Nothing of a request is lost in silence. What the hub has no place for, and what stands where something else was expected, reaches a
-//! provider of another dialect inside a value that is passed on as a whole, or is told by its name, or is refused.
+//! Nothing of a request is lost in silence. What the hub has no place for, and what stands where
+//! something else was expected, reaches a provider of another dialect inside a value that is passed
+//! on as a whole, or is told by its name, or is refused.
 
 mod forms;
 
@@ -108,7 +109,8 @@ fn way_to(node: &Node<'_>, at: &mut usize, wanted: usize, way: &mut Vec<String>)
     }
 }
 
-/// Where this reaches a provider of another dialect neither by itself nor by its name, nor is told: by the names on the way to it.
+/// Where this reaches a provider of another dialect neither by itself nor by its name, nor is told:
+/// by the names on the way to it.
 fn silent(golden: &Golden, text: &str, mark: &str, way: &[String]) -> String {
     let path = Path { model: "gemini-x", stream: false };
     let path = (golden.dialect == Dialect::Gemini).then_some(path);
@@ -117,7 +119,8 @@ fn silent(golden: &Golden, text: &str, mark: &str, way: &[String]) -> String {
     };
     let told = |field: &String| {
         let last = field.rsplit('.').next().unwrap_or_default();
-        // Gemini's name for what is told as metadata; and a tool that may not be called is left out as a whole.
+        // Gemini's name for what is told as metadata; and a tool that may not be called is left out
+        // as a whole.
         let other = match field.as_str() {
             "metadata" => way.iter().any(|name| name == "labels"),
             "tool_choice.allowed_tools" => way.first().is_some_and(|name| name == "tools"),
@@ -136,8 +139,9 @@ fn silent(golden: &Golden, text: &str, mark: &str, way: &[String]) -> String {
     silent
 }
 
-/// What of a request has no place in the hub is refused, told, or reaches the provider inside something that is passed on as a whole
-/// (a schema, arguments, the answer of a tool). Nothing is lost in silence.
+/// What of a request has no place in the hub is refused, told, or reaches the provider inside
+/// something that is passed on as a whole (a schema, arguments, the answer of a tool). Nothing is
+/// lost in silence.
 #[test]
 fn unknown_members_are_told() {
     let mut lost = String::new();
@@ -177,7 +181,8 @@ fn exchanged(node: &Node<'_>, at: &mut usize, here: usize, other: &str, out: &mu
     }
 }
 
-/// Schemas are rewritten for providers that take only part of the language; the others are the gateway's own to see to.
+/// Schemas are rewritten for providers that take only part of the language; the others are the
+/// gateway's own to see to.
 const SEEN_TO: &[&str] = &[
     "input_schema",
     "parameters",
@@ -189,7 +194,8 @@ const SEEN_TO: &[&str] = &[
     "model",
 ];
 
-/// A value of an unexpected kind at a place that we know is no less told than a member that we do not know.
+/// A value of an unexpected kind at a place that we know is no less told than a member that we do
+/// not know.
 #[test]
 fn values_of_another_kind_are_told() {
     let mut lost = String::new();

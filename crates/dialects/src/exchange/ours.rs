@@ -1,6 +1,7 @@
-//! What is ours in an answer that stays in its dialect: the public name of the model; and of a response that the gateway keeps
-//! its id, whether it is stored and what it continues, of which its provider knows nothing because it got the whole conversation
-//! and was told to store none of it. Everything else is passed on as it came.
+//! What is ours in an answer that stays in its dialect: the public name of the model; and of a
+//! response that the gateway keeps its id, whether it is stored and what it continues, of which its
+//! provider knows nothing because it got the whole conversation and was told to store none of it.
+//! Everything else is passed on as it came.
 
 use crate::hub::{CONVERSATION, Voice};
 use tollgate_wire::Dialect;

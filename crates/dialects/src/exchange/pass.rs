@@ -1,5 +1,5 @@
-//! Events of a stream that stays in its dialect: passed on as they are, in the framing their clients want, with what
-//! is ours in them.
+//! Events of a stream that stays in its dialect: passed on as they are, in the framing their
+//! clients want, with what is ours in them.
 
 use super::ours::Ours;
 use crate::hub::Voice;
@@ -78,7 +78,8 @@ impl Pass {
         }
     }
 
-    /// Numbers must rise: one that does not, or is missing, is put right. Gives where, and what stands there then.
+    /// Numbers must rise: one that does not, or is missing, is put right. Gives where, and what
+    /// stands there then.
     fn numbered(&mut self, data: &str, node: &Node<'_>) -> Option<(Range<usize>, Vec<u8>)> {
         let given = node.get("sequence_number");
         if let Some(number) = given.and_then(Node::number).filter(|number| *number >= self.number) {

@@ -47,7 +47,8 @@ impl Reader {
         }
     }
 
-    /// `[DONE]`, which only chat knows as an end. False when it ends an answer in which nothing was said.
+    /// `[DONE]`, which only chat knows as an end. False when it ends an answer in which nothing was
+    /// said.
     pub fn done(&mut self, sink: &mut Sink<'_>) -> bool {
         match self {
             Reader::Chat(reader) => reader.done(sink),
@@ -55,7 +56,8 @@ impl Reader {
         }
     }
 
-    /// As many choices as were asked for have said why they stopped, and none of those that began is left in the middle.
+    /// As many choices as were asked for have said why they stopped, and none of those that began
+    /// is left in the middle.
     pub fn ended(&self, asked: u64) -> bool {
         let ended = match self {
             Reader::Chat(reader) => reader.ended(),

@@ -16,7 +16,8 @@ use tollgate_wire::json::{self, Node};
 pub struct Converted {
     /// The body in the caller's dialect; the provider's own bytes when nothing had to change.
     pub body: Bytes,
-    /// Usage, output, and an error in disguise. When there is an error, `body` is the provider's and not for the caller.
+    /// Usage, output, and an error in disguise. When there is an error, `body` is the provider's
+    /// and not for the caller.
     pub facts: Reply,
     /// What of the answer the caller's dialect has no form for.
     pub dropped: Dropped,
@@ -114,7 +115,8 @@ fn is_reply(from: Dialect, node: &Node<'_>) -> bool {
     }
 }
 
-/// The same body with what only we know: the public name of the model, and the response that this one goes on from.
+/// The same body with what only we know: the public name of the model, and the response that this
+/// one goes on from.
 fn as_ours(dialect: Dialect, text: &str, node: &Node<'_>, voice: &Voice, body: &Bytes) -> Bytes {
     let ours = Ours::new(dialect, true, voice);
     let edits = ours.edits(text, node);

@@ -36,7 +36,8 @@ pub struct Request {
     /// Estimate of the prompt, leaning high.
     pub prompt_tokens: u64,
     pub service_tier: Option<String>,
-    /// Names what may run at the provider, which reads the conversation again after each step of it.
+    /// Names what may run at the provider, which reads the conversation again after each step of
+    /// it.
     pub has_tools: bool,
     /// What the provider reads besides the text.
     pub reads: Reads,
@@ -63,7 +64,8 @@ impl Request {
         Self::checked(dialect, body, path, true)
     }
 
-    /// Reads the body of a request to count tokens: `max_tokens` may be missing. Gemini's may wrap a whole request.
+    /// Reads the body of a request to count tokens: `max_tokens` may be missing. Gemini's may wrap
+    /// a whole request.
     pub fn read_prompt(dialect: Dialect, body: Bytes, path: Option<Path<'_>>) -> Result<Request, Problem> {
         let inner = if dialect == Dialect::Gemini { inner_request(&body) } else { None };
         Self::checked(dialect, inner.unwrap_or(body), path, false)
@@ -116,7 +118,8 @@ impl Request {
         read.is_ok() && found
     }
 
-    /// A scalar of the request by dotted path; text without quotes, numbers and booleans as written.
+    /// A scalar of the request by dotted path; text without quotes, numbers and booleans as
+    /// written.
     pub fn attr(&self, path: &str) -> Option<Cow<'_, str>> {
         attr(&self.body, path)
     }
@@ -128,8 +131,9 @@ impl Request {
 
     /// The body to send to a provider.
     ///
-    /// In the same dialect every byte but the model's name (and chat's request for usage) is the client's. Otherwise
-    /// the request is translated; what has no counterpart is in [`Sent::dropped`] or refused with its name.
+    /// In the same dialect every byte but the model's name (and chat's request for usage) is the
+    /// client's. Otherwise the request is translated; what has no counterpart is in
+    /// [`Sent::dropped`] or refused with its name.
     pub fn upstream_body(&self, target: &Target) -> Result<Sent, Problem> {
         if target.dialect == self.dialect {
             let body = self.own_body(&target.model);
@@ -170,8 +174,8 @@ impl Request {
         Self::read(self.dialect, body, (self.dialect == Dialect::Gemini).then_some(path))
     }
 
-    /// The body for a provider of the caller's own dialect: every byte is the client's but the model's name and, in chat, the
-    /// request for usage.
+    /// The body for a provider of the caller's own dialect: every byte is the client's but the
+    /// model's name and, in chat, the request for usage.
     pub fn own_body(&self, model: &str) -> Bytes {
         let name = (self.model != model).then(|| json::quoted(model));
         let name = self.model_place.clone().zip(name.as_deref());
@@ -200,7 +204,8 @@ fn few_tools(ask: &Ask<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// An effort that the model does not know becomes the nearest it does. To think not at all is asked for where it can be.
+/// An effort that the model does not know becomes the nearest it does. To think not at all is asked
+/// for where it can be.
 fn known_effort(ask: &mut Ask<'_>, target: &Target) {
     if !target.thinks && ask.reasoning.off && matches!(target.dialect, Dialect::Chat | Dialect::Responses) {
         // It does not anyway, and would refuse to be told so.

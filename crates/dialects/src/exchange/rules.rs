@@ -1,4 +1,5 @@
-//! What a model refuses although its dialect has it: looked for in a request of any dialect before anything is sent.
+//! What a model refuses although its dialect has it: looked for in a request of any dialect before
+//! anything is sent.
 
 use super::request::Request;
 use crate::hub::{Ask, Dropped, Effort, Part, Role, ToolChoice};
@@ -30,7 +31,8 @@ impl Rules<'_> {
 }
 
 impl Request {
-    /// Refuses what the model does not take, by the name that the field has in the caller's dialect.
+    /// Refuses what the model does not take, by the name that the field has in the caller's
+    /// dialect.
     pub fn obeys(&self, rules: &Rules<'_>) -> Result<(), Problem> {
         let text = std::str::from_utf8(self.body()).map_err(|_| Problem::not_json("The body is not valid UTF-8."))?;
         let node = Node::read(text)?;
@@ -42,7 +44,8 @@ impl Request {
             choice(&ask, rules)?;
             return prefill(&ask, rules);
         }
-        // A role of the model's own makes the conversation unreadable here, not what else the request says, nor who speaks last.
+        // A role of the model's own makes the conversation unreadable here, not what else the
+        // request says, nor who speaks last.
         let silent = with_turns(self.dialect, &node, |_| false);
         match self.ask(&silent) {
             Ok(ask) => {
@@ -62,8 +65,8 @@ impl Request {
         prefill(&ask, rules)
     }
 
-    /// The request without the parameters that steer the choice of words, for a model that refuses them, and what was
-    /// left out. `None` when it has none of them.
+    /// The request without the parameters that steer the choice of words, for a model that refuses
+    /// them, and what was left out. `None` when it has none of them.
     pub fn without_sampling(&self, strict: bool) -> Result<Option<(Request, Dropped)>, Problem> {
         let text = std::str::from_utf8(self.body()).map_err(|_| Problem::not_json("The body is not valid UTF-8."))?;
         let node = Node::read(text)?;
@@ -165,8 +168,8 @@ fn choice(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
     Err(Problem::unsupported(field, format!("This model does not take a `{field}` that says {what}.")))
 }
 
-/// An answer that was begun ends with text. One that ends with what a tool of the provider's did is to be continued, which is
-/// another thing.
+/// An answer that was begun ends with text. One that ends with what a tool of the provider's did is
+/// to be continued, which is another thing.
 fn prefill(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
     let Some(last) = ask.turns.last().filter(|turn| rules.no_prefill && turn.role == Role::Assistant) else {
         return Ok(());

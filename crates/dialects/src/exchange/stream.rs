@@ -1,9 +1,11 @@
 //! A streamed reply on its way from a provider's dialect to the caller's, metered as it passes.
 //!
-//! Events are cut, followed and ended here, for every pair. What they say is read by `chat/passing.rs` where both sides speak chat, which
-//! scans an event without building anything, and by `any.rs` for every other pair. A stream ends with its
-//! dialect's mark, and what comes after it is not looked at; or, where the provider leaves the mark out, with its
-//! connection, once every choice that was asked for has said why it stopped. Any other end is a cut, whatever the connection says.
+//! Events are cut, followed and ended here, for every pair. What they say is read by
+//! `chat/passing.rs` where both sides speak chat, which scans an event without building anything,
+//! and by `any.rs` for every other pair. A stream ends with its dialect's mark, and what comes
+//! after it is not looked at; or, where the provider leaves the mark out, with its connection, once
+//! every choice that was asked for has said why it stopped. Any other end is a cut, whatever the
+//! connection says.
 
 mod metered;
 
@@ -83,8 +85,8 @@ impl Stream {
         Self::with(Form::Chat(Box::new(Passing::new(false, None))), Dialect::Chat, 1, 0)
     }
 
-    /// Takes a chunk from upstream and gives what the client gets now: whole events only, possibly nothing, and the chunk itself
-    /// when it holds only whole events that pass unchanged.
+    /// Takes a chunk from upstream and gives what the client gets now: whole events only, possibly
+    /// nothing, and the chunk itself when it holds only whole events that pass unchanged.
     pub fn feed(&mut self, chunk: Bytes) -> Result<Bytes, Broken> {
         if self.state != State::Open {
             return Ok(Bytes::new());
@@ -234,7 +236,8 @@ impl Stream {
         }
     }
 
-    /// Gemini has no other end; elsewhere the reason of the stop says that all was said, and many servers leave out the rest.
+    /// Gemini has no other end; elsewhere the reason of the stop says that all was said, and many
+    /// servers leave out the rest.
     fn all_ended(&self) -> bool {
         match &self.form {
             Form::Chat(passing) => passing.ended(self.choices),
@@ -242,7 +245,8 @@ impl Stream {
         }
     }
 
-    /// What came after the last blank line: a whole event without its end, an error outside any event, or scraps.
+    /// What came after the last blank line: a whole event without its end, an error outside any
+    /// event, or scraps.
     fn last(&mut self, raw: &[u8], frame: Frame) -> Result<Bytes, StreamFault> {
         if frame.data == Data::None {
             return match UpstreamError::read(raw) {
@@ -261,7 +265,8 @@ impl Stream {
         }
     }
 
-    /// The time is told in what the client gets when the answer ends, so that [`Stream::now`] must say it.
+    /// The time is told in what the client gets when the answer ends, so that [`Stream::now`] must
+    /// say it.
     pub fn tells_time(&self) -> bool {
         matches!(&self.form, Form::Any(any) if matches!(any.writer, Writer::Responses(_)))
     }
@@ -282,7 +287,8 @@ impl Stream {
         }
     }
 
-    /// The event that ends the stream with an error, in the caller's dialect and at this point of its stream.
+    /// The event that ends the stream with an error, in the caller's dialect and at this point of
+    /// its stream.
     pub fn error_event(&mut self, code: Code, message: &str) -> Bytes {
         match &mut self.form {
             Form::Chat(_) => chat::error_event(code, message),

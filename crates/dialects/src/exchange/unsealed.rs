@@ -1,7 +1,9 @@
-//! A request in its provider's own dialect without reasoning that the provider cannot take back. What was said and done stays, byte for byte.
+//! A request in its provider's own dialect without reasoning that the provider cannot take back.
+//! What was said and done stays, byte for byte.
 //!
-//! [`unsealed`] leaves out all of it, for a provider that has refused the seals it was sent: they were made by another account, region or model
-//! behind the same name. [`own_seals`] leaves out what is not the provider's own by our marks, before anything is sent: a conversation may have
+//! [`unsealed`] leaves out all of it, for a provider that has refused the seals it was sent: they
+//! were made by another account, region or model behind the same name. [`own_seals`] leaves out
+//! what is not the provider's own by our marks, before anything is sent: a conversation may have
 //! gone on with another maker in between, by the client's choice or along another route.
 
 use crate::chat::is_ours;
@@ -28,8 +30,9 @@ pub struct Home {
     pub gemini3: bool,
 }
 
-/// The body without what other makers thought, and whether anything was left out; calls that no Gemini model made have Google's stand-in for
-/// a signature. `None`, mostly without reading it: there is nothing to change.
+/// The body without what other makers thought, and whether anything was left out; calls that no
+/// Gemini model made have Google's stand-in for a signature. `None`, mostly without reading it:
+/// there is nothing to change.
 pub fn own_seals(dialect: Dialect, body: &[u8], home: Home) -> Option<(Bytes, bool)> {
     let has = |word: &str| memmem::find(body, word.as_bytes()).is_some();
     let marked = has(if dialect == Dialect::Gemini { MARK_IN_BASE64 } else { MARK });
@@ -129,7 +132,8 @@ impl Leaving {
         (any || (unthought && !self.foreign)).then_some(edited)
     }
 
-    /// Of the answers since somebody spoke, each must begin with what was thought; where one does not, the model goes on without thinking.
+    /// Of the answers since somebody spoke, each must begin with what was thought; where one does
+    /// not, the model goes on without thinking.
     fn ends_in_a_tool_turn(self, messages: &[Node<'_>]) -> bool {
         fn content<'n, 'a>(message: &'n Node<'a>) -> &'n [Node<'a>] {
             message.get("content").map_or(&[][..], Node::items)
@@ -170,7 +174,8 @@ impl Leaving {
         thought && (!self.foreign || signature(part).is_some_and(|seal| self.is_foreign(Dialect::Gemini, seal)))
     }
 
-    /// The body, and whether anything was left out of it: what stands in for a signature is no loss.
+    /// The body, and whether anything was left out of it: what stands in for a signature is no
+    /// loss.
     fn gemini(self, body: &Node<'_>) -> Option<(Vec<u8>, bool)> {
         let (mut stood_in, mut lost, mut first) = (false, false, None);
         let edited = body.edited(|path, value| match path {

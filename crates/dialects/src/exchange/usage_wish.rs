@@ -1,4 +1,5 @@
-//! Whether a chat client asks for the usage of its stream, and how its request is made to ask for it: every call must be metered.
+//! Whether a chat client asks for the usage of its stream, and how its request is made to ask for
+//! it: every call must be metered.
 
 use super::facts::flag;
 use std::ops::Range;
@@ -52,7 +53,8 @@ impl Wish {
         matches!(self, Wish::Asks)
     }
 
-    /// What must be written where so that the provider reports usage; `close` is the request's closing brace.
+    /// What must be written where so that the provider reports usage; `close` is the request's
+    /// closing brace.
     pub fn edit(self, close: usize) -> Option<(Range<usize>, &'static str)> {
         match self {
             Wish::Absent => Some((close..close, r#","stream_options":{"include_usage":true}"#)),

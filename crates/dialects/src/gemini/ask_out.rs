@@ -170,7 +170,8 @@ fn thinking(ask: &Ask<'_>, config: &mut Object<'_>, carry: &mut Carry<'_>) -> Re
     Ok(())
 }
 
-/// The budget of a model that takes one, within what it takes. What the client said itself and does not get is told.
+/// The budget of a model that takes one, within what it takes. What the client said itself and does
+/// not get is told.
 fn budget(ask: &Ask<'_>, carry: &mut Carry<'_>) -> Result<Option<u64>, Problem> {
     let asked = &ask.reasoning;
     let (least, most) = carry.target.budgets.clone().into_inner();

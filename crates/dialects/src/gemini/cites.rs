@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::json::{Array, Node, Object};
 
-/// Grounding supports and citation sources of a candidate. Gemini counts bytes, everybody else characters.
+/// Grounding supports and citation sources of a candidate. Gemini counts bytes, everybody else
+/// characters.
 pub(super) fn read(candidate: &Node<'_>, choice: u32, text: &str, sink: &mut Sink<'_>) {
     if let Some(grounding) = candidate.either("groundingMetadata", "grounding_metadata") {
         supports(grounding, choice, text, sink);

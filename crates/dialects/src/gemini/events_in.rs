@@ -20,7 +20,8 @@ pub(crate) struct Reader {
     /// The call of ours that is answered.
     call: String,
     choices: Vec<Choice>,
-    /// How much text may still be kept: the client's dialect gives citations places in it, or does not.
+    /// How much text may still be kept: the client's dialect gives citations places in it, or does
+    /// not.
     room: usize,
     /// The prompt was refused, which ends every choice.
     blocked: bool,
@@ -151,7 +152,8 @@ impl Choice {
                 return;
             }
             let seal = signature.map(|data| Seal::read(Dialect::Gemini, data, NEXT_TEXT.into()));
-            // In front of a text that goes on it would break it in two, and clients would see two answers.
+            // In front of a text that goes on it would break it in two, and clients would see two
+            // answers.
             let (before, after) = if self.saying && !text.is_empty() { (None, seal) } else { (seal, None) };
             self.end_thought(choice, before, sink);
             if !text.is_empty() {

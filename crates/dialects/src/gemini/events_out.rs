@@ -1,8 +1,8 @@
 //! Events written as a stream of GenerateContentResponse objects.
 //!
-//! Held here: each event is a whole object in one `data: ` line and nothing else, for Gemini's clients bear no other line; calls
-//! leave whole; the reason of the finish comes once, in the last object, with the usage. Without `alt=sse` the same objects
-//! are the elements of one JSON array.
+//! Held here: each event is a whole object in one `data: ` line and nothing else, for Gemini's
+//! clients bear no other line; calls leave whole; the reason of the finish comes once, in the last
+//! object, with the usage. Without `alt=sse` the same objects are the elements of one JSON array.
 
 use super::answer_out::{finish, grounding, signature, write_call, write_image};
 use super::cites;

@@ -1,4 +1,5 @@
-//! What of a GenerateContentResponse is read into the hub. All else is told to a client of another dialect.
+//! What of a GenerateContentResponse is read into the hub. All else is told to a client of another
+//! dialect.
 
 use super::events_in::MOST_CHOICES;
 use crate::hub::Known::{Apart, Dotted, Each, In, Is, Recast, Usage};

@@ -1,6 +1,7 @@
 //! Gemini generateContent: requests, replies and streamed events, into the hub and out of it.
 //!
-//! The official client mixes both spellings of a name (`inlineData`, `inline_data`); both are read everywhere.
+//! The official client mixes both spellings of a name (`inlineData`, `inline_data`); both are read
+//! everywhere.
 
 pub(crate) mod answer_out;
 pub(crate) mod ask_in;
@@ -15,7 +16,8 @@ mod schema;
 mod tools_in;
 mod tools_out;
 
-/// Stands for a signature that is not there; Google documents it for conversations that began elsewhere.
+/// Stands for a signature that is not there; Google documents it for conversations that began
+/// elsewhere.
 pub(crate) const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// What a role is called.

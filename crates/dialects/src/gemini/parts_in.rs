@@ -1,7 +1,8 @@
 //! Parts of a content read into the hub.
 //!
-//! A signature belongs to one part. In the hub it is a sealed thought in front of that part, bound to the call's id (or to the
-//! next text), so that it survives dialects whose calls have no room for it.
+//! A signature belongs to one part. In the hub it is a sealed thought in front of that part, bound
+//! to the call's id (or to the next text), so that it survives dialects whose calls have no room
+//! for it.
 
 use super::NO_SIGNATURE;
 use crate::hub::{

@@ -1,8 +1,10 @@
 //! Gemini's own language of schemas as plain JSON Schema, which every other dialect speaks.
 //!
-//! Each of its members has a counterpart: types in capitals are small, `nullable` is one more type (or value, or branch), numbers and values of
-//! an `enum` that came as text are numbers, `example` is one of `examples`, `ref` and `defs` get their sign, and `propertyOrdering` is the order in
-//! which the properties stand. What has a value that nobody understands stays as it is: JSON Schema allows words it does not know.
+//! Each of its members has a counterpart: types in capitals are small, `nullable` is one more type
+//! (or value, or branch), numbers and values of an `enum` that came as text are numbers, `example`
+//! is one of `examples`, `ref` and `defs` get their sign, and `propertyOrdering` is the order in
+//! which the properties stand. What has a value that nobody understands stays as it is: JSON Schema
+//! allows words it does not know.
 
 use std::collections::{HashMap, HashSet};
 use tollgate_wire::json::{Array, Kind, Node, Object};
@@ -126,7 +128,8 @@ fn reference(text: &str, nullable: bool, object: &mut Object<'_>) {
     });
 }
 
-/// The rank of each property that is named in `propertyOrdering`; none where that is anything but a list of properties.
+/// The rank of each property that is named in `propertyOrdering`; none where that is anything but a
+/// list of properties.
 fn order<'n>(node: &'n Node<'_>) -> Option<HashMap<&'n str, usize>> {
     let list = node.either("propertyOrdering", "property_ordering").filter(|list| list.is_list())?;
     let known: HashSet<&str> = match node.get("properties") {

@@ -1,11 +1,13 @@
-//! Base64 in both alphabets: Gemini's clients send the URL-safe one, OpenAI and Anthropic take only the standard one.
+//! Base64 in both alphabets: Gemini's clients send the URL-safe one, OpenAI and Anthropic take only
+//! the standard one.
 
 use ::base64::Engine as _;
 use ::base64::alphabet::STANDARD;
 use ::base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use std::borrow::Cow;
 
-/// Writes padding; reads what makers and their clients write: without it, and with any bits behind the last byte.
+/// Writes padding; reads what makers and their clients write: without it, and with any bits behind
+/// the last byte.
 const ENGINE: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -70,7 +72,8 @@ mod tests {
     fn known() {
         assert_eq!((encode(b"a"), encode(b"ab"), encode(b"abc")), ("YQ==".into(), "YWI=".into(), "YWJj".into()));
         assert!(decode("a").is_none() && decode("a b=").is_none());
-        // As others write it: no padding, too much of it, both alphabets, bits behind the last byte.
+        // As others write it: no padding, too much of it, both alphabets, bits behind the last
+        // byte.
         for text in ["+/-_YQ", "+/-_YQ=", "+/-_YQ==", "-_-_YQ====", "+/+/YR=="] {
             assert_eq!(decode(text).as_deref(), Some(&[0xfb, 0xff, 0xbf, 0x61][..]), "{text}");
         }

@@ -1,4 +1,5 @@
-//! What readers and writers of requests share: members left over, data URLs, and the record of what is left behind.
+//! What readers and writers of requests share: members left over, data URLs, and the record of what
+//! is left behind.
 
 use super::base64::standard;
 use super::hosted;
@@ -62,8 +63,8 @@ fn openai(dialect: Dialect) -> bool {
     matches!(dialect, Dialect::Chat | Dialect::Responses)
 }
 
-/// A request being written for a provider of another dialect: where to, and what was left behind. Within one dialect the client's
-/// bytes pass, and nothing of this runs.
+/// A request being written for a provider of another dialect: where to, and what was left behind.
+/// Within one dialect the client's bytes pass, and nothing of this runs.
 pub(crate) struct Carry<'t> {
     pub target: &'t Target,
     pub dropped: Dropped,
@@ -71,8 +72,9 @@ pub(crate) struct Carry<'t> {
 }
 
 impl<'t> Carry<'t> {
-    /// Begins with what is left over in turns, parts and tools: it is told here, whatever becomes of its object.
-    /// Tools and cache marks that the target does not have are gone from the request afterwards.
+    /// Begins with what is left over in turns, parts and tools: it is told here, whatever becomes
+    /// of its object. Tools and cache marks that the target does not have are gone from the request
+    /// afterwards.
     pub fn begin(ask: &mut Ask<'_>, target: &'t Target) -> Result<Self, Problem> {
         debug_assert_ne!(ask.origin, target.dialect, "the client's own bytes pass");
         let mut carry = Carry { target, dropped: Dropped::default(), origin: ask.origin };
@@ -121,8 +123,8 @@ impl<'t> Carry<'t> {
         self.drop_if(name, asked > most)
     }
 
-    /// Others hold the model to schemas that OpenAI refuses under `strict`: those are sent without it. Who speaks OpenAI's words
-    /// knows its rules, and is refused as there.
+    /// Others hold the model to schemas that OpenAI refuses under `strict`: those are sent without
+    /// it. Who speaks OpenAI's words knows its rules, and is refused as there.
     fn loosen(&mut self, ask: &mut Ask<'_>) -> Result<(), Problem> {
         if openai(ask.origin) || !openai(self.target.dialect) {
             return Ok(());
@@ -145,7 +147,8 @@ impl<'t> Carry<'t> {
         Ok(())
     }
 
-    /// What the hub has a place for and no other dialect but one or two: told here, because turns are joined on their way.
+    /// What the hub has a place for and no other dialect but one or two: told here, because turns
+    /// are joined on their way.
     fn only_here(&mut self, ask: &Ask<'_>) -> Result<(), Problem> {
         let to = self.target.dialect;
         self.drop_if("messages.name", to != Dialect::Chat && ask.turns.iter().any(|turn| turn.name.is_some()))?;
@@ -171,8 +174,8 @@ impl<'t> Carry<'t> {
         self.drop_if(name, asked)
     }
 
-    /// A schema of the output for a provider that takes nothing beside it: its name and description become the schema's own, as far as it
-    /// has none. `kept` says that the provider keeps to it.
+    /// A schema of the output for a provider that takes nothing beside it: its name and description
+    /// become the schema's own, as far as it has none. `kept` says that the provider keeps to it.
     pub fn schema(&mut self, format: &Format<'_>, kept: bool) -> Result<Option<String>, Problem> {
         let Format::Schema { name, description, schema, strict, .. } = format else { return Ok(None) };
         let place = if self.origin == Dialect::Responses { "text.format" } else { "response_format.json_schema" };
@@ -228,7 +231,8 @@ impl<'t> Carry<'t> {
         if given { self.drop(field) } else { Ok(()) }
     }
 
-    /// Sees to the members of the request itself that have no place in the hub: they follow their policy.
+    /// Sees to the members of the request itself that have no place in the hub: they follow their
+    /// policy.
     pub fn rest(&mut self, ask: &Ask<'_>) -> Result<(), Problem> {
         leave_out(self.origin, &ask.rest, self.target.strict, &mut self.dropped)
     }
@@ -263,7 +267,8 @@ impl<'t> Carry<'t> {
         Ok(())
     }
 
-    /// Tells what is left of an object. Cache marks are carried by their position; what else they say is told.
+    /// Tells what is left of an object. Cache marks are carried by their position; what else they
+    /// say is told.
     fn left(&mut self, rest: &[Member<'_>]) -> Result<(), Problem> {
         let origin = self.origin;
         for member in rest.iter().filter(|member| !is_carried(origin, member)) {

@@ -96,7 +96,8 @@ pub(crate) enum Event<'a> {
     Lost {
         what: Cow<'a, str>,
     },
-    /// A whole reply or a streamed event of the provider's, for what is in it that the events before this one do not say.
+    /// A whole reply or a streamed event of the provider's, for what is in it that the events
+    /// before this one do not say.
     Rest(Rest<'a>),
     Usage(Box<Report>),
     /// How often the provider searched the web, as it counts that, and its name for the number.
@@ -205,7 +206,8 @@ impl Finish<'_> {
         (self.from == dialect && !self.native.is_empty()).then_some(&self.native)
     }
 
-    /// The reason of the stop for dialects in which a refusal is one: OpenAI's have words for what was refused, and end as usual.
+    /// The reason of the stop for dialects in which a refusal is one: OpenAI's have words for what
+    /// was refused, and end as usual.
     pub fn stop_of(finish: Option<&Finish<'_>>, calls: bool, refused: bool) -> Stop {
         match finish.map_or(if calls { Stop::Tools } else { Stop::End }, |finish| finish.stop) {
             Stop::End | Stop::Sequence if refused => Stop::Filter,
@@ -213,7 +215,8 @@ impl Finish<'_> {
         }
     }
 
-    /// An answer that contains a call ends with the call, whatever the provider says, unless it was cut.
+    /// An answer that contains a call ends with the call, whatever the provider says, unless it was
+    /// cut.
     pub fn with_calls(self, calls: bool) -> Self {
         if calls && matches!(self.stop, Stop::End | Stop::Sequence) {
             Finish { stop: Stop::Tools, ..self }
@@ -236,7 +239,8 @@ pub(crate) enum Citation<'a> {
         /// By which Anthropic finds the place again, and nobody else.
         index: Cow<'a, str>,
     },
-    /// A place in a document and the like, as its dialect writes it; where in the answer it belongs, if that is known.
+    /// A place in a document and the like, as its dialect writes it; where in the answer it
+    /// belongs, if that is known.
     Foreign { origin: Dialect, raw: Cow<'a, str>, place: Option<(u64, u64)> },
 }
 

@@ -1,5 +1,5 @@
-//! Identifiers that fit their target: made from what they stand for, never at random, so that a call and its result,
-//! and the same history sent twice, get the same ones.
+//! Identifiers that fit their target: made from what they stand for, never at random, so that a
+//! call and its result, and the same history sent twice, get the same ones.
 
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
@@ -21,7 +21,8 @@ const fn longest_id(dialect: Dialect) -> usize {
     }
 }
 
-/// The id of a tool call as `dialect` accepts it; the same when it fits. One that does not is cut and ends with a hash of all of it.
+/// The id of a tool call as `dialect` accepts it; the same when it fits. One that does not is cut
+/// and ends with a hash of all of it.
 pub(crate) fn fitting_id<'a>(dialect: Dialect, id: &'a str) -> Cow<'a, str> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
     let most = longest_id(dialect);
@@ -39,14 +40,16 @@ pub(crate) fn fitting_id<'a>(dialect: Dialect, id: &'a str) -> Cow<'a, str> {
     Cow::Owned(format!("{head}_{hash}"))
 }
 
-/// Who asks, as providers of OpenAI's dialects take it: what is longer is told by a hash, the same each time.
+/// Who asks, as providers of OpenAI's dialects take it: what is longer is told by a hash, the same
+/// each time.
 pub(crate) fn fitting_user(user: &str) -> Cow<'_, str> {
     const MOST: usize = 64;
     if user.chars().count() <= MOST { Cow::Borrowed(user) } else { Cow::Owned(format!("user_{}", short_hash(user))) }
 }
 
-/// An id for a call that came without one (Gemini), from its turn, its place there, name and arguments. The turn of an answer is the
-/// call of ours that it answers: a model that does the same again in the next turn does another thing.
+/// An id for a call that came without one (Gemini), from its turn, its place there, name and
+/// arguments. The turn of an answer is the call of ours that it answers: a model that does the same
+/// again in the next turn does another thing.
 pub(crate) fn made_id(turn: &str, part: usize, name: &str, args: &str) -> String {
     format!("call_{}", short_hash(&format!("{turn}/{part}/{name}/{args}")))
 }

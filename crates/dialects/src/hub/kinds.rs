@@ -1,5 +1,6 @@
-//! What kind of value a parameter has. A value of another kind is a mistake of the caller's: its own provider would refuse it, and one of
-//! another dialect gets no such parameter, so that it would be lost.
+//! What kind of value a parameter has. A value of another kind is a mistake of the caller's: its
+//! own provider would refuse it, and one of another dialect gets no such parameter, so that it
+//! would be lost.
 
 use super::ask::Member;
 use super::fields::same_name;

@@ -1,8 +1,9 @@
 //! One block at a time.
 //!
-//! Chat may weave the fragments of several tool calls; Anthropic's blocks and Responses' items follow each other. The first
-//! open call is passed on as it comes, the others wait. A call that is known to be whole (its provider said so, or
-//! its arguments are a complete JSON object) makes way for the next.
+//! Chat may weave the fragments of several tool calls; Anthropic's blocks and Responses' items
+//! follow each other. The first open call is passed on as it comes, the others wait. A call that is
+//! known to be whole (its provider said so, or its arguments are a complete JSON object) makes way
+//! for the next.
 
 use super::part::CallKind;
 use std::collections::VecDeque;
@@ -122,7 +123,8 @@ impl Lane {
         self.waiting.push_back(call);
     }
 
-    /// Arguments of a call: true when they are to be written now, else they are kept (within bounds).
+    /// Arguments of a call: true when they are to be written now, else they are kept (within
+    /// bounds).
     pub fn args(&mut self, call: u32, text: &str) -> bool {
         if let Some((current, whole)) = &mut self.current
             && *current == call

@@ -1,6 +1,7 @@
-//! What of an answer has no form in its client's dialect: blocks of tools that ran at the provider, sound, places in documents. A request's
-//! fields are seen to by `policy.rs`; an answer is not refused for what it holds, so here everything is recorded, as `answer.` and
-//! the provider's own name for it.
+//! What of an answer has no form in its client's dialect: blocks of tools that ran at the provider,
+//! sound, places in documents. A request's fields are seen to by `policy.rs`; an answer is not
+//! refused for what it holds, so here everything is recorded, as `answer.` and the provider's own
+//! name for it.
 
 use super::event::{Citation, Event, Stop};
 use super::names::Names;

@@ -1,9 +1,10 @@
 //! The form in the middle: what any dialect can say, in an order no dialect loses.
 //!
-//! Each dialect has one reader into this form and one writer out of it, for requests ([`Ask`]), whole replies
-//! ([`Answer`]) and streams ([`Event`]); there are no translations between pairs. Conversations are turns of ordered
-//! parts, never sorted by kind. What a dialect alone knows is carried as the text it came in, with its origin; for
-//! another one it is dropped and recorded, or refused with its name. Within one dialect the bytes themselves pass.
+//! Each dialect has one reader into this form and one writer out of it, for requests ([`Ask`]),
+//! whole replies ([`Answer`]) and streams ([`Event`]); there are no translations between pairs.
+//! Conversations are turns of ordered parts, never sorted by kind. What a dialect alone knows is
+//! carried as the text it came in, with its origin; for another one it is dropped and recorded, or
+//! refused with its name. Within one dialect the bytes themselves pass.
 //!
 //! | word | what it is |
 //! |---|---|

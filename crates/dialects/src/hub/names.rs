@@ -1,7 +1,8 @@
 //! Tool names on their way to a provider and back.
 //!
-//! Names that a provider would refuse are shortened and marked with a hash; tools in a namespace get it in front; a
-//! tool that takes free text becomes a function with one text argument. The answer is put back by this map.
+//! Names that a provider would refuse are shortened and marked with a hash; tools in a namespace
+//! get it in front; a tool that takes free text becomes a function with one text argument. The
+//! answer is put back by this map.
 
 use super::ask::{Tool, ToolKind};
 use super::ids::short_hash;
@@ -10,7 +11,8 @@ use super::target::Target;
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 
-/// What the tools of one request are called at the provider, and how the client wants to hear of calls. Empty when no name had to change.
+/// What the tools of one request are called at the provider, and how the client wants to hear of
+/// calls. Empty when no name had to change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     changed: Vec<Name>,
@@ -48,7 +50,8 @@ impl Names {
         names
     }
 
-    /// Chat: the client declared its tools in `functions`, knows one call in an answer and reads it as `function_call`.
+    /// Chat: the client declared its tools in `functions`, knows one call in an answer and reads it
+    /// as `function_call`.
     pub(crate) fn is_old(&self) -> bool {
         self.old
     }

@@ -1,8 +1,9 @@
 //! Puts tool results next to their calls.
 //!
-//! Providers other than the caller's own want each call answered in the turn right after it, once, in the order of the
-//! calls; clients send results late, twice, or in another order, and use an id for more than one call. A call without a result, or a result without a call,
-//! is refused with its id: making one up would change what the model reads.
+//! Providers other than the caller's own want each call answered in the turn right after it, once,
+//! in the order of the calls; clients send results late, twice, or in another order, and use an id
+//! for more than one call. A call without a result, or a result without a call, is refused with its
+//! id: making one up would change what the model reads.
 
 use super::part::{Part, Role, Thought, Turn};
 use std::borrow::Cow;
@@ -34,7 +35,8 @@ pub(crate) fn paired<'a>(turns: Vec<Turn<'a>>, merge: Merge) -> Result<Vec<Turn<
     Ok(out)
 }
 
-/// The calls of one id. Clients repeat ids, and providers that give none are given the same by some gateways for the same call.
+/// The calls of one id. Clients repeat ids, and providers that give none are given the same by some
+/// gateways for the same call.
 #[derive(Default)]
 struct Same {
     /// Numbers of the calls, in their order.
@@ -53,7 +55,8 @@ impl Same {
         self.calls[self.answered - 1]
     }
 
-    /// The call that the next seal is bound to: the one that follows it, or a later one where all seals stand in front.
+    /// The call that the next seal is bound to: the one that follows it, or a later one where all
+    /// seals stand in front.
     fn next_sealed(&mut self) -> Option<usize> {
         let at = self.begun.max(self.sealed);
         self.sealed = at + 1;
@@ -61,8 +64,9 @@ impl Same {
     }
 }
 
-/// The conversation without its results, and the result of each call by the call's number. An id that comes again becomes another
-/// one, as providers want it, the same for the call, its result and its seal.
+/// The conversation without its results, and the result of each call by the call's number. An id
+/// that comes again becomes another one, as providers want it, the same for the call, its result
+/// and its seal.
 fn taken_out<'a>(turns: Vec<Turn<'a>>) -> Result<(Vec<Turn<'a>>, Vec<Answered<'a>>), Problem> {
     let mut same: HashMap<String, Same> = HashMap::new();
     let mut results: Vec<Answered<'a>> = Vec::new();

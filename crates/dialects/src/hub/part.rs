@@ -164,7 +164,8 @@ impl<'a> Part<'a> {
         Part::Foreign { origin, what, raw, words: None, rest: Vec::new() }
     }
 
-    /// The text of a system turn that stands beside the conversation, and its cache mark. Nothing else can stand there.
+    /// The text of a system turn that stands beside the conversation, and its cache mark. Nothing
+    /// else can stand there.
     pub fn system_text(&self, at: &str) -> Result<(&str, bool), Problem> {
         match self {
             Part::Text { text, cached, .. } => Ok((text, *cached)),

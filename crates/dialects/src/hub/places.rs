@@ -1,12 +1,15 @@
-//! Where in an answer a citation belongs. In the hub that is counted in characters of all that a choice says.
+//! Where in an answer a citation belongs. In the hub that is counted in characters of all that a
+//! choice says.
 //!
-//! Anthropic does not count: a citation is of the block it stands in, so it waits for the block's end and becomes the place of the block.
-//! Responses counts within each part: what comes from there is moved by what was said before, and what goes there is moved back.
+//! Anthropic does not count: a citation is of the block it stands in, so it waits for the block's
+//! end and becomes the place of the block. Responses counts within each part: what comes from there
+//! is moved by what was said before, and what goes there is moved back.
 
 use super::event::{Citation, Event, Sink};
 use tollgate_wire::Dialect;
 
-/// Citations that wait for the end of one block, and their bytes. Those beyond have no place, which is told.
+/// Citations that wait for the end of one block, and their bytes. Those beyond have no place, which
+/// is told.
 const MOST: usize = 1_024;
 const MOST_BYTES: usize = 1 << 20;
 
@@ -105,7 +108,8 @@ mod tests {
         Event::Text { choice: 0, text: text.into() }
     }
 
-    /// Two blocks of three characters, the second with a citation: at its places, if it has any, within its own block.
+    /// Two blocks of three characters, the second with a citation: at its places, if it has any,
+    /// within its own block.
     fn played(from: Dialect, to: Dialect, places: Option<(u64, u64)>) -> Vec<(Option<u64>, Option<u64>)> {
         let mut out = Vec::new();
         let mut all = Places::new(from, to);

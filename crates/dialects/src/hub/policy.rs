@@ -1,8 +1,9 @@
 //! What happens to members that only the caller's dialect knows.
 //!
-//! Each has a word: refused (the answer would not be what was asked for), honoured (the gateway itself has seen to
-//! it), or dropped and recorded. A member that is not listed is dropped and recorded: a provider of another dialect
-//! would refuse it. Empty values, and those that ask for what is done anyway, are left out without a record.
+//! Each has a word: refused (the answer would not be what was asked for), honoured (the gateway
+//! itself has seen to it), or dropped and recorded. A member that is not listed is dropped and
+//! recorded: a provider of another dialect would refuse it. Empty values, and those that ask for
+//! what is done anyway, are left out without a record.
 
 use super::ask::Member;
 use super::fields::same_name;
@@ -74,8 +75,8 @@ const TABLE: &[(Dialect, &str, Word)] = &[
     (Dialect::Gemini, "generationConfig.imageConfig", Refused(NOT_HERE, &[])),
 ];
 
-/// Members of turns, parts and tools that are not told: they mean nothing to another provider, or the hub carries what they say.
-/// Dialect, place, member, how its value begins.
+/// Members of turns, parts and tools that are not told: they mean nothing to another provider, or
+/// the hub carries what they say. Dialect, place, member, how its value begins.
 const CARRIED: &[(Dialect, &str, &str, &str)] = &[
     (Dialect::Chat, "", "index", ""),
     (Dialect::Chat, "", "reasoning_details", "["),

@@ -1,9 +1,10 @@
 //! What an answer holds beside what the hub has a place for.
 //!
-//! Each dialect lists, as data, the members of its objects that its reader takes (`known.rs` of the dialect). The rest is told to
-//! a client of another dialect by name; one of the same dialect gets the provider's bytes, and with them all of it. Reader and list are held to
-//! each other by the tests in `exchange/again`: what is listed as taken comes back out of the hub, what is not listed is told, whatever object it
-//! stands in, and both together are the answer that came.
+//! Each dialect lists, as data, the members of its objects that its reader takes (`known.rs` of the
+//! dialect). The rest is told to a client of another dialect by name; one of the same dialect gets
+//! the provider's bytes, and with them all of it. Reader and list are held to each other by the
+//! tests in `exchange/again`: what is listed as taken comes back out of the hub, what is not listed
+//! is told, whatever object it stands in, and both together are the answer that came.
 
 use tollgate_wire::json::{Kind, Node};
 use tollgate_wire::usage::Shape;
@@ -16,19 +17,23 @@ pub(crate) type Members = &'static [Known];
 pub(crate) enum Known {
     /// The hub has a place for these, whatever they hold.
     Is(&'static [&'static str]),
-    /// These say again what others say, are the provider's own bookkeeping, or come as counters: nobody misses them.
+    /// These say again what others say, are the provider's own bookkeeping, or come as counters:
+    /// nobody misses them.
     Apart(&'static [&'static str]),
     /// An object whose members are seen to one by one.
     In(&'static str, Members),
     /// The same, told with its own name in front.
     Dotted(&'static str, Members),
-    /// An object, or a list of objects, of several kinds. `None`: the reader tells of such a one as a whole.
+    /// An object, or a list of objects, of several kinds. `None`: the reader tells of such a one as
+    /// a whole.
     Each(&'static str, fn(&Node<'_>) -> Option<Members>),
     /// The same of counters: one that is zero says nothing.
     Counts(&'static str, Members),
-    /// A report of usage, which comes as counters; numbers that nobody counts are told with its name.
+    /// A report of usage, which comes as counters; numbers that nobody counts are told with its
+    /// name.
     Usage(&'static str, Shape),
-    /// Told like the entry in it; its meaning reaches the hub in another form, from which it cannot be written as it was.
+    /// Told like the entry in it; its meaning reaches the hub in another form, from which it cannot
+    /// be written as it was.
     Recast(&'static Known),
     /// The same of a whole object.
     Whole,
@@ -65,7 +70,8 @@ pub(crate) fn says(value: &Node<'_>) -> bool {
     }
 }
 
-/// An object of the provider's as it came, and which of its members the hub has taken. Nothing is copied or looked at until it is asked for.
+/// An object of the provider's as it came, and which of its members the hub has taken. Nothing is
+/// copied or looked at until it is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rest<'a> {
     pub node: &'a Node<'a>,

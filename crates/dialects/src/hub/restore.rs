@@ -1,5 +1,6 @@
-//! What every answer goes through between its reader and its writer: the caller's own tool names are put back, free text stands
-//! again where a function stood for it, and a call that was cut in the middle is not passed off as a whole one.
+//! What every answer goes through between its reader and its writer: the caller's own tool names
+//! are put back, free text stands again where a function stood for it, and a call that was cut in
+//! the middle is not passed off as a whole one.
 
 use super::event::Event;
 use super::lane::Whole;
@@ -18,7 +19,8 @@ pub(crate) struct Restore {
     custom: Vec<(u32, u32, String)>,
     /// The call that is being written, and whether its arguments are whole.
     current: Option<(u32, u32, Whole)>,
-    /// A call its provider ended in the middle of its arguments: at the limit, or where a filter stepped in, that is no end at all.
+    /// A call its provider ended in the middle of its arguments: at the limit, or where a filter
+    /// stepped in, that is no end at all.
     cut: Option<(u32, u32)>,
     full: bool,
 }

@@ -8,7 +8,8 @@ use tollgate_wire::json::{Array, Node, Object, write_str};
 /// A tool that takes nothing.
 pub(crate) const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;
 
-/// The schema of a tool's arguments with an object at the root, and what else stood there: a name that is added to the schema's.
+/// The schema of a tool's arguments with an object at the root, and what else stood there: a name
+/// that is added to the schema's.
 pub(crate) fn object_schema(raw: &str) -> (String, Option<&'static str>) {
     let Some(node) = Node::read(raw).ok().filter(Node::is_map) else {
         return (NO_ARGUMENTS.to_owned(), Some("").filter(|_| raw != "true"));
@@ -27,8 +28,8 @@ pub(crate) fn object_schema(raw: &str) -> (String, Option<&'static str>) {
     (String::from_utf8(out).unwrap_or_else(|_| NO_ARGUMENTS.to_owned()), other)
 }
 
-/// A schema with these texts as members of its own, and the names of those that it has already, as something else. A reference
-/// takes nothing beside it.
+/// A schema with these texts as members of its own, and the names of those that it has already, as
+/// something else. A reference takes nothing beside it.
 pub(crate) fn labelled(raw: &str, texts: &[(&'static str, &Option<Cow<'_, str>>)]) -> (String, Vec<&'static str>) {
     let node = Node::read(raw).ok().filter(Node::is_map);
     let mut left = Vec::new();
@@ -49,7 +50,8 @@ pub(crate) fn labelled(raw: &str, texts: &[(&'static str, &Option<Cow<'_, str>>)
     (String::from_utf8(out).unwrap_or_else(|_| raw.to_owned()), left)
 }
 
-/// Keywords Anthropic's structured output does not take; they are told to the model in the description instead.
+/// Keywords Anthropic's structured output does not take; they are told to the model in the
+/// description instead.
 const LIMITS: &[&str] = &[
     "minimum",
     "maximum",
@@ -72,7 +74,8 @@ const LIMITS: &[&str] = &[
 /// Values of `format` it takes; others go the same way.
 const FORMATS: &[&str] = &["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"];
 
-/// A schema for Anthropic's `output_config.format`, and whether one of its objects was open in so many words, which none can be there.
+/// A schema for Anthropic's `output_config.format`, and whether one of its objects was open in so
+/// many words, which none can be there.
 pub(crate) fn for_anthropic(raw: &str) -> (String, bool) {
     let Ok(node) = Node::read(raw) else { return (raw.to_owned(), false) };
     let mut out = Vec::with_capacity(raw.len() + 64);
@@ -88,7 +91,8 @@ fn is_told(keyword: &str, value: &Node<'_>) -> bool {
     }
 }
 
-/// One schema with limits moved, references under `$defs` and objects closed; whether one was said to be open.
+/// One schema with limits moved, references under `$defs` and objects closed; whether one was said
+/// to be open.
 fn closed(node: &Node<'_>, out: &mut Vec<u8>) -> bool {
     if !node.is_map() {
         out.extend_from_slice(node.raw.as_bytes());
@@ -168,7 +172,8 @@ pub(crate) fn any_text(format: Option<&str>) -> bool {
     node.str_of("type") == "text" && node.members().len() == 1
 }
 
-/// The `format` of a tool that takes free text, with its grammar in an object of its own, as chat has it, or beside its type, as Responses does.
+/// The `format` of a tool that takes free text, with its grammar in an object of its own, as chat
+/// has it, or beside its type, as Responses does.
 pub(crate) fn grammar(format: Option<&str>, nested: bool) -> Option<Cow<'_, str>> {
     let raw = format?;
     let Ok(node) = Node::read(raw) else { return Some(Cow::Borrowed(raw)) };

@@ -1,9 +1,10 @@
-//! Sealed reasoning: what only the provider that made it can read, on its way through other dialects.
+//! Sealed reasoning: what only the provider that made it can read, on its way through other
+//! dialects.
 //!
-//! Anthropic signs thoughts, OpenAI encrypts them (bound to an item's id), Gemini signs parts (bound to a call).
-//! Each wants its own back, byte for byte. A dialect that has a field for a seal but not for its origin gets an
-//! envelope: a marker, the origin, the id it is bound to, the seal. On the way back it is opened again; a
-//! seal of another maker is never sent to a provider.
+//! Anthropic signs thoughts, OpenAI encrypts them (bound to an item's id), Gemini signs parts
+//! (bound to a call). Each wants its own back, byte for byte. A dialect that has a field for a seal
+//! but not for its origin gets an envelope: a marker, the origin, the id it is bound to, the seal.
+//! On the way back it is opened again; a seal of another maker is never sent to a provider.
 
 use super::base64;
 use super::ids::fitting_id;
@@ -43,7 +44,8 @@ impl Origin {
         Self::ALL[self as usize].2
     }
 
-    /// Helpers of streams may join the words of all pieces; that of the piece with the seal is the last.
+    /// Helpers of streams may join the words of all pieces; that of the piece with the seal is the
+    /// last.
     pub fn of_format(format: &str) -> Origin {
         Self::ALL.iter().find(|(_, _, name)| format.ends_with(name)).map_or(Origin::Other, |(origin, ..)| *origin)
     }
@@ -67,10 +69,11 @@ pub(crate) struct Seal<'a> {
 
 /// How everything begins that we put in the place of a seal.
 pub(crate) const MARK: &str = "tg1.";
-/// Stands where a seal would: the thought is nobody's who signs. Without it a provider could not be kept from being shown it as its own.
+/// Stands where a seal would: the thought is nobody's who signs. Without it a provider could not be
+/// kept from being shown it as its own.
 pub(crate) const UNSIGNED: &str = "tg1.x..";
-/// Before the text that Anthropic signed, in what its seal is bound to. What is redacted has none, and is another thing than a thought that
-/// was signed and not shown.
+/// Before the text that Anthropic signed, in what its seal is bound to. What is redacted has none,
+/// and is another thing than a thought that was signed and not shown.
 pub(crate) const SIGNED: char = '=';
 /// Gemini: bound to the text that follows rather than to a call.
 pub(crate) const NEXT_TEXT: &str = "@text";
@@ -80,7 +83,8 @@ impl<'a> Seal<'a> {
         Seal { origin, data: data.into(), bound: bound.into() }
     }
 
-    /// As it is written in a field of `dialect`: plain when it is at home there, else in an envelope.
+    /// As it is written in a field of `dialect`: plain when it is at home there, else in an
+    /// envelope.
     pub fn written(&self, dialect: Dialect) -> Cow<'_, str> {
         if Origin::native(dialect) == self.origin {
             return Cow::Borrowed(&self.data);
@@ -99,7 +103,8 @@ impl<'a> Seal<'a> {
         }
     }
 
-    /// The same with the text that it signs, for dialects that may lose it on the way, or cannot say that there is none.
+    /// The same with the text that it signs, for dialects that may lose it on the way, or cannot
+    /// say that there is none.
     pub fn with_signed(&self, redacted: bool, text: &str) -> Cow<'_, Seal<'_>> {
         if self.origin != Origin::Anthropic || redacted {
             return Cow::Borrowed(self);
@@ -114,7 +119,8 @@ impl<'a> Seal<'a> {
         Some(text)
     }
 
-    /// Whether a field of `dialect` holds a seal that another maker's thoughts came with, or our word that there was none.
+    /// Whether a field of `dialect` holds a seal that another maker's thoughts came with, or our
+    /// word that there was none.
     pub fn is_foreign(dialect: Dialect, text: &str) -> bool {
         match dialect {
             Dialect::Gemini => base64::decode(text).is_some_and(|bytes| bytes.starts_with(MARK.as_bytes())),

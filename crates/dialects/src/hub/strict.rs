@@ -24,8 +24,8 @@ const PLAIN: &[&str] = &[
 
 const FORMATS: &[&str] = &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
-/// Whether a schema can be sent with `strict: true`: the root is an object, every object is closed and requires all of its
-/// properties, and no keyword is one that strict schemas do not have.
+/// Whether a schema can be sent with `strict: true`: the root is an object, every object is closed
+/// and requires all of its properties, and no keyword is one that strict schemas do not have.
 pub(crate) fn fits_strict(raw: &str) -> bool {
     Node::read(raw).is_ok_and(|node| node.str_of("type") == "object" && node.get("anyOf").is_none() && fits(&node))
 }

@@ -1,4 +1,5 @@
-//! What is known about the model a request goes to. Conversion asks these flags, never the model's name.
+//! What is known about the model a request goes to. Conversion asks these flags, never the model's
+//! name.
 
 use tollgate_wire::Dialect;
 
@@ -10,13 +11,16 @@ pub struct Target {
     pub model: String,
     /// Refuse what would otherwise be dropped and recorded (`x-tollgate-strict: true`).
     pub strict: bool,
-    /// Sent when the caller sets no limit and the dialect demands one (Anthropic): the model's own most.
+    /// Sent when the caller sets no limit and the dialect demands one (Anthropic): the model's own
+    /// most.
     pub default_max_output: u64,
     /// The most the model says in one answer, thoughts included; a limit above it is cut and told.
     pub most_output: Option<u64>,
-    /// The efforts of reasoning the model knows; another one becomes the nearest of them. Empty: all.
+    /// The efforts of reasoning the model knows; another one becomes the nearest of them. Empty:
+    /// all.
     pub efforts: Vec<String>,
-    /// Thinks at all. OpenAI refuses to be told how, or asked for sealed thoughts, where a model does not.
+    /// Thinks at all. OpenAI refuses to be told how, or asked for sealed thoughts, where a model
+    /// does not.
     pub thinks: bool,
     /// Takes `temperature`, `top_p` and `top_k`.
     pub sampling: bool,
@@ -26,7 +30,8 @@ pub struct Target {
     pub system_turns: bool,
     /// Anthropic: takes `output_config.format`.
     pub native_schema: bool,
-    /// Chat: takes `max_completion_tokens`, the role `developer` and tools with free text; else `max_tokens`, `system` and functions.
+    /// Chat: takes `max_completion_tokens`, the role `developer` and tools with free text; else
+    /// `max_tokens`, `system` and functions.
     pub current_chat: bool,
     /// Chat and Responses: takes `prompt_cache_breakpoint`, which most servers refuse.
     pub cache_marks: bool,
@@ -76,7 +81,8 @@ impl Target {
         }
     }
 
-    /// Tools with free text are known there; elsewhere a function with one text argument stands for them.
+    /// Tools with free text are known there; elsewhere a function with one text argument stands for
+    /// them.
     pub(crate) fn takes_free_text(&self) -> bool {
         match self.dialect {
             Dialect::Responses => true,

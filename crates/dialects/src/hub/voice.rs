@@ -1,4 +1,5 @@
-//! Who speaks to the client: the identity every reply of a call carries, whatever the provider calls itself.
+//! Who speaks to the client: the identity every reply of a call carries, whatever the provider
+//! calls itself.
 
 use tollgate_wire::json::{Array, Node, Object};
 
@@ -75,8 +76,8 @@ impl Echo {
         Echo { members: kept.collect(), kept_here: false }
     }
 
-    /// The gateway keeps the conversation and its provider does not: within one dialect too, the id of the response and whether
-    /// it is stored are ours to tell.
+    /// The gateway keeps the conversation and its provider does not: within one dialect too, the id
+    /// of the response and whether it is stored are ours to tell.
     pub fn kept_here(self) -> Echo {
         Echo { kept_here: true, ..self }
     }

@@ -1,4 +1,5 @@
-//! Tells the provider how often its tools may be used, where the request does not: what is held for is then what can happen.
+//! Tells the provider how often its tools may be used, where the request does not: what is held for
+//! is then what can happen.
 
 use super::{Hosted, Reads, hosted};
 use bytes::Bytes;
@@ -9,7 +10,8 @@ use tollgate_wire::json::{Broken, Edit, Scan, splice};
 /// Anthropic's tools that take a limit.
 const LIMITED: [&str; 2] = ["web_search", "web_fetch"];
 
-/// The body with a limit of uses for the tools that run at the provider and have none. Chat completions and Gemini have no field for one.
+/// The body with a limit of uses for the tools that run at the provider and have none. Chat
+/// completions and Gemini have no field for one.
 pub fn limit_uses(dialect: Dialect, body: Bytes, uses: u64) -> Bytes {
     let Some((list, total)) = found(dialect, &body) else { return body };
     let edits: Vec<(Range<usize>, String)> = match dialect {

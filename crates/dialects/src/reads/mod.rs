@@ -1,9 +1,11 @@
-//! What a request makes its provider read that does not stand in the request, found while the request is read.
+//! What a request makes its provider read that does not stand in the request, found while the
+//! request is read.
 //!
-//! A hold must bound what a provider can report. Text is counted where it stands. A picture is bounded, because every provider scales it down.
-//! Whatever else is only named (a link, a file id, a stored prompt, a cache) or packed (a PDF, a clip) can be as long as the
-//! model's context: here it is only found, and the gateway holds for the context. What counts as such is data (`table.rs`,
-//! `tools.rs`), one list per dialect.
+//! A hold must bound what a provider can report. Text is counted where it stands. A picture is
+//! bounded, because every provider scales it down. Whatever else is only named (a link, a file id,
+//! a stored prompt, a cache) or packed (a PDF, a clip) can be as long as the model's context: here
+//! it is only found, and the gateway holds for the context. What counts as such is data
+//! (`table.rs`, `tools.rs`), one list per dialect.
 
 mod limit;
 mod place;
@@ -47,7 +49,8 @@ impl Modality {
 /// A tool that runs at the provider: what it finds is read as input, and its use may be charged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosted {
-    /// One name in all dialects: `web_search`, `code_execution`, …; a tool that nobody knows has its own.
+    /// One name in all dialects: `web_search`, `code_execution`, …; a tool that nobody knows has
+    /// its own.
     pub name: Cow<'static, str>,
     /// The most uses that the request allows of it.
     pub most: Option<u64>,
@@ -57,7 +60,8 @@ pub struct Hosted {
     open: Option<Range<usize>>,
 }
 
-/// What is read besides the text of the request. Places are offsets in the body; [`crate::Request::place`] names them.
+/// What is read besides the text of the request. Places are offsets in the body;
+/// [`crate::Request::place`] names them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
     /// Pictures, and the tokens they are estimated at.

@@ -1,4 +1,5 @@
-//! Names a place in a body as callers do: `messages[0].content[1].file`. Looked for only when something is refused.
+//! Names a place in a body as callers do: `messages[0].content[1].file`. Looked for only when
+//! something is refused.
 
 use tollgate_wire::json::{Broken, Scan};
 

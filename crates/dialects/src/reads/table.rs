@@ -1,5 +1,6 @@
-//! The inventory: which members of a request make a provider read something, and what that is. One list for what may stand in a
-//! conversation, whoever's it is (the names of the dialects do not collide), and one for the members around it in each dialect.
+//! The inventory: which members of a request make a provider read something, and what that is. One
+//! list for what may stand in a conversation, whoever's it is (the names of the dialects do not
+//! collide), and one for the members around it in each dialect.
 
 use tollgate_wire::Dialect;
 
@@ -24,7 +25,8 @@ pub(crate) enum Means {
     FileData,
     /// Anthropic and Gemini: data or an address, with a type.
     Typed,
-    /// Arguments and results of functions are anything at all: text, whatever their members are called.
+    /// Arguments and results of functions are anything at all: text, whatever their members are
+    /// called.
     Anything,
     /// What was found or cited before: addresses in it lead nowhere.
     Cited,

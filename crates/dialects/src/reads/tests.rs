@@ -295,7 +295,8 @@ fn what_only_looks_like_content_is_text() {
         let reads = read(dialect, &part(dialect, one.clone())).reads;
         assert_eq!(reads, crate::Reads::default(), "{dialect:?}: {one}");
     }
-    // A picture in the result of a function is text there, however long: it cannot be passed off as one.
+    // A picture in the result of a function is text there, however long: it cannot be passed off as
+    // one.
     let long = "word ".repeat(2_000);
     let request = read(G, &part(G, json!({"functionResponse": {"name": "f", "response": {"image": long}}})));
     assert!(request.prompt_tokens > 2_000, "{}", request.prompt_tokens);

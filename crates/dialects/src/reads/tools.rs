@@ -17,7 +17,8 @@ enum Runs {
     Group,
 }
 
-/// Kinds by how they begin, the date behind left out. A kind that is in no list runs at the provider, under its own name.
+/// Kinds by how they begin, the date behind left out. A kind that is in no list runs at the
+/// provider, under its own name.
 const CHAT: &[(&str, Runs)] = &[
     ("function", Runs::Caller),
     ("custom", Runs::Caller),

@@ -1,4 +1,5 @@
-//! How often tools ran at the provider, from what its answer shows of them: a list per dialect of what each leaves there.
+//! How often tools ran at the provider, from what its answer shows of them: a list per dialect of
+//! what each leaves there.
 
 use tollgate_wire::Dialect;
 
@@ -70,7 +71,8 @@ impl ToolUses {
         self.searches = self.searches.max(u32::try_from(count).unwrap_or(u32::MAX));
     }
 
-    /// Uses of a tool that was asked for, by its name. Where answers show none, one call is one use.
+    /// Uses of a tool that was asked for, by its name. Where answers show none, one call is one
+    /// use.
     pub fn of(&self, name: &str) -> u64 {
         let Some(at) = TOOLS.iter().position(|tool| *tool == name) else { return 0 };
         // What the provider counts is what it charges for.

@@ -1,7 +1,7 @@
 //! A request of the hub written for a provider that speaks Responses.
 //!
-//! The gateway keeps conversations itself, so nothing is stored there, and sealed reasoning is asked for so that
-//! the next turn can bring it back, of models that think.
+//! The gateway keeps conversations itself, so nothing is stored there, and sealed reasoning is
+//! asked for so that the next turn can bring it back, of models that think.
 
 use super::{items_out, tools_out};
 use crate::hub::{Ask, Carry, Dropped, Effort, Format, Merge, Names, Role, Target, Turn, fitting_user, paired};

@@ -1,7 +1,8 @@
 //! Response objects and streamed events read into the hub.
 //!
-//! Servers leave out what they please: items that were never announced, arguments only in the last event, the whole
-//! output only in the terminal one. Each item is read from the first event that has it and never twice.
+//! Servers leave out what they please: items that were never announced, arguments only in the last
+//! event, the whole output only in the terminal one. Each item is read from the first event that
+//! has it and never twice.
 
 use super::items_in::thought;
 use super::known;
@@ -29,7 +30,8 @@ struct Item {
     call: Option<u32>,
     /// Some of it was seen as deltas.
     said: bool,
-    /// Parts of it that are over, and what of the open one was seen on the way: annotations, log probabilities.
+    /// Parts of it that are over, and what of the open one was seen on the way: annotations, log
+    /// probabilities.
     parts: usize,
     notes: usize,
     likely: bool,

@@ -1,7 +1,8 @@
 //! Events written as a Responses stream.
 //!
-//! Held here: `response.created` and `.in_progress` first; numbers that rise by one; each item added, filled and done before the next; a delta for
-//! the arguments of every call; ids that stay the same up to the final object, which repeats every item; one terminal event, then `[DONE]`.
+//! Held here: `response.created` and `.in_progress` first; numbers that rise by one; each item
+//! added, filled and done before the next; a delta for the arguments of every call; ids that stay
+//! the same up to the final object, which repeats every item; one terminal event, then `[DONE]`.
 
 use super::answer_out::{call_prefix, item_id, status};
 use super::item::{self, Said};

@@ -1,7 +1,8 @@
-//! A conversation kept by the gateway: what a request names of it, and the request with that in the place of the names.
+//! A conversation kept by the gateway: what a request names of it, and the request with that in the
+//! place of the names.
 //!
-//! Items are JSON texts as the client or a provider wrote them; they are shown ([`shown`]) with the fields that clients
-//! insist on, and sent on as they are.
+//! Items are JSON texts as the client or a provider wrote them; they are shown ([`shown`]) with the
+//! fields that clients insist on, and sent on as they are.
 
 use crate::hub::base64;
 use bytes::Bytes;
@@ -54,8 +55,8 @@ fn tree(body: &[u8]) -> Result<Node<'_>, Problem> {
     Ok(Node::read(text)?)
 }
 
-/// The request with `items` (JSON, oldest first) as its input and without the references to state. Instructions, tools and
-/// parameters are the request's own: they are not inherited.
+/// The request with `items` (JSON, oldest first) as its input and without the references to state.
+/// Instructions, tools and parameters are the request's own: they are not inherited.
 pub fn with_input(body: &[u8], items: &[impl AsRef<str>]) -> Result<Bytes, Problem> {
     let node = tree(body)?;
     let mut out = Vec::with_capacity(body.len() + items.iter().map(|item| item.as_ref().len() + 1).sum::<usize>());
@@ -66,7 +67,8 @@ pub fn with_input(body: &[u8], items: &[impl AsRef<str>]) -> Result<Bytes, Probl
     Ok(Bytes::from(out))
 }
 
-/// The input of a request as items: a text becomes a message, and an item that is named becomes the one in `found`.
+/// The input of a request as items: a text becomes a message, and an item that is named becomes the
+/// one in `found`.
 pub fn input_items(body: &[u8], found: &[(String, String)]) -> Vec<String> {
     let Ok(node) = tree(body) else { return Vec::new() };
     let Some(value) = node.get("input") else { return Vec::new() };
@@ -103,8 +105,8 @@ impl Answer {
     }
 }
 
-/// A thought without the id of its item, under which a provider that stored nothing would look for it in vain (case 63); any other
-/// item as it is.
+/// A thought without the id of its item, under which a provider that stored nothing would look for
+/// it in vain (case 63); any other item as it is.
 pub fn unnamed(item: String) -> String {
     let thought = Node::read(&item).is_ok_and(|node| node.str_of("type") == "reasoning");
     if thought { without_id(item) } else { item }
@@ -172,7 +174,8 @@ fn parts(object: &mut Object<'_>, role: &str, text: &str) {
 
 const SUMMARY: &str = "tgc1.";
 
-/// A conversation pressed into one item. Only we can read it again; it is no secret from its owner, whose words it holds.
+/// A conversation pressed into one item. Only we can read it again; it is no secret from its owner,
+/// whose words it holds.
 pub fn compaction(id: &str, summary: &str) -> String {
     let mut out = Vec::new();
     let mut object = Object::begin(&mut out);

@@ -57,7 +57,8 @@ pub(super) fn reasoning(id: &str, thought: &Thought<'_>) -> String {
         if !thought.summary && !thought.text.is_empty() {
             one.array("content", |list| part(list, "reasoning_text"));
         }
-        // Clients send back what is encrypted and may leave out what was shown, and a signature is of no use without its text.
+        // Clients send back what is encrypted and may leave out what was shown, and a signature is
+        // of no use without its text.
         let seal = thought.seal.as_ref().map(|seal| seal.with_signed(thought.redacted, &thought.text));
         let seal = seal.as_ref().map(|seal| seal.written(Dialect::Responses));
         one.maybe("encrypted_content", seal.as_deref().or((!thought.text.is_empty()).then_some(UNSIGNED)));

@@ -1,4 +1,5 @@
-//! Input items read as turns: each item is a turn of its own, neighbours are joined where a dialect wants that.
+//! Input items read as turns: each item is a turn of its own, neighbours are joined where a dialect
+//! wants that.
 
 use crate::hub::{
     Call, CallKind, Fields, Media, Member, Origin, Part, Place, Role, Seal, Thought, Turn, others, place_of_url,
@@ -186,7 +187,8 @@ mod tests {
     use super::super::item;
     use super::*;
 
-    /// Vercel's `ai` sends a reasoning item back without the text that it was not shown in a summary.
+    /// Vercel's `ai` sends a reasoning item back without the text that it was not shown in a
+    /// summary.
     #[test]
     fn a_signature_brings_its_text_along() {
         for (text, redacted) in [("Hm. \u{2028}\"so\"", false), ("", false), ("", true)] {

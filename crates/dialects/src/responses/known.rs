@@ -1,4 +1,5 @@
-//! What of a response and of its streamed events is read into the hub. All else is told to a client of another dialect.
+//! What of a response and of its streamed events is read into the hub. All else is told to a client
+//! of another dialect.
 
 use crate::hub::Known::{Apart, Counts, Dotted, Each, In, Is, Recast, Usage, Whole};
 use crate::hub::Members;
@@ -61,8 +62,8 @@ fn annotation(note: &Node<'_>) -> Option<Members> {
 const PLACE: &[&str] =
     &["sequence_number", "item_id", "output_index", "content_index", "summary_index", "annotation_index"];
 
-/// The members of a streamed event. What ends a part or an item says again what its pieces said; where there were none, the reader takes it
-/// from there. `None`: an event that nobody knows.
+/// The members of a streamed event. What ends a part or an item says again what its pieces said;
+/// where there were none, the reader takes it from there. `None`: an event that nobody knows.
 pub(super) fn event(event: &Node<'_>) -> Option<Members> {
     let word = event.str_of("type");
     Some(match word {

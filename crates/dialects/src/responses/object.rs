@@ -1,4 +1,5 @@
-//! The response object with every documented field present, null where empty: strict clients insist.
+//! The response object with every documented field present, null where empty: strict clients
+//! insist.
 
 use crate::hub::{CONVERSATION, REPEATED, Voice};
 use std::borrow::Cow;
@@ -22,8 +23,9 @@ pub(super) struct State<'s> {
 /// What of a response its end decides.
 const OF_THE_END: [&str; 4] = ["status", "error", "incomplete_details", "usage"];
 
-/// A response that began with its provider, ended by us: to its client the same in everything but its end, members that nobody knows
-/// included. They come after ours and cannot stand in the place of one.
+/// A response that began with its provider, ended by us: to its client the same in everything but
+/// its end, members that nobody knows included. They come after ours and cannot stand in the place
+/// of one.
 pub(super) fn end(object: &mut Object<'_>, begun: &str, voice: &Voice, state: &State<'_>) {
     let mut ours = Vec::new();
     let mut inner = Object::begin(&mut ours);

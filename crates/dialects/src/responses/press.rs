@@ -17,8 +17,9 @@ const NO_SUMMARY: &[&str] = &[
 ];
 const TOOLS: &[&str] = &["tools", "parallel_tool_calls"];
 
-/// The request with `items` as its input, for a text: no tool may be called and no form is asked for. Tools stay defined where the items
-/// hold calls, because some providers take calls only together with their definitions, and where `none` may be chosen among them.
+/// The request with `items` as its input, for a text: no tool may be called and no form is asked
+/// for. Tools stay defined where the items hold calls, because some providers take calls only
+/// together with their definitions, and where `none` may be chosen among them.
 pub fn to_press(body: &[u8], items: &[impl AsRef<str>], takes_none: bool) -> Result<Bytes, Problem> {
     let text = std::str::from_utf8(body).map_err(|_| Problem::not_json("The body is not valid UTF-8."))?;
     let node = Node::read(text)?;

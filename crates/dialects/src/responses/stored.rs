@@ -1,5 +1,5 @@
-//! What a request and an answer say about being stored, where the gateway keeps what was said: the provider is told to store nothing,
-//! and a client whose answer could not be kept is told so.
+//! What a request and an answer say about being stored, where the gateway keeps what was said: the
+//! provider is told to store nothing, and a client whose answer could not be kept is told so.
 
 use super::history::unnamed;
 use bytes::Bytes;
@@ -9,10 +9,11 @@ use tollgate_wire::json::{self, Broken, Edit, Node, Scan, lossy};
 const SEAL: &[u8] = br#""encrypted_content""#;
 const SEALED: &[u8] = br#""reasoning.encrypted_content""#;
 
-/// The request as a provider gets it that is to store nothing, because what it stored could be erased by nobody: `store` is false and,
-/// where the model thinks (`sealed`), its reasoning is asked for in the form in which it can be sent back. What comes back so loses its
-/// id, under which the provider would look for it (case 63). Every other byte stays. A request that says so itself is the client's affair
-/// altogether.
+/// The request as a provider gets it that is to store nothing, because what it stored could be
+/// erased by nobody: `store` is false and, where the model thinks (`sealed`), its reasoning is
+/// asked for in the form in which it can be sent back. What comes back so loses its id, under which
+/// the provider would look for it (case 63). Every other byte stays. A request that says so itself
+/// is the client's affair altogether.
 pub fn unstored(body: Bytes, sealed: bool) -> Bytes {
     let (mut store, mut include, mut input) = (None, None, None);
     let read = Scan::new(&body).object(|key, scan| {

@@ -1,4 +1,5 @@
-//! No input makes the translations panic or grow: requests, replies and streams of any JSON and any bytes, in every pair of dialects.
+//! No input makes the translations panic or grow: requests, replies and streams of any JSON and any
+//! bytes, in every pair of dialects.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -229,7 +230,8 @@ fn play(from: Dialect, to: Dialect, chunks: &[Bytes]) {
     let _ = (stream.best_usage(1), stream.raw_usage().is_some(), stream.saw_done());
 }
 
-/// What a provider says last, so that many streams of nonsense end well and are read as a client reads them.
+/// What a provider says last, so that many streams of nonsense end well and are read as a client
+/// reads them.
 fn good_end(from: Dialect) -> &'static str {
     match from {
         Dialect::Chat => {
@@ -319,13 +321,15 @@ proptest! {
     }
 }
 
-/// Time this thread has spent computing, so that a busy machine does not count. (Linux: nanoseconds on the processor.)
+/// Time this thread has spent computing, so that a busy machine does not count. (Linux: nanoseconds
+/// on the processor.)
 fn spent() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel's own account");
     Duration::from_nanos(told.split(' ').next().and_then(|ns| ns.parse().ok()).expect("nanoseconds"))
 }
 
-/// Twice the events take about twice the time, in every pair, and nothing is kept of a text that passed.
+/// Twice the events take about twice the time, in every pair, and nothing is kept of a text that
+/// passed.
 #[test]
 fn streams_are_linear() {
     let event = |from: Dialect| match from {
@@ -349,8 +353,8 @@ fn streams_are_linear() {
                 }
                 spent() - start
             };
-            // As many events either way, in short streams and in long ones: many kernels count a thread's time in ticks of
-            // some milliseconds, which the sum is many of.
+            // As many events either way, in short streams and in long ones: many kernels count a
+            // thread's time in ticks of some milliseconds, which the sum is many of.
             let all = |streams: usize, count: usize| (0..streams).map(|_| time(count)).sum::<Duration>();
             let (short, long) = (all(24, 500), all(3, 4_000));
             let bound = short * 3 + Duration::from_millis(50);

@@ -1,4 +1,5 @@
-//! The 133 hard cases of the reference: each is named by a test, by the comment of one, or by a golden file.
+//! The 133 hard cases of the reference: each is named by a test, by the comment of one, or by a
+//! golden file.
 
 use std::collections::BTreeSet;
 use std::fs;

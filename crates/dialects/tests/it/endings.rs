@@ -1,4 +1,5 @@
-//! How a stream ends: what its last report covers, what counts as the end of it, and when the end is missing.
+//! How a stream ends: what its last report covers, what counts as the end of it, and when the end
+//! is missing.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -57,7 +58,8 @@ fn said_with_the_report(from: Dialect) -> Vec<Vec<Value>> {
                 {"index": 0, "delta": {"content": "and so it ends"}, "finish_reason": "stop", "usage": chat},
                 {"index": 1, "delta": {"content": "and so does this"}, "finish_reason": "stop"}
             ]));
-            // A call without arguments is made whole at the end, which is none of the provider's output.
+            // A call without arguments is made whole at the end, which is none of the provider's
+            // output.
             let call = json!({"tool_calls": [{"index": 0, "id": "1", "function": {"name": "f"}}]});
             let mut open = chunk(json!([{"index": 0, "delta": call, "finish_reason": null}]));
             open["usage"] = chat;

@@ -1,6 +1,7 @@
-//! Nothing of a request disappears silently. Each field that the form in the middle has a place for is put into a plain request of
-//! its dialect, one at a time: for every other provider it must then be written (what is sent changes), told (the list of what is
-//! dropped changes) or refused. What asks for nothing but what is done anyway is listed here with the reason.
+//! Nothing of a request disappears silently. Each field that the form in the middle has a place for
+//! is put into a plain request of its dialect, one at a time: for every other provider it must then
+//! be written (what is sent changes), told (the list of what is dropped changes) or refused. What
+//! asks for nothing but what is done anyway is listed here with the reason.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -337,7 +338,8 @@ fn every_field_is_written_told_or_refused() {
     assert!(tried > 800 && excused > 0, "{tried} tried, {excused} excused");
 }
 
-/// More marks than Anthropic takes, names and phases of turns that are joined on the way, and a schema with labels of its own.
+/// More marks than Anthropic takes, names and phases of turns that are joined on the way, and a
+/// schema with labels of its own.
 #[test]
 fn what_only_several_show_is_told_too() {
     let told = |from: Dialect, to: Dialect, body: &Value| match outcome(from, body, &Target::new(to, "up")) {
@@ -373,8 +375,9 @@ fn what_only_several_show_is_told_too() {
     }
 }
 
-/// Names that stand for more than one field: thoughts of earlier turns and how much is to be thought now, marks of the cache under either name,
-/// and the older name of chat's `safety_identifier`.
+/// Names that stand for more than one field: thoughts of earlier turns and how much is to be
+/// thought now, marks of the cache under either name, and the older name of chat's
+/// `safety_identifier`.
 const OTHERWISE: &[&str] = &["reasoning", "reasoning.summary", "cache_control", "user"];
 
 fn keys(value: &Value, names: &mut Vec<String>) {
@@ -384,8 +387,8 @@ fn keys(value: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// A refusal names the field as the client spelt it, in the body that the client reads: SDKs of Anthropic and Gemini show the message
-/// alone.
+/// A refusal names the field as the client spelt it, in the body that the client reads: SDKs of
+/// Anthropic and Gemini show the message alone.
 #[test]
 fn a_refusal_names_the_field_as_its_client_spells_it() {
     let mut refused = [0; 2];

@@ -1,4 +1,5 @@
-//! Requests of the dialects that pass through: what is checked and known of them; and what a call takes from its request to its answer.
+//! Requests of the dialects that pass through: what is checked and known of them; and what a call
+//! takes from its request to its answer.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -144,7 +145,8 @@ fn played(from: Dialect, to: Dialect, names: Names, echo: Echo, events: &[Value]
     (lines.map(|data| serde_json::from_str(data).unwrap()).collect(), stream)
 }
 
-/// What a coding agent on Responses needs of a provider that speaks Anthropic: free text, namespaces, its own names.
+/// What a coding agent on Responses needs of a provider that speaks Anthropic: free text,
+/// namespaces, its own names.
 #[test]
 fn tools_come_back_as_they_were_given() {
     let body = json!({"model": "m", "input": "go", "temperature": 0.25, "tools": [

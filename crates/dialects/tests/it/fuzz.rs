@@ -1,8 +1,9 @@
 //! Every reader against mutated input: no panic, no growth beyond the input, time linear in it.
 //!
-//! The golden files are the seeds; they are cut, joined, doubled and blown up at random. As part of the tests each target gets a
-//! fixed number of inputs from a fixed seed; `make fuzz SECONDS=60` gives each target that long, from another seed each
-//! time, which it prints, so that a find can be had again (`TOLLGATE_FUZZ_SEED`). A find is written to a file and named.
+//! The golden files are the seeds; they are cut, joined, doubled and blown up at random. As part of
+//! the tests each target gets a fixed number of inputs from a fixed seed; `make fuzz SECONDS=60`
+//! gives each target that long, from another seed each time, which it prints, so that a find can be
+//! had again (`TOLLGATE_FUZZ_SEED`). A find is written to a file and named.
 
 mod mutate;
 mod targets;
@@ -15,8 +16,8 @@ use targets::{TARGETS, Target};
 /// Inputs per target in an ordinary test run.
 const INPUTS: u64 = 300;
 
-/// Computing time that an input may take at all, whatever it is like: a stop for what does not end. That time is linear in
-/// the input is seen by [`steep`].
+/// Computing time that an input may take at all, whatever it is like: a stop for what does not end.
+/// That time is linear in the input is seen by [`steep`].
 fn allowed(bytes: usize) -> Duration {
     Duration::from_millis(100) + Duration::from_micros(20) * u32::try_from(bytes).unwrap_or(u32::MAX)
 }
@@ -25,12 +26,13 @@ fn allowed(bytes: usize) -> Duration {
 const GROWING: u64 = 8;
 /// Bytes of the shortest of them; the longest has four times as many.
 const SHORT: usize = 32 << 10;
-/// Twice the input may take this many times the time: linear work takes twice, quadratic four times.
+/// Twice the input may take this many times the time: linear work takes twice, quadratic four
+/// times.
 const MORE: f64 = 3.0;
 /// Below this nothing is said: the caches would be measured.
 const SHORTEST: Duration = Duration::from_millis(2);
-/// An input is played again and again until this much was spent: many kernels count a thread's time in ticks of some
-/// milliseconds.
+/// An input is played again and again until this much was spent: many kernels count a thread's time
+/// in ticks of some milliseconds.
 const GLANCE: Duration = Duration::from_millis(40);
 /// So much before a growth is believed, as often as [`LOOKS`] says.
 const LOOK: Duration = Duration::from_millis(400);
@@ -50,8 +52,8 @@ fn mean(target: &Target, input: &[u8], enough: Duration) -> Result<Duration, Str
     Err("is never done".to_owned())
 }
 
-/// The times for once, twice and four times as much, if they grow faster than that: from one to two and from two to four, for a
-/// limit that is passed only by the longer input would show once.
+/// The times for once, twice and four times as much, if they grow faster than that: from one to two
+/// and from two to four, for a limit that is passed only by the longer input would show once.
 fn steep(target: &Target, growing: &mutate::Growing, enough: Duration) -> Result<Option<[Duration; 3]>, String> {
     let time = |times: usize| mean(target, &growing.to(times * SHORT), enough);
     let steeper = |less: Duration, more: Duration| more.as_secs_f64() > MORE * less.as_secs_f64();
@@ -63,7 +65,8 @@ fn steep(target: &Target, growing: &mutate::Growing, enough: Duration) -> Result
     Ok(steeper(two, four).then_some([one, two, four]))
 }
 
-/// What is wrong with a target that is given more and more; measured again, longer, before it is believed.
+/// What is wrong with a target that is given more and more; measured again, longer, before it is
+/// believed.
 fn grows(target: &Target, growing: &mutate::Growing) -> Option<String> {
     let mut seen = steep(target, growing, GLANCE);
     for _ in 0..LOOKS {

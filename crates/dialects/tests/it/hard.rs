@@ -1,5 +1,6 @@
-//! The hard cases of the reference, each under its number. What is not here is in the golden files, in the tests of usage and of
-//! the SSE reader, or is the gateway's (disconnects, headers, retries, identity across calls).
+//! The hard cases of the reference, each under its number. What is not here is in the golden files,
+//! in the tests of usage and of the SSE reader, or is the gateway's (disconnects, headers, retries,
+//! identity across calls).
 
 mod agents;
 mod citations;

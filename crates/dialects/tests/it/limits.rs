@@ -1,5 +1,5 @@
-//! What is sent buys no more than what is held for: the limit of the output that a provider gets is never above the one
-//! that the call knows, whatever else a request says.
+//! What is sent buys no more than what is held for: the limit of the output that a provider gets is
+//! never above the one that the call knows, whatever else a request says.
 
 use bytes::Bytes;
 use proptest::prelude::*;

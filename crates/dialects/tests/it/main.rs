@@ -1,4 +1,5 @@
-//! Tests of the dialects from outside, in one executable. What measures the memory of its process is apart (`resident.rs`).
+//! Tests of the dialects from outside, in one executable. What measures the memory of its process
+//! is apart (`resident.rs`).
 
 mod any_input;
 mod cases;

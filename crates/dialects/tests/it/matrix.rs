@@ -1,7 +1,9 @@
 //! The golden matrix: every case in every target dialect. Requests, whole replies and streams.
 //!
-//! Each file in `tests/golden/{requests,replies,events}` begins with its dialect and the original; the rest is what it
-//! becomes. After a wanted change: `cargo test -p tollgate-dialects --test it -- --ignored matrix::rewrite`, then read the difference.
+//! Each file in `tests/golden/{requests,replies,events}` begins with its dialect and the original;
+//! the rest is what it becomes. After a wanted change:
+//! `cargo test -p tollgate-dialects --test it -- --ignored matrix::rewrite`, then read the
+//! difference.
 
 use bytes::Bytes;
 use serde_json::Value;

@@ -1,6 +1,7 @@
-//! What a stream keeps does not grow with its length, for any pair of dialects. Every field of a stream shows in its debug text, so that
-//! is measured, and names what grew; what does not show there (room reserved in vain) is measured by `resident.rs`. Only a client of
-//! Responses needs the whole answer again at the end.
+//! What a stream keeps does not grow with its length, for any pair of dialects. Every field of a
+//! stream shows in its debug text, so that is measured, and names what grew; what does not show
+//! there (room reserved in vain) is measured by `resident.rs`. Only a client of Responses needs the
+//! whole answer again at the end.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -71,7 +72,8 @@ fn held(from: Dialect, to: Dialect, thought: bool, pieces: usize) -> usize {
     format!("{stream:?}").len()
 }
 
-/// Pieces of 15,000 bytes. Where text is kept for the places of citations, both lengths lie beyond what is kept of it (4 MiB).
+/// Pieces of 15,000 bytes. Where text is kept for the places of citations, both lengths lie beyond
+/// what is kept of it (4 MiB).
 const FEW: [usize; 2] = [20, 60];
 const MANY: [usize; 2] = [290, 400];
 
@@ -96,7 +98,8 @@ fn what_is_kept_does_not_grow_with_the_stream() {
     }
 }
 
-/// The last event of a Responses stream repeats all of it: what is kept is the text once, not a multiple of it.
+/// The last event of a Responses stream repeats all of it: what is kept is the text once, not a
+/// multiple of it.
 #[test]
 fn a_responses_client_costs_its_text_once() {
     let text = 15_000 * FEW[1];
@@ -108,7 +111,8 @@ fn a_responses_client_costs_its_text_once() {
     }
 }
 
-/// Arguments that wait for their turn have a bound, and beyond it the stream ends rather than lose any.
+/// Arguments that wait for their turn have a bound, and beyond it the stream ends rather than lose
+/// any.
 #[test]
 fn what_has_to_wait_is_bounded() {
     let call = |index: u64, args: &str| json!({"id": "c", "model": "up", "choices": [{"index": 0, "delta": {"tool_calls": [{"index": index, "id": format!("c{index}"), "function": {"name": "f", "arguments": args}}]}, "finish_reason": null}]});

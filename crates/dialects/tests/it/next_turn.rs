@@ -1,8 +1,9 @@
-//! The turn after: what a provider said comes back to it, thoughts, seals and calls included, whatever dialect the client speaks
-//! and whether the answer was streamed or whole.
+//! The turn after: what a provider said comes back to it, thoughts, seals and calls included,
+//! whatever dialect the client speaks and whether the answer was streamed or whole.
 //!
-//! Each case is an answer of a provider, translated for a client, kept by the client as its SDK would, sent back with the
-//! results of its tools, and translated again. The provider must find its own words, in their order.
+//! Each case is an answer of a provider, translated for a client, kept by the client as its SDK
+//! would, sent back with the results of its tools, and translated again. The provider must find its
+//! own words, in their order.
 
 use crate::client::{Client, kept_stream, kept_whole, request_after};
 use proptest::prelude::*;
@@ -317,7 +318,8 @@ fn check(upstream: Dialect, client: Dialect, blocks: &[Block], streamed: bool) -
     Ok(())
 }
 
-/// The same answer taken to a provider of the client's own dialect: it finds nothing of another maker, and nothing of ours.
+/// The same answer taken to a provider of the client's own dialect: it finds nothing of another
+/// maker, and nothing of ours.
 fn check_home(upstream: Dialect, client: Dialect, blocks: &[Block], streamed: bool) -> Result<(), TestCaseError> {
     let said = if streamed {
         kept_stream(upstream, client, &events(upstream, blocks))

@@ -1,5 +1,6 @@
-//! Events that are alike are read by their pattern. Whatever comes, that must show nowhere: a stream that arrives byte by byte
-//! is never read by a pattern, so it is the measure for one that arrives event by event, or all at once.
+//! Events that are alike are read by their pattern. Whatever comes, that must show nowhere: a
+//! stream that arrives byte by byte is never read by a pattern, so it is the measure for one that
+//! arrives event by event, or all at once.
 
 use bytes::Bytes;
 use proptest::prelude::*;

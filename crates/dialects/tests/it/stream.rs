@@ -99,7 +99,8 @@ fn golden_files_hold_however_the_bytes_are_cut() {
         let name = file.path.display();
         assert_eq!(play(&file.setup, &[upstream]), file.expected, "{name}, in one chunk");
         let bytes: Vec<&[u8]> = upstream.chunks(1).collect();
-        // The tail in `end:` depends on the cuts only when a stream is left unterminated, so facts agree too.
+        // The tail in `end:` depends on the cuts only when a stream is left unterminated, so facts
+        // agree too.
         assert_eq!(play(&file.setup, &bytes), file.expected, "{name}, byte by byte");
         for size in [2, 7, 64, 200] {
             let pieces: Vec<&[u8]> = upstream.chunks(size).collect();
@@ -179,7 +180,8 @@ fn four_mebibytes_a_byte_at_a_time() {
         assert_eq!(sent, line.len());
         start.elapsed()
     };
-    // A machine that stands still for a moment spoils one try; what is not linear spoils all of them.
+    // A machine that stands still for a moment spoils one try; what is not linear spoils all of
+    // them.
     let mut seen = Vec::new();
     let linear = std::iter::repeat_with(|| (time(1 << 20), time(4 << 20))).take(10).any(|(small, large)| {
         seen.push((small, large));

@@ -1,4 +1,5 @@
-//! Requests of each dialect translated into another and back: what both dialects can say is the same afterwards.
+//! Requests of each dialect translated into another and back: what both dialects can say is the
+//! same afterwards.
 
 use bytes::Bytes;
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! Usage in disjoint counters: for every shape the provider's totals come back and nothing is negative; odd shapes
-//! count as missing; what is written is read back.
+//! Usage in disjoint counters: for every shape the provider's totals come back and nothing is
+//! negative; odd shapes count as missing; what is written is read back.
 
 use bytes::Bytes;
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
-//! How everything that costs money begins, a call as well as a task: admission, quote and hold, or a refusal that leaves a row.
+//! How everything that costs money begins, a call as well as a task: admission, quote and hold, or
+//! a refusal that leaves a row.
 
 use super::ask::Ask;
 use super::bought::Bought;
@@ -17,7 +18,8 @@ use tollgate_wire::error::Code;
 
 /// Something that is begun with a hold.
 pub(super) trait Begins: Sync {
-    /// What is open from just before the hold on: whoever is dropped while waiting for it has told somebody.
+    /// What is open from just before the hold on: whoever is dropped while waiting for it has told
+    /// somebody.
     type Open: Send;
     type Held: Send;
 
@@ -55,7 +57,8 @@ pub(super) async fn begin<B: Begins>(
         Beginning::Refused(bought, HoldRefused::ToppedUp) => bought,
         other => return Ok(other),
     };
-    // The account topped up a moment ago, and this replica did not know: it pays the prices of one that has.
+    // The account topped up a moment ago, and this replica did not know: it pays the prices of one
+    // that has.
     let caller = till.keys.read_again(&till.store, &bought.caller).await?;
     once(till, serving, caller, begins).await
 }

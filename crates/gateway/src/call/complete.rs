@@ -1,8 +1,9 @@
-//! What has to be done with an answer before its client learns that it is complete: to be stored, so that the client's next request
-//! finds it.
+//! What has to be done with an answer before its client learns that it is complete: to be stored,
+//! so that the client's next request finds it.
 //!
-//! Whoever does it gets the whole answer as the client will see it and is waited for; the last events, or the whole answer, leave only
-//! then. What does not come off may change what the client is told, or be the failure of the call.
+//! Whoever does it gets the whole answer as the client will see it and is waited for; the last
+//! events, or the whole answer, leave only then. What does not come off may change what the client
+//! is told, or be the failure of the call.
 
 use bytes::Bytes;
 use std::pin::Pin;
@@ -17,7 +18,8 @@ pub trait Completion: Send + Sync {
     fn changed(&self, answer: &Bytes) -> Bytes;
     /// The last piece of a stream as it goes out after [`Completed::Changed`].
     fn changed_events(&self, last: &[u8]) -> Bytes;
-    /// What of the last piece of a stream may go out although the step has failed: nothing that says the answer is complete.
+    /// What of the last piece of a stream may go out although the step has failed: nothing that
+    /// says the answer is complete.
     fn unfinished<'l>(&self, last: &'l [u8]) -> &'l [u8];
     /// What the client of a failed call is told, and the reason that stands in its usage row.
     fn failure(&self) -> (&'static str, &'static str);

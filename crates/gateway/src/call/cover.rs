@@ -1,11 +1,13 @@
 //! How far a stream's hold reaches, and how it is made to reach further (docs/money-rules.md R3).
 //!
-//! The hold covers a number of output tokens. When four fifths of them are produced, more is asked for while the stream goes
-//! on; what lies beyond the cover is kept back until the answer is there. So nothing is given away that nobody has money
-//! for, and a stream with money is not delayed. With each piece one comparison is made; prices are looked at once per step.
+//! The hold covers a number of output tokens. When four fifths of them are produced, more is asked
+//! for while the stream goes on; what lies beyond the cover is kept back until the answer is there.
+//! So nothing is given away that nobody has money for, and a stream with money is not delayed. With
+//! each piece one comparison is made; prices are looked at once per step.
 //!
-//! What is asked for is granted as far as the account has it. Where the hold is already made for all that the request allows, an
-//! honest provider cannot outgrow it; one that surely has is one that ignores limits, and is stopped at the operator's cost.
+//! What is asked for is granted as far as the account has it. Where the hold is already made for
+//! all that the request allows, an honest provider cannot outgrow it; one that surely has is one
+//! that ignores limits, and is stopped at the operator's cost.
 
 use super::open::OpenCall;
 use super::tokens::surely_above;
@@ -29,7 +31,8 @@ pub struct Cover {
     ceiling: u64,
     /// All that is held.
     money: Money,
-    /// Extensions asked for so far; a step that was refused is asked for again under its own number.
+    /// Extensions asked for so far; a step that was refused is asked for again under its own
+    /// number.
     steps: u32,
     asking: Option<Asking>,
 }
@@ -74,8 +77,9 @@ impl Cover {
         };
     }
 
-    /// Looks at what was produced with a piece that would go out now, and begins to ask for more when it is time. `seen` is our own
-    /// count of it: what shows only in a report cannot be stopped any more.
+    /// Looks at what was produced with a piece that would go out now, and begins to ask for more
+    /// when it is time. `seen` is our own count of it: what shows only in a report cannot be
+    /// stopped any more.
     pub fn check(&mut self, produced: u64, seen: u64, call: &OpenCall) -> Covered {
         if self.held >= self.ceiling {
             return if seen > self.ends_at { Covered::Never } else { Covered::Yes };
@@ -118,7 +122,8 @@ impl Cover {
                 Ok(())
             }
             Err(refused) => {
-                // What is held may be used up; then it is asked once more, for an account may be topped up in between.
+                // What is held may be used up; then it is asked once more, for an account may be
+                // topped up in between.
                 self.ask_at = self.ends_at.saturating_add(1);
                 Err(refused)
             }
@@ -141,8 +146,8 @@ fn covered(tokens: u64, more: Money, granted: Money) -> u64 {
 }
 
 impl OpenCall {
-    /// Holds for so many input tokens more, before anything is sent: what a link leads to is known only when it was fetched.
-    /// Refused with what would have been needed.
+    /// Holds for so many input tokens more, before anything is sent: what a link leads to is known
+    /// only when it was fetched. Refused with what would have been needed.
     pub async fn cover_input(&mut self, tokens: u64) -> Result<(), (HoldRefused, Money)> {
         let Some((need, more)) = self.quote.more_input(&self.model, tokens) else {
             return Err((HoldRefused::Insufficient { available: Money::ZERO }, Money::MAX));

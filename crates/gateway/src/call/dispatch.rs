@@ -1,5 +1,6 @@
-//! Routes in order, until one begins to answer. A fault says whose it is and whether another route may be
-//! tried; once output has begun there is no second try. How one route is asked is the work's affair.
+//! Routes in order, until one begins to answer. A fault says whose it is and whether another route
+//! may be tried; once output has begun there is no second try. How one route is asked is the work's
+//! affair.
 
 use super::Till;
 use super::begun::Begun;
@@ -41,7 +42,8 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> R
         call.attempts += 1;
         match work.attempt(call, provider, route).await {
             Ok(begun) => return Ok(begun),
-            // Nothing was sent: the route cannot take this request, and neither counts nor is to blame for that.
+            // Nothing was sent: the route cannot take this request, and neither counts nor is to
+            // blame for that.
             Err(fault) if fault.is_refusal() => {
                 tracing::debug!(call = %call.id, provider = provider.name, code = fault.code.code(), "a route cannot take a request");
                 call.attempts -= 1;

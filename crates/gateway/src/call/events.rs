@@ -1,9 +1,10 @@
-//! The events of a streamed answer. The client's reading drives the provider's: no task and no queue in between,
-//! so memory per stream is bounded by one event, and a client that leaves drops the upstream connection with it.
+//! The events of a streamed answer. The client's reading drives the provider's: no task and no
+//! queue in between, so memory per stream is bounded by one event, and a client that leaves drops
+//! the upstream connection with it.
 //!
-//! Exactly one of these ends the call: `[DONE]` (answered), a fault or a cut in mid-stream (upstream fault, what was
-//! produced is paid), the client's leaving (client left), the end of the money (refused), the end of the server's
-//! patience at a stop.
+//! Exactly one of these ends the call: `[DONE]` (answered), a fault or a cut in mid-stream
+//! (upstream fault, what was produced is paid), the client's leaving (client left), the end of the
+//! money (refused), the end of the server's patience at a stop.
 
 use super::abandoned::Abandoned;
 use super::begun::Started;
@@ -26,12 +27,14 @@ use tollgate_upstream::{Alarm, Body as Upstream, Fault};
 use tollgate_wire::StreamFault;
 use tollgate_wire::error::Code;
 
-/// A mark is written at the first output, then no later than this after the one before, if there was more output: what a
-/// killed process charges goes by its last mark. Clocks are looked at in rounds: half of the time passes for sure, the other half may.
+/// A mark is written at the first output, then no later than this after the one before, if there
+/// was more output: what a killed process charges goes by its last mark. Clocks are looked at in
+/// rounds: half of the time passes for sure, the other half may.
 const MARK_EVERY: Duration = Duration::from_secs(5);
 const ROUND: Duration = Duration::from_millis(2_500);
 const MARK_TOKENS: u64 = 4_096;
-/// After `[DONE]` the provider gets this long to end its reply properly, so that its connection can be used again.
+/// After `[DONE]` the provider gets this long to end its reply properly, so that its connection can
+/// be used again.
 const LAST_WORD: Duration = Duration::from_millis(100);
 const BEYOND_LIMIT: &str =
     "The provider went on beyond the limit of this answer and was stopped. No more than the limit is charged.";
@@ -58,7 +61,8 @@ pub struct Events {
     delivered: u64,
     /// One timer for heartbeat, longest stream and last word; set again only when it rings.
     timer: Alarm,
-    /// Wakes this stream at the stop. Asked once: the same task goes on polling, so its wake-up stays registered.
+    /// Wakes this stream at the stop. Asked once: the same task goes on polling, so its wake-up
+    /// stays registered.
     cut: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     /// Something was sent since the timer last rang.
     sent: bool,
@@ -120,8 +124,9 @@ impl Events {
         self.call.note_dropped(self.reader.dropped());
     }
 
-    /// What was produced until now, as far as anybody has told: checked with every piece. A report in the middle, which a provider may
-    /// make with every event, does not stand against our own count: what it leaves out could not be held for any more.
+    /// What was produced until now, as far as anybody has told: checked with every piece. A report
+    /// in the middle, which a provider may make with every event, does not stand against our own
+    /// count: what it leaves out could not be held for any more.
     fn produced(&self) -> u64 {
         match self.reader.usage() {
             None => self.reader.counted_output(),
@@ -235,7 +240,8 @@ impl Events {
         self.reader.error_event(code, message)
     }
 
-    /// The provider has said all; `out` goes out before what is left to say. Nothing, where its last step must be taken first.
+    /// The provider has said all; `out` goes out before what is left to say. Nothing, where its
+    /// last step must be taken first.
     fn upstream_ended(&mut self, out: Bytes) -> Option<Bytes> {
         self.tell_time();
         match self.reader.finish() {
@@ -424,7 +430,8 @@ impl Drop for Events {
                 let _ = to.send(Abandoned::Stream { call, body: Box::new(body), reader });
             }
         }
-        // Otherwise the call's own guard reports it, and the upstream connection closes with `body`.
+        // Otherwise the call's own guard reports it, and the upstream connection closes with
+        // `body`.
     }
 }
 

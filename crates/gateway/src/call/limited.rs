@@ -1,4 +1,5 @@
-//! What a caller is told whose key or account has reached a spending limit: which one, how much it is, when it begins anew.
+//! What a caller is told whose key or account has reached a spending limit: which one, how much it
+//! is, when it begins anew.
 
 use crate::refusal::Refusal;
 use crate::world::Millis;

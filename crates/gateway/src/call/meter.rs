@@ -1,5 +1,5 @@
-//! What a call has used. Each kind of work fills the meter that suits it; the till reads all of them alike, as disjoint
-//! counters.
+//! What a call has used. Each kind of work fills the meter that suits it; the till reads all of
+//! them alike, as disjoint counters.
 
 use super::tokens::Tokens;
 use tollgate_catalog::{BillingUnit, Face, Price};

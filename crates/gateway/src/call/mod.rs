@@ -1,10 +1,11 @@
-//! The life of a call. The one place where money and traffic meet, for every modality: admit, quote, hold,
-//! dispatch, meter, settle or void. No endpoint bills by itself.
+//! The life of a call. The one place where money and traffic meet, for every modality: admit,
+//! quote, hold, dispatch, meter, settle or void. No endpoint bills by itself.
 //!
 //! What holds at every moment (docs/life-of-a-call.md tells it as a story):
 //! 1. Nothing is sent upstream before the hold was granted.
 //! 2. No byte of the answer reaches the client before the hold is durable.
-//! 3. The close (settle or void, with its usage row) is journalled before the last byte is handed over.
+//! 3. The close (settle or void, with its usage row) is journalled before the last byte is handed
+//!    over.
 //! 4. A call that is dropped anywhere in between reports to the settler, which closes it.
 
 mod abandoned;

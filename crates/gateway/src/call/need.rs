@@ -1,4 +1,5 @@
-//! What every kind of call tells the till before it is sent: which model and endpoint type it needs, and what it may use at most.
+//! What every kind of call tells the till before it is sent: which model and endpoint type it
+//! needs, and what it may use at most.
 
 use super::meter::fitted;
 use crate::fetcher::Fetcher;
@@ -15,15 +16,15 @@ pub trait Priced: Send + Sync {
     fn model(&self) -> &str;
     /// The value of `supported_endpoint_types` that the model must offer.
     fn endpoint_type(&self) -> &'static str;
-    /// What else may refuse the call before it is priced: nothing is sent that no provider of the model could take. What it may use
-    /// at most can depend on what they are sent.
+    /// What else may refuse the call before it is priced: nothing is sent that no provider of the
+    /// model could take. What it may use at most can depend on what they are sent.
     fn fits(&self, _: &Fetcher, _: &Serving, _: &Model) -> Result<(), Refusal> {
         Ok(())
     }
     /// What the call may use at most of this model, or why it cannot be served by it.
     fn need(&self, model: &Model) -> Result<Need, Refusal>;
-    /// The effective value of a parameter by dotted path, after defaults. Asked only for paths that a tier of the
-    /// model goes by, so it may look through the whole body.
+    /// The effective value of a parameter by dotted path, after defaults. Asked only for paths that
+    /// a tier of the model goes by, so it may look through the whole body.
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>>;
     /// What is said of a model that is paused, or whose providers all are.
     fn unavailable(&self) -> Code {
@@ -33,7 +34,8 @@ pub trait Priced: Send + Sync {
     fn tries_paused(&self) -> bool {
         false
     }
-    /// What the meter of such a call would show for a use that somebody states: nothing, where that would be free.
+    /// What the meter of such a call would show for a use that somebody states: nothing, where that
+    /// would be free.
     fn metered(&self, stated: Counters) -> Counters {
         stated
     }
@@ -48,17 +50,19 @@ pub struct Need {
     pub context_max: u64,
     /// The most of everything.
     pub most: Counters,
-    /// `most` is what will be used, not a bound. Otherwise the kind of the tokens under `input` and `output` is not
-    /// known before the end, and they are held for at the dearest face of their side.
+    /// `most` is what will be used, not a bound. Otherwise the kind of the tokens under `input` and
+    /// `output` is not known before the end, and they are held for at the dearest face of their
+    /// side.
     pub exact: bool,
-    /// A model may go on producing up to this many output tokens, more than `most` says: a stream's hold is then extended
-    /// on the way.
+    /// A model may go on producing up to this many output tokens, more than `most` says: a stream's
+    /// hold is then extended on the way.
     pub output_ceiling: u64,
     /// The caller names no limit of the output.
     pub open_end: Option<OpenEnd>,
     /// The parameter that makes the bound smaller, named in refusals.
     pub sized_by: &'static str,
-    /// What the charge depends on besides the request, each with the face whose price makes it matter.
+    /// What the charge depends on besides the request, each with the face whose price makes it
+    /// matter.
     pub depends_on: &'static [(Face, &'static str)],
 }
 

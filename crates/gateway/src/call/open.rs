@@ -1,5 +1,5 @@
-//! A call between its hold and its close. `Call` is a guard: dropped in the middle (the client left, a handler
-//! panicked) it only sends what it knows to the settler, which closes it there.
+//! A call between its hold and its close. `Call` is a guard: dropped in the middle (the client
+//! left, a handler panicked) it only sends what it knows to the settler, which closes it there.
 
 use super::Till;
 use super::abandoned::Abandoned;
@@ -40,14 +40,16 @@ pub struct OpenCall {
     pub held: Money,
     /// How often its hold was extended before its answer began.
     pub extensions: u32,
-    /// The account has less than was asked for: the provider is told that each choice of the answer has this limit.
+    /// The account has less than was asked for: the provider is told that each choice of the answer
+    /// has this limit.
     pub limit: Option<u64>,
     pub first_byte_at: Option<Millis>,
     pub idempotent: bool,
-    /// The whole answer, from the moment it is there: a client that leaves before it is handed over has paid for it, and its
-    /// Idempotency-Key finds it.
+    /// The whole answer, from the moment it is there: a client that leaves before it is handed over
+    /// has paid for it, and its Idempotency-Key finds it.
     pub answer: Option<StoredReply>,
-    /// Fields of the request that the provider did not get, and of the answer that its client has no form for.
+    /// Fields of the request that the provider did not get, and of the answer that its client has
+    /// no form for.
     pub dropped: Dropped,
 }
 
@@ -158,8 +160,9 @@ impl OpenCall {
         });
     }
 
-    /// The only place where a call's charge is computed and handed to the ledger. Tells what the customer pays where that is
-    /// certain: a charge above the hold is known only when the ledger has seen what the account still has.
+    /// The only place where a call's charge is computed and handed to the ledger. Tells what the
+    /// customer pays where that is certain: a charge above the hold is known only when the ledger
+    /// has seen what the account still has.
     pub fn close(
         self: Box<Self>,
         ending: Ending,
@@ -276,7 +279,8 @@ impl OpenCall {
     }
 }
 
-/// A call is reached through its guard as long as it is open; using a closed one is a mistake of ours.
+/// A call is reached through its guard as long as it is open; using a closed one is a mistake of
+/// ours.
 impl Deref for Call {
     type Target = OpenCall;
     fn deref(&self) -> &OpenCall {
@@ -294,7 +298,8 @@ impl Drop for Call {
     fn drop(&mut self) {
         if let Some(open) = self.0.take() {
             let to = open.till.abandoned.clone();
-            // Fails only when the settler is gone, at the very end of the process: recovery finds the hold.
+            // Fails only when the settler is gone, at the very end of the process: recovery finds
+            // the hold.
             let _ = to.send(Abandoned::Call(open));
         }
     }

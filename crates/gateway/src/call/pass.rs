@@ -1,7 +1,8 @@
-//! An answer that passes while it is rewritten, because it is too large to be held. The client's reading drives the
-//! provider's, as with streams; what makes it an answer is certain at its end only, so the call is settled there, before the
-//! last bytes go out. When it turns out to be none, the call costs nothing and the transfer is broken off: a client must not take
-//! half an answer for a whole one.
+//! An answer that passes while it is rewritten, because it is too large to be held. The client's
+//! reading drives the provider's, as with streams; what makes it an answer is certain at its end
+//! only, so the call is settled there, before the last bytes go out. When it turns out to be none,
+//! the call costs nothing and the transfer is broken off: a client must not take half an answer for
+//! a whole one.
 
 use super::open::Call;
 use bytes::Bytes;

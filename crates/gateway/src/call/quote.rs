@@ -1,5 +1,5 @@
-//! What a call can cost at most, before it is sent. The price is frozen here: a catalog that changes in
-//! mid-call changes nothing for that call.
+//! What a call can cost at most, before it is sent. The price is frozen here: a catalog that
+//! changes in mid-call changes nothing for that call.
 
 use super::meter::{context_len, fitted, within};
 use super::need::{Need, Priced};
@@ -17,11 +17,13 @@ pub struct Terms<'a> {
     pub group: &'a str,
     /// Whether the prices of accounts that have topped up apply.
     pub topped_up: bool,
-    /// Output tokens that a stream without a limit is held for at first, unless its model says otherwise.
+    /// Output tokens that a stream without a limit is held for at first, unless its model says
+    /// otherwise.
     pub stream_hold: u64,
 }
 
-/// The frozen facts of a price: enough to choose the tier again when the true length of the input is known.
+/// The frozen facts of a price: enough to choose the tier again when the true length of the input
+/// is known.
 pub struct Quote {
     pub amount: Money,
     /// The price that makes the bound; the hold is made with it.
@@ -33,13 +35,15 @@ pub struct Quote {
     pub need: Need,
     pub at: Millis,
     pub topped_up: bool,
-    /// The parameters that tiers of this model go by, with their values; empty for nearly every model.
+    /// The parameters that tiers of this model go by, with their values; empty for nearly every
+    /// model.
     pub attributes: Vec<(String, Option<String>)>,
 }
 
 impl Quote {
-    /// What these counters come to in the end: the price of the tier that their length leads to, at the time and with the
-    /// attributes of the admission, and what of them it charges for. The one place where a charge is computed.
+    /// What these counters come to in the end: the price of the tier that their length leads to, at
+    /// the time and with the attributes of the admission, and what of them it charges for. The one
+    /// place where a charge is computed.
     pub fn charge(&self, model: &Model, used: Counters) -> (Arc<Price>, Counters, Result<Money, Uncharged>) {
         let price = self.price_for(model, context_len(&used));
         let counters = fitted(used, &price);
@@ -63,8 +67,8 @@ impl Quote {
         model.bound(&facts, need).ok().map(|bound| bound.amount)
     }
 
-    /// What of a charge the customer pays, where that is not all of it: nothing beyond the caller's own limit of the output, and never
-    /// more than the call can cost at most.
+    /// What of a charge the customer pays, where that is not all of it: nothing beyond the caller's
+    /// own limit of the output, and never more than the call can cost at most.
     pub fn due(&self, model: &Model, used: Counters, charge: Money) -> Option<Money> {
         let mut due = charge;
         let within = within(used, self.need.output_ceiling);
@@ -80,7 +84,8 @@ impl Quote {
         (due < charge).then_some(due)
     }
 
-    /// What the call may use when its input is so much longer than was quoted for, and what that can cost more.
+    /// What the call may use when its input is so much longer than was quoted for, and what that
+    /// can cost more.
     pub fn more_input(&self, model: &Model, tokens: u64) -> Option<(Need, Money)> {
         let mut need = self.need;
         need.context_len = need.context_len.checked_add(tokens)?;
@@ -134,7 +139,8 @@ fn unpriced(model: &Model, need: &Need, why: Unbounded) -> Refusal {
     }
 }
 
-/// The values that the tiers of the model ask for; nothing is read for a model whose tiers ask for none.
+/// The values that the tiers of the model ask for; nothing is read for a model whose tiers ask for
+/// none.
 fn frozen(model: &Model, work: &(impl Priced + ?Sized)) -> Vec<(String, Option<String>)> {
     let mut all: Vec<(String, Option<String>)> = Vec::new();
     for condition in model.book.tiers.iter().flat_map(|tier| &tier.when) {

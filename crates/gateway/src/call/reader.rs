@@ -1,5 +1,5 @@
-//! Events of a provider on their way to a client: read once as they pass, counted, and written as the client takes them. Which format
-//! they have is the affair of the work that reads them.
+//! Events of a provider on their way to a client: read once as they pass, counted, and written as
+//! the client takes them. Which format they have is the affair of the work that reads them.
 
 use super::Tokens;
 use bytes::Bytes;
@@ -8,13 +8,16 @@ use tollgate_wire::usage::Usage;
 use tollgate_wire::{Dropped, StreamFault};
 
 pub trait EventReader: Send {
-    /// Takes a chunk from the provider and gives what the client gets now: whole events only, possibly nothing.
+    /// Takes a chunk from the provider and gives what the client gets now: whole events only,
+    /// possibly nothing.
     fn feed(&mut self, chunk: Bytes) -> Result<Bytes, BrokenEvents>;
-    /// The provider has closed its side, or [`EventReader::saw_done`] said that nothing more matters.
+    /// The provider has closed its side, or [`EventReader::saw_done`] said that nothing more
+    /// matters.
     fn finish(&mut self) -> EventsEnd;
     /// The provider has said that this was all.
     fn saw_done(&self) -> bool;
-    /// The time is told in what the client gets at the end, so that [`EventReader::now`] must say it.
+    /// The time is told in what the client gets at the end, so that [`EventReader::now`] must say
+    /// it.
     fn tells_time(&self) -> bool;
     /// It is so late now, in seconds since 1970.
     fn now(&mut self, seconds: u64);

@@ -1,4 +1,5 @@
-//! What a caller is told who gets no hold: for want of money with what is needed and what there is, in words and in numbers.
+//! What a caller is told who gets no hold: for want of money with what is needed and what there is,
+//! in words and in numbers.
 
 use super::quote::Quote;
 use super::{admit, limited};

@@ -1,5 +1,5 @@
-//! What a call comes to, as a value: the answer with all that is certain of it before it leaves. Whoever asked takes it as it is;
-//! `endpoints` make HTTP of it.
+//! What a call comes to, as a value: the answer with all that is certain of it before it leaves.
+//! Whoever asked takes it as it is; `endpoints` make HTTP of it.
 
 use super::begun::{Started, Whole};
 use super::events::Events;
@@ -22,7 +22,8 @@ pub struct CallAnswer {
     pub content_type: HeaderValue,
     /// What the customer pays, where that is certain before the body leaves.
     pub charge: Option<Money>,
-    /// Fields of the request that the provider did not get, and of the answer that its client has no form for.
+    /// Fields of the request that the provider did not get, and of the answer that its client has
+    /// no form for.
     pub dropped: Option<String>,
     /// All that the account could pay for: the limit that the provider was given.
     pub limit: Option<u64>,
@@ -31,7 +32,8 @@ pub struct CallAnswer {
     pub body: AnswerBody,
 }
 
-/// The answer itself. One that goes both ways (realtime) will be another form of it. What is not whole carries the rest of its call's life: dropped, it ends the call as if its client had left.
+/// The answer itself. One that goes both ways (realtime) will be another form of it. What is not
+/// whole carries the rest of its call's life: dropped, it ends the call as if its client had left.
 pub enum AnswerBody {
     /// In one piece; its call is closed.
     Whole(Bytes),
@@ -92,7 +94,8 @@ pub(super) fn whole(mut call: Call, answer: Whole) -> CallAnswer {
     CallAnswer { charge: call.close_with_reply(Ending::Answered, 200, reason, stored), ..whole }
 }
 
-/// The charge is known, as it is for an answer that is whole; it is made when the answer has passed.
+/// The charge is known, as it is for an answer that is whole; it is made when the answer has
+/// passed.
 pub(super) fn passing(call: Call, passed: Passed) -> CallAnswer {
     // The body is put in its place last: it takes the call along.
     let head = begun(&call, passed.content_type.clone(), AnswerBody::Whole(Bytes::new()));

@@ -1,8 +1,10 @@
-//! Answers whose caller names no limit for them: what is held, and what becomes of a call whose account has less than that.
+//! Answers whose caller names no limit for them: what is held, and what becomes of a call whose
+//! account has less than that.
 //!
-//! A stream is held for a few tokens at first and its hold grows with it (`cover.rs`). A whole answer is held for as long as
-//! answers usually are. Where the account has less, the hold is what it has and the provider is told the limit that this
-//! covers: a small balance buys a short answer instead of a refusal.
+//! A stream is held for a few tokens at first and its hold grows with it (`cover.rs`). A whole
+//! answer is held for as long as answers usually are. Where the account has less, the hold is what
+//! it has and the provider is told the limit that this covers: a small balance buys a short answer
+//! instead of a refusal.
 
 use super::need::{Need, OpenEnd};
 use super::quote::Quote;
@@ -45,7 +47,8 @@ impl Quote {
         self.with_output(model, 0).is_some_and(|least| least.amount == held.amount).then_some(held)
     }
 
-    /// Less was held than was asked for: how many tokens of each choice that covers. From here on the call is one for so many.
+    /// Less was held than was asked for: how many tokens of each choice that covers. From here on
+    /// the call is one for so many.
     pub fn shorten(&mut self, model: &Model, held: Money) -> Option<u64> {
         let OpenEnd { choices, .. } = self.need.open_end?;
         let choices = choices.max(1);

@@ -1,4 +1,5 @@
-//! The till: all that the life of a call needs, whatever is sold. What only one kind of work needs is with that kind's desk.
+//! The till: all that the life of a call needs, whatever is sold. What only one kind of work needs
+//! is with that kind's desk.
 
 use super::abandoned::Abandoned;
 use super::task::Board;
@@ -29,7 +30,8 @@ pub struct Till {
     pub routes: Routes,
     /// Open tasks.
     pub(crate) tasks: Board,
-    /// Work that outlives a request (reading a left stream to its end) is tracked here and awaited at the stop.
+    /// Work that outlives a request (reading a left stream to its end) is tracked here and awaited
+    /// at the stop.
     pub(crate) tracker: TaskTracker,
     pub shutdown: Arc<Shutdown>,
     /// Calls between hold and close.

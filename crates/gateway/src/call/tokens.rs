@@ -1,14 +1,18 @@
-//! Tokens of a language model: the provider's own report where there is a plausible one, our own count otherwise.
+//! Tokens of a language model: the provider's own report where there is a plausible one, our own
+//! count otherwise.
 
 use tollgate_catalog::{Model, Uses};
 use tollgate_wire::usage::Usage;
 
-/// A tool that runs at the provider makes it read the conversation again, and each reading is reported; so often at most.
+/// A tool that runs at the provider makes it read the conversation again, and each reading is
+/// reported; so often at most.
 const ROUNDS: u64 = 64;
-/// A catalog may be behind its provider, so a report may have so many times the output that the model is listed with. The customer
-/// pays for no more than the call was quoted for; what is further off is no report at all.
+/// A catalog may be behind its provider, so a report may have so many times the output that the
+/// model is listed with. The customer pays for no more than the call was quoted for; what is
+/// further off is no report at all.
 const BEHIND: u64 = 4;
-/// Our own count leans high: up to so many times a limit, and some, it may be the count of an answer within the limit.
+/// Our own count leans high: up to so many times a limit, and some, it may be the count of an
+/// answer within the limit.
 const LEANS: u64 = 4;
 /// Of a few tokens our count can be many times the provider's: tool calls are mostly punctuation.
 const FEW: u64 = 256;
@@ -42,7 +46,8 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// For a prompt of so many tokens by our estimate, and so many choices. `tools`: some may run at the provider.
+    /// For a prompt of so many tokens by our estimate, and so many choices. `tools`: some may run
+    /// at the provider.
     pub fn new(model: &Model, prompt_tokens: u64, choices: u64, tools: bool) -> Tokens {
         let rounds = if tools { ROUNDS } else { 1 };
         let window = model.context_window.unwrap_or(u64::MAX);
@@ -56,7 +61,8 @@ impl Tokens {
         }
     }
 
-    /// Takes over how often tools ran at the provider: those that were asked for, and no more than was held for.
+    /// Takes over how often tools ran at the provider: those that were asked for, and no more than
+    /// was held for.
     pub fn note_tools(&mut self, seen: impl Fn(&str) -> u64) {
         self.tools = self.tools_held.iter().fold(Uses::NONE, |all, (tool, held)| {
             let name = tool.name().strip_prefix("tool:").unwrap_or_default();
@@ -64,7 +70,8 @@ impl Tokens {
         });
     }
 
-    /// The client got no more output than this. What the provider reports was produced all the same.
+    /// The client got no more output than this. What the provider reports was produced all the
+    /// same.
     pub fn only(&mut self, output: u64) {
         self.counted_output = self.counted_output.min(output);
         self.has_output &= output > 0;
@@ -78,8 +85,9 @@ impl Tokens {
         }
     }
 
-    /// Nothing came out: no charge, whatever was sent in. A report of output for an answer that is not there changes nothing; one
-    /// for an answer without words (it thought until its limit) is paid for.
+    /// Nothing came out: no charge, whatever was sent in. A report of output for an answer that is
+    /// not there changes nothing; one for an answer without words (it thought until its limit) is
+    /// paid for.
     pub fn is_empty(&self) -> bool {
         let reported = self.reported.is_some_and(|usage| usage.output_total() > 0);
         !self.has_output && self.counted_output == 0 && !(reported && self.has_answer)
@@ -90,7 +98,8 @@ impl Tokens {
         report.is_some_and(|usage| usage.output_total() > 0 && self.plausible(usage))
     }
 
-    /// Each side by itself: as reported, as far as that can be believed, and never less output than we counted.
+    /// Each side by itself: as reported, as far as that can be believed, and never less output than
+    /// we counted.
     fn counted(&self) -> Usage {
         let input = self.reported.filter(|usage| self.input_plausible(usage) && usage.input_total() > 0);
         let usage = input.unwrap_or(Usage { input: self.prompt_tokens, ..Usage::default() });

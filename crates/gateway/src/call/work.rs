@@ -1,6 +1,6 @@
-//! What every kind of call tells the till, and all that it tells: what it is priced by ([`Priced`]), and how it is done at a provider. The
-//! rest of a call's life is the same for all of them; a new kind of call brings one type that implements [`Work`] and no code about
-//! money.
+//! What every kind of call tells the till, and all that it tells: what it is priced by
+//! ([`Priced`]), and how it is done at a provider. The rest of a call's life is the same for all of
+//! them; a new kind of call brings one type that implements [`Work`] and no code about money.
 
 use super::begun::Begun;
 use super::meter::Meter;
@@ -27,7 +27,8 @@ pub trait Work: Send + Sync + 'static {
     fn before(&self, _: &Call) -> impl Future<Output = Result<(), Refusal>> + Send {
         async { Ok(()) }
     }
-    /// How a call ends that comes to this refusal, where that is not the refusal's own affair: that there is nothing is an answer too.
+    /// How a call ends that comes to this refusal, where that is not the refusal's own affair: that
+    /// there is nothing is an answer too.
     fn ending(&self, _: &Refusal) -> Option<Ending> {
         None
     }

@@ -1,9 +1,11 @@
-//! One budget for the bodies of all requests in flight. A body counts from the moment it begins to be read until the last of its
-//! bytes is let go: its room is part of the bytes themselves, so it cannot be given back earlier or forgotten.
+//! One budget for the bodies of all requests in flight. A body counts from the moment it begins to
+//! be read until the last of its bytes is let go: its room is part of the bytes themselves, so it
+//! cannot be given back earlier or forgotten.
 //!
-//! A small body costs one atomic addition. A large one is also counted for its account, which has a part of the budget and never
-//! all of it; accounts that cannot pay share one part. Some of the budget is for small bodies only. Whoever finds no room waits a
-//! while and is then told to come back.
+//! A small body costs one atomic addition. A large one is also counted for its account, which has a
+//! part of the budget and never all of it; accounts that cannot pay share one part. Some of the
+//! budget is for small bodies only. Whoever finds no room waits a while and is then told to come
+//! back.
 
 use crate::refusal::Refusal;
 use bytes::Bytes;
@@ -149,7 +151,8 @@ impl Room {
         Ok(())
     }
 
-    /// All or nothing: what was taken and given back again would wake those who wait, and this one too.
+    /// All or nothing: what was taken and given back again would wake those who wait, and this one
+    /// too.
     fn take_large(&self, to: usize, more: usize) -> Result<(), Full> {
         let counted = if self.bytes > SMALL { self.bytes } else { 0 };
         let mut large = self.bodies.lock();

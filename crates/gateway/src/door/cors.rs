@@ -1,5 +1,6 @@
-//! Cross-origin requests: which web pages may call this gateway from a browser. Requests are authorised by a key that the page
-//! has, never by a cookie, so any page may ask unless the operator names some. The operator's own paths stay closed to pages.
+//! Cross-origin requests: which web pages may call this gateway from a browser. Requests are
+//! authorised by a key that the page has, never by a cookie, so any page may ask unless the
+//! operator names some. The operator's own paths stay closed to pages.
 
 use crate::settings::Pages;
 use axum::body::Body;
@@ -17,7 +18,8 @@ const LONGEST_LIST: usize = 4096;
 const CLOSED: [&str; 3] = ["/api/admin", "/api/account", "/metrics"];
 
 impl Pages {
-    /// What a request from a page is told; `None` for one that comes from no page, or from one that may not ask.
+    /// What a request from a page is told; `None` for one that comes from no page, or from one that
+    /// may not ask.
     pub fn admit<B>(&self, request: &Request<B>) -> Option<Admitted> {
         let origin = request.headers().get(header::ORIGIN)?;
         if CLOSED.iter().any(|closed| request.uri().path().starts_with(closed)) {

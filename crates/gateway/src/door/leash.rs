@@ -1,12 +1,15 @@
 //! Lets go of HTTP/2 clients that grant one stream no window.
 //!
-//! Such a client keeps its connection alive and reads other streams, so the write limit of the socket never ends, and hyper
-//! does not ask the reply's body again before there is room for a piece of it: the call behind it would stay open for as long
-//! as the client likes. So each HTTP/2 stream runs as a task of its own on a leash. The leash notes when a piece was handed
-//! out and not yet asked for again; one worker for all of them looks now and then and pulls those that are too old. Pulling
-//! drops the stream as if its client had left: the call settles as such, the provider is let go, the client gets RST_STREAM.
+//! Such a client keeps its connection alive and reads other streams, so the write limit of the
+//! socket never ends, and hyper does not ask the reply's body again before there is room for a
+//! piece of it: the call behind it would stay open for as long as the client likes. So each HTTP/2
+//! stream runs as a task of its own on a leash. The leash notes when a piece was handed out and not
+//! yet asked for again; one worker for all of them looks now and then and pulls those that are too
+//! old. Pulling drops the stream as if its client had left: the call settles as such, the provider
+//! is let go, the client gets RST_STREAM.
 //!
-//! A frame costs two stores into one word; time is counted in ticks of the worker, so no clock is read.
+//! A frame costs two stores into one word; time is counted in ticks of the worker, so no clock is
+//! read.
 
 use axum::body::{Body, Bytes, HttpBody};
 use http_body::{Frame, SizeHint};
@@ -32,7 +35,8 @@ const PIECE: usize = 64 << 10;
 
 /// One stream's leash.
 struct Leash {
-    /// The tick at which a piece was handed out that the client has not made room for yet, or [`FREE`].
+    /// The tick at which a piece was handed out that the client has not made room for yet, or
+    /// [`FREE`].
     since: AtomicU64,
     task: OnceLock<AbortHandle>,
 }

@@ -1,5 +1,5 @@
-//! The door: connections, their number and their limits, the memory for bodies, and which pages may ask. It knows nothing of what is
-//! asked for.
+//! The door: connections, their number and their limits, the memory for bodies, and which pages may
+//! ask. It knows nothing of what is asked for.
 
 pub mod bodies;
 mod connections;

@@ -5,7 +5,8 @@ use http::request::Parts;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// The other end of the connection, put into each request by the server: its address, and its place among all connections.
+/// The other end of the connection, put into each request by the server: its address, and its place
+/// among all connections.
 #[derive(Clone)]
 pub struct Peer {
     address: SocketAddr,

@@ -1,5 +1,6 @@
-//! Accepts connections, with every limit set by hand: TCP_NODELAY, HTTP/2 windows and streams, write time; their number and how
-//! long they may be silent is kept in `connections`. Stops gracefully: open calls may finish up to a limit, then they are ended properly.
+//! Accepts connections, with every limit set by hand: TCP_NODELAY, HTTP/2 windows and streams,
+//! write time; their number and how long they may be silent is kept in `connections`. Stops
+//! gracefully: open calls may finish up to a limit, then they are ended properly.
 
 use super::connections::{Busy, Connections, Place, Rules, Seat};
 use super::cors::Admitted;
@@ -106,7 +107,8 @@ pub async fn serve(door: Arc<ServerContext>, listener: TcpListener, router: Rout
     }
     drop(listener);
     stop(&door, graceful).await;
-    // What is still open belongs to clients that take nothing: their calls end with the connection, as when a client leaves.
+    // What is still open belongs to clients that take nothing: their calls end with the connection,
+    // as when a client leaves.
     connections.shutdown().await;
 }
 
@@ -196,7 +198,8 @@ impl HttpBody for Answer {
 }
 
 async fn stop(door: &ServerContext, graceful: GracefulShutdown) {
-    // A WebSocket is no connection of this server any more: its session goes on with the response that runs, and then ends.
+    // A WebSocket is no connection of this server any more: its session goes on with the response
+    // that runs, and then ends.
     let sockets = u32::try_from(door.limits.connections).unwrap_or(u32::MAX);
     let finished = async {
         let _ = tokio::join!(graceful.shutdown(), door.sockets.acquire_many(sockets));
@@ -227,7 +230,8 @@ fn builder(door: &ServerContext, leashes: Leashes) -> auto::Builder<Leashes> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        // `connections` watches over heads, from the first moment of a connection and not only from where hyper begins.
+        // `connections` watches over heads, from the first moment of a connection and not only from
+        // where hyper begins.
         .header_read_timeout(None)
         .keep_alive(true)
         .max_buf_size(64 << 10);

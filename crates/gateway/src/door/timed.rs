@@ -1,8 +1,10 @@
-//! The socket of a client, with its place among all connections. Its writes must make progress: a client that stops reading fills
-//! the socket; after the limit the write fails, the connection is dropped, and with it the stream and its upstream connection.
+//! The socket of a client, with its place among all connections. Its writes must make progress: a
+//! client that stops reading fills the socket; after the limit the write fails, the connection is
+//! dropped, and with it the stream and its upstream connection.
 //!
-//! Where a reply went out before all of its request had come, the socket is closed in two steps: our side at once, the other
-//! when the client has had time to read the reply. Closing both at once would reset the connection, and the reply with it.
+//! Where a reply went out before all of its request had come, the socket is closed in two steps:
+//! our side at once, the other when the client has had time to read the reply. Closing both at once
+//! would reset the connection, and the reply with it.
 
 use crate::door::connections::Place;
 use std::io;
@@ -20,7 +22,8 @@ pub struct TimedIo<T> {
     inner: T,
     place: Place,
     limit: Duration,
-    /// Set while a write is waiting; made at the first such moment, so an ordinary connection carries no timer.
+    /// Set while a write is waiting; made at the first such moment, so an ordinary connection
+    /// carries no timer.
     timer: Option<Pin<Box<Sleep>>>,
     waiting: bool,
     /// What may still be thrown away; set when our side is closed.

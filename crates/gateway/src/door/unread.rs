@@ -1,6 +1,7 @@
-//! Bodies that nobody read. A reply to a request whose body has not come yet (401, 404, 413, …) leaves that body on the
-//! connection. A small one is read and thrown away, so that the connection can be used again; otherwise the reply says
-//! `Connection: close`, so that a client, or a proxy with a pool, sends nothing more on it. HTTP/2 resets the stream and needs neither.
+//! Bodies that nobody read. A reply to a request whose body has not come yet (401, 404, 413, …)
+//! leaves that body on the connection. A small one is read and thrown away, so that the connection
+//! can be used again; otherwise the reply says `Connection: close`, so that a client, or a proxy
+//! with a pool, sends nothing more on it. HTTP/2 resets the stream and needs neither.
 
 use crate::door::connections::Seat;
 use axum::body::{Bytes, HttpBody};
@@ -18,7 +19,8 @@ use std::time::Duration;
 const SMALL: u64 = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The body of an HTTP/1 request on its way to a handler. Whatever of it is not read goes back to the connection.
+/// The body of an HTTP/1 request on its way to a handler. Whatever of it is not read goes back to
+/// the connection.
 pub struct Lent {
     body: Option<Incoming>,
     seat: Arc<Seat>,
@@ -55,7 +57,8 @@ impl Drop for Lent {
     }
 }
 
-/// Lends the body of a request to its handler. Also: whether the client waits for a word before it sends the body.
+/// Lends the body of a request to its handler. Also: whether the client waits for a word before it
+/// sends the body.
 pub fn lend(request: Request<Incoming>, seat: &Arc<Seat>) -> (Request<axum::body::Body>, bool) {
     let waits = request.headers().contains_key(header::EXPECT);
     let lent = request.map(|body| match body.is_end_stream() {
@@ -65,10 +68,12 @@ pub fn lend(request: Request<Incoming>, seat: &Arc<Seat>) -> (Request<axum::body
     (lent, waits)
 }
 
-/// Makes a reply true for its connection: either nothing is left of the request, or the reply says that it is the last.
+/// Makes a reply true for its connection: either nothing is left of the request, or the reply says
+/// that it is the last.
 pub async fn settle(reply: &mut Response, seat: &Seat, waits: bool) {
     let Some(body) = seat.take_back() else { return };
-    // Reading would tell a client that waits to send what nobody wants; and one that was too slow will not be quick now.
+    // Reading would tell a client that waits to send what nobody wants; and one that was too slow
+    // will not be quick now.
     if !waits && reply.status() != StatusCode::REQUEST_TIMEOUT && throw_away(body).await {
         return;
     }

@@ -155,7 +155,8 @@ pub async fn usage_of(State(app): State<Arc<App>>, Path(id): Path<String>, reque
     .await
 }
 
-/// A call with its whole calculation: what was charged and why, and every movement of money it made.
+/// A call with its whole calculation: what was charged and why, and every movement of money it
+/// made.
 fn detail(row: &UsageRow, entries: &[CallEntry]) -> Value {
     let mut value = row_json(row);
     let Some(object) = value.as_object_mut() else { return value };
@@ -176,8 +177,8 @@ fn detail(row: &UsageRow, entries: &[CallEntry]) -> Value {
     value
 }
 
-/// What customers see of a usage row: money both exact and readable; no route, host or upstream name. The provider's own
-/// words come with the frozen price, in the answer about one call.
+/// What customers see of a usage row: money both exact and readable; no route, host or upstream
+/// name. The provider's own words come with the frozen price, in the answer about one call.
 const SHOWN: [&str; 21] = [
     "object",
     "call_id",

@@ -1,4 +1,5 @@
-//! `POST /v1/chat/completions` and `POST /v1/messages`; and the way every endpoint of a conversation takes.
+//! `POST /v1/chat/completions` and `POST /v1/messages`; and the way every endpoint of a
+//! conversation takes.
 
 use super::openapi::shapes::{anything, idempotency, named, text};
 use super::row::{Access, Errors, Family, Row};

@@ -1,5 +1,5 @@
-//! Conversations: `/v1/conversations` and their items. Free of charge; a Responses request that names one is given its items,
-//! and adds its own and the answer's.
+//! Conversations: `/v1/conversations` and their items. Free of charge; a Responses request that
+//! names one is given its items, and adds its own and the answer's.
 
 use super::openapi::shapes::{anything, item_page};
 use super::responses::stored::{ListPage, answer, text};

@@ -1,5 +1,6 @@
-//! How many tokens a prompt has: `POST /v1/messages/count_tokens` and Gemini's `:countTokens`. Free of charge, from our own
-//! count, which leans high: it is the number that a call is held for, not the one that a provider will report.
+//! How many tokens a prompt has: `POST /v1/messages/count_tokens` and Gemini's `:countTokens`. Free
+//! of charge, from our own count, which leans high: it is the number that a call is held for, not
+//! the one that a provider will report.
 
 use super::{chat, reading};
 use crate::app::App;

@@ -1,5 +1,6 @@
-//! Gemini's paths: `POST /v1beta/models/{model}:generateContent`, `:streamGenerateContent`, `:countTokens`, and the same under
-//! `/v1`, where newer SDKs look for them. The path says what is asked of which model; the body does not.
+//! Gemini's paths: `POST /v1beta/models/{model}:generateContent`, `:streamGenerateContent`,
+//! `:countTokens`, and the same under `/v1`, where newer SDKs look for them. The path says what is
+//! asked of which model; the body does not.
 
 use super::openapi::shapes::{anything, named};
 use super::row::{Access, Errors, Family, Row};

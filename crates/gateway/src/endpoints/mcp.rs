@@ -1,6 +1,7 @@
-//! `POST /mcp`: the social cells as tools of the Model Context Protocol (streamable HTTP, without sessions: each message
-//! is answered at once with JSON). `?platform=a,b&capability=search` narrows the list, because agents choose badly among a hundred
-//! tools. A tool call is an ordinary social call of the caller's key: the same checks, price and usage row, and one charge for one
+//! `POST /mcp`: the social cells as tools of the Model Context Protocol (streamable HTTP, without
+//! sessions: each message is answered at once with JSON). `?platform=a,b&capability=search` narrows
+//! the list, because agents choose badly among a hundred tools. A tool call is an ordinary social
+//! call of the caller's key: the same checks, price and usage row, and one charge for one
 //! `Idempotency-Key`.
 
 use super::openapi::shapes::anything;
@@ -22,7 +23,8 @@ use tollgate_media::social::pairs;
 use tollgate_store::Idem;
 use tollgate_wire::error::{Code, Dialect};
 
-/// Versions of the protocol that this speaks, newest first. What it uses is the same in all of them.
+/// Versions of the protocol that this speaks, newest first. What it uses is the same in all of
+/// them.
 const VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 
 const ENDPOINT: &str = "/mcp";

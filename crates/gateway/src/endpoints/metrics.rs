@@ -1,4 +1,5 @@
-//! The page of metrics, as Prometheus text: what was counted, and the gauges of the ledger as they are now.
+//! The page of metrics, as Prometheus text: what was counted, and the gauges of the ledger as they
+//! are now.
 
 use crate::app::App;
 use std::fmt::Write as _;

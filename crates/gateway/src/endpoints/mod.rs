@@ -1,5 +1,6 @@
-//! The desk. `table` lists every family of endpoints, `row` says what an endpoint is; the other files hold the rows of one
-//! subject and its handlers, each a few lines between reading a request and a verb of `call` or `store`.
+//! The desk. `table` lists every family of endpoints, `row` says what an endpoint is; the other
+//! files hold the rows of one subject and its handlers, each a few lines between reading a request
+//! and a verb of `call` or `store`.
 
 pub mod account;
 pub mod admin;

@@ -1,5 +1,6 @@
-//! `GET /v1/models`, `GET /v1/models/{id}` and the same under `/v1beta`: what this key can use, in the shape of the SDK that
-//! asks. Three SDKs ask for the same path, so the headers decide: Gemini's key, Anthropic's version, else OpenAI.
+//! `GET /v1/models`, `GET /v1/models/{id}` and the same under `/v1beta`: what this key can use, in
+//! the shape of the SDK that asks. Three SDKs ask for the same path, so the headers decide:
+//! Gemini's key, Anthropic's version, else OpenAI.
 
 use super::openapi::shapes::{anything, list as shapes_list, named, text};
 use super::reading;
@@ -151,7 +152,8 @@ async fn named_so(app: &App, shape: Dialect, id: &str, parts: &Parts) -> Respons
     }
 }
 
-/// An SDK of one dialect is shown only what it can ask; OpenAI's shape has the whole list, with the formats of each.
+/// An SDK of one dialect is shown only what it can ask; OpenAI's shape has the whole list, with the
+/// formats of each.
 fn offered(serving: &Serving, caller: &Caller, model: &Model, shape: Dialect) -> bool {
     let speaks = match shape {
         Dialect::OpenAi => true,

@@ -1,5 +1,6 @@
-//! `GET /api/pricing`: what is on sale to everybody and at what price; with a key, what that account can buy at its own
-//! prices. Closed groups and models with `login_required` are for those who may buy them.
+//! `GET /api/pricing`: what is on sale to everybody and at what price; with a key, what that
+//! account can buy at its own prices. Closed groups and models with `login_required` are for those
+//! who may buy them.
 
 use super::openapi::shapes::{named, text};
 use super::row::{Access, Family, Row};

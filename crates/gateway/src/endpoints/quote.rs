@@ -32,7 +32,8 @@ struct Answer {
     #[serde(flatten)]
     told: Told,
     available_nano_usd: i64,
-    /// The account has less than the hold: the call would be made with this limit of tokens for each choice of its answer.
+    /// The account has less than the hold: the call would be made with this limit of tokens for
+    /// each choice of its answer.
     output_limit: Option<u64>,
     /// Why the call itself would be refused now, though it has a price: money, caps, top-up.
     would_be_refused: Option<WouldBe>,
@@ -105,7 +106,8 @@ pub fn read(shop: &Shop<'_>, endpoint: &str, body: Bytes) -> Result<Box<dyn Pric
     (asked.read)(shop, &asked.parts, body)
 }
 
-/// The endpoint and, for an exact quote, what is stated to be used: counters by their names in the usage log.
+/// The endpoint and, for an exact quote, what is stated to be used: counters by their names in the
+/// usage log.
 fn asked(uri: &Uri) -> Result<(String, Option<Counters>), Refusal> {
     let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri)
         .map_err(|_| Refusal::new(Code::InvalidRequest, "The query cannot be read."))?;

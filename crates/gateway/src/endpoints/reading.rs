@@ -1,4 +1,5 @@
-//! What every endpoint does first: find the caller, read the body within its limits, turn a refusal into a reply.
+//! What every endpoint does first: find the caller, read the body within its limits, turn a refusal
+//! into a reply.
 
 use crate::app::App;
 use crate::call::{self, Needed};
@@ -27,7 +28,8 @@ pub async fn caller(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
     caller::authenticate(&app.register(), parts).await
 }
 
-/// The same where a key may be left out. One that does not work is told: what everybody sees would be taken for its own.
+/// The same where a key may be left out. One that does not work is told: what everybody sees would
+/// be taken for its own.
 pub async fn caller_if_any(app: &App, parts: &Parts) -> Result<Option<Arc<Caller>>, Refusal> {
     let presented = [header::AUTHORIZATION.as_str(), "x-api-key", "x-goog-api-key"];
     if presented.iter().any(|name| parts.headers.contains_key(*name)) {
@@ -67,7 +69,8 @@ pub async fn form_body(app: &App, caller: &Caller, parts: &Parts, body: Body) ->
     Reading { app, parts, payer: Some(caller), largest: app.settings.limits.body_bytes }.whole(body).await
 }
 
-/// A body that is being read. It has room in the budget for all bodies before it is read, and keeps it.
+/// A body that is being read. It has room in the budget for all bodies before it is read, and keeps
+/// it.
 struct Reading<'a> {
     app: &'a App,
     parts: &'a Parts,
@@ -127,8 +130,9 @@ impl Reading<'_> {
         Ok(if all.is_empty() { first } else { all.freeze() })
     }
 
-    /// Room for so many bytes in all. A large body is read for accounts that can pay; the others wait for each other, where what
-    /// they ask for may be paid for already, and are refused otherwise.
+    /// Room for so many bytes in all. A large body is read for accounts that can pay; the others
+    /// wait for each other, where what they ask for may be paid for already, and are refused
+    /// otherwise.
     async fn make_room(&self, room: &mut Room, length: usize) -> Result<(), Refusal> {
         if length > SMALL && room.bytes() <= SMALL {
             room.belongs_to(self.whose().await?);
@@ -147,8 +151,8 @@ impl Reading<'_> {
     }
 }
 
-/// Whether large bodies of this account are read before it is known what they ask for: it can pay, or there is something to be had
-/// for nothing. The inner error says why not.
+/// Whether large bodies of this account are read before it is known what they ask for: it can pay,
+/// or there is something to be had for nothing. The inner error says why not.
 pub async fn reads_large(app: &App, caller: &Caller) -> Result<Result<(), Refusal>, Refusal> {
     if caller.seems_able_to_pay() || app.serving.load().catalog.gives_away() {
         return Ok(Ok(()));
@@ -178,8 +182,8 @@ pub fn idempotency(headers: &HeaderMap, endpoint: &str, body: &[u8]) -> Result<O
     Ok(Some(Idem { key_hash: Sha256::digest(key.as_bytes()).into(), fingerprint }))
 }
 
-/// A panic of ours ends this request with 500 and nothing else: the connection and everybody's streams go on. A call that
-/// was open reports to the settler as it unwinds.
+/// A panic of ours ends this request with 500 and nothing else: the connection and everybody's
+/// streams go on. A call that was open reports to the settler as it unwinds.
 ///
 /// Not an `async fn`: that would hold the work twice, and every call would move it.
 pub fn guarded<T>(work: impl Future<Output = Result<T, Refusal>>) -> impl Future<Output = Result<T, Refusal>> {

@@ -61,8 +61,9 @@ pub async fn receipt(State(app): State<Arc<App>>, Path(id): Path<String>, reques
 /// A price never changes: whoever has it may keep it.
 const PRICE_KEPT: HeaderValue = HeaderValue::from_static("public, max-age=86400, immutable");
 
-/// The price that a receipt names. Its hash is asked for by those who have the receipt, and cannot be guessed by others: no key is needed, and
-/// the prices of closed groups stay with those who were charged by them.
+/// The price that a receipt names. Its hash is asked for by those who have the receipt, and cannot
+/// be guessed by others: no key is needed, and the prices of closed groups stay with those who were
+/// charged by them.
 pub async fn price(State(app): State<Arc<App>>, Path(id): Path<String>) -> Response {
     let unknown = || Refusal::about(Code::NotFound, "price_id", format!("No call was ever charged by a price `{id}`."));
     let found = match price_id(&id) {

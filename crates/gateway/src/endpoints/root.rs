@@ -1,5 +1,5 @@
-//! `GET /`, and what is said where there is no such path: where a newcomer lands who opened the address in a browser, or wrote
-//! the base URL without its `/v1`.
+//! `GET /`, and what is said where there is no such path: where a newcomer lands who opened the
+//! address in a browser, or wrote the base URL without its `/v1`.
 
 use super::openapi::shapes::anything;
 use super::row::{Access, Family, Row, no_schemas};
@@ -66,7 +66,8 @@ pub async fn not_by_head(uri: Uri, allowed: String) -> Response {
     reply
 }
 
-/// The path that was meant, if one is near: with the `/v1` that was left out or written twice, or a few letters away.
+/// The path that was meant, if one is near: with the `/v1` that was left out or written twice, or a
+/// few letters away.
 fn meant(path: &str) -> Option<String> {
     let path = path.trim_end_matches('/');
     if path.len() > LONGEST {

@@ -1,5 +1,6 @@
-//! One endpoint, written down once: method, path, who may call it, what it takes and gives, how its price is quoted, and the
-//! function that answers. Router, description, quotes, tests and docs/endpoints.md read these rows; there is no second list.
+//! One endpoint, written down once: method, path, who may call it, what it takes and gives, how its
+//! price is quoted, and the function that answers. Router, description, quotes, tests and
+//! docs/endpoints.md read these rows; there is no second list.
 //!
 //! A subject has its rows beside its handlers, as a [`Family`]; `table.rs` lists the families.
 
@@ -32,8 +33,9 @@ pub enum Access {
     Role(Role),
 }
 
-/// What somebody may do beside what the key of an account may. Admin keys have the only role there is so far. An auditor, who
-/// reads what an operator sees, and the roles that people have in an account (owner, member, viewer) are one more variant each.
+/// What somebody may do beside what the key of an account may. Admin keys have the only role there
+/// is so far. An auditor, who reads what an operator sees, and the roles that people have in an
+/// account (owner, member, viewer) are one more variant each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Operator,
@@ -95,7 +97,8 @@ pub struct Row {
     pub serves: Option<&'static str>,
     /// The operator's command that it carries out.
     pub command: Option<&'static str>,
-    /// The pattern it is routed by, where the router cannot express its path. Rows with the same pattern have one handler.
+    /// The pattern it is routed by, where the router cannot express its path. Rows with the same
+    /// pattern have one handler.
     pub(super) routed_by: Option<&'static str>,
     /// Its replies carry their request id already.
     pub(super) names_itself: bool,
@@ -298,7 +301,8 @@ impl Row {
         Some(parts?.into_iter().filter_map(|part| part.varies).collect())
     }
 
-    /// How much of a path it shares from the beginning: parts, and letters of those that do not vary.
+    /// How much of a path it shares from the beginning: parts, and letters of those that do not
+    /// vary.
     pub(super) fn shares(&self, path: &str) -> (usize, usize) {
         let parts = self.path.split('/').zip(path.split('/')).map_while(|(own, given)| Part::of(own, given));
         parts.fold((0, 0), |(parts, letters), part| (parts + 1, letters + part.fixed))

@@ -1,7 +1,7 @@
 //! `GET /v1/social/{platform}/{capability}` and `GET /api/social/catalog`.
 //!
-//! The order of checks: key, pair, pause, top-up, parameters; then the till asks for the balance, and the work for the day's
-//! capacity. None of these refusals is charged or reaches the source.
+//! The order of checks: key, pair, pause, top-up, parameters; then the till asks for the balance,
+//! and the work for the day's capacity. None of these refusals is charged or reaches the source.
 
 use super::openapi::shapes::{named, text};
 use super::reading;
@@ -57,7 +57,8 @@ pub async fn fetch(
     }
 }
 
-/// What an Idempotency-Key of a GET stands for: its path and its parameters, in whatever order they came.
+/// What an Idempotency-Key of a GET stands for: its path and its parameters, in whatever order they
+/// came.
 fn asked_for(platform: &str, capability: &str, query: &str) -> Vec<u8> {
     // One that cannot be read is refused later.
     let mut pairs = pairs(query).unwrap_or_default();
@@ -93,8 +94,8 @@ pub async fn catalog(State(app): State<Arc<App>>, request: Request) -> Response 
     }
 }
 
-/// The catalog: the authority on what is on sale and what is paused. With a key, what that account can buy at its own prices;
-/// without, what everybody can.
+/// The catalog: the authority on what is on sale and what is paused. With a key, what that account
+/// can buy at its own prices; without, what everybody can.
 pub fn document(app: &App, caller: Option<&Caller>) -> Value {
     let now = app.world.now_ms();
     let serving = app.serving.load();

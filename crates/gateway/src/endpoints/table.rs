@@ -1,5 +1,5 @@
-//! Every family of endpoints, and the router made of their rows. The first file to open; docs/endpoints.md has all rows on one
-//! page.
+//! Every family of endpoints, and the router made of their rows. The first file to open;
+//! docs/endpoints.md has all rows on one page.
 //!
 //! To add a family: write a file with its handlers, rows and schemas, and add a line here.
 
@@ -55,14 +55,14 @@ pub fn rows() -> &'static [Row] {
     &ROWS
 }
 
-/// The endpoint types of the catalog that this build serves, each with how it is asked. A model that offers another one is a
-/// mistake in the catalog.
+/// The endpoint types of the catalog that this build serves, each with how it is asked. A model
+/// that offers another one is a mistake in the catalog.
 pub fn served() -> impl Iterator<Item = (&'static str, &'static Row)> {
     rows().iter().filter_map(|row| Some((row.serves?, row)))
 }
 
-/// The dialect of whoever asks below this path, whether or not it exists: that of the rows nearest to it, if they have one in
-/// common.
+/// The dialect of whoever asks below this path, whether or not it exists: that of the rows nearest
+/// to it, if they have one in common.
 pub(super) fn spoken_at(path: &str) -> Dialect {
     let nearest = rows().iter().map(|row| row.shares(path)).max().unwrap_or_default();
     let mut spoken = rows().iter().filter(|row| row.shares(path) == nearest).map(|row| row.errors.dialect());

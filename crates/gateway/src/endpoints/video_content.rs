@@ -1,5 +1,6 @@
-//! `GET /v1/videos/{id}/content`: the finished file, whole or in ranges. Opened with a key of the account, or with a link we have
-//! signed. The bytes pass through, or the client is sent to the provider's link, as the operator has set it.
+//! `GET /v1/videos/{id}/content`: the finished file, whole or in ranges. Opened with a key of the
+//! account, or with a link we have signed. The bytes pass through, or the client is sent to the
+//! provider's link, as the operator has set it.
 
 use super::reading;
 use super::video_tasks::{own, unknown};
@@ -47,7 +48,8 @@ async fn deliver(app: &App, id: &str, query: &str, parts: &Parts) -> Result<Resp
     let variant = variant(query)?;
     let task = opened_by(app, id, query, parts).await?;
     let result = file::result(&task)?;
-    // A range of something that may have changed could be put together wrongly: the whole is always right.
+    // A range of something that may have changed could be put together wrongly: the whole is always
+    // right.
     let range = parts.headers.get(header::RANGE).filter(|_| !parts.headers.contains_key(header::IF_RANGE));
     if let (Some(shelf), Some(copy), Variant::Video) = (&app.video.shelf, &result.copy, variant) {
         match shelf.get(copy, range.and_then(|value| shelf::asked(value.to_str().ok()?))).await {

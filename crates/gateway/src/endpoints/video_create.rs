@@ -1,4 +1,5 @@
-//! `POST /v1/videos` and `POST /v1/video/generations`: one handler. JSON and multipart/form-data say the same thing.
+//! `POST /v1/videos` and `POST /v1/video/generations`: one handler. JSON and multipart/form-data
+//! say the same thing.
 
 use super::reading;
 use super::video_tasks::{base, json_bytes, own, unknown};
@@ -46,7 +47,8 @@ pub async fn generations(State(app): State<Arc<App>>, request: Request) -> Respo
     create(&app, GENERATIONS, request).await
 }
 
-/// `POST /v1/videos/{id}/remix`: another video from a finished one and a new prompt, where the provider has that.
+/// `POST /v1/videos/{id}/remix`: another video from a finished one and a new prompt, where the
+/// provider has that.
 pub async fn remix(State(app): State<Arc<App>>, Path(source): Path<String>, request: Request) -> Response {
     let id = app.new_call_id();
     match reading::guarded(handle_remix(&app, id, &source, request)).await {
@@ -131,8 +133,8 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
     Ok(reply(app, &base(app, &parts), &made))
 }
 
-/// The request in a form, and what of it an Idempotency-Key stands for: the fields without the boundary, which is drawn anew each
-/// time.
+/// The request in a form, and what of it an Idempotency-Key stands for: the fields without the
+/// boundary, which is drawn anew each time.
 fn read_form(kind: &str, bytes: &Bytes) -> Result<(Asked, Bytes), Refusal> {
     let wrong = |bad: Bad| Refusal::new(Code::InvalidRequest, why(bad));
     let limits = Limits::default();

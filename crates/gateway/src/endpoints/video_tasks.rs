@@ -1,5 +1,6 @@
-//! Reading, listing and deleting video tasks: `/v1/videos…` in OpenAI's shape, `/v1/video/generations/{id}` in the legacy one. A key sees
-//! all tasks of its account, whatever models it may use itself; another account's task does not exist.
+//! Reading, listing and deleting video tasks: `/v1/videos…` in OpenAI's shape,
+//! `/v1/video/generations/{id}` in the legacy one. A key sees all tasks of its account, whatever
+//! models it may use itself; another account's task does not exist.
 
 use super::reading;
 use crate::app::App;

@@ -1,4 +1,5 @@
-//! How each cell is doing, from real traffic: the health shown in the catalog, and when a cell is to be paused by itself.
+//! How each cell is doing, from real traffic: the health shown in the catalog, and when a cell is
+//! to be paused by itself.
 
 use crate::world::Millis;
 use serde_json::{Value, json};
@@ -46,7 +47,8 @@ const HOUR: Millis = 3_600_000;
 const IN_A_ROW: u32 = 5;
 /// Or nine failures in ten over at least so many calls of the last ten minutes.
 const MANY: usize = 20;
-/// They must be of several accounts: who asks for things that do not exist sees failures only, and must not close the cell for all.
+/// They must be of several accounts: who asks for things that do not exist sees failures only, and
+/// must not close the cell for all.
 const ACCOUNTS: usize = 2;
 const RECENT: Millis = 600_000;
 const KEPT: usize = 1_000;
@@ -67,7 +69,8 @@ impl Health {
             *calls += 1;
             *good += u64::from(seen.works());
         }
-        // A clock that jumps makes hours that are out of order; none is kept beside more than a day of others.
+        // A clock that jumps makes hours that are out of order; none is kept beside more than a day
+        // of others.
         while cell.hours.len() > WINDOW_HOURS as usize + 1 {
             cell.hours.pop_front();
         }

@@ -1,4 +1,5 @@
-//! The order in which the routes of a model are tried, and whether something new may go along one now.
+//! The order in which the routes of a model are tried, and whether something new may go along one
+//! now.
 
 use super::Routes;
 use crate::world::{Millis, World};

@@ -1,8 +1,10 @@
-//! Provider and model pairs that do not report usage are paused (docs/money-rules.md R7): what they deliver is charged by our own count,
-//! and more than a few of such rows mean that somebody pays wrongly.
+//! Provider and model pairs that do not report usage are paused (docs/money-rules.md R7): what they
+//! deliver is charged by our own count, and more than a few of such rows mean that somebody pays
+//! wrongly.
 //!
-//! Counted are completed calls only: a client that left has no report, and that is nobody's fault. A paused pair is skipped
-//! by routing. After a while one call is let through; if it comes with a report the pair is back, if not it waits again.
+//! Counted are completed calls only: a client that left has no report, and that is nobody's fault.
+//! A paused pair is skipped by routing. After a while one call is let through; if it comes with a
+//! report the pair is back, if not it waits again.
 
 use crate::metrics::Metrics;
 use crate::world::Millis;
@@ -14,7 +16,8 @@ use tollgate_upstream::Provider;
 /// The window of an hour is made of twelve parts.
 const PARTS: usize = 12;
 const PART_MS: Millis = 3_600_000 / PARTS as Millis;
-/// A probe that did not end in an answer (a fault, a client that left) says nothing; then the next call is one.
+/// A probe that did not end in an answer (a fault, a client that left) says nothing; then the next
+/// call is one.
 const PROBE_MS: Millis = 60_000;
 
 #[derive(Default)]

@@ -1,8 +1,8 @@
-//! What is paused: models, cells of social data and providers. The store has the rows, all replicas read them every second,
-//! and this is what a call looks at.
+//! What is paused: models, cells of social data and providers. The store has the rows, all replicas
+//! read them every second, and this is what a call looks at.
 //!
-//! A pause by an operator ends when an operator ends it. The gateway pauses cells by itself too (`social`); such a pause lets one
-//! call through after a while.
+//! A pause by an operator ends when an operator ends it. The gateway pauses cells by itself too
+//! (`social`); such a pause lets one call through after a while.
 
 use crate::metrics::Metrics;
 use crate::world::Millis;
@@ -130,7 +130,8 @@ impl Switches {
         if state.may_be_tried(now, probe_after) { Door::Probe } else { Door::Paused }
     }
 
-    /// A call that nothing else stands in the way of goes in; of those that would try a paused cell, one.
+    /// A call that nothing else stands in the way of goes in; of those that would try a paused
+    /// cell, one.
     pub fn enter(&self, model: &str, now: Millis, probe_after: Duration) -> Entry {
         let mut states = self.states();
         let state = states.models.get_mut(model).filter(|state| state.change.paused);
@@ -175,8 +176,8 @@ impl Switches {
         self.own.load(Ordering::Relaxed)
     }
 
-    /// What the store said. Its order counts and not the clocks of those who wrote; only a change of our own that was made
-    /// while it was being read, or is not written down yet, is newer.
+    /// What the store said. Its order counts and not the clocks of those who wrote; only a change
+    /// of our own that was made while it was being read, or is not written down yet, is newer.
     pub fn replace(&self, list: Vec<PauseChange>, before: u64) {
         let mut states = self.states();
         for change in list {
@@ -201,7 +202,8 @@ impl Switches {
 }
 
 impl Switches {
-    /// What is paused, as the store has it; and what the store could not be told until now, is told.
+    /// What is paused, as the store has it; and what the store could not be told until now, is
+    /// told.
     pub async fn read(&self, store: &Store, metrics: &Metrics) -> Result<(), StoreError> {
         let before = self.before_reading();
         self.replace(store.pause_states().await?, before);

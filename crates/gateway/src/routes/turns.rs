@@ -1,5 +1,6 @@
-//! Turns at providers: no more questions about tasks begin in a second than a provider allows, whoever asks them. All replicas take
-//! their turns from one line in the store, a small block at a time, so that a question costs no statement of its own.
+//! Turns at providers: no more questions about tasks begin in a second than a provider allows,
+//! whoever asks them. All replicas take their turns from one line in the store, a small block at a
+//! time, so that a question costs no statement of its own.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +11,8 @@ use tollgate_store::{Store, StoreError, TurnWish};
 
 /// A turn that is this late is lost: who slept too long must not meet all the others who did.
 const LATE: Duration = Duration::from_millis(100);
-/// Turns are this share of the limit, in tenths: what is a little late does not fall together with what is on time.
+/// Turns are this share of the limit, in tenths: what is a little late does not fall together with
+/// what is on time.
 const SHARE: i64 = 9;
 /// A block is a tenth of a second's turns, and not more than this.
 const LARGEST: u32 = 100;
@@ -43,8 +45,8 @@ impl Block {
 }
 
 impl TurnBook {
-    /// Waits for a turn in the line of a provider that takes so many questions a second; 0: as many as there are. `false`: it would
-    /// take longer than `patience`.
+    /// Waits for a turn in the line of a provider that takes so many questions a second; 0: as many
+    /// as there are. `false`: it would take longer than `patience`.
     pub async fn turn(
         &self,
         store: &Store,
@@ -57,8 +59,8 @@ impl TurnBook {
         }
         let line = self.line(provider);
         let wish = Wish { provider, per_second, patience, until: Instant::now() + patience };
-        // Those who stood still together have another turn each and go on one after the other. A process that is always late must not
-        // wait for ever, so that one counts.
+        // Those who stood still together have another turn each and go on one after the other. A
+        // process that is always late must not wait for ever, so that one counts.
         for last in [false, true] {
             let Some(at) = wish.next(&line, store).await? else { return Ok(false) };
             sleep_until(at).await;

@@ -1,4 +1,5 @@
-//! What is on sale and where it comes from, as one snapshot; and the price lists that are written of it.
+//! What is on sale and where it comes from, as one snapshot; and the price lists that are written
+//! of it.
 
 pub mod groups;
 pub mod offers;

@@ -1,5 +1,6 @@
-//! The `video` tables of the catalog, held to the rules of the families when a configuration is loaded: what could be sold below
-//! its price by a slip of the pen is a mistake with file and line, not a loss.
+//! The `video` tables of the catalog, held to the rules of the families when a configuration is
+//! loaded: what could be sold below its price by a slip of the pen is a mistake with file and line,
+//! not a loss.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -103,7 +104,8 @@ impl Reader<'_> {
         }
     }
 
-    /// What is sold has to be a parameter of the variant; what the public record shows has to be sold.
+    /// What is sold has to be a parameter of the variant; what the public record shows has to be
+    /// sold.
     fn check_lists(&self, variant: Variant) {
         let known: Vec<&str> = variant.parameters().collect();
         for parameter in self.video.sold.keys().chain(&self.video.one_price) {
@@ -131,7 +133,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A tier that can never apply is a misspelt one, and values that share the base price without a word are sold too cheaply.
+    /// A tier that can never apply is a misspelt one, and values that share the base price without
+    /// a word are sold too cheaply.
     fn check_tiers(&self, variant: Variant) {
         for (parameter, value) in self.model.tier_parameters() {
             if !FACTS.contains(&parameter) {
@@ -162,7 +165,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The values on sale that have no tier of their own. A size has one also where its resolution has.
+    /// The values on sale that have no tier of their own. A size has one also where its resolution
+    /// has.
     fn at_base(&self, variant: Variant, parameter: &str) -> Vec<&str> {
         let tiers: Vec<&str> = self.model.tiers_by(parameter).collect();
         let larger: Vec<&str> = self.model.tiers_by("resolution").collect();
@@ -181,7 +185,8 @@ impl Reader<'_> {
     }
 }
 
-/// What costs a maker the same has one name: a size and the same turned on its side, and as many pictures as it does not charge for.
+/// What costs a maker the same has one name: a size and the same turned on its side, and as many
+/// pictures as it does not charge for.
 fn alike(variant: Variant, parameter: &str, value: &str) -> String {
     match parameter {
         "size" => {

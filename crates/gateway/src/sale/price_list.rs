@@ -1,5 +1,5 @@
-//! The public price list, written once per catalog and kind of viewer: a catalog of thousands of models is not put into
-//! JSON anew for everybody who asks.
+//! The public price list, written once per catalog and kind of viewer: a catalog of thousands of
+//! models is not put into JSON anew for everybody who asks.
 
 use crate::refusal::Refusal;
 use crate::sale::Serving;
@@ -72,7 +72,8 @@ impl PriceList {
         if let Some(page) = pages.by_viewer.get(&viewer) {
             return Ok(page.clone());
         }
-        // Written under the lock: whoever asks for the same waits for it instead of writing it again.
+        // Written under the lock: whoever asks for the same waits for it instead of writing it
+        // again.
         let page = Arc::new(written(serving, &viewer, served)?);
         if pages.by_viewer.len() < KEPT {
             pages.by_viewer.insert(viewer, page.clone());

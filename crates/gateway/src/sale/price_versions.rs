@@ -1,5 +1,6 @@
-//! Prices that calls were held at, by their hash, for whoever has a receipt. Anybody may ask, so a price that was read is remembered (it never
-//! changes), and few questions reach the database at a time.
+//! Prices that calls were held at, by their hash, for whoever has a receipt. Anybody may ask, so a
+//! price that was read is remembered (it never changes), and few questions reach the database at a
+//! time.
 
 use crate::refusal::Refusal;
 use bytes::Bytes;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use tollgate_catalog::{Model, Snapshot};
 use tollgate_upstream::Provider;
 
-/// What is on sale and where it comes from. One value, exchanged as a whole: a call keeps the one it began with.
+/// What is on sale and where it comes from. One value, exchanged as a whole: a call keeps the one
+/// it began with.
 pub struct Serving {
     pub catalog: Snapshot,
     pub providers: HashMap<String, Arc<Provider>>,
@@ -16,8 +17,8 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// The group a model is sold to this caller in: the first of `auto_groups` that the account is in and the model is
-    /// offered to.
+    /// The group a model is sold to this caller in: the first of `auto_groups` that the account is
+    /// in and the model is offered to.
     pub fn group_of(&self, caller: &Caller, model: &Model) -> Option<&str> {
         model.group_for(self.catalog.in_order(&caller.account.groups))
     }

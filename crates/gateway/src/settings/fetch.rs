@@ -1,4 +1,5 @@
-//! `[fetch]` in tollgate.toml: pictures and documents that requests give by their address, for providers that take the data only.
+//! `[fetch]` in tollgate.toml: pictures and documents that requests give by their address, for
+//! providers that take the data only.
 
 use ipnet::IpNet;
 use std::time::Duration;

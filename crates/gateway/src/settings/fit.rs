@@ -1,9 +1,11 @@
-//! Limits as far as they fit the machine, so that a gateway under attack runs out of places and not out of descriptors.
+//! Limits as far as they fit the machine, so that a gateway under attack runs out of places and not
+//! out of descriptors.
 
 use super::Limits;
 use crate::machine::Machine;
 
-/// For database, journal, logs, the admin socket, the watcher of files, and the connections of the operator's own port.
+/// For database, journal, logs, the admin socket, the watcher of files, and the connections of the
+/// operator's own port.
 const OWN: usize = 128;
 /// Connections of the operator's own port.
 pub const METRICS_CONNECTIONS: usize = 32;
@@ -12,8 +14,9 @@ const BODIES: usize = 256 << 20;
 const LEAST_BODIES: usize = 64 << 20;
 
 impl Limits {
-    /// The limits as far as they fit the machine. Of the descriptors a half is for clients, three eighths are for calls, each with
-    /// its connection to a provider, and the rest is for connections that are kept, fetched links, webhooks and copies.
+    /// The limits as far as they fit the machine. Of the descriptors a half is for clients, three
+    /// eighths are for calls, each with its connection to a provider, and the rest is for
+    /// connections that are kept, fetched links, webhooks and copies.
     pub fn fit(&mut self, machine: &Machine) {
         if let Some(descriptors) = machine.descriptors {
             let rest = descriptors.saturating_sub(OWN).max(16);

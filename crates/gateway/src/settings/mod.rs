@@ -1,5 +1,6 @@
-//! What an operator can set. Raw text becomes these checked values in `read`; nothing past that border sees raw text.
-//! The commented file `tollgate.default.toml` is the documentation of every key.
+//! What an operator can set. Raw text becomes these checked values in `read`; nothing past that
+//! border sees raw text. The commented file `tollgate.default.toml` is the documentation of every
+//! key.
 
 mod fetch;
 mod fit;
@@ -27,10 +28,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The text of the commented default file, embedded so that `tollgate check --print-default` can show it.
+/// The text of the commented default file, embedded so that `tollgate check --print-default` can
+/// show it.
 pub const DEFAULT_FILE: &str = include_str!("../../../../tollgate.default.toml");
 
-/// Fixed for the life of a process; providers and catalog are the part that can change (`sale::Serving`).
+/// Fixed for the life of a process; providers and catalog are the part that can change
+/// (`sale::Serving`).
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub listen: SocketAddr,
@@ -58,7 +61,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Where others reach us, as far as we know by ourselves: not where we listen at every address of the machine.
+    /// Where others reach us, as far as we know by ourselves: not where we listen at every address
+    /// of the machine.
     pub fn reached_at(&self) -> Option<String> {
         let listen = Some(self.listen).filter(|listen| !listen.ip().is_unspecified());
         self.public_url.clone().or_else(|| listen.map(|listen| format!("http://{listen}")))
@@ -71,7 +75,8 @@ const LAST_WAIT: Duration = Duration::from_secs(10 * 60);
 /// Every limit is set explicitly; none is left to a library's default.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// From the first moment of a connection to the end of its first request's head, and for each head after that.
+    /// From the first moment of a connection to the end of its first request's head, and for each
+    /// head after that.
     pub header_time: Duration,
     /// Between the requests of a connection with a valid key.
     pub idle_time: Duration,
@@ -100,7 +105,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// A hold outlives the longest call it can belong to: the last wait for a provider may begin at the call's deadline.
+    /// A hold outlives the longest call it can belong to: the last wait for a provider may begin at
+    /// the call's deadline.
     pub fn hold_life(&self) -> Duration {
         self.stream_time + self.drain_time + LAST_WAIT
     }

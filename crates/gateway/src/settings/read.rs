@@ -1,7 +1,8 @@
 //! From files and environment to checked values, all mistakes at once.
 //!
-//! Every key can be set from the environment: `TOLLGATE__LIMITS__BODY_BYTES=1MiB` lays a value over `body_bytes` in `[limits]`,
-//! `TOLLGATE__PROVIDER__SIM__BASE_URL` over a provider's. The environment comes in as a value, read once by the executable.
+//! Every key can be set from the environment: `TOLLGATE__LIMITS__BODY_BYTES=1MiB` lays a value over
+//! `body_bytes` in `[limits]`, `TOLLGATE__PROVIDER__SIM__BASE_URL` over a provider's. The
+//! environment comes in as a value, read once by the executable.
 
 use super::{FetchSettings, Limits, Pages, Settings, SocialSettings, StorageSettings, TaskSettings, VideoSettings};
 use ipnet::IpNet;
@@ -22,7 +23,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// The settings alone, for those who only need to find the store: providers and catalog may be wrong.
+    /// The settings alone, for those who only need to find the store: providers and catalog may be
+    /// wrong.
     pub fn load_settings(&self) -> Result<Settings, Vec<Mistake>> {
         let mistakes = Mistakes::default();
         let name = self.file.display().to_string();
@@ -112,7 +114,8 @@ impl Source {
         Provider::new(name, kind?, base_url, secret, habits).map_err(|bad| form.mistake_here(bad.to_string())).ok()
     }
 
-    /// The key of a provider. Where it is a pair, both halves are given and joined as the adaptor takes them.
+    /// The key of a provider. Where it is a pair, both halves are given and joined as the adaptor
+    /// takes them.
     fn secret(&self, form: &mut Form<'_>, pairs: bool) -> Option<Secret> {
         let secret = self.hidden(form, "secret");
         let access = self.hidden(form, "access");

@@ -1,4 +1,5 @@
-//! `[storage]` in tollgate.toml: how much customers may store of responses and conversations, each and all together.
+//! `[storage]` in tollgate.toml: how much customers may store of responses and conversations, each
+//! and all together.
 
 use tollgate_catalog::form::Form;
 use tollgate_store::{Account, Options, Quota};

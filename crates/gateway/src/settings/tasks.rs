@@ -13,11 +13,13 @@ pub struct TaskSettings {
     pub look_time: Duration,
     /// How long a look waits for its turn where a provider limits questions.
     pub turn_time: Duration,
-    /// Whoever reads an open task that was last heard of longer ago than this has its provider asked.
+    /// Whoever reads an open task that was last heard of longer ago than this has its provider
+    /// asked.
     pub refresh_after: Duration,
     /// How long a task is waited for; absent: by the length of the video.
     pub patience: Option<Duration>,
-    /// How long the fate of a task may stay unknown before the operator takes the loss, as long as its provider remembers it.
+    /// How long the fate of a task may stay unknown before the operator takes the loss, as long as
+    /// its provider remembers it.
     pub unknown_time: Duration,
     /// How long a provider must have said that it has no such task to be believed.
     pub absent_time: Duration,
@@ -56,8 +58,9 @@ impl TaskSettings {
         settings
     }
 
-    /// Nobody else has a task for so long: longer than any look, which waits for its turn, asks and, where that came to
-    /// nothing at the last, asks the provider to drop the task; and has to write down what it found. A copy of the file has its own time.
+    /// Nobody else has a task for so long: longer than any look, which waits for its turn, asks
+    /// and, where that came to nothing at the last, asks the provider to drop the task; and has to
+    /// write down what it found. A copy of the file has its own time.
     pub fn lease(&self) -> Duration {
         self.turn_time + self.look_time * 3 + self.look_time / 2
     }

@@ -1,4 +1,5 @@
-//! `[video]` and `[webhooks]` in tollgate.toml: how finished files and news about them reach customers.
+//! `[video]` and `[webhooks]` in tollgate.toml: how finished files and news about them reach
+//! customers.
 
 use crate::settings::Source;
 use std::collections::HashMap;

@@ -9,7 +9,8 @@ use tollgate_wire::error::Code;
 
 const LONGEST_URL: usize = 2048;
 
-/// The value of `webhook_url`, if it may be told. Names are looked up when it is, and again each time.
+/// The value of `webhook_url`, if it may be told. Names are looked up when it is, and again each
+/// time.
 pub fn webhook_address(url: &str, settings: &WebhookSettings) -> Result<String, Refusal> {
     let bad = |why: &str| Err(Refusal::about(Code::InvalidParameter, "webhook_url", format!("`webhook_url` {why}.")));
     let Ok(uri) = url.parse::<Uri>() else { return bad("is not an address") };

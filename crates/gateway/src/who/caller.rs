@@ -1,6 +1,7 @@
 //! Who is calling: the key and the account behind it, and what that key may do.
 //!
-//! Missing, unknown, revoked and expired keys get one and the same answer, so that nobody learns which it was.
+//! Missing, unknown, revoked and expired keys get one and the same answer, so that nobody learns
+//! which it was.
 
 use super::Register;
 use crate::door::peer::Peer;
@@ -127,7 +128,8 @@ fn key_in_protocol(headers: &HeaderMap) -> Option<&str> {
     protocols(headers).find_map(|offered| offered.strip_prefix("openai-insecure-api-key."))
 }
 
-/// `?key=…`, which only clients of Gemini's paths send; elsewhere a query may end up in somebody's log.
+/// `?key=…`, which only clients of Gemini's paths send; elsewhere a query may end up in somebody's
+/// log.
 fn key_in_query(uri: &Uri) -> Option<&str> {
     let path = uri.path();
     if !path.starts_with("/v1beta/") && !path.starts_with("/v1/models") {
@@ -149,15 +151,16 @@ fn client_address(trusted: &[IpNet], parts: &Parts) -> Option<IpAddr> {
 const FORWARDED: [&str; 6] =
     ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via"];
 
-/// Whether a request was made on this machine: not one that a proxy on it passes on for somebody else.
+/// Whether a request was made on this machine: not one that a proxy on it passes on for somebody
+/// else.
 pub fn is_local(trusted: &[IpNet], peer: &Peer, headers: &HeaderMap) -> bool {
     let passed_on = || FORWARDED.iter().any(|name| headers.contains_key(*name));
     let proxy = |ip: IpAddr| trusted.iter().any(|net| net.contains(&ip));
     peer.ip().is_loopback() && !proxy(peer.ip()) && !passed_on()
 }
 
-/// The rightmost address that is not itself a trusted proxy: everything left of it can be forged. So can everything left of
-/// an entry that is no address: the search ends there with nothing.
+/// The rightmost address that is not itself a trusted proxy: everything left of it can be forged.
+/// So can everything left of an entry that is no address: the search ends there with nothing.
 fn forwarded_for(headers: &HeaderMap, trusted: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
     let lines: Vec<_> = headers.get_all("x-forwarded-for").iter().collect();
     let entries = lines.iter().rev().flat_map(|line| line.to_str().unwrap_or("-").rsplit(','));

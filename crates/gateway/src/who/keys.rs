@@ -1,8 +1,8 @@
 //! The key book: who is behind a key, without a database round trip for a key that was seen before.
 //!
 //! A key is looked up by the SHA-256 of its whole text. A worker re-reads what changed every second
-//! (`refresh`), so a revoked key stops working within seconds on every replica. While the store cannot
-//! be read, a known key goes on working for a minute; an unknown one gets 503.
+//! (`refresh`), so a revoked key stops working within seconds on every replica. While the store
+//! cannot be read, a known key goes on working for a minute; an unknown one gets 503.
 
 use crate::who::caller::Caller;
 use crate::world::{Millis, World};
@@ -14,7 +14,8 @@ use tollgate_store::{Store, StoreError};
 
 /// How long known keys are trusted while the store cannot be read.
 const TRUSTED_WITHOUT_STORE: Millis = 60_000;
-/// Each refresh looks back further than the last one reached: a change is written down a little before it can be seen.
+/// Each refresh looks back further than the last one reached: a change is written down a little
+/// before it can be seen.
 const OVERLAP: Millis = 15_000;
 /// Unknown keys are remembered too, so that guessing does not become database load.
 const MISS_KEPT: Millis = 5_000;
@@ -30,8 +31,8 @@ pub fn hash(key: &str) -> KeyHash {
 pub struct KeyBook {
     known: RwLock<HashMap<KeyHash, Arc<Caller>>>,
     missing: RwLock<HashMap<KeyHash, Millis>>,
-    /// When the store was last read in full up to date: by the store's clock, as it writes changes down, and by the clock that does
-    /// not jump, for a wall clock that was set makes no key older.
+    /// When the store was last read in full up to date: by the store's clock, as it writes changes
+    /// down, and by the clock that does not jump, for a wall clock that was set makes no key older.
     fresh_at: AtomicI64,
     read_at: AtomicI64,
 }

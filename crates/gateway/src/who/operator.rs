@@ -1,7 +1,8 @@
-//! Who operates: the admin key behind a request to `/api/admin/*`. Admin keys belong to no account and pay for nothing; keys of
-//! accounts do not open these paths, and admin keys open no others.
+//! Who operates: the admin key behind a request to `/api/admin/*`. Admin keys belong to no account
+//! and pay for nothing; keys of accounts do not open these paths, and admin keys open no others.
 //!
-//! A key is read from the store with every request, so that a revoked one stops at once: operators ask seldom.
+//! A key is read from the store with every request, so that a revoked one stops at once: operators
+//! ask seldom.
 
 use super::Register;
 use crate::door::peer::Peer;
@@ -11,7 +12,8 @@ use http::request::Parts;
 use tollgate_store::{AdminKey, hash_secret};
 use tollgate_wire::error::Code;
 
-/// How an admin key begins: nobody takes it for a key of an account, and scanners for leaked secrets find it.
+/// How an admin key begins: nobody takes it for a key of an account, and scanners for leaked
+/// secrets find it.
 pub const PREFIX: &str = "ak-";
 
 /// How a key of an account begins.
@@ -24,7 +26,8 @@ pub fn new_secret(prefix: &str, fill: impl Fn(&mut [u8])) -> String {
     while secret.len() < prefix.len() + 48 {
         let mut byte = [0];
         fill(&mut byte);
-        // 248 is the largest multiple of 62 in a byte: above it the draw would favour the first letters.
+        // 248 is the largest multiple of 62 in a byte: above it the draw would favour the first
+        // letters.
         if byte[0] < 248 {
             secret.push(char::from(ALPHABET[usize::from(byte[0]) % ALPHABET.len()]));
         }
@@ -44,7 +47,8 @@ impl Operator {
     }
 }
 
-/// Finds the operator behind a request or says why not. Missing, unknown, revoked and expired keys get one answer.
+/// Finds the operator behind a request or says why not. Missing, unknown, revoked and expired keys
+/// get one answer.
 pub async fn authenticate(register: &Register<'_>, parts: &Parts) -> Result<Operator, Refusal> {
     let none = || {
         Refusal::new(Code::InvalidApiKey, "This path needs an admin key; it is missing, unknown, revoked or expired.")

@@ -1,5 +1,5 @@
-//! Addresses that a caller gives and a provider may open: only what lies outside is passed on. The provider may stand beside what a
-//! caller cannot reach, and would fetch it for him.
+//! Addresses that a caller gives and a provider may open: only what lies outside is passed on. The
+//! provider may stand beside what a caller cannot reach, and would fetch it for him.
 
 use crate::refusal::Refusal;
 use serde_json::{Map, Value};
@@ -8,7 +8,8 @@ use tollgate_media::video::{Reference, Request};
 use tollgate_upstream::{Client, Unfetched};
 use tollgate_wire::error::Code;
 
-/// What stands in the place of an address in a request for a video: the data itself, or the name of a file at its provider.
+/// What stands in the place of an address in a request for a video: the data itself, or the name of
+/// a file at its provider.
 const VIDEO: &[&str] = &["data", "asset"];
 /// Schemes without a host that are addresses all the same.
 const HOSTLESS: &[&str] = &["file", "javascript", "vbscript", "data", "blob", "about"];

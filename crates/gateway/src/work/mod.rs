@@ -1,5 +1,5 @@
-//! The kinds of work that are sold, one home each. They implement the traits that `call` defines and keep what only they need to
-//! know; `call` knows none of them.
+//! The kinds of work that are sold, one home each. They implement the traits that `call` defines
+//! and keep what only they need to know; `call` knows none of them.
 
 pub mod conversation;
 pub mod given;

@@ -1,6 +1,7 @@
-//! Looks after open tasks. Whatever is due is taken from the store, a lease each, and looked at side by side; a provider that
-//! answers slowly holds up nobody else's tasks. Any number of replicas do this at once, and what one of them had in its hands when it
-//! died is due again when its lease ends.
+//! Looks after open tasks. Whatever is due is taken from the store, a lease each, and looked at
+//! side by side; a provider that answers slowly holds up nobody else's tasks. Any number of
+//! replicas do this at once, and what one of them had in its hands when it died is due again when
+//! its lease ends.
 
 use crate::app::App;
 use crate::call::task::look;
@@ -17,7 +18,8 @@ const COUNTED: Duration = Duration::from_secs(5);
 /// After a round that failed.
 const TROUBLE: Duration = Duration::from_secs(2);
 
-/// Runs until the stop: what is being looked at then is put back or ended, and nothing new is taken.
+/// Runs until the stop: what is being looked at then is put back or ended, and nothing new is
+/// taken.
 pub async fn run(app: Arc<App>) {
     let settings = &app.tasks.settings;
     let places = Arc::new(Semaphore::new(settings.parallel));

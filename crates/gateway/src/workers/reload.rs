@@ -1,6 +1,7 @@
-//! Takes over a changed configuration without a restart: on SIGHUP and when a watched file changes. All or nothing: a broken
-//! file leaves the old snapshot serving, raises `tollgate_catalog_stale`, and says every mistake in the log. The secrets that sign
-//! links and webhooks are taken over with it.
+//! Takes over a changed configuration without a restart: on SIGHUP and when a watched file changes.
+//! All or nothing: a broken file leaves the old snapshot serving, raises `tollgate_catalog_stale`,
+//! and says every mistake in the log. The secrets that sign links and webhooks are taken over with
+//! it.
 
 use crate::app::App;
 use crate::sale::groups;
@@ -15,11 +16,13 @@ use tollgate_catalog::Mistake;
 /// Editors write a file in several steps; the last one counts.
 const SETTLE: Duration = Duration::from_millis(200);
 
-/// Files are looked at this often in any case: not every file system tells of changes, and the folder of the secrets is not watched.
+/// Files are looked at this often in any case: not every file system tells of changes, and the
+/// folder of the secrets is not watched.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// Reads what has changed and, if all of it is right, serves it from the next call on. Reading a large catalog and giving back the
-/// old one take a while; both happen on threads that serve no calls.
+/// Reads what has changed and, if all of it is right, serves it from the next call on. Reading a
+/// large catalog and giving back the old one take a while; both happen on threads that serve no
+/// calls.
 pub async fn reload(app: &App, source: &Source) -> Result<(), Vec<Mistake>> {
     let (source, secrets_file) = (source.clone(), app.settings.secrets_file.clone());
     let before = app.serving.load_full();

@@ -1,5 +1,5 @@
-//! The settler closes the calls that were dropped in the middle: the client left, or a handler died.
-//! It is where `Drop` sends its message; nothing important happens in `Drop` itself.
+//! The settler closes the calls that were dropped in the middle: the client left, or a handler
+//! died. It is where `Drop` sends its message; nothing important happens in `Drop` itself.
 
 use crate::call::{Abandoned, EventReader, OpenCall, Till};
 use std::sync::Arc;

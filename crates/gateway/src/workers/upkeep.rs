@@ -1,4 +1,5 @@
-//! The regular rounds: key book, heart beat, sweep, audit. A round that fails is logged and tried again at its next turn.
+//! The regular rounds: key book, heart beat, sweep, audit. A round that fails is logged and tried
+//! again at its next turn.
 
 use crate::app::App;
 use std::sync::Arc;

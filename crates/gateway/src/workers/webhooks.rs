@@ -1,8 +1,10 @@
-//! Tells customers that their tasks have ended. The outbox is written with the end of a task; whoever takes an entry has it for a
-//! while, so several replicas share the work and none is lost with one of them.
+//! Tells customers that their tasks have ended. The outbox is written with the end of a task;
+//! whoever takes an entry has it for a while, so several replicas share the work and none is lost
+//! with one of them.
 //!
-//! An entry is taken when there is a place to tell it, and one account has a quarter of the places at most: a receiver that does not answer
-//! keeps a place for as long as there is patience, and those of one customer must not keep all of them.
+//! An entry is taken when there is a place to tell it, and one account has a quarter of the places
+//! at most: a receiver that does not answer keeps a place for as long as there is patience, and
+//! those of one customer must not keep all of them.
 
 use crate::app::App;
 use crate::work::video::webhooks;
@@ -44,7 +46,8 @@ impl Desk {
         self.bell.notify_one();
     }
 
-    /// What there is room for, with so many places in all: so few of an account at once that it never has more than its share.
+    /// What there is room for, with so many places in all: so few of an account at once that it
+    /// never has more than its share.
     fn wish(&self, places: usize) -> Option<WebhookWish> {
         let in_hand = self.in_hand.lock().unwrap_or_else(PoisonError::into_inner);
         let free = places.saturating_sub(in_hand.values().sum());
@@ -120,7 +123,8 @@ async fn one(app: &App, webhook: Webhook) {
 mod tests {
     use super::*;
 
-    /// However fast its news come, one account has a quarter of the places, and one where there are few.
+    /// However fast its news come, one account has a quarter of the places, and one where there are
+    /// few.
     #[test]
     fn an_account_has_its_share_and_no_more() {
         for (places, share) in [(1, 1), (3, 1), (16, 4), (20, 5), (64, 16)] {

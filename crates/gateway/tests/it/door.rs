@@ -1,4 +1,5 @@
-//! Strangers at the door: sockets that say nothing, bodies nobody wants, and requests that come through a proxy.
+//! Strangers at the door: sockets that say nothing, bodies nobody wants, and requests that come
+//! through a proxy.
 
 use crate::house::{House, Plan, chat, error_of};
 use bytes::Bytes;
@@ -96,7 +97,8 @@ async fn silent_sockets_give_way_to_requests() {
     assert!(metrics.count("evicted") >= 20 && metrics.count("full") == 0);
 }
 
-/// A reply may come before the body of its request has: then the body is thrown away, or the reply says that it is the last.
+/// A reply may come before the body of its request has: then the body is thrown away, or the reply
+/// says that it is the last.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_is_lost_after_a_reply_that_came_before_the_body() {
     let house = House::new().await;
@@ -220,7 +222,8 @@ async fn a_large_body_is_read_for_those_who_can_pay() {
     assert_eq!(house.post(&large(100_000)).send().await.expect("a reply").status(), 404, "it is read");
 }
 
-/// An account that has spent all it had is without money too, though its key was read when it had some.
+/// An account that has spent all it had is without money too, though its key was read when it had
+/// some.
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_could_not_pay_is_looked_at_again() {
     let house = House::with(Plan { usd: "0", ..Plan::default() }).await;

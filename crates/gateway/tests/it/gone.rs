@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tollgate_store::Ending;
 
-/// Disconnect at every chunk index: never free once something was delivered, never more than the whole.
+/// Disconnect at every chunk index: never free once something was delivered, never more than the
+/// whole.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_leaves_at_any_chunk_pays_for_what_it_got() {
     let house = House::new().await;

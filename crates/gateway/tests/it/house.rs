@@ -1,5 +1,5 @@
-//! A whole house for one test: simulator, gateway, account, key. When it is dropped it asserts the money invariants: no open
-//! hold, a clean audit, one usage row for every call the simulator saw, nothing sent without a hold.
+//! A whole house for one test: simulator, gateway, account, key. When dropped it asserts the money
+//! invariants: no open hold, a clean audit, a row and a hold for every call the simulator saw.
 
 use crate::watch::Watch;
 use reqwest::{RequestBuilder, Response};
@@ -23,7 +23,7 @@ use tollgate_upstream::Names;
 
 pub const MODEL: &str = "plain";
 
-/// Prices in micro-USD per million tokens: 1 USD and 2 USD, so that a token costs 1,000 and 2,000 nano-USD.
+/// Prices in micro-USD per million tokens: a token costs 1,000 and 2,000 nano-USD.
 const CATALOG: &str = r#"
 [model."plain"]
 context_window = 100000
@@ -164,7 +164,8 @@ impl Default for Plan {
     }
 }
 
-/// The clock of a house: the real one, which a test may set forward or back, or make the life of a call stumble over.
+/// The clock of a house: the real one, which a test may set forward or back, or make the life of a
+/// call stumble over.
 #[derive(Clone, Default)]
 pub struct Clock {
     /// A moment at which the clock stands still.
@@ -230,7 +231,8 @@ fn world(clock: &Clock) -> World {
 }
 
 impl House {
-    /// So much time has passed since the beginning, and keys were looked at meanwhile as they are every second.
+    /// So much time has passed since the beginning, and keys were looked at meanwhile as they are
+    /// every second.
     pub async fn later(&self, ms: i64) {
         self.clock.pass(ms);
         let app = &self.running().app;
@@ -471,14 +473,16 @@ impl House {
         assert!(social <= asked, "the source was asked {social} times, for {asked} there was a hold");
     }
 
-    /// Whatever is sent was held for. What may be missing is only that the hold was still on its way to the disk.
+    /// Whatever is sent was held for. What may be missing is only that the hold was still on its
+    /// way to the disk.
     async fn was_held(&self, row: &UsageRow) -> bool {
         let free_of_charge = async || {
             let row = self.running().app.store.usage_of(row.account, row.call).await.expect("read");
             row.is_some_and(|row| row.price.is_some())
         };
         let on_its_way = ["hold_not_durable", "crashed"].contains(&row.reason.as_str());
-        // A stream that is refused more than its hold has one; what was refused at the start has none.
+        // A stream that is refused more than its hold has one; what was refused at the start has
+        // none.
         row.hold > Money::ZERO || row.ending != Ending::Refused && (on_its_way || free_of_charge().await)
     }
 
@@ -522,7 +526,8 @@ impl Drop for House {
         if std::thread::panicking() || self.checked {
             return;
         }
-        // A runtime that is going away, because the task that has the house was cancelled, never finishes what it is asked for.
+        // A runtime that is going away, because the task that has the house was cancelled, never
+        // finishes what it is asked for.
         let gauges = self.running.as_ref().map(|running| running.app.store.gauges());
         let _watch = Watch::over(format!("a house was dropped, and its check never ends: {gauges:?}"));
         tokio::task::block_in_place(|| {

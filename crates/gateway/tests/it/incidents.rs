@@ -1,4 +1,5 @@
-//! What happened to others (docs/incidents.md): the page is held to the code here, and so are the incidents that no other test has.
+//! What happened to others (docs/incidents.md): the page is held to the code here, and so are the
+//! incidents that no other test has.
 
 use crate::house::{House, call_id, chat};
 use serde_json::json;
@@ -21,8 +22,8 @@ fn sources(folder: &Path) -> String {
     text
 }
 
-/// A function is a test that runs: marked as one and not ignored, named in a list that makes tests of its names, or called by one
-/// that is marked.
+/// A function is a test that runs: marked as one and not ignored, named in a list that makes tests
+/// of its names, or called by one that is marked.
 fn is_run(text: &str, name: &str) -> bool {
     let Some(at) = text.find(&format!("fn {name}(")) else { return false };
     is_marked(text, at) || is_listed(text, name) || callers(text, name).any(|caller| is_marked(text, caller))

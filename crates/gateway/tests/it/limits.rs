@@ -63,7 +63,8 @@ route = [
 ]
 "#;
 
-/// The time of a call is counted from its hold: what a route took, or the first byte, is part of it.
+/// The time of a call is counted from its hold: what a route took, or the first byte, is part of
+/// it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_has_one_deadline_from_its_hold_on() {
     let config = "[limits]\nstream_time = \"4s\"\n".to_owned();
@@ -73,7 +74,8 @@ async fn a_call_has_one_deadline_from_its_hold_on() {
     assert_eq!(events.last().expect("events")["error"]["code"], "upstream_timeout");
     let row = house.row(call).await;
     assert_eq!(row.reason, "stream_too_long");
-    // Ten events fit into what the first byte left; twenty would fit into four seconds of their own.
+    // Ten events fit into what the first byte left; twenty would fit into four seconds of their
+    // own.
     assert!(row.counters.output > 0 && row.counters.output < 15, "{:?}", row.counters);
     // A route that took the whole time leaves none for a second one.
     let mut body = crate::house::chat("[[sim:think_ms=4200]]");

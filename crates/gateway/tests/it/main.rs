@@ -1,5 +1,5 @@
-//! Black-box tests of the gateway in one process with the simulator, over real sockets. The files mirror the paths: a missing
-//! file is a missing test.
+//! Black-box tests of the gateway in one process with the simulator, over real sockets. The files
+//! mirror the paths: a missing file is a missing test.
 
 mod api;
 mod endpoints_page;

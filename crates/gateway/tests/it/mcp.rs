@@ -1,4 +1,5 @@
-//! POST /mcp: the messages of the Model Context Protocol as they go over the wire. The official SDK is in tests/sdk.
+//! POST /mcp: the messages of the Model Context Protocol as they go over the wire. The official SDK
+//! is in tests/sdk.
 
 use crate::house::{House, Plan, error_of};
 use serde_json::{Value, json};
@@ -71,7 +72,8 @@ async fn a_tool_call_is_a_social_call() {
     assert_eq!(before - house.available().await, 2_000_000, "refusals are free");
 }
 
-/// That there is nothing costs nothing and is not kept: the same key asks again, and finds what is there by then.
+/// That there is nothing costs nothing and is not kept: the same key asks again, and finds what is
+/// there by then.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_found_nothing_asks_again() {
     let house = house().await;

@@ -1,4 +1,5 @@
-//! HTTP/2 clients that keep their connection alive but make no room for a stream: they are taken for gone, and nobody else is.
+//! HTTP/2 clients that keep their connection alive but make no room for a stream: they are taken
+//! for gone, and nobody else is.
 
 use crate::house::{House, MODEL, Plan, call_id};
 use crate::watch::stands_still;

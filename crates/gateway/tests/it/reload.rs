@@ -134,7 +134,8 @@ async fn an_unpriced_model_is_never_free() {
     assert!(house.source.load().is_err(), "a model without a price is refused at load");
 }
 
-/// One thread serves everything here: if the reading of a catalog ran on it, nothing else could run meanwhile.
+/// One thread serves everything here: if the reading of a catalog ran on it, nothing else could run
+/// meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_large_catalog_is_read_while_calls_go_on() {
     use std::sync::Arc;

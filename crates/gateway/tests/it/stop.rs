@@ -1,4 +1,5 @@
-//! Graceful stop: streams may finish up to a limit, then end with a proper error event; everything is settled before exit.
+//! Graceful stop: streams may finish up to a limit, then end with a proper error event; everything
+//! is settled before exit.
 
 use crate::house::{House, Plan, call_id, events, streamed};
 use crate::watch::stands_still;
@@ -51,7 +52,8 @@ fn hurried() -> Plan {
     Plan { config: "[limits]\ndrain_time = \"300ms\"\n".to_owned(), ..Plan::default() }
 }
 
-/// The last event cannot be told to a client that reads nothing. The stop ends all the same, with everything settled.
+/// The last event cannot be told to a client that reads nothing. The stop ends all the same, with
+/// everything settled.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_never_reads_does_not_hold_up_the_stop() {
     // Its pieces are long and cheap, and nothing limits how many of them there are.

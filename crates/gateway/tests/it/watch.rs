@@ -7,7 +7,8 @@ use tollgate_sim::Sim;
 /// Nothing that works takes so long, however busy the machine is.
 pub const HANG: Duration = Duration::from_secs(120);
 
-/// Ends the process with its words when it is not dropped in time. It has a thread of its own, so it needs no runtime.
+/// Ends the process with its words when it is not dropped in time. It has a thread of its own, so
+/// it needs no runtime.
 pub struct Watch {
     _end: Sender<()>,
 }
@@ -29,7 +30,8 @@ impl Watch {
     }
 }
 
-/// Waits until the provider of the first call gets rid of nothing more: its client has stopped reading, and all buffers are full.
+/// Waits until the provider of the first call gets rid of nothing more: its client has stopped
+/// reading, and all buffers are full.
 pub async fn stands_still(sim: &Sim) {
     let sent = || sim.received()[0].sent;
     let (mut before, mut still) = (sent(), 0);

@@ -23,7 +23,8 @@ impl<'a> Bits<'a> {
     }
 }
 
-/// Reads backwards, from the highest bit of the last byte on, as one must where only the end of a packet is known.
+/// Reads backwards, from the highest bit of the last byte on, as one must where only the end of a
+/// packet is known.
 #[derive(Clone, Copy)]
 pub(super) struct BackBits<'a> {
     bytes: &'a [u8],

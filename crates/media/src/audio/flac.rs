@@ -1,4 +1,5 @@
-//! FLAC: frames found by their headers. A header has a checksum of its own, and the frame before it ends with another.
+//! FLAC: frames found by their headers. A header has a checksum of its own, and the frame before it
+//! ends with another.
 
 use super::bits::Bits;
 use super::length::Tally;
@@ -212,7 +213,8 @@ impl Flac {
         Next::used(at, HEADER)
     }
 
-    /// A header, and not sound that looks like one: the frame before it is whole, or its number is the next.
+    /// A header, and not sound that looks like one: the frame before it is whole, or its number is
+    /// the next.
     fn begins(&self, header: &Header) -> bool {
         self.last.is_none_or(|last| header.is_like(&last) && (self.sum == 0 || header.follows(&last)))
     }

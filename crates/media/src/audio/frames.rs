@@ -1,4 +1,5 @@
-//! Sound as frames one after another, each with a header that tells its length: the walk that MP3 and AAC share.
+//! Sound as frames one after another, each with a header that tells its length: the walk that MP3
+//! and AAC share.
 
 use super::length::Tally;
 use super::{AudioCodec, Container, Format, Measured, Next, Unmeasured};

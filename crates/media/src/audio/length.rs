@@ -1,4 +1,5 @@
-//! Exact lengths of time: samples at their rates, rounded once and only by those who charge for them.
+//! Exact lengths of time: samples at their rates, rounded once and only by those who charge for
+//! them.
 
 use super::Unmeasured;
 use std::cmp::Ordering;

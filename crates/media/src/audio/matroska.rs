@@ -1,7 +1,7 @@
 //! Matroska and WebM: tracks, then blocks of frames. Times of blocks are not looked at.
 //!
-//! Elements are read one after another without regard to nesting: names tell them apart, and those of unknown size need no
-//! other care.
+//! Elements are read one after another without regard to nesting: names tell them apart, and those
+//! of unknown size need no other care.
 
 use super::ebml::{self, Element, Read};
 use super::length::{Length, Tally};
@@ -56,7 +56,8 @@ impl Format for Matroska {
             }
         };
         match element.id {
-            // Those whose contents are read: the head of the file, segment, tracks, audio, cluster, group of a block.
+            // Those whose contents are read: the head of the file, segment, tracks, audio, cluster,
+            // group of a block.
             0x1a45_dfa3 | 0x1853_8067 | 0x1654_ae6b | 0xe1 | 0x1f43_b675 | 0xa0 => Next::used(element.head, 1),
             0xae => {
                 if self.tracks.len() >= MOST_TRACKS {

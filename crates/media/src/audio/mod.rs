@@ -1,7 +1,8 @@
 //! How long an audio file plays, measured from its packets while its bytes pass.
 //!
-//! What a header declares is not believed: it is often wrong, and a charge goes by the result. Packets are counted instead, in
-//! pieces of any size, without seeking and without decoding. Memory is bounded by one page, table or block of the container.
+//! What a header declares is not believed: it is often wrong, and a charge goes by the result.
+//! Packets are counted instead, in pieces of any size, without seeking and without decoding. Memory
+//! is bounded by one page, table or block of the container.
 //!
 //! ```
 //! use tollgate_media::audio::AudioMeter;
@@ -129,7 +130,8 @@ impl AudioMeter {
         }
     }
 
-    /// Lets the format see as much of these bytes as it takes; what is too little for it is carried.
+    /// Lets the format see as much of these bytes as it takes; what is too little for it is
+    /// carried.
     fn take<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         if bytes.len() < self.need.max(1) {
             self.carry.extend_from_slice(bytes);
@@ -209,7 +211,8 @@ trait Format: Send {
     fn end(self: Box<Self>, rest: &[u8]) -> Result<Measured, Unmeasured>;
 }
 
-/// How to go on: `used` bytes are done with, `skip` more are passed over unseen, then `need` are wanted in one piece.
+/// How to go on: `used` bytes are done with, `skip` more are passed over unseen, then `need` are
+/// wanted in one piece.
 struct Next {
     used: usize,
     skip: u64,

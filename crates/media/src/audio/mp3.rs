@@ -1,4 +1,5 @@
-//! MP3: frames between tags. The first frame often is a table of contents without sound, which also tells what an encoder added.
+//! MP3: frames between tags. The first frame often is a table of contents without sound, which also
+//! tells what an encoder added.
 
 use super::frames::{Found, Frame, Walk};
 use super::length::Length;

@@ -1,7 +1,9 @@
-//! MP4 and its relatives: tables of how long each sample is to be shown, of the whole file or of each fragment.
+//! MP4 and its relatives: tables of how long each sample is to be shown, of the whole file or of
+//! each fragment.
 //!
-//! Boxes are read one after another without regard to nesting, wherever in the file the tables stand; media data are passed
-//! over. A table that makes AAC shorter than its frames are is not believed.
+//! Boxes are read one after another without regard to nesting, wherever in the file the tables
+//! stand; media data are passed over. A table that makes AAC shorter than its frames are is not
+//! believed.
 
 use super::length::Length;
 use super::packets::aac_config;
@@ -256,7 +258,8 @@ impl Track {
     }
 }
 
-/// The kind of object in a description of sound (`esds`), and its decoder's configuration where there is one.
+/// The kind of object in a description of sound (`esds`), and its decoder's configuration where
+/// there is one.
 fn configured(body: &[u8]) -> Option<(u8, &[u8])> {
     let at = memchr::memmem::find(body, b"esds")?;
     let mut rest = body.get(at + 8..)?;

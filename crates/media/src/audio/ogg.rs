@@ -1,4 +1,5 @@
-//! Ogg: pages with pieces of packets. Where each page claims to be in time is used only to cut the last packet.
+//! Ogg: pages with pieces of packets. Where each page claims to be in time is used only to cut the
+//! last packet.
 
 use super::length::{Length, Tally};
 use super::packets::{HEAD, Packets};

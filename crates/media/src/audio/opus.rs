@@ -1,4 +1,5 @@
-//! Opus: the first byte of a packet tells its length. Times that a container gives are not looked at.
+//! Opus: the first byte of a packet tells its length. Times that a container gives are not looked
+//! at.
 
 /// Samples a second of every Opus stream.
 pub(super) const RATE: u64 = 48_000;

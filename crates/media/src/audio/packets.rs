@@ -29,7 +29,8 @@ impl Packets {
         }
     }
 
-    /// Samples and their rate of a packet that begins so and has so many bytes. What is no sound has none.
+    /// Samples and their rate of a packet that begins so and has so many bytes. What is no sound
+    /// has none.
     pub(super) fn samples(&mut self, head: &[u8], size: u64) -> (u64, u64) {
         match self {
             Packets::Opus => (opus::samples(head).unwrap_or(0), opus::RATE),

@@ -25,7 +25,8 @@ impl Vorbis {
         honest.then_some(Vorbis { rate: rate.into(), blocks, ..Vorbis::default() })
     }
 
-    /// The third header. Its modes stand at its end, so that it can be read from there without knowing codebooks.
+    /// The third header. Its modes stand at its end, so that it can be read from there without
+    /// knowing codebooks.
     pub(super) fn set_up(&mut self, packet: &[u8]) -> Option<()> {
         let body = packet.strip_prefix(b"\x05vorbis")?;
         let mut bits = BackBits::new(body);
@@ -68,7 +69,8 @@ impl Vorbis {
     }
 }
 
-/// The three headers as Matroska keeps them: their number less one, the lengths of all but the last, then the packets.
+/// The three headers as Matroska keeps them: their number less one, the lengths of all but the
+/// last, then the packets.
 pub(super) fn from_private(bytes: &[u8]) -> Option<Vorbis> {
     let mut rest = bytes.strip_prefix(&[2])?;
     let mut sizes = [0usize; 2];

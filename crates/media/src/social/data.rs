@@ -1,5 +1,5 @@
-//! The `data` of an answer as text, with places found in it by JSON pointer. The members of the top level are found
-//! once; a pointer then descends only where it leads.
+//! The `data` of an answer as text, with places found in it by JSON pointer. The members of the top
+//! level are found once; a pointer then descends only where it leads.
 
 use super::{NotJson, Places};
 use bytes::Bytes;

@@ -1,5 +1,6 @@
-//! The supplier's envelope: `{"code": 200, …, "data": …}` around an answer, `{"detail": …}` around an error. Only `code`, `data` and
-//! the error's text are looked at; links, parameters and other supplier fields stay behind.
+//! The supplier's envelope: `{"code": 200, …, "data": …}` around an answer, `{"detail": …}` around
+//! an error. Only `code`, `data` and the error's text are looked at; links, parameters and other
+//! supplier fields stay behind.
 
 use super::{Data, NotJson, Places as _};
 use bytes::Bytes;
@@ -39,11 +40,13 @@ pub struct Refused {
     pub message: String,
     /// The parameter that the last `loc` of a shape error names.
     pub param: Option<String>,
-    /// `{"detail": "…"}`, a text and nothing else: what the supplier's framework says of a path it does not have.
+    /// `{"detail": "…"}`, a text and nothing else: what the supplier's framework says of a path it
+    /// does not have.
     pub bare: bool,
 }
 
-/// Reads `{"detail": {"message"}}`, `{"detail": [{"loc", "msg"}]}`, `{"detail": "…"}` or `{"message"}`; anything else says nothing.
+/// Reads `{"detail": {"message"}}`, `{"detail": [{"loc", "msg"}]}`, `{"detail": "…"}` or
+/// `{"message"}`; anything else says nothing.
 pub fn read_refused(bytes: &[u8]) -> Refused {
     let Ok(body) = Data::read(Bytes::copy_from_slice(bytes)) else { return Refused::default() };
     let text = |at: &str| body.find(at).filter(|found| found.is_text()).and_then(|found| found.plain());

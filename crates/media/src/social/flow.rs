@@ -1,8 +1,9 @@
-//! An answer that is too large to be held, rewritten while it passes: the supplier's envelope is taken off, its artefacts are
-//! left out, the envelope of the specification is put around `data`, and the places that decide about it are picked out.
+//! An answer that is too large to be held, rewritten while it passes: the supplier's envelope is
+//! taken off, its artefacts are left out, the envelope of the specification is put around `data`,
+//! and the places that decide about it are picked out.
 //!
-//! What comes out means the same as what [`super::write_result`] writes of the whole, and is the same to the byte where there
-//! are no blanks between the members of `data`.
+//! What comes out means the same as what [`super::write_result`] writes of the whole, and is the
+//! same to the byte where there are no blanks between the members of `data`.
 
 use super::{NotJson, Outline, Picked, Places as _};
 use bytes::Bytes;
@@ -28,7 +29,8 @@ struct Pass {
     /// What `data` turned out to be.
     shape: Data,
     in_data: bool,
-    /// In an object: whether the member of `data` we are in is left out, and whether we are in one at all.
+    /// In an object: whether the member of `data` we are in is left out, and whether we are in one
+    /// at all.
     dropped: bool,
     inside: bool,
     first: bool,
@@ -93,7 +95,8 @@ impl Flow {
         std::str::from_utf8(&self.pass.code).ok()?.parse().ok()
     }
 
-    /// What has come of `data` until now, without the members that are left out; before it comes, that there may be something.
+    /// What has come of `data` until now, without the members that are left out; before it comes,
+    /// that there may be something.
     pub fn outline(&self) -> Outline {
         match (self.pass.shape, self.pass.picked.find("").is_some_and(|whole| whole.is_nothing())) {
             (Data::List | Data::Plain, true) => Outline::Nothing,
@@ -267,7 +270,8 @@ mod tests {
 
     const PLACES: [&str; 7] = ["/status", "/list", "/list/-1/cursor", "/list/0", "/deep/a/b", "/none", "/deep"];
 
-    /// What comes out of the text in pieces, with what was picked; nothing when it is not an answer.
+    /// What comes out of the text in pieces, with what was picked; nothing when it is not an
+    /// answer.
     fn flow(text: &[u8], size: usize, drop: &[String]) -> Option<(Vec<u8>, Flow)> {
         let picked = Picked::new(PLACES, ["search_id"]);
         let mut flow = Flow::new("p", "c", drop, picked);

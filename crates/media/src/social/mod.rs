@@ -1,5 +1,6 @@
-//! Social data: query strings as clients send them, the supplier's envelope, and answers of platforms, which are
-//! passed on as the text they came in. Ids above 2^53 are JSON numbers there, so nothing is ever parsed into a double.
+//! Social data: query strings as clients send them, the supplier's envelope, and answers of
+//! platforms, which are passed on as the text they came in. Ids above 2^53 are JSON numbers there,
+//! so nothing is ever parsed into a double.
 
 mod data;
 mod envelope;
@@ -16,8 +17,9 @@ pub use query::{BadQuery, Pair, encode, pairs};
 use bytes::Bytes;
 use tollgate_wire::json::{Broken, Object};
 
-/// The envelope of an answer (specification 2.1) with `next`, the parameters of the next page, where they are known.
-/// `data` is copied as text; an array becomes `{"items": […]}`; members of `data` called like one of `drop` are left out.
+/// The envelope of an answer (specification 2.1) with `next`, the parameters of the next page,
+/// where they are known. `data` is copied as text; an array becomes `{"items": […]}`; members of
+/// `data` called like one of `drop` are left out.
 pub fn write_result(platform: &str, capability: &str, data: &Data, drop: &[String], next: &[(&str, String)]) -> Bytes {
     let mut out = Vec::with_capacity(data.raw().len() + 256);
     let mut result = Object::begin(&mut out);

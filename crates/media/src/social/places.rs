@@ -1,5 +1,5 @@
-//! Values at known places of an answer, picked out while it passes. What is picked is small whatever passes: single values as
-//! they are, lists as their length, objects as empty or not.
+//! Values at known places of an answer, picked out while it passes. What is picked is small
+//! whatever passes: single values as they are, lists as their length, objects as empty or not.
 
 use super::data::Found;
 use std::mem;
@@ -7,7 +7,8 @@ use tollgate_wire::json::{Scan, Step};
 
 /// An answer in which places can be looked up.
 pub trait Places {
-    /// The value at a pointer such as `/data/0/id`; `-1` is the last entry of a list, the empty pointer the whole.
+    /// The value at a pointer such as `/data/0/id`; `-1` is the last entry of a list, the empty
+    /// pointer the whole.
     fn find(&self, pointer: &str) -> Option<Found<'_>>;
     /// The first text, number or flag that is the value of a member with this name, at any depth.
     fn find_anywhere(&self, name: &str) -> Option<Found<'_>>;

@@ -1,4 +1,5 @@
-//! Query strings: pairs in their order, decoded once and strictly. What is not UTF-8 is refused, never replaced.
+//! Query strings: pairs in their order, decoded once and strictly. What is not UTF-8 is refused,
+//! never replaced.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,9 @@
-//! What `metadata` may hold, as data: each family lists its fields with their kinds, and one function fits what was sent
-//! to that list. Forms carry text only, so text that spells the right kind is taken there; JSON must have the kind.
+//! What `metadata` may hold, as data: each family lists its fields with their kinds, and one
+//! function fits what was sent to that list. Forms carry text only, so text that spells the right
+//! kind is taken there; JSON must have the kind.
 //!
-//! A field nobody knows is not sent to a provider: it could change what the provider bills. It is told in a warning.
+//! A field nobody knows is not sent to a provider: it could change what the provider bills. It is
+//! told in a warning.
 
 use super::{Refusal, Warning, Warnings};
 use serde_json::{Map, Value};
@@ -39,7 +41,8 @@ pub(crate) struct Fit<'a> {
 }
 
 impl Fit<'_> {
-    /// What is known of an object, each value of its kind. Nulls and empty texts count as absent: clients send them for fields left out.
+    /// What is known of an object, each value of its kind. Nulls and empty texts count as absent:
+    /// clients send them for fields left out.
     pub fn object(
         &mut self,
         sent: &Map<String, Value>,

@@ -1,8 +1,10 @@
-//! From the flat names of a form to the tree that JSON has: `metadata[ratio]`, `images[]`, `metadata[content][][type]`.
+//! From the flat names of a form to the tree that JSON has: `metadata[ratio]`, `images[]`,
+//! `metadata[content][][type]`.
 //!
-//! Lists of objects are the hard part, since `[]` does not say which entry is meant. Some SDKs write entry after entry, others
-//! gather equal names: all types, then all links, then all roles. Both are read ([`entries`]); what could be meant in two ways is
-//! refused. Numbers (`[0]`) say it outright.
+//! Lists of objects are the hard part, since `[]` does not say which entry is meant. Some SDKs
+//! write entry after entry, others gather equal names: all types, then all links, then all roles.
+//! Both are read ([`entries`]); what could be meant in two ways is refused. Numbers (`[0]`) say it
+//! outright.
 
 mod entries;
 

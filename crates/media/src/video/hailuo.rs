@@ -1,5 +1,5 @@
-//! Family D's three legacy-named models (MiniMax v1). Only prompt, duration and size count at the top level; pictures there
-//! are dropped, and the task runs and is billed as text-to-video.
+//! Family D's three legacy-named models (MiniMax v1). Only prompt, duration and size count at the
+//! top level; pictures there are dropped, and the task runs and is billed as text-to-video.
 
 use super::fields::{Kind, Shape};
 use super::length::said;
@@ -78,7 +78,8 @@ fn plain(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     })
 }
 
-/// The tier whose number stands in the size; otherwise the model's own. What stands in `metadata` counts before it.
+/// The tier whose number stands in the size; otherwise the model's own. What stands in `metadata`
+/// counts before it.
 fn resolution(case: &mut Case<'_>) -> Result<(&'static str, String), Refusal> {
     const TIERS: [(&str, &str); 4] = [("1080", "1080P"), ("768", "768P"), ("720", "720P"), ("512", "512P")];
     let size = case.ask.size.clone();

@@ -1,4 +1,5 @@
-//! Family C standard (Kling v1): text-to-video, or image-to-video as soon as there is a first or a closing frame.
+//! Family C standard (Kling v1): text-to-video, or image-to-video as soon as there is a first or a
+//! closing frame.
 
 use super::fields::{Kind, Shape};
 use super::plan::{Case, Draft};
@@ -167,7 +168,8 @@ fn exclusive(case: &Case<'_>, tail: bool) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The lengths of shots, where they are given, are that of the video: whatever they add up to is what the provider makes and bills.
+/// The lengths of shots, where they are given, are that of the video: whatever they add up to is
+/// what the provider makes and bills.
 pub(super) fn check_shots(case: &Case<'_>, seconds: u32) -> Result<(), Refusal> {
     let shots = case.meta.get("multi_prompt").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let lengths: Vec<Option<u32>> = shots.iter().map(|shot| shot["duration"].as_str()?.parse().ok()).collect();

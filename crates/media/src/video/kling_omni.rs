@@ -1,7 +1,8 @@
 //! Family C multi-image reference (Kling omni): every parameter is in `metadata`.
 //!
-//! The provider's default mode is `pro`, so `pro` is sent and priced. A reference video without `refer_type` would be an
-//! edit, billed by the length of the video supplied, which nobody knows beforehand: both are refused.
+//! The provider's default mode is `pro`, so `pro` is sent and priced. A reference video without
+//! `refer_type` would be an edit, billed by the length of the video supplied, which nobody knows
+//! beforehand: both are refused.
 
 use super::fields::{Kind, Shape};
 use super::kling::{ELEMENT, MODES, SHOT, SWITCH, WATERMARK, bare, check_shots};

@@ -1,4 +1,5 @@
-//! Family C value tier (Kling API 2.0): everything but the prompt and the picture is in `metadata.settings`.
+//! Family C value tier (Kling API 2.0): everything but the prompt and the picture is in
+//! `metadata.settings`.
 
 use super::fields::{Kind, Shape};
 use super::kling::WATERMARK;

@@ -1,5 +1,5 @@
-//! How long the video shall be: the first place that says so, within what the model makes and the catalog sells. Who says nothing
-//! gets the model's default, or the longest on sale below it.
+//! How long the video shall be: the first place that says so, within what the model makes and the
+//! catalog sells. Who says nothing gets the model's default, or the longest on sale below it.
 
 use super::Refusal;
 use super::plan::Case;

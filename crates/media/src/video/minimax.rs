@@ -21,7 +21,8 @@ const META: Shape = &[
     ("duration", Kind::Whole(0, 86_400)),
 ];
 
-/// Pictures from the sixth on cost extra at the maker: they are sold where the catalog lists, and so prices, them.
+/// Pictures from the sixth on cost extra at the maker: they are sold where the catalog lists, and
+/// so prices, them.
 const SELLS: &[(&str, &[&str])] =
     &[("resolution", &["768P", "2K"]), ("reference_images", &["0", "1", "2", "3", "4", "5"])];
 

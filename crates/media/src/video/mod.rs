@@ -1,10 +1,13 @@
-//! Video requests and tasks: what a caller may send, what each family of models makes of it, and how a task is shown.
+//! Video requests and tasks: what a caller may send, what each family of models makes of it, and
+//! how a task is shown.
 //!
-//! A family's rules are data (which fields it reads, what `metadata` may hold, what it sells) and one pure function that
-//! builds the provider's body. The body is final: what is priced is read off it, so nothing is asked for that was not
-//! priced. Which family a model belongs to is the catalog's word ([`Variant::named`]), never a guess from its name.
+//! A family's rules are data (which fields it reads, what `metadata` may hold, what it sells) and
+//! one pure function that builds the provider's body. The body is final: what is priced is read off
+//! it, so nothing is asked for that was not priced. Which family a model belongs to is the
+//! catalog's word ([`Variant::named`]), never a guess from its name.
 //!
-//! The silent drops that the families are specified with stay as they are on the wire; each is told in a [`Warning`].
+//! The silent drops that the families are specified with stay as they are on the wire; each is told
+//! in a [`Warning`].
 
 mod fields;
 mod form;

@@ -1,4 +1,5 @@
-//! The `content` array that Ark and MiniMax share: pictures, clips and sounds with a link and a role, and one text.
+//! The `content` array that Ark and MiniMax share: pictures, clips and sounds with a link and a
+//! role, and one text.
 
 use super::Refusal;
 use super::fields::{Kind, Shape};
@@ -53,8 +54,9 @@ impl Tally {
     }
 }
 
-/// Takes the media of `metadata.content`, checked one by one; texts are returned apart. A clip or a sound without a role gets the
-/// only one it can have; a picture without a role is a first frame and stays without.
+/// Takes the media of `metadata.content`, checked one by one; texts are returned apart. A clip or a
+/// sound without a role gets the only one it can have; a picture without a role is a first frame
+/// and stays without.
 pub(super) fn read(content: Vec<Value>) -> Result<(Vec<Value>, Vec<String>), Refusal> {
     let mut media = Vec::new();
     let mut texts = Vec::new();

@@ -1,4 +1,5 @@
-//! From a request to the provider's final body, with what it will cost at most and what is to be told to the caller.
+//! From a request to the provider's final body, with what it will cost at most and what is to be
+//! told to the caller.
 
 use super::fields::Fit;
 use super::variant::{Api, Offer, Variant};
@@ -21,7 +22,8 @@ pub struct Plan {
     pub seconds: Option<u32>,
     /// The most the provider can count.
     pub bound: Bound,
-    /// What is charged where the provider never tells what it made: what was asked for, and the least there can be of what was left to it.
+    /// What is charged where the provider never tells what it made: what was asked for, and the
+    /// least there can be of what was left to it.
     pub least: Bound,
     pub warnings: Vec<Warning>,
 }
@@ -52,8 +54,8 @@ impl Plan {
 pub const FACTS: &[&str] =
     &["model", "seconds", "resolution", "size", "mode", "audio", "sound", "ratio", "video_input", "reference_images"];
 
-/// The operation of a plan that makes another video out of a finished one: its body names that one as the provider knows it
-/// (`remix_of`) and as we do (`remixed_from`).
+/// The operation of a plan that makes another video out of a finished one: its body names that one
+/// as the provider knows it (`remix_of`) and as we do (`remixed_from`).
 pub const REMIX: &str = "remix";
 
 /// Fields the gateway itself reads, whatever the model.
@@ -107,7 +109,8 @@ pub(crate) struct Draft {
     pub least: Option<Bound>,
 }
 
-/// What a family's function works on: the request, its `metadata` fitted to the family's list, and the offer.
+/// What a family's function works on: the request, its `metadata` fitted to the family's list, and
+/// the offer.
 pub(crate) struct Case<'a> {
     pub ask: &'a Request,
     pub meta: Map<String, Value>,

@@ -1,4 +1,5 @@
-//! What a caller is told before anything is sent: a refusal that names its field, or a warning beside an accepted task.
+//! What a caller is told before anything is sent: a refusal that names its field, or a warning
+//! beside an accepted task.
 
 use serde::{Deserialize, Serialize};
 use tollgate_wire::cut;

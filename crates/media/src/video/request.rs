@@ -1,4 +1,5 @@
-//! A video request as it was sent, JSON or form, checked for types only: what the fields mean is each family's affair.
+//! A video request as it was sent, JSON or form, checked for types only: what the fields mean is
+//! each family's affair.
 
 use super::fields::whole_or_digits;
 use super::form;

@@ -1,7 +1,7 @@
 //! Family B (Seedance on Ark): long clips from text, a first frame, or many references.
 //!
-//! A picture without a role is a first frame; pictures in `images` are references. The two modes never mix, and what the
-//! provider would refuse late is refused here at once and free.
+//! A picture without a role is a first frame; pictures in `images` are references. The two modes
+//! never mix, and what the provider would refuse late is refused here at once and free.
 
 use super::fields::{Kind, Shape};
 use super::length::said;
@@ -96,7 +96,8 @@ fn build(case: &mut Case<'_>, line: &Line) -> Result<Draft, Refusal> {
     Ok(Draft { call: "tasks", body, effective, seconds, bound, least, ..Draft::default() })
 }
 
-/// All media, then the text: the entries of `metadata.content`, those of `images`, and `input_reference`.
+/// All media, then the text: the entries of `metadata.content`, those of `images`, and
+/// `input_reference`.
 fn gather(case: &mut Case<'_>) -> Result<(Vec<Value>, Tally), Refusal> {
     let (mut content, texts) = parts::read(case.take_list("content").unwrap_or_default())?;
     let reference = case.ask.reference_link();
@@ -191,7 +192,8 @@ fn length(case: &mut Case<'_>, line: &Line, tally: Tally) -> Result<Option<u32>,
 /// The shortest video of this family, and the shortest source of an edit.
 const SHORTEST: u32 = 4;
 
-/// The tokens the provider counts for a video of 16:9, to which those of other ratios come within a hundredth.
+/// The tokens the provider counts for a video of 16:9, to which those of other ratios come within a
+/// hundredth.
 fn usual_tokens(resolution: &str, seconds: u32) -> u64 {
     let pixels: u64 = match resolution {
         "480p" => 864 * 480,
@@ -202,7 +204,8 @@ fn usual_tokens(resolution: &str, seconds: u32) -> u64 {
     pixels * 24 * u64::from(seconds) / 1024
 }
 
-/// The most tokens the provider counts: pixels × 24 frames a second ÷ 1024, for the largest picture of a resolution.
+/// The most tokens the provider counts: pixels × 24 frames a second ÷ 1024, for the largest picture
+/// of a resolution.
 fn tokens(resolution: &str, seconds: u32) -> u64 {
     let pixels: u64 = match resolution {
         "480p" => 432_000,

@@ -30,14 +30,16 @@ const TIERS: &[(&str, &str, u32, u32)] = &[
     ("1080P", "3:4", 1248, 1632),
 ];
 
-/// At 16:9, what all makers mean by a number of lines. Of other numbers and ratios each has its own pixels.
+/// At 16:9, what all makers mean by a number of lines. Of other numbers and ratios each has its own
+/// pixels.
 const WIDE: &[(&str, u32, u32)] = &[("720p", 1280, 720), ("1080p", 1920, 1080)];
 
 /// The resolutions of modes, for models that are asked for a mode.
 const MODES: &[(&str, &str)] = &[("std", "720p"), ("pro", "1080p"), ("4k", "4k")];
 
-/// The size of a video with these effective parameters: as it was written; else the pixels, where resolution and ratio leave no doubt; else the
-/// resolution by its name. Families A and E write an asterisk, others an x.
+/// The size of a video with these effective parameters: as it was written; else the pixels, where
+/// resolution and ratio leave no doubt; else the resolution by its name. Families A and E write an
+/// asterisk, others an x.
 pub(super) fn shown<'a>(effective: impl Fn(&str) -> Option<&'a str>) -> String {
     if let Some(size) = effective("size") {
         return size.to_owned();
@@ -59,7 +61,8 @@ pub(super) fn shown<'a>(effective: impl Fn(&str) -> Option<&'a str>) -> String {
 const EXAMPLE: &str = "1280*720";
 
 impl Size {
-    /// Width and height joined by an asterisk; anything else, the letter x above all, is refused. `param` is the field it stands in.
+    /// Width and height joined by an asterisk; anything else, the letter x above all, is refused.
+    /// `param` is the field it stands in.
     pub fn starred(text: &str, param: &str) -> Result<Size, Refusal> {
         Size::split(text, '*').ok_or_else(|| Size::invalid(text, param))
     }
@@ -103,7 +106,8 @@ impl Size {
         self.row().map(|row| (row.0, row.1))
     }
 
-    /// The tier a size is billed as: its own, or the lowest with as many pixels; none above the highest.
+    /// The tier a size is billed as: its own, or the lowest with as many pixels; none above the
+    /// highest.
     pub fn tier(self) -> Option<&'static str> {
         let pixels = |width: u32, height: u32| u64::from(width) * u64::from(height);
         let own = pixels(self.width, self.height);

@@ -1,4 +1,5 @@
-//! OpenAI's own video models: the provider spells sizes with an x, and takes a picture as a file only.
+//! OpenAI's own video models: the provider spells sizes with an x, and takes a picture as a file
+//! only.
 
 use super::fields::{Kind, Shape};
 use super::plan::{Case, Draft, object};

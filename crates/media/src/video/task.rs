@@ -1,7 +1,8 @@
-//! One task, two writers: OpenAI's shape for `/v1/videos`, the legacy shape for `/v1/video/generations`.
+//! One task, two writers: OpenAI's shape for `/v1/videos`, the legacy shape for
+//! `/v1/video/generations`.
 //!
-//! Neither shows ids, units or payloads of a provider. A task whose fate is being found out is still in progress for the caller, and as
-//! far as it was.
+//! Neither shows ids, units or payloads of a provider. A task whose fate is being found out is
+//! still in progress for the caller, and as far as it was.
 
 use super::{Warning, size};
 use bytes::Bytes;
@@ -16,7 +17,8 @@ pub enum State {
     /// Waiting at the provider.
     Queued,
     Running,
-    /// Sent, and its provider never said that it has it: being reconciled. One of which it did say something stays where that was.
+    /// Sent, and its provider never said that it has it: being reconciled. One of which it did say
+    /// something stays where that was.
     Unknown,
     Completed,
     Failed,
@@ -108,8 +110,8 @@ impl Task<'_> {
         self.effective.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
 
-    /// The length that was made; until that is known the one asked for, in the provider's own word where it was left to it. The
-    /// official SDK's type has no video without a length or a size.
+    /// The length that was made; until that is known the one asked for, in the provider's own word
+    /// where it was left to it. The official SDK's type has no video without a length or a size.
     fn seconds(&self) -> String {
         let made = self.made_seconds.filter(|_| self.state == State::Completed).map(|seconds| seconds.to_string());
         made.unwrap_or_else(|| self.attribute("seconds").unwrap_or(self.left).to_owned())

@@ -1,4 +1,5 @@
-//! The table of variants: the catalog names one per video model, and everything else follows from its row.
+//! The table of variants: the catalog names one per video model, and everything else follows from
+//! its row.
 
 use super::fields::{Kind, Shape};
 use super::plan::{Case, Draft};
@@ -20,7 +21,8 @@ pub enum Api {
 }
 
 impl Api {
-    /// What a body says of the length where it is left to the provider: Ark decides it, an edit keeps that of its source.
+    /// What a body says of the length where it is left to the provider: Ark decides it, an edit
+    /// keeps that of its source.
     pub fn left_length(self) -> &'static str {
         if self == Api::Ark { "-1" } else { "0" }
     }
@@ -98,7 +100,8 @@ impl Variant {
         matches!(self.name(), "a-text-to-video" | "e-text-to-video")
     }
 
-    /// The values of an effective parameter it sells by itself; empty when it has no such parameter.
+    /// The values of an effective parameter it sells by itself; empty when it has no such
+    /// parameter.
     pub fn sells(self, parameter: &str) -> &'static [&'static str] {
         let row = self.0.sells.iter().find(|(name, _)| *name == parameter);
         row.map_or(&[], |(_, values)| values)
@@ -123,12 +126,14 @@ impl Eq for Variant {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     pub variant: Variant,
-    /// Values on sale by effective parameter (`resolution`, `mode`, …), where they differ from the variant's own list. A value
-    /// without a price must not stand here, and one that has a price may be added.
+    /// Values on sale by effective parameter (`resolution`, `mode`, …), where they differ from the
+    /// variant's own list. A value without a price must not stand here, and one that has a price
+    /// may be added.
     pub sold: BTreeMap<String, Vec<String>>,
     /// The longest video sold, where shorter than the provider's.
     pub max_seconds: Option<u32>,
-    /// Where a size is sent as it was written, its tier and ratio are sent beside it: for a server that does not read sizes.
+    /// Where a size is sent as it was written, its tier and ratio are sent beside it: for a server
+    /// that does not read sizes.
     pub tier_beside_size: bool,
 }
 
@@ -138,14 +143,16 @@ impl Offer {
         Offer { variant, sold: BTreeMap::new(), max_seconds: None, tier_beside_size: false }
     }
 
-    /// The value of a parameter that nobody named: the provider's own default, or the first on sale where that one is not.
+    /// The value of a parameter that nobody named: the provider's own default, or the first on sale
+    /// where that one is not.
     pub(crate) fn unasked(&self, parameter: &str, usual: &str) -> String {
         let first =
             self.sold.get(parameter).filter(|list| !list.iter().any(|one| one == usual)).and_then(|list| list.first());
         first.map_or_else(|| usual.to_owned(), String::clone)
     }
 
-    /// Whether a video with these parameters is still on sale, for one that is made again as it was; `param` names the earlier one.
+    /// Whether a video with these parameters is still on sale, for one that is made again as it
+    /// was; `param` names the earlier one.
     pub fn sells_again(
         &self,
         effective: &[(&'static str, String)],

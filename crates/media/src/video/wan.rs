@@ -1,7 +1,7 @@
 //! Families A (Wan) and E (HappyHorse) on DashScope: text, image, reference and edit.
 //!
-//! Text-to-video sends `size` as it was written; the others fold it into a resolution tier. What `metadata.input` and
-//! `metadata.parameters` say wins over the fields beside them, and is priced.
+//! Text-to-video sends `size` as it was written; the others fold it into a resolution tier. What
+//! `metadata.input` and `metadata.parameters` say wins over the fields beside them, and is priced.
 
 mod body;
 
@@ -188,7 +188,8 @@ fn reference(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     Ok(body.finish(effective, Some(seconds), seconds + clip_seconds(clips)))
 }
 
-/// A: pictures and at most three clips, together one to five. E: one to nine pictures. Says how many clips.
+/// A: pictures and at most three clips, together one to five. E: one to nine pictures. Says how
+/// many clips.
 fn check_references(media: &[Value], a: bool, listed: bool) -> Result<usize, Refusal> {
     let (pictures, clips) = (count(media, &["reference_image"]), count(media, &["reference_video"]));
     let first = count(media, &["first_frame"]);

@@ -1,5 +1,6 @@
-//! What was sent and did not count, told beside a task. A request may have a hundred thousand such fields, and each is repeated
-//! whenever the task is shown: so many are told by name, the others by their number.
+//! What was sent and did not count, told beside a task. A request may have a hundred thousand such
+//! fields, and each is repeated whenever the task is shown: so many are told by name, the others by
+//! their number.
 
 use super::Warning;
 

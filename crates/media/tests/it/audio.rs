@@ -1,4 +1,5 @@
-//! Lengths of real files, made here by ffmpeg, held to what ffmpeg's own decoders make of them; and of files that lie.
+//! Lengths of real files, made here by ffmpeg, held to what ffmpeg's own decoders make of them; and
+//! of files that lie.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,7 +74,8 @@ fn measure(bytes: &[u8]) -> Result<Measured, Unmeasured> {
 
 const LENGTHS: [&str; 4] = ["0.2", "1", "1.001", "12.345"];
 
-/// Name, ffmpeg's options, container, codec, and how many milliseconds more than the source it may have.
+/// Name, ffmpeg's options, container, codec, and how many milliseconds more than the source it may
+/// have.
 const FORMS: &[(&str, &str, Container, AudioCodec, u64)] = &[
     ("s16.wav", "-c:a pcm_s16le", Container::Wav, PCM16, 0),
     ("s24.wav", "-c:a pcm_s24le", Container::Wav, AudioCodec::Pcm { bits: 24, float: false }, 0),
@@ -192,7 +194,8 @@ fn a_wav_file_is_as_long_as_its_bytes_whatever_it_declares() {
     for size in [0, u32::MAX, 176_400, 176_402, 400_000_000] {
         assert_eq!(millis(&sized(size)), Ok(2000), "{size}");
     }
-    // Sound after the declared end is sound, a chunk after it is not, and one that is longer than the file is none.
+    // Sound after the declared end is sound, a chunk after it is not, and one that is longer than
+    // the file is none.
     assert_eq!(millis(&sized(88_200)), Ok(2000));
     assert_eq!(millis(&[&honest[..], b"LIST\x04\0\0\0abcd"].concat()), Ok(2000));
     let cut = [&honest[..], b"LIST\xff\xff\xff\0", &[0; 88_192]].concat();

@@ -1,5 +1,6 @@
-//! Chat completions as strictly as OpenAI itself takes them, for models named `sim-strict`, whatever their scenario. The other models
-//! stand for the many servers that speak this dialect and let more pass; what all of them refuse is in `ask`.
+//! Chat completions as strictly as OpenAI itself takes them, for models named `sim-strict`,
+//! whatever their scenario. The other models stand for the many servers that speak this dialect and
+//! let more pass; what all of them refuse is in `ask`.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,8 @@ use super::check::{Checked, Place, is_name, no_marks, no_thinking, short_names};
 use super::responses::{data_url, strict_schema};
 use crate::refusal::Refusal;
 
-/// Role, fields, parts of content. `reasoning_content` is what the simulator itself sends and so takes back.
+/// Role, fields, parts of content. `reasoning_content` is what the simulator itself sends and so
+/// takes back.
 const MESSAGES: &[(&str, &str, &str)] = &[
     ("developer", "role! content! name", "text"),
     ("system", "role! content! name", "text"),

@@ -1,5 +1,6 @@
-//! A place in a request, and what a provider's validator says about it. The three providers word the same three
-//! complaints (unknown field, missing field, bad value) and spell paths differently; [`Voice`] is that difference.
+//! A place in a request, and what a provider's validator says about it. The three providers word
+//! the same three complaints (unknown field, missing field, bad value) and spell paths differently;
+//! [`Voice`] is that difference.
 
 use serde_json::{Map, Value};
 
@@ -151,7 +152,8 @@ pub(super) fn no_thinking(root: &Place<'_>) -> Checked {
     Ok(())
 }
 
-/// Marks for the cache, which only few of OpenAI's models know: here those that have the word `marks` in their names.
+/// Marks for the cache, which only few of OpenAI's models know: here those that have the word
+/// `marks` in their names.
 pub(super) fn no_marks(root: &Place<'_>) -> Checked {
     const MARK: &str = "prompt_cache_breakpoint";
     fn find(value: &Value, path: &str) -> Option<String> {

@@ -1,16 +1,20 @@
-//! Chat in three more dialects: Anthropic `/v1/messages`, OpenAI `/v1/responses`, Gemini `/v1beta/models/{m}:{verb}`.
+//! Chat in three more dialects: Anthropic `/v1/messages`, OpenAI `/v1/responses`, Gemini
+//! `/v1beta/models/{m}:{verb}`.
 //!
-//! Each dialect has a folder that **reads** a request as strictly as the provider does (unknown fields, order of turns,
-//! calls without results, seals that are not its own, schemas it cannot take) and **says** a reply in its shapes. What
-//! is said and how it goes wrong is shared: scenarios and options are those of chat completions, and so is the bill.
+//! Each dialect has a folder that **reads** a request as strictly as the provider does (unknown
+//! fields, order of turns, calls without results, seals that are not its own, schemas it cannot
+//! take) and **says** a reply in its shapes. What is said and how it goes wrong is shared:
+//! scenarios and options are those of chat completions, and so is the bill.
 //!
-//! Where the scenarios need a reading: `no_done` leaves out the mark at the end (`message_stop`, `response.completed`;
-//! Gemini has none), `no_finish` the reason of the stop. `error_midstream` takes `kind=flat|failed` at Responses (the
-//! `error` event or `response.failed` alone; both otherwise) and `kind=bare` at Gemini (an error outside the framing).
-//! `reasoning` takes `kind=redacted` at Anthropic. Responses shows a summary only when it is asked for, Gemini thoughts
-//! only with `includeThoughts`. Nothing is stored: every `previous_response_id` is unknown. `chat` is how strictly OpenAI itself
-//! reads the fourth dialect, for models named `sim-strict`; models named `sim-unthinking` refuse, in both of OpenAI's dialects, to be told
-//! how to think.
+//! Where the scenarios need a reading: `no_done` leaves out the mark at the end (`message_stop`,
+//! `response.completed`; Gemini has none), `no_finish` the reason of the stop. `error_midstream`
+//! takes `kind=flat|failed` at Responses (the `error` event or `response.failed` alone; both
+//! otherwise) and `kind=bare` at Gemini (an error outside the framing). `reasoning` takes
+//! `kind=redacted` at Anthropic. Responses shows a summary only when it is asked for, Gemini
+//! thoughts only with `includeThoughts`. Nothing is stored: every `previous_response_id` is
+//! unknown. `chat` is how strictly OpenAI itself reads the fourth dialect, for models named
+//! `sim-strict`; models named `sim-unthinking` refuse, in both of OpenAI's dialects, to be told how
+//! to think.
 
 mod anthropic;
 pub(crate) mod chat;

@@ -1,5 +1,5 @@
-//! Signatures and encrypted thoughts. A provider can tell its own seal from any other and what it belongs to; so can
-//! these: the seal is a hash of what it was made for.
+//! Signatures and encrypted thoughts. A provider can tell its own seal from any other and what it
+//! belongs to; so can these: the seal is a hash of what it was made for.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};

@@ -1,4 +1,5 @@
-//! Streamed replies: the events a dialect sends in the order it sends them, then bent as the scenario says.
+//! Streamed replies: the events a dialect sends in the order it sends them, then bent as the
+//! scenario says.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! A request for social data, read as strictly as the supplier's framework does: unknown, missing and wrongly typed
-//! parameters are 422 with the place.
+//! A request for social data, read as strictly as the supplier's framework does: unknown, missing
+//! and wrongly typed parameters are 422 with the place.
 
 use serde_json::{Map, Value, json};
 

@@ -1,12 +1,14 @@
-//! A supplier of social data, played from the published table of cells (`catalog/social`) and from what is known of
-//! its envelope, errors and habits. It shares the table with the product, and none of its code.
+//! A supplier of social data, played from the published table of cells (`catalog/social`) and from
+//! what is known of its envelope, errors and habits. It shares the table with the product, and none
+//! of its code.
 //!
-//! A call picks a scenario by a marker in any of its parameters, `[[sim:empty]]` or `[[sim:huge mib=5]]`, or by an order
-//! for its path ([`crate::Sim::social_order`]). [`scenarios`] lists what there is. Lists have three pages unless the
-//! marker says `pages=N`; `mib=N` makes any answer so large. Only status 200 is billed (`accepted` in the records).
+//! A call picks a scenario by a marker in any of its parameters, `[[sim:empty]]` or
+//! `[[sim:huge mib=5]]`, or by an order for its path ([`crate::Sim::social_order`]). [`scenarios`]
+//! lists what there is. Lists have three pages unless the marker says `pages=N`; `mib=N` makes any
+//! answer so large. Only status 200 is billed (`accepted` in the records).
 //!
-//! Under `/api` without `/v1` it plays a source that somebody runs himself: the same routes, no key, a smaller envelope, errors
-//! without `detail`.
+//! Under `/api` without `/v1` it plays a source that somebody runs himself: the same routes, no
+//! key, a smaller envelope, errors without `detail`.
 
 mod ask;
 mod page;

@@ -1,5 +1,5 @@
-//! Answers of platforms: made up, but with something at every place the table names, ids above 2^53 as numbers, pages, and the
-//! supplier's own session data, which must not reach anybody.
+//! Answers of platforms: made up, but with something at every place the table names, ids above 2^53
+//! as numbers, pages, and the supplier's own session data, which must not reach anybody.
 
 use bytes::Bytes;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! Ark as documented: content parts with roles, tasks that can be listed and deleted, usage in tokens.
+//! Ark as documented: content parts with roles, tasks that can be listed and deleted, usage in
+//! tokens.
 
 use serde_json::{Value, json};
 

@@ -115,7 +115,8 @@ impl Task {
         }
     }
 
-    /// The reason of a failure: what submission already knew, the scenario's, or the provider's usual one.
+    /// The reason of a failure: what submission already knew, the scenario's, or the provider's
+    /// usual one.
     pub fn reason(&self, code: &str, text: &str) -> (String, String) {
         self.doomed.clone().unwrap_or_else(|| {
             let code = self.choice.raw("code").unwrap_or(code).to_string();
@@ -134,7 +135,8 @@ impl Task {
         }
     }
 
-    /// The length its maker tells when it is made: what was asked for, unless the scenario says otherwise.
+    /// The length its maker tells when it is made: what was asked for, unless the scenario says
+    /// otherwise.
     pub fn told_seconds(&self) -> u32 {
         self.choice.number("told", self.seconds)
     }
@@ -188,7 +190,8 @@ pub(super) struct Signs {
     pub vanished: AtomicBool,
 }
 
-/// A maker that is started again gives no id a second time, and neither do real ones: so many are made in no millisecond.
+/// A maker that is started again gives no id a second time, and neither do real ones: so many are
+/// made in no millisecond.
 const IDS_PER_MS: u64 = 10;
 /// Of the year 2023, so that the numbers have the length of real ones.
 const EPOCH_MS: i64 = 1_700_000_000_000;

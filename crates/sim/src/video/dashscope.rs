@@ -1,4 +1,5 @@
-//! DashScope as documented: asynchronous tasks only, tasks that fail with HTTP 200, times in Beijing without a zone.
+//! DashScope as documented: asynchronous tasks only, tasks that fail with HTTP 200, times in
+//! Beijing without a zone.
 
 use serde_json::{Value, json};
 
@@ -258,7 +259,8 @@ fn usage(task: &Task) -> Value {
     })
 }
 
-/// The tier that is made: the named one, else that of the size where sizes are read, else the highest.
+/// The tier that is made: the named one, else that of the size where sizes are read, else the
+/// highest.
 fn tier(task: &Task) -> u32 {
     let parameters = &task.body["parameters"];
     if let Some(named) = parameters["resolution"].as_str() {

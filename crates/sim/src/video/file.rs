@@ -1,4 +1,5 @@
-//! Result files behind links signed the way each provider signs. A link that has ended, or was changed, is answered 403.
+//! Result files behind links signed the way each provider signs. A link that has ended, or was
+//! changed, is answered 403.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response};

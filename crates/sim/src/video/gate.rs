@@ -1,5 +1,5 @@
-//! A door that a test shuts: calls to one path wait in front of it, and are answered when it opens. So a test puts something exactly
-//! between a question and its answer, however slow the machine is.
+//! A door that a test shuts: calls to one path wait in front of it, and are answered when it opens.
+//! So a test puts something exactly between a question and its answer, however slow the machine is.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,4 +1,5 @@
-//! Kling as documented: one envelope for everything, numbers for errors, v1 with its omni operation, and API 2.0.
+//! Kling as documented: one envelope for everything, numbers for errors, v1 with its omni
+//! operation, and API 2.0.
 
 use serde_json::{Value, json};
 

@@ -1,9 +1,12 @@
-//! The fake makers of videos, each written from its maker's documents: strict about what it takes, faithful in how it fails.
+//! The fake makers of videos, each written from its maker's documents: strict about what it takes,
+//! faithful in how it fails.
 //!
-//! They stand under `/video/<maker>` (`dashscope`, `ark/api/v3`, `kling`, `minimax`, `gemini`) and, for OpenAI's own, under
-//! `/v1/videos`. A key is always needed; any will do but one that begins with `wrong`, and Kling also takes tokens signed with
-//! [`KLING_ACCESS`] (and whatever follows it: another account) and [`KLING_SECRET`]. Each key is an account that sees its own tasks only;
-//! `a#1` and `a#2` are two keys of one account. How a task goes is said in its prompt: see [`scenarios`].
+//! They stand under `/video/<maker>` (`dashscope`, `ark/api/v3`, `kling`, `minimax`, `gemini`) and,
+//! for OpenAI's own, under `/v1/videos`. A key is always needed; any will do but one that begins
+//! with `wrong`, and Kling also takes tokens signed with [`KLING_ACCESS`] (and whatever follows it:
+//! another account) and [`KLING_SECRET`]. Each key is an account that sees its own tasks only;
+//! `a#1` and `a#2` are two keys of one account. How a task goes is said in its prompt: see
+//! [`scenarios`].
 
 mod ark;
 mod book;

@@ -1,10 +1,11 @@
-//! A tiny video that players accept: one H.264 picture of 16 by 16 pixels, shown for the wanted time. The picture is stored raw
-//! (I_PCM), so no encoder is needed.
+//! A tiny video that players accept: one H.264 picture of 16 by 16 pixels, shown for the wanted
+//! time. The picture is stored raw (I_PCM), so no encoder is needed.
 
 /// The longest file, in kilobytes on top.
 const LONGEST: u32 = 65_536;
 
-/// The whole file, made longer by so many kilobytes that players skip. No two of them are alike, so that a piece in the wrong place shows.
+/// The whole file, made longer by so many kilobytes that players skip. No two of them are alike, so
+/// that a piece in the wrong place shows.
 pub(super) fn longer(seconds: u32, kilobytes: u32) -> Vec<u8> {
     let mut file = video(seconds);
     if kilobytes > 0 {

@@ -1,5 +1,6 @@
-//! How large a picture is, as far as a fake provider can know: read off the header of a PNG or JPEG inside a data link or bare
-//! base64, or off the name of a link such as `https://media.example/64x64.png`.
+//! How large a picture is, as far as a fake provider can know: read off the header of a PNG or JPEG
+//! inside a data link or bare base64, or off the name of a link such as
+//! `https://media.example/64x64.png`.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;

@@ -1,5 +1,5 @@
-//! How often each maker was asked: all questions that make nothing, and the most of them within any second. What a caller's manners
-//! are is seen here, where the limits are.
+//! How often each maker was asked: all questions that make nothing, and the most of them within any
+//! second. What a caller's manners are is seen here, where the limits are.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,5 @@
-//! One request to a maker of videos: key, scenario, record, answer; and the ways an answer gets lost.
+//! One request to a maker of videos: key, scenario, record, answer; and the ways an answer gets
+//! lost.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -203,7 +204,8 @@ pub(crate) async fn answer(
     whole.map(|body| Either::Left(Full::new(body)))
 }
 
-/// The account a key belongs to: what stands before a `#`, behind which the account's keys are told apart; a signed token names its own.
+/// The account a key belongs to: what stands before a `#`, behind which the account's keys are told
+/// apart; a signed token names its own.
 fn owner(headers: &HeaderMap) -> String {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = text("authorization").and_then(|value| value.strip_prefix("Bearer "));

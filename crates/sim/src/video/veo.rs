@@ -1,4 +1,5 @@
-//! Google's videos as documented: a long-running operation, and a file that needs the key and redirects.
+//! Google's videos as documented: a long-running operation, and a file that needs the key and
+//! redirects.
 
 use serde_json::{Value, json};
 

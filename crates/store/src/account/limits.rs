@@ -1,6 +1,8 @@
-//! Limits on spending by UTC day and month. A hold or an extension counts on the day and in the month it is made; what a
-//! call gives back when it ends is taken off again as long as that day or month lasts. Ledger time goes back only when a clock that was
-//! far ahead is put right; then what counted in a day that has not come counts today. PostgreSQL does the same sums in `functions.sql`.
+//! Limits on spending by UTC day and month. A hold or an extension counts on the day and in the
+//! month it is made; what a call gives back when it ends is taken off again as long as that day or
+//! month lasts. Ledger time goes back only when a clock that was far ahead is put right; then what
+//! counted in a day that has not come counts today. PostgreSQL does the same sums in
+//! `functions.sql`.
 
 use serde::{Deserialize, Serialize};
 use tollgate_catalog::Money;
@@ -95,8 +97,9 @@ pub struct Used {
 }
 
 impl Used {
-    /// As it stands at `at`: a new day or month begins with nothing, an old one never comes back. One that lies ahead by more than clocks
-    /// may differ was counted by a clock that was wrong: it is this one.
+    /// As it stands at `at`: a new day or month begins with nothing, an old one never comes back.
+    /// One that lies ahead by more than clocks may differ was counted by a clock that was wrong: it
+    /// is this one.
     pub fn at(self, at: i64) -> Self {
         let (day, month) = (day_of(at), month_of(at));
         let latest = at.saturating_add(BOUND_MS);
@@ -124,7 +127,8 @@ impl Used {
     /// A call ended that had counted as `call` and held `held`, and cost `captured`.
     pub(crate) fn close(&mut self, call: &Self, held: i64, captured: i64) {
         let change = captured - held;
-        // A call from before there were limits counts nowhere; one of a day to come counts today, for the clock was put right since.
+        // A call from before there were limits counts nowhere; one of a day to come counts today,
+        // for the clock was put right since.
         if call.day_number >= self.day_number && call.day_number > 0 {
             self.day = plus(self.day, change.max(-call.day.nano()));
         }
@@ -235,7 +239,8 @@ pub fn date(at: i64) -> String {
 
 /// Month since the year 0 and day of that month.
 fn civil(at: i64) -> (i64, i64) {
-    // The calendar in eras of 400 years whose years begin in March, so that the leap day is the last of a year.
+    // The calendar in eras of 400 years whose years begin in March, so that the leap day is the
+    // last of a year.
     let day = day_of(at) + 719_468;
     let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
@@ -277,7 +282,8 @@ mod tests {
 
     #[test]
     fn days_and_months_in_utc() {
-        // Seconds since 1970, year and month (January = 0) they lie in, first second of the next month.
+        // Seconds since 1970, year and month (January = 0) they lie in, first second of the next
+        // month.
         let table = [
             (0, 1970, 0, 2_678_400),
             (951_782_400, 2000, 1, 951_868_800),      // 29 February 2000, 00:00
@@ -312,7 +318,8 @@ mod tests {
         }
         key.close(&call, 80, 30);
         assert_eq!((key.day.nano(), key.month.nano()), (30, 30));
-        // Another is held before midnight, extended and closed after it: its first part is yesterday's affair.
+        // Another is held before midnight, extended and closed after it: its first part is
+        // yesterday's affair.
         let mut call = Used::default();
         for used in [&mut key, &mut call] {
             used.add(midnight - 1, 50);

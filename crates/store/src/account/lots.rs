@@ -1,6 +1,7 @@
-//! Trial credit that expires. Each such credit is a lot with a free and a held part; the rest of the trial pot never expires.
-//! What expires first is spent first. A hold remembers how much it took from which lot: expiry takes the free part
-//! only, and what a call gives back to a lot past its time expires in that moment. PostgreSQL does the same in `functions.sql`.
+//! Trial credit that expires. Each such credit is a lot with a free and a held part; the rest of
+//! the trial pot never expires. What expires first is spent first. A hold remembers how much it
+//! took from which lot: expiry takes the free part only, and what a call gives back to a lot past
+//! its time expires in that moment. PostgreSQL does the same in `functions.sql`.
 
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use crate::account::Expiring;
 /// Identity of a credit: the first half of the hash of its id, as in its ledger entry.
 pub(crate) type CreditKey = [u8; 16];
 
-/// How much of an amount comes from which lot, in the order it is spent. What is left over never expires.
+/// How much of an amount comes from which lot, in the order it is spent. What is left over never
+/// expires.
 pub(crate) type Parts = Vec<(CreditKey, i64)>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,8 +102,8 @@ impl Lots {
         self.each(parts, |lot, part| lot.free += part);
     }
 
-    /// Ends a hold that took `parts` and cost `spent` of trial money: the first parts are spent, the others free again.
-    /// Says what went back to which lot.
+    /// Ends a hold that took `parts` and cost `spent` of trial money: the first parts are spent,
+    /// the others free again. Says what went back to which lot.
     pub fn close(&mut self, parts: &[(CreditKey, i64)], spent: i64) -> Parts {
         let mut left = spent;
         let mut back = Parts::new();
@@ -117,7 +119,8 @@ impl Lots {
         back
     }
 
-    /// Moves what an entry says was moved. `false`: there is no such lot, or it did not have that much.
+    /// Moves what an entry says was moved. `false`: there is no such lot, or it did not have that
+    /// much.
     pub fn shift(&mut self, credit: CreditKey, free: i64, held: i64) -> bool {
         let Some(lot) = self.0.iter_mut().find(|lot| lot.credit == credit) else { return false };
         lot.free += free;

@@ -1,6 +1,7 @@
-//! What a call used, in disjoint counters. One list says all there is to say about each of them: its name (of the field, the column and the
-//! member in JSON), the face it is priced under, and whether it went in or came out. Whoever walks the counters (columns, journal, row hash,
-//! prices, sums) walks that list, so a new one is a line here. CONTRIBUTING.md names the other places.
+//! What a call used, in disjoint counters. One list says all there is to say about each of them:
+//! its name (of the field, the column and the member in JSON), the face it is priced under, and
+//! whether it went in or came out. Whoever walks the counters (columns, journal, row hash, prices,
+//! sums) walks that list, so a new one is a line here. CONTRIBUTING.md names the other places.
 
 use std::ops::{Index, IndexMut};
 
@@ -54,9 +55,9 @@ macro_rules! counters {
             }
         }
 
-        /// What was consumed, in disjoint counters (a token is counted in one of them only). Which of them are charged and which
-        /// are only shown depends on what the model is billed by: see `price.rs`. Modalities other than chat make theirs with the
-        /// functions of `used.rs`.
+        /// What was consumed, in disjoint counters (a token is counted in one of them only). Which
+        /// of them are charged and which are only shown depends on what the model is billed by: see
+        /// `price.rs`. Modalities other than chat make theirs with the functions of `used.rs`.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct Counters {

@@ -1,5 +1,5 @@
-//! Waiting for durability. Operations are committed in groups; everybody who waits for one waits on its group, so a
-//! commit wakes exactly the tasks it concerns.
+//! Waiting for durability. Operations are committed in groups; everybody who waits for one waits on
+//! its group, so a commit wakes exactly the tasks it concerns.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -87,8 +87,8 @@ impl Held {
         self.trial.checked_add(self.paid).unwrap_or(Money::MAX)
     }
 
-    /// Waits until the hold survives a crash; at once when it does already. An error means: the ledger did not
-    /// answer in time; close the call without a charge.
+    /// Waits until the hold survives a crash; at once when it does already. An error means: the
+    /// ledger did not answer in time; close the call without a charge.
     pub async fn durable(&mut self) -> Result<(), StoreError> {
         if let HeldWait::Group { group, op, until } = &self.wait {
             group.wait(*op, Some(*until)).await?;
@@ -98,7 +98,8 @@ impl Held {
     }
 }
 
-/// A close under way. It survives a crash of the process already; await it to learn the outcome, or drop it.
+/// A close under way. It survives a crash of the process already; await it to learn the outcome, or
+/// drop it.
 pub struct Closing {
     pub(crate) wait: ClosingWait,
 }

@@ -1,5 +1,6 @@
-//! From counters to money: which counter is charged under which face, by what the model is billed by. The gateway charges
-//! with it and the audit recomputes with it, so the two cannot differ. Also: which frozen prices the database has already.
+//! From counters to money: which counter is charged under which face, by what the model is billed
+//! by. The gateway charges with it and the audit recomputes with it, so the two cannot differ.
+//! Also: which frozen prices the database has already.
 //!
 //! | billed by | charged | shown only |
 //! |---|---|---|
@@ -17,13 +18,15 @@ use tollgate_catalog::{BillingUnit, Face, Money, Price, Quantities, Uncharged};
 use crate::call::counters::{Counter, Counters};
 
 impl Counters {
-    /// The charge at this price: the only sum there is. The gateway charges with it and the audit recomputes with it.
+    /// The charge at this price: the only sum there is. The gateway charges with it and the audit
+    /// recomputes with it.
     pub fn charge(&self, price: &Price) -> Result<Money, Uncharged> {
         price.charge(&self.quantities(price)?)
     }
 
-    /// The quantities this price charges for; what else was counted is shown and not charged. Where nothing of what was
-    /// used is charged, all of it is passed on, and the price refuses it: used is never free by accident.
+    /// The quantities this price charges for; what else was counted is shown and not charged. Where
+    /// nothing of what was used is charged, all of it is passed on, and the price refuses it: used
+    /// is never free by accident.
     pub fn quantities(&self, price: &Price) -> Result<Quantities, Uncharged> {
         let used = self.by_face(price.unit)?;
         let charged = used.iter().filter(|(face, _)| price.unit.charges(*face) && price.faces.has(*face));
@@ -46,7 +49,8 @@ impl Counters {
             used[tool] = uses;
         }
         if unit == BillingUnit::AudioDuration {
-            // A recording is charged by its seconds; the tokens they are shown as are not charged again.
+            // A recording is charged by its seconds; the tokens they are shown as are not charged
+            // again.
             used[Face::Input] = self.seconds;
             used[Face::VideoSecond] = 0;
         }
@@ -134,7 +138,8 @@ mod tests {
             (speech, &characters, "input=13 audio_output=34 0.000195"),
             (speech, &tokens, "input=13 audio_output=34 0.000115"),
             (speech, &per_call, "per_call=1 0.04"),
-            // 61 seconds at 50/3 tokens each, exactly; the 1,017 tokens shown are not charged a second time.
+            // 61 seconds at 50/3 tokens each, exactly; the 1,017 tokens shown are not charged a
+            // second time.
             (recording, &duration, "input=61 0.0061"),
             (recording, &per_call, "per_call=1 0.04"),
             // What has no price was not asked for: shown only.

@@ -1,5 +1,6 @@
-//! Rows about refused calls, bounded for each key: so many of a minute are written one by one, the others of that minute as one row that
-//! says how many they were. Whoever is refused pays nothing, so nobody may fill the usage log that way.
+//! Rows about refused calls, bounded for each key: so many of a minute are written one by one, the
+//! others of that minute as one row that says how many they were. Whoever is refused pays nothing,
+//! so nobody may fill the usage log that way.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};

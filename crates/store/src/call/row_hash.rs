@@ -1,9 +1,10 @@
-//! The hash of a usage row. The entry that ends a call carries it as its `reference`, so the account's hash chain covers the row from
-//! which receipts are signed. It is made in two steps: what the call was like is hashed where the row is made, and what the ledger
-//! decided (key, price, amounts) is added where it is decided, on PostgreSQL by `tollgate_row_hash`.
-//! `refunded` is not in it: a refund comes later and has its own entry. The row keeps its hash too: a refusal has no entry, and the audit
-//! reads rows by themselves.
-//! A column that comes later is hashed at the end of [`Facts`], and only where it is not NULL: older rows then keep their hash.
+//! The hash of a usage row. The entry that ends a call carries it as its `reference`, so the
+//! account's hash chain covers the row from which receipts are signed. It is made in two steps:
+//! what the call was like is hashed where the row is made, and what the ledger decided (key, price,
+//! amounts) is added where it is decided, on PostgreSQL by `tollgate_row_hash`. `refunded` is not
+//! in it: a refund comes later and has its own entry. The row keeps its hash too: a refusal has no
+//! entry, and the audit reads rows by themselves. A column that comes later is hashed at the end of
+//! [`Facts`], and only where it is not NULL: older rows then keep their hash.
 
 use std::borrow::Cow;
 
@@ -157,7 +158,8 @@ pub(crate) enum Seal {
     Missing,
 }
 
-/// Compares a row with the reference of the entry that ended its call, or with its own hash where that is not known.
+/// Compares a row with the reference of the entry that ended its call, or with its own hash where
+/// that is not known.
 pub(crate) fn seal(facts: &Facts<'_>, decided: &Decided<'_>, entry: Option<&str>, own: Option<&[u8]>) -> Seal {
     let whole = match (entry, own) {
         (None, None) => return Seal::Missing,

@@ -1,4 +1,5 @@
-//! What can be said about money without moving any: would a hold be granted, and which entries a call has made.
+//! What can be said about money without moving any: would a hold be granted, and which entries a
+//! call has made.
 
 use serde::Serialize;
 use tollgate_catalog::Money;
@@ -9,8 +10,8 @@ use crate::call::HoldRefused;
 use crate::ledger::{self, Kind, Pots};
 
 impl KeyAndAccount {
-    /// What would be held at `at` for a wish of this amount, or of `least` at least, by the rules of a hold, as far as this record
-    /// is current.
+    /// What would be held at `at` for a wish of this amount, or of `least` at least, by the rules
+    /// of a hold, as far as this record is current.
     pub fn would_hold(&self, amount: Money, least: Money, paid_only: bool, at: i64) -> Result<Money, HoldRefused> {
         let (key, account) = (&self.key, &self.account);
         if account.suspended_at.is_some() {
@@ -36,8 +37,8 @@ pub(crate) struct Purse<'a> {
 }
 
 impl Purse<'_> {
-    /// From which pots `amount` is set aside, or all that there is and the limits leave, if that is at least `least`. The rules of
-    /// a hold; `functions.sql` has the same.
+    /// From which pots `amount` is set aside, or all that there is and the limits leave, if that is
+    /// at least `least`. The rules of a hold; `functions.sql` has the same.
     pub fn grant(&self, amount: i64, least: i64, paid_only: bool, at: i64) -> Result<Pots, HoldRefused> {
         let least = least.min(amount);
         let (limits, used) = self.key;

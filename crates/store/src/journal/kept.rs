@@ -1,6 +1,7 @@
-//! Closes that the database refuses for good, because it is damaged or we are wrong. Their operation is over, but what the call cost is in no
-//! ledger: the record stays in the journal, carried over like a mark, and every start tries it again until one brings it in. Without
-//! it the next start would find an open hold, and give a delivered call away.
+//! Closes that the database refuses for good, because it is damaged or we are wrong. Their
+//! operation is over, but what the call cost is in no ledger: the record stays in the journal,
+//! carried over like a mark, and every start tries it again until one brings it in. Without it the
+//! next start would find an open hold, and give a delivered call away.
 
 use std::io;
 
@@ -9,7 +10,8 @@ use super::{Inner, Journal, LiveMark, RECORD_HEADER, read_segment};
 use crate::ids::CallId;
 
 impl Journal {
-    /// Keeps the close of a call. Said before its operation counts as committed; the record is written already, or comes in a moment.
+    /// Keeps the close of a call. Said before its operation counts as committed; the record is
+    /// written already, or comes in a moment.
     pub fn keep_close(&self, call: CallId) {
         let mut inner = self.lock();
         inner.refused.insert(call, ());

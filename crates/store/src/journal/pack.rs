@@ -1,5 +1,6 @@
-//! The bytes of a record: numbers of seven bits a byte, texts with their length in front. Two records are written for every
-//! call, so they are small and cheap; `format` in `record.rs` says which fields follow each other.
+//! The bytes of a record: numbers of seven bits a byte, texts with their length in front. Two
+//! records are written for every call, so they are small and cheap; `format` in `record.rs` says
+//! which fields follow each other.
 
 use crate::call::counters::{Counter, Counters};
 

@@ -1,5 +1,5 @@
-//! What one journal record says. Every call writes two (its hold and its close), so they are packed, not JSON; the reader
-//! is the writer's mirror and lives beside it.
+//! What one journal record says. Every call writes two (its hold and its close), so they are
+//! packed, not JSON; the reader is the writer's mirror and lives beside it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -64,7 +64,8 @@ pub(crate) fn write_close(close: &Close, known: &KnownPrices) -> Vec<u8> {
     pack.0
 }
 
-/// Behind everything else, and nothing where there is none: records without it are as they always were.
+/// Behind everything else, and nothing where there is none: records without it are as they always
+/// were.
 fn tail(pack: &mut Pack, row: &UsageFacts, most: Option<Money>) {
     let tools = row.counters.tools.text();
     if row.dropped.is_some() || tools.is_some() || most.is_some() {

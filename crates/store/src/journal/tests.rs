@@ -93,7 +93,8 @@ fn segments_take_turns_when_they_are_full_and_free() {
     assert_eq!(left, b"bcde", "the older segment first, and nothing of the earlier turn");
 }
 
-/// What was taken in advance is taken to its last byte, in both segments, and only then is something lost.
+/// What was taken in advance is taken to its last byte, in both segments, and only then is
+/// something lost.
 #[test]
 fn a_full_disk_takes_records_while_there_is_room_in_either_segment() {
     let house = House::new(1 << 20);
@@ -109,7 +110,8 @@ fn a_full_disk_takes_records_while_there_is_room_in_either_segment() {
     assert!(!house.journal.accepts(3), "nothing is committed and nothing is left");
     let firsts = || house.left().iter().map(|payload| payload[0]).collect::<Vec<u8>>();
     assert_eq!(firsts(), b"mabc");
-    // The first segment is free again. Its mark finds no room in the second, and no record waits for that.
+    // The first segment is free again. Its mark finds no room in the second, and no record waits
+    // for that.
     house.close(5, &filled(b'e', 60), 1);
     assert_eq!(firsts(), b"bcme");
     assert_eq!(house.journal.mark_of(call(9)), Some(filled(b'm', 30)));
@@ -151,7 +153,8 @@ fn a_segment_that_grew_is_cut_when_it_is_used_again() {
 #[test]
 fn what_an_earlier_turn_left_behind_is_never_read_again() {
     let house = House::new(1 << 20);
-    // Two records, then a turn later one of the first's size: the second lies there, whole, behind it.
+    // Two records, then a turn later one of the first's size: the second lies there, whole, behind
+    // it.
     house.close(1, &filled(b'a', 120), 0);
     house.close(2, &filled(b'b', 120), 0);
     house.close(3, &filled(b'c', SEGMENT), 2);
@@ -192,7 +195,8 @@ fn marks_of_running_calls_are_carried_over_and_others_are_not() {
     house.close(3, &filled(b'x', SEGMENT), 0);
     assert_eq!(house.journal.mark_of(call(2)), None);
     assert_eq!(house.journal.mark_of(call(3)), None, "its close says all");
-    // From the other segment back again, and once more: the marks must have left each before it is reused.
+    // From the other segment back again, and once more: the marks must have left each before it is
+    // reused.
     house.close(4, &filled(b'y', SEGMENT), 4);
     assert_eq!(house.active(), first);
     house.close(5, b"z", 5);
@@ -312,7 +316,8 @@ fn what_was_synced_survives_a_power_cut() {
     assert_eq!(left(), [b"a".to_vec()]);
 }
 
-/// Said before or after the record is written, it outlives every turn of the segments, until a start meets no refusal.
+/// Said before or after the record is written, it outlives every turn of the segments, until a
+/// start meets no refusal.
 #[test]
 fn a_refused_close_stays_until_a_start_has_brought_it_in() {
     let house = House::new(1 << 20);

@@ -1,6 +1,7 @@
-//! The largest amounts there are. A balance is a 64-bit whole number of nano-USD: above 2^63 SQLite would go on in floating point
-//! and PostgreSQL would refuse the whole group. So what enters an account is bounded far below that, here, for both engines, and
-//! the audit adds up over accounts in 128 bits.
+//! The largest amounts there are. A balance is a 64-bit whole number of nano-USD: above 2^63 SQLite
+//! would go on in floating point and PostgreSQL would refuse the whole group. So what enters an
+//! account is bounded far below that, here, for both engines, and the audit adds up over accounts
+//! in 128 bits.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -11,9 +12,11 @@ use crate::error::StoreError;
 
 /// The most a top-up, an adjustment or a refund may move: 100 million USD.
 pub const MOST_AT_ONCE: Money = Money::from_nano(100_000_000_000_000_000);
-/// The most an account may have, both pots, available and held: one billion USD. Also the highest limit of spending.
+/// The most an account may have, both pots, available and held: one billion USD. Also the highest
+/// limit of spending.
 pub const MOST_IN_ACCOUNT: Money = Money::from_nano(1_000_000_000_000_000_000);
-/// The most a key may ever spend, whatever its own limit: four billion USD. `functions.sql` and `plain.sql` have the same number.
+/// The most a key may ever spend, whatever its own limit: four billion USD. `functions.sql` and
+/// `plain.sql` have the same number.
 pub(crate) const MOST_OF_KEY: Money = Money::from_nano(4_000_000_000_000_000_000);
 
 /// One amount that is to move, whichever way.

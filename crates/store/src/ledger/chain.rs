@@ -1,7 +1,8 @@
-//! The hash chain: each entry carries a hash over its own content and the hash of the entry before it of the same account. The
-//! account's row keeps the last one and how many there are, so an entry that was changed, left out, put in or cut off shows.
-//! A chain per account and not one for all: replicas that write for different accounts need not wait for each other.
-//! PostgreSQL computes the same in `chain.sql`; the audit recomputes it here for both engines.
+//! The hash chain: each entry carries a hash over its own content and the hash of the entry before
+//! it of the same account. The account's row keeps the last one and how many there are, so an entry
+//! that was changed, left out, put in or cut off shows. A chain per account and not one for all:
+//! replicas that write for different accounts need not wait for each other. PostgreSQL computes the
+//! same in `chain.sql`; the audit recomputes it here for both engines.
 
 use sha2::{Digest, Sha256};
 

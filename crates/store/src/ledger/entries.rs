@@ -7,7 +7,8 @@ use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Kind;
 use crate::verify::Stored;
 
-/// One entry. `trial` and `paid` are what it moves in either pot; `taken_…` (written `charged_…`) is what of it was charged.
+/// One entry. `trial` and `paid` are what it moves in either pot; `taken_…` (written `charged_…`)
+/// is what of it was charged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub seq: i64,
@@ -47,7 +48,8 @@ pub struct Entry {
     pub hash: Option<String>,
 }
 
-/// Entries in the order they were written: of one account or of all, from a time (inclusive) to another (exclusive).
+/// Entries in the order they were written: of one account or of all, from a time (inclusive) to
+/// another (exclusive).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct EntryPage {
     #[serde(default)]
@@ -59,7 +61,8 @@ pub struct EntryPage {
     /// The last entry of the page before.
     #[serde(default)]
     pub after: i64,
-    /// The last entry wanted ([`Store::last_entry`](crate::Store::last_entry)), so that all pages together are one moment.
+    /// The last entry wanted ([`Store::last_entry`](crate::Store::last_entry)), so that all pages
+    /// together are one moment.
     #[serde(default)]
     pub until: Option<i64>,
     pub limit: u32,

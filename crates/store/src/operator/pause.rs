@@ -1,5 +1,6 @@
-//! What is not sold for a while: models, cells of social data (each is sold as a model), and providers that get nothing new.
-//! Rows are added, never changed; the newest about a thing says how it is. All replicas go by them, over restarts.
+//! What is not sold for a while: models, cells of social data (each is sold as a model), and
+//! providers that get nothing new. Rows are added, never changed; the newest about a thing says how
+//! it is. All replicas go by them, over restarts.
 
 use serde::{Deserialize, Serialize};
 

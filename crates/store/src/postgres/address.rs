@@ -1,5 +1,5 @@
-//! The address of the database: `postgres://…`, with libpq's `sslmode` and `sslrootcert` read by us and the rest by the driver.
-//! Messages never repeat it: it may carry a password.
+//! The address of the database: `postgres://…`, with libpq's `sslmode` and `sslrootcert` read by us
+//! and the rest by the driver. Messages never repeat it: it may carry a password.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -37,7 +37,8 @@ impl FromStr for Address {
     }
 }
 
-/// `127.0.0.1:5432/tollgate`: what an operator needs to find the server, and nothing of the password.
+/// `127.0.0.1:5432/tollgate`: what an operator needs to find the server, and nothing of the
+/// password.
 fn name(config: &Config) -> String {
     let ports = config.get_ports();
     let hosts = config.get_hosts().iter().enumerate().map(|(at, host)| {
@@ -59,7 +60,8 @@ struct Asked {
 
 impl Asked {
     fn meaning(&self) -> Result<(SslMode, Option<Proof>), StoreError> {
-        // As libpq does: with a file of authorities at hand, what would be believed is checked against it.
+        // As libpq does: with a file of authorities at hand, what would be believed is checked
+        // against it.
         let unnamed = if self.roots.is_some() { Proof::Authority } else { Proof::None };
         Ok(match self.mode.as_deref() {
             Some("disable") => (SslMode::Disable, None),

@@ -24,13 +24,16 @@ use crate::verify::{
     show,
 };
 
-/// New entries are looked for from this many before the last one seen: numbers are given out before they are committed.
+/// New entries are looked for from this many before the last one seen: numbers are given out before
+/// they are committed.
 const OVERLAP: i64 = 100_000;
-/// Holds past their time, by the clock that replicas share: a replica has this long to resolve its own or to be found dead.
+/// Holds past their time, by the clock that replicas share: a replica has this long to resolve its
+/// own or to be found dead.
 const LATE: &str = "SELECT call_id, 'open since before ' || due_at FROM open_hold WHERE due_at + $1 < $2 LIMIT 20";
 const LOTS: &str = "SELECT account_id, credit, free, held FROM trial_lot";
 const SWEEPS_MS: i64 = 120_000;
-/// The reference of the entry that ended the call of a usage row: the second one where a call was opened again.
+/// The reference of the entry that ended the call of a usage row: the second one where a call was
+/// opened again.
 const REFERENCE: &str = "CASE WHEN again.op_id IS NULL THEN once.reference ELSE again.reference END FROM usage u \
      LEFT JOIN entry once ON once.op_id = u.call_id || '\\x01'::bytea LEFT JOIN entry again ON again.op_id = u.call_id || '\\x04'::bytea";
 
@@ -50,7 +53,8 @@ impl Engine {
     async fn verify_all(&self, audited: &mut Option<Audited>, strict: bool) -> Result<Report, StoreError> {
         let mut link = self.connector.connect().await?;
         let snapshot = snapshot(&mut link.client).await?;
-        // What the audit before has learnt is not needed any more, and is not to be gone on from if this one fails.
+        // What the audit before has learnt is not needed any more, and is not to be gone on from if
+        // this one fails.
         *audited = None;
         let mut auditor = Auditor::new(&self.world.random);
         let all = format!("SELECT {ENTRY}, replica FROM entry ORDER BY seq");
@@ -92,10 +96,12 @@ impl Engine {
         if audited.is_none() {
             return self.verify_all(&mut audited, false).await;
         }
-        // While the database cannot be reached nothing is looked at, and what the audit knows stays for the next round.
+        // While the database cannot be reached nothing is looked at, and what the audit knows stays
+        // for the next round.
         let mut link = self.connector.connect().await?;
         let snapshot = snapshot(&mut link.client).await?;
-        // A round that fails on the way leaves nothing behind, and the next one looks at everything.
+        // A round that fails on the way leaves nothing behind, and the next one looks at
+        // everything.
         let (mut auditor, after) = audited.take().unwrap_or_default();
         auditor.begin_online();
         let changed = "SELECT DISTINCT account_id FROM entry WHERE seq > $1";
@@ -161,9 +167,9 @@ impl Engine {
         rows.iter().map(|r| stored(r).map(|row| Entry::of(&row))).collect()
     }
 
-    /// Numbers are given out before they are committed. Whoever inserts has a lock on the table from before it has its number until it
-    /// has ended, so once all who had one after the last entry was seen are gone, no smaller number can come any more. Nobody
-    /// waits for this.
+    /// Numbers are given out before they are committed. Whoever inserts has a lock on the table
+    /// from before it has its number until it has ended, so once all who had one after the last
+    /// entry was seen are gone, no smaller number can come any more. Nobody waits for this.
     pub async fn last_entry(&self) -> Result<i64, StoreError> {
         self.catch_up().await;
         let rows = self.rows("SELECT coalesce(max(seq), 0) FROM entry", &[]).await?;

@@ -1,5 +1,6 @@
-//! Empties the queue, group by group, in order. A group is one statement. When its outcome is unknown (the connection broke) the
-//! same operations are sent again with the same ids: what was applied answers as it did the first time.
+//! Empties the queue, group by group, in order. A group is one statement. When its outcome is
+//! unknown (the connection broke) the same operations are sent again with the same ids: what was
+//! applied answers as it did the first time.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -41,7 +42,8 @@ pub(super) async fn run(shared: Arc<Shared>, connector: Connector, pace: Duratio
     let mut sender = Sender { shared: shared.clone(), connector, way: None };
     let mut last = Instant::now() - pace;
     while let Some(group) = shared.queue.take().await {
-        // Round trips make groups by themselves; the pace keeps a fast local server from being asked too often.
+        // Round trips make groups by themselves; the pace keeps a fast local server from being
+        // asked too often.
         if let Some(rest) = pace.checked_sub(last.elapsed())
             && group.len() < 8
         {
@@ -60,8 +62,9 @@ pub(super) async fn run(shared: Arc<Shared>, connector: Connector, pace: Duratio
     }
 }
 
-/// A database that stands still answers nothing, not even an error: past the deadline of a hold it is down, new calls are refused, and
-/// what was closed meanwhile is made safe in the journal. What was sent is waited for, since it may be applied all the same.
+/// A database that stands still answers nothing, not even an error: past the deadline of a hold it
+/// is down, new calls are refused, and what was closed meanwhile is made safe in the journal. What
+/// was sent is waited for, since it may be applied all the same.
 async fn watched<T>(shared: &Shared, work: impl Future<Output = T>, deadline: Duration) -> T {
     let mut work = std::pin::pin!(work);
     loop {
@@ -76,8 +79,9 @@ async fn watched<T>(shared: &Shared, work: impl Future<Output = T>, deadline: Du
 }
 
 impl Sender {
-    /// One outcome per operation; `None` for an operation the database refuses for good. A group that is refused is
-    /// halved until the operation at fault stands alone: the others must not wait for it.
+    /// One outcome per operation; `None` for an operation the database refuses for good. A group
+    /// that is refused is halved until the operation at fault stands alone: the others must not
+    /// wait for it.
     async fn apply(&mut self, group: &[Pending]) -> Vec<Option<Outcome>> {
         let mut outcomes = Vec::with_capacity(group.len());
         let mut parts = vec![group];
@@ -99,7 +103,8 @@ impl Sender {
         outcomes
     }
 
-    /// Sends the operations until they are applied, or refused in a way that sending them again cannot mend.
+    /// Sends the operations until they are applied, or refused in a way that sending them again
+    /// cannot mend.
     async fn apply_part(&mut self, part: &[Pending]) -> Result<Vec<Outcome>, tokio_postgres::Error> {
         let mut pause = Duration::from_millis(20);
         let mut again = false;
@@ -180,8 +185,9 @@ impl Failed {
     }
 }
 
-/// Whether an error of a statement passes by itself, or at least is none of its operations: lost connections, deadlocks, full
-/// disks, a standby that cannot write, a server that stops, a function that is missing. All others are about the data.
+/// Whether an error of a statement passes by itself, or at least is none of its operations: lost
+/// connections, deadlocks, full disks, a standby that cannot write, a server that stops, a function
+/// that is missing. All others are about the data.
 fn passes(code: &str) -> bool {
     const CLASSES: [&str; 10] = ["08", "25", "28", "3D", "40", "42", "53", "55", "57", "58"];
     CLASSES.iter().any(|class| code.starts_with(class))

@@ -1,4 +1,5 @@
-//! Holds, closes, marks and refusals on PostgreSQL: written as JSON for the functions in the database, and queued.
+//! Holds, closes, marks and refusals on PostgreSQL: written as JSON for the functions in the
+//! database, and queued.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -47,7 +48,8 @@ impl Engine {
             Err(HoldRefused::Unavailable) => return Err(self.repeated_without_ledger(&hold).await),
             queued => queued?,
         };
-        // Dropped before the answer (a client that left, or the deadline): whatever was applied is undone.
+        // Dropped before the answer (a client that left, or the deadline): whatever was applied is
+        // undone.
         let mut guard =
             Undo { engine: self, hold: Some((hold.call, hold.account, hold.key, hold.model.clone(), hold.endpoint)) };
         match tokio::time::timeout(self.options.hold_deadline, receive).await {
@@ -114,7 +116,8 @@ impl Engine {
         Ok(receive)
     }
 
-    /// A wisher who leaves before the answer needs no undoing: the close ends the whole hold, however large.
+    /// A wisher who leaves before the answer needs no undoing: the close ends the whole hold,
+    /// however large.
     pub async fn extend(&self, extend: Extend) -> Result<Held, HoldRefused> {
         self.takes_more()?;
         if extend.more.is_negative() {
@@ -158,7 +161,8 @@ impl Engine {
         Closing { wait: ClosingWait::Reply(receive) }
     }
 
-    /// The close without the journal: for recovery and sweeps. `known` is told whether there ever was such a hold.
+    /// The close without the journal: for recovery and sweeps. `known` is told whether there ever
+    /// was such a hold.
     pub(super) fn queue_close(
         &self,
         close: Close,

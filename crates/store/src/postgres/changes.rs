@@ -1,4 +1,5 @@
-//! Changes of accounts and keys on PostgreSQL. What is changed and the row that says who did it are one statement.
+//! Changes of accounts and keys on PostgreSQL. What is changed and the row that says who did it are
+//! one statement.
 
 use super::Engine;
 use super::records::Param;
@@ -7,7 +8,8 @@ use crate::account::{Account, Key};
 use crate::error::StoreError;
 use crate::ids::{AccountId, KeyId};
 
-/// After the change, whose rows are called `changed`: the event, with its parameters beginning at this number.
+/// After the change, whose rows are called `changed`: the event, with its parameters beginning at
+/// this number.
 fn with_event(update: &str, from: usize) -> String {
     let places: Vec<String> = (from..from + 6).map(|number| format!("${number}")).collect();
     format!(

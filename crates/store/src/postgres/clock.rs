@@ -1,5 +1,6 @@
-//! The time on PostgreSQL is the database's, so that replicas agree on it whatever their own clocks say. It is asked with every beat; in
-//! between the steady clock counts on. What is believed of it is kept in the database, for the next start and for `tollgate_now()`.
+//! The time on PostgreSQL is the database's, so that replicas agree on it whatever their own clocks
+//! say. It is asked with every beat; in between the steady clock counts on. What is believed of it
+//! is kept in the database, for the next start and for `tollgate_now()`.
 
 use std::collections::HashMap;
 use std::sync::Arc;

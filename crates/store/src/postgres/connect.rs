@@ -1,4 +1,5 @@
-//! Connections: made when needed, made again when lost. Each finds the functions of this version first.
+//! Connections: made when needed, made again when lost. Each finds the functions of this version
+//! first.
 
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ pub(super) struct Connector {
     pub functions: Arc<Functions>,
     /// For reading; statements of several callers are pipelined on it.
     shared: Slot,
-    /// For changes of single rows, which may have to wait for whoever has them: nobody reads behind one.
+    /// For changes of single rows, which may have to wait for whoever has them: nobody reads behind
+    /// one.
     changing: Slot,
 }
 

@@ -16,7 +16,8 @@ impl Engine {
         self.account(account).await
     }
 
-    /// Expires what is due in all accounts. Every replica may do this at any time: an account's row is locked first.
+    /// Expires what is due in all accounts. Every replica may do this at any time: an account's row
+    /// is locked first.
     pub(super) async fn lapse_due(&self) -> Result<u64, StoreError> {
         let sql = "SELECT DISTINCT account_id FROM trial_lot WHERE expires_at <= $1 AND free > 0 LIMIT 1000";
         let mut lapsed = 0;

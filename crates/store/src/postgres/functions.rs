@@ -1,6 +1,8 @@
-//! The functions of this version in the database: in a schema of their own, named by a hash of their text, and first on the search path
-//! of every connection of ours. Replicas of two versions therefore never replace each other's, and nobody can forget to count a
-//! version up. A schema that no living replica uses is dropped; should its user come back, it puts its functions in place again.
+//! The functions of this version in the database: in a schema of their own, named by a hash of
+//! their text, and first on the search path of every connection of ours. Replicas of two versions
+//! therefore never replace each other's, and nobody can forget to count a version up. A schema that
+//! no living replica uses is dropped; should its user come back, it puts its functions in place
+//! again.
 
 use sha2::{Digest, Sha256};
 use tokio_postgres::{Client, SimpleQueryMessage, Transaction};
@@ -54,7 +56,8 @@ impl Functions {
         &self.schema
     }
 
-    /// Puts them first on the search path of a connection, before whatever its address or its role say. `false`: they are not there.
+    /// Puts them first on the search path of a connection, before whatever its address or its role
+    /// say. `false`: they are not there.
     pub async fn use_on(&self, client: &Client) -> Result<bool, StoreError> {
         let schema = &self.schema;
         let sql = format!(
@@ -65,7 +68,8 @@ impl Functions {
         Ok(answer.iter().any(|message| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t"))))
     }
 
-    /// Puts them in place, in a transaction that has the migration lock and an unchanged search path.
+    /// Puts them in place, in a transaction that has the migration lock and an unchanged search
+    /// path.
     pub async fn install(&self, tx: &Transaction<'_>) -> Result<(), StoreError> {
         let schema = &self.schema;
         if tx.query_one("SELECT to_regnamespace($1) IS NOT NULL", &[schema]).await?.try_get(0)? {
@@ -90,7 +94,8 @@ impl Functions {
         Ok(())
     }
 
-    /// Drops the functions of other versions that no living replica uses. Whoever starts or cleans up at this moment goes first.
+    /// Drops the functions of other versions that no living replica uses. Whoever starts or cleans
+    /// up at this moment goes first.
     pub async fn drop_unused(&self, client: &Client) -> Result<(), StoreError> {
         let schema = &self.schema;
         let sql = format!(

@@ -1,5 +1,6 @@
-//! The schema as this version needs it, and its functions. One replica at a time (an advisory lock); others go on meanwhile, and so do those
-//! of the version before: a migration only adds, or says that it does more and then waits until they are gone.
+//! The schema as this version needs it, and its functions. One replica at a time (an advisory
+//! lock); others go on meanwhile, and so do those of the version before: a migration only adds, or
+//! says that it does more and then waits until they are gone.
 
 use std::time::Duration;
 
@@ -10,16 +11,18 @@ use super::connect::{Connector, MIGRATION_LOCK};
 use crate::error::StoreError;
 use crate::migration::{self, Migration, Ran};
 
-/// In order; see migration.rs. Replicas of the version before run on while one of these does, and may start again afterwards: see [`BREAKS`].
+/// In order; see migration.rs. Replicas of the version before run on while one of these does, and
+/// may start again afterwards: see [`BREAKS`].
 pub(crate) const MIGRATIONS: &[Migration] = &[Migration::new("schema", include_str!("schema.sql"))];
-/// A migration after which earlier versions cannot go on has a line that begins so. It is refused while one of them runs, and none of them
-/// starts afterwards.
+/// A migration after which earlier versions cannot go on has a line that begins so. It is refused
+/// while one of them runs, and none of them starts afterwards.
 const BREAKS: &str = "-- Earlier versions cannot go on";
 /// The name in `meta` of the number of migrations that an executable must know to use the database.
 const EARLIEST: &str = "earliest_version";
 /// Replicas say every few seconds that they live.
 const LIVING_MS: i64 = 60_000;
-/// A migration waits this long for whoever reads or writes a table; all others wait behind it. Then it lets them pass and tries again.
+/// A migration waits this long for whoever reads or writes a table; all others wait behind it. Then
+/// it lets them pass and tries again.
 const WAIT: &str = "2s";
 const TRIES: u32 = 150;
 const USES: &str = "INSERT INTO replica (id, beat_at, functions) \
@@ -93,7 +96,8 @@ impl From<tokio_postgres::Error> for Waited {
     }
 }
 
-/// How many have run. A database with tables of ours that are not numbered was made by an unreleased build.
+/// How many have run. A database with tables of ours that are not numbered was made by an
+/// unreleased build.
 async fn done(tx: &Transaction<'_>, known: &[Migration]) -> Result<usize, StoreError> {
     let there = tx.query_one("SELECT to_regclass('migration') IS NOT NULL, to_regclass('open_hold') IS NOT NULL", &[]);
     let row = there.await?;
@@ -111,7 +115,8 @@ fn breaks(sql: &str) -> bool {
     sql.lines().any(|line| line.starts_with(BREAKS))
 }
 
-/// A newer version has migrated the database: this one may go back to it where nothing was taken away.
+/// A newer version has migrated the database: this one may go back to it where nothing was taken
+/// away.
 async fn may_use_newer(tx: &Transaction<'_>, known: usize) -> Result<(), StoreError> {
     let row = tx.query_opt("SELECT value FROM meta WHERE name = $1", &[&EARLIEST]).await?;
     let earliest = row.map_or(Ok(0), |r| r.try_get::<_, i64>(0))?;
@@ -154,7 +159,8 @@ mod tests {
         "TRUNCATE",
     ];
 
-    /// Earlier versions insert whole rows of these tables: they write NULL into a column they do not know.
+    /// Earlier versions insert whole rows of these tables: they write NULL into a column they do
+    /// not know.
     const WHOLE_ROWS: [&str; 1] = ["ALTER TABLE usage ADD COLUMN"];
 
     #[test]

@@ -1,6 +1,6 @@
-//! The engine for several replicas: one PostgreSQL database, decisions made there by the functions in `functions.sql`.
-//! Each process gathers its operations into groups and sends a group as one statement (`batch`). Closes go through
-//! the local journal first, as on SQLite.
+//! The engine for several replicas: one PostgreSQL database, decisions made there by the functions
+//! in `functions.sql`. Each process gathers its operations into groups and sends a group as one
+//! statement (`batch`). Closes go through the local journal first, as on SQLite.
 
 mod address;
 mod audit;
@@ -95,7 +95,8 @@ struct Shared {
 struct Running {
     /// When its hold was taken, by the clock that does not jump.
     at: i64,
-    /// Another replica has ended its hold, because it took us for dead. The call goes on, leaves marks, and is charged after all.
+    /// Another replica has ended its hold, because it took us for dead. The call goes on, leaves
+    /// marks, and is charged after all.
     given_up: bool,
 }
 
@@ -131,8 +132,8 @@ impl Shared {
         }
     }
 
-    /// An operation left out of the ledger is kept beside it, without the answer it may carry, for people to look at; a close also in the
-    /// journal, for the next start.
+    /// An operation left out of the ledger is kept beside it, without the answer it may carry, for
+    /// people to look at; a close also in the journal, for the next start.
     fn keep_refused(&self, pending: &Pending) {
         if let Answer::Close(closer) = &pending.answer {
             self.journal.keep_close(closer.call);

@@ -1,4 +1,5 @@
-//! The queue of one process: operations in the order they are to be applied, each already in the form the database reads.
+//! The queue of one process: operations in the order they are to be applied, each already in the
+//! form the database reads.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -14,7 +15,8 @@ use crate::task::Named;
 
 /// The most operations in one statement.
 const GROUP: usize = 500;
-/// The most bytes in one statement: far below what PostgreSQL reads as one value, since stored replies are among them.
+/// The most bytes in one statement: far below what PostgreSQL reads as one value, since stored
+/// replies are among them.
 const GROUP_BYTES: usize = 8 << 20;
 
 pub(super) struct Pending {
@@ -31,7 +33,8 @@ pub(super) enum Answer {
     Close(Box<Closer>),
     /// Whether a change of a task was made.
     Task(oneshot::Sender<Result<Named, StoreError>>),
-    /// What the end of a task did to the account; nothing when somebody else has it. And whose report was missing.
+    /// What the end of a task did to the account; nothing when somebody else has it. And whose
+    /// report was missing.
     TaskEnd(oneshot::Sender<Result<Option<Closed>, StoreError>>, Option<String>),
     Nobody,
 }

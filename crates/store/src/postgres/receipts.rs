@@ -1,5 +1,5 @@
-//! The keys of receipts on PostgreSQL: one table for all replicas. The key that signs is read for each receipt, so that a
-//! new one is used by every replica at once.
+//! The keys of receipts on PostgreSQL: one table for all replicas. The key that signs is read for
+//! each receipt, so that a new one is used by every replica at once.
 
 use super::Engine;
 use super::connect::{Connector, MIGRATION_LOCK};

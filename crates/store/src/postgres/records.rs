@@ -32,7 +32,8 @@ impl Engine {
         self.rows_within(READ_TIME, sql, params).await
     }
 
-    /// A server that stands still keeps its connections and says nothing: nobody waits for it for ever.
+    /// A server that stands still keeps its connections and says nothing: nobody waits for it for
+    /// ever.
     pub(super) async fn rows_within(
         &self,
         time: Duration,
@@ -70,7 +71,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The same, for whoever only reads; not while the database takes nothing, for what it has stays readable.
+    /// The same, for whoever only reads; not while the database takes nothing, for what it has
+    /// stays readable.
     pub(super) async fn catch_up(&self) {
         if !self.shared.down.load(Ordering::Acquire)
             && let Err(error) = self.flush().await

@@ -1,5 +1,6 @@
-//! Calls nobody will end: after a crash of this replica, past their time, or of a replica that went silent. Each is
-//! closed at its last mark if this replica has one, else without a charge; the database lets only one closer win.
+//! Calls nobody will end: after a crash of this replica, past their time, or of a replica that went
+//! silent. Each is closed at its last mark if this replica has one, else without a charge; the
+//! database lets only one closer win.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -61,7 +62,8 @@ impl Engine {
             };
             resolved.push(self.queue_close(close, price_id, None).1);
         }
-        // Whatever is marked and not open was closed before, or given up by another replica: that is made good.
+        // Whatever is marked and not open was closed before, or given up by another replica: that
+        // is made good.
         for (mark, price_id) in marks.into_values() {
             resolved.push(self.queue_close(Close::at_mark(*mark, "crashed"), price_id, None).1);
         }
@@ -72,7 +74,8 @@ impl Engine {
         Ok(recovered)
     }
 
-    /// Each replica resolves its own holds past their time, by its own clock, and those of replicas it has seen die.
+    /// Each replica resolves its own holds past their time, by its own clock, and those of replicas
+    /// it has seen die.
     pub async fn sweep(self: &Arc<Self>, now: i64) -> Result<Swept, StoreError> {
         let mine = self.shared.replica.as_slice();
         let due = format!("{OPEN} WHERE replica = $1 AND expires_at <= $2 AND NOT task");
@@ -113,7 +116,8 @@ impl Engine {
         Ok(watch.look(seen, now, silence))
     }
 
-    /// Those of versions that nobody runs any more. What cannot be dropped is only in the way of people.
+    /// Those of versions that nobody runs any more. What cannot be dropped is only in the way of
+    /// people.
     async fn drop_functions(&self) {
         let dropped = match self.connector.changer().await {
             Ok(link) => self.connector.functions.drop_unused(&link.client).await,
@@ -156,7 +160,8 @@ impl Engine {
         Ok(Close::unanswered(call, account, Ending::Expired, reason, facts))
     }
 
-    /// Changes our row; that it changes is all that counts. Its value is the time on the database's clock, for people.
+    /// Changes our row; that it changes is all that counts. Its value is the time on the database's
+    /// clock, for people.
     pub async fn beat(&self) -> Result<(), StoreError> {
         self.keep_time().await?;
         let sql = "INSERT INTO replica (id, beat_at, functions) VALUES ($1, tollgate_now(), $2) ON CONFLICT (id) \
@@ -167,7 +172,8 @@ impl Engine {
             *lock(&self.shared.watch) = Watch::default();
             return Err(error);
         }
-        // Holds another replica resolved for us are not ours to count any more; their calls may go on.
+        // Holds another replica resolved for us are not ours to count any more; their calls may go
+        // on.
         let ours = |(call, running): (&CallId, &Running)| (!running.given_up).then(|| call.0.to_vec());
         let open: Vec<Vec<u8>> = lock(&self.shared.open).iter().filter_map(ours).collect();
         if open.is_empty() {

@@ -1,4 +1,5 @@
-//! Kept responses and conversations on PostgreSQL: each verb is one statement, so that it happens whole or not at all.
+//! Kept responses and conversations on PostgreSQL: each verb is one statement, so that it happens
+//! whole or not at all.
 
 use std::sync::Mutex;
 
@@ -15,8 +16,9 @@ const COLUMNS: &str = "r.id, r.previous, r.conversation, r.created_at, r.expires
 /// Expired rows erased in one statement.
 const AT_ONCE: i64 = 500;
 
-/// Locks what the account has stored, if there is room for more beside it: bytes, objects and items of what comes ($2), and of what there may
-/// be ($3). Two that add to one account at the same time wait for each other here.
+/// Locks what the account has stored, if there is room for more beside it: bytes, objects and items
+/// of what comes ($2), and of what there may be ($3). Two that add to one account at the same time
+/// wait for each other here.
 const ROOM: &str = "room AS (
   SELECT 1 FROM stored WHERE account_id = $1 AND ($2::bigint[])[1] + bytes <= ($3::bigint[])[1]
     AND (($2::bigint[])[2] = 0 OR ($2::bigint[])[2] + objects <= ($3::bigint[])[2])
@@ -117,7 +119,8 @@ fn whole(number: u64) -> i64 {
 /// How old what is known of all accounts together may be, in milliseconds.
 const TOTAL_AGE: i64 = 5_000;
 
-/// What all accounts have stored together, as far as this replica knows. Others add to it meanwhile, each under this same bound.
+/// What all accounts have stored together, as far as this replica knows. Others add to it
+/// meanwhile, each under this same bound.
 #[derive(Default)]
 pub(super) struct Total {
     /// Bytes, and when they were counted.
@@ -133,7 +136,8 @@ impl Engine {
         Ok(rows.first().map(stored).unwrap_or_default())
     }
 
-    /// Whether all accounts together have room for more, which is counted in until somebody counts again.
+    /// Whether all accounts together have room for more, which is counted in until somebody counts
+    /// again.
     async fn has_room_for_all(&self, more: u64) -> Result<bool, StoreError> {
         let now = self.steady();
         let fresh = |known: &(u64, i64)| (now - TOTAL_AGE..=now).contains(&known.1);

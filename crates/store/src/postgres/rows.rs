@@ -92,7 +92,8 @@ pub(super) fn key_and_account(r: &Row, now: i64) -> Result<KeyAndAccount, StoreE
     Ok(KeyAndAccount { key: key(r, now)?, account: account(r, KEY_COLUMNS, now)? })
 }
 
-/// As they are selected by [`crate::call::counters::COUNTERS`]. NULL: the row is older than the counter.
+/// As they are selected by [`crate::call::counters::COUNTERS`]. NULL: the row is older than the
+/// counter.
 pub(super) fn counters(r: &Row, at: usize) -> Result<Columns, StoreError> {
     let mut columns = [0; Counter::COUNT];
     for (i, column) in columns.iter_mut().enumerate() {

@@ -1,4 +1,5 @@
-//! Social data on PostgreSQL: replicas share pauses and the day's capacity, so both are decided in the database.
+//! Social data on PostgreSQL: replicas share pauses and the day's capacity, so both are decided in
+//! the database.
 
 use tokio_postgres::Row;
 
@@ -42,7 +43,8 @@ impl Engine {
 
     /// The cost of a call that turned out to be free; the call stays counted.
     pub async fn social_give_back(&self, take: SocialTake) -> Result<(), StoreError> {
-        // Both rows are locked in the order of `tollgate_social_take`, or the two would wait for each other in a circle.
+        // Both rows are locked in the order of `tollgate_social_take`, or the two would wait for
+        // each other in a circle.
         let sql = "WITH mine AS MATERIALIZED (SELECT day, platform FROM social_day WHERE day = $1 AND platform IN ('', $2) \
                      ORDER BY platform COLLATE \"C\" FOR UPDATE) \
                    UPDATE social_day SET cost = greatest(cost - $3, 0) FROM mine \

@@ -1,5 +1,6 @@
-//! Video tasks on PostgreSQL. What changes a task goes through the queue, so that many changes are one commit; taking is a statement
-//! of its own that passes over what other replicas have in their hands. Ages and times to come are by the clock of the database.
+//! Video tasks on PostgreSQL. What changes a task goes through the queue, so that many changes are
+//! one commit; taking is a statement of its own that passes over what other replicas have in their
+//! hands. Ages and times to come are by the clock of the database.
 
 use serde_json::{Value, json};
 use tokio::sync::oneshot;

@@ -1,5 +1,6 @@
-//! TLS to the database, as `sslmode` and `sslrootcert` in its address ask for it, in the words of libpq. The driver knows how
-//! to ask for TLS but not how to speak it: that is rustls, with the one crypto provider of the house.
+//! TLS to the database, as `sslmode` and `sslrootcert` in its address ask for it, in the words of
+//! libpq. The driver knows how to ask for TLS but not how to speak it: that is rustls, with the one
+//! crypto provider of the house.
 
 use std::future::Future;
 use std::io;

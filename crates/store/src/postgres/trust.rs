@@ -1,5 +1,6 @@
-//! Whom to believe when the name in a certificate does not count: `sslmode=require` (anybody) and `verify-ca` (whoever has a
-//! certificate of a trusted authority). The handshake itself is always checked.
+//! Whom to believe when the name in a certificate does not count: `sslmode=require` (anybody) and
+//! `verify-ca` (whoever has a certificate of a trusted authority). The handshake itself is always
+//! checked.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! Who is dead. A replica proves that it lives by changing its row; another takes it for dead when it has looked at that row
-//! often enough, for long enough, by its own clock, and it was always the same. No two clocks are ever compared.
+//! Who is dead. A replica proves that it lives by changing its row; another takes it for dead when
+//! it has looked at that row often enough, for long enough, by its own clock, and it was always the
+//! same. No two clocks are ever compared.
 
 use std::collections::HashMap;
 
@@ -13,9 +14,11 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Takes note of the beats as they are now and says whose have stood still for `silence` milliseconds.
+    /// Takes note of the beats as they are now and says whose have stood still for `silence`
+    /// milliseconds.
     pub fn look(&mut self, beats: Vec<(Replica, i64)>, now: i64, silence: i64) -> Vec<Replica> {
-        // Whoever was away for long (stopped, suspended, starved) has not watched; the others may have been away with it.
+        // Whoever was away for long (stopped, suspended, starved) has not watched; the others may
+        // have been away with it.
         if self.looked_at.is_some_and(|at| now.saturating_sub(at) > silence / 2) {
             self.seen.clear();
         }

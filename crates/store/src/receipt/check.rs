@@ -1,5 +1,6 @@
-//! Verifying a receipt with nothing but its own text and a copy of the published keys: is it signed by a key of that time, and
-//! do its own lines come to the charge? Any change of what it says, be it one digit, fails.
+//! Verifying a receipt with nothing but its own text and a copy of the published keys: is it signed
+//! by a key of that time, and do its own lines come to the charge? Any change of what it says, be
+//! it one digit, fails.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -42,8 +43,8 @@ pub enum Invalid {
 
 pub fn verify(text: &str, keys: &PublicKeys) -> Result<Verified, Invalid> {
     let not_a_receipt = |why: serde_json::Error| Invalid::NotAReceipt(why.to_string());
-    // Read twice: as the form we know (which refuses a name that stands twice), and as whatever it says, because the
-    // signature is over all of it.
+    // Read twice: as the form we know (which refuses a name that stands twice), and as whatever it
+    // says, because the signature is over all of it.
     let signed: Signed = serde_json::from_str(text).map_err(not_a_receipt)?;
     let value: Value = serde_json::from_str(text).map_err(not_a_receipt)?;
     let Signed { receipt, signature } = signed;
@@ -69,7 +70,8 @@ pub fn verify(text: &str, keys: &PublicKeys) -> Result<Verified, Invalid> {
     Ok(Verified { receipt })
 }
 
-/// Whether a receipt that holds was computed with this price, as `GET /api/pricing/versions/{price_id}` serves it.
+/// Whether a receipt that holds was computed with this price, as
+/// `GET /api/pricing/versions/{price_id}` serves it.
 pub fn verify_price(receipt: &Receipt, text: &str) -> Result<(), Invalid> {
     let not_a_price = |why: serde_json::Error| Invalid::NotAPrice(why.to_string());
     let written: Value = serde_json::from_str(text).map_err(not_a_price)?;

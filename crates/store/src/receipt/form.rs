@@ -1,5 +1,6 @@
-//! What a receipt says, and its one form as bytes: JSON with sorted keys and without spaces. It holds strings, whole
-//! numbers, booleans and nothing else, so that every language writes the same bytes; the signature is over these.
+//! What a receipt says, and its one form as bytes: JSON with sorted keys and without spaces. It
+//! holds strings, whole numbers, booleans and nothing else, so that every language writes the same
+//! bytes; the signature is over these.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -116,12 +117,14 @@ fn write(value: &Value, out: &mut String) {
     }
 }
 
-/// Escaped are quote, backslash and what is below a space, in the short form where there is one; everything else stands as it is.
+/// Escaped are quote, backslash and what is below a space, in the short form where there is one;
+/// everything else stands as it is.
 fn write_text(text: &str, out: &mut String) {
     out.push_str(&Value::from(text).to_string());
 }
 
-/// Fractions of numbers are written differently by different languages: there are none in a receipt.
+/// Fractions of numbers are written differently by different languages: there are none in a
+/// receipt.
 pub(super) fn has_broken_numbers(value: &Value) -> bool {
     match value {
         Value::Number(number) => !(number.is_i64() || number.is_u64()),

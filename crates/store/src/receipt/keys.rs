@@ -1,5 +1,6 @@
-//! The keys of receipts: Ed25519. The secret lives in the store and in a value that can sign and do nothing else; the
-//! public half is published as a JSON Web Key (RFC 8037), named by its thumbprint (RFC 7638).
+//! The keys of receipts: Ed25519. The secret lives in the store and in a value that can sign and do
+//! nothing else; the public half is published as a JSON Web Key (RFC 8037), named by its thumbprint
+//! (RFC 7638).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,7 +11,8 @@ use sha2::{Digest, Sha256};
 use crate::error::StoreError;
 use crate::world::FillRandom;
 
-/// How far the clocks of replicas may be apart: a receipt may name a time this much outside the validity of its key.
+/// How far the clocks of replicas may be apart: a receipt may name a time this much outside the
+/// validity of its key.
 const CLOCKS_APART_MS: i64 = 5 * 60 * 1_000;
 
 /// A key as everybody may see it.
@@ -148,7 +150,8 @@ mod tests {
         assert_eq!(public.kid, signer.kid());
         let signature = signer.sign(b"text");
         assert!(public.has_signed(b"text", &signature) && !public.has_signed(b"texu", &signature));
-        // 64 bytes leave four bits of the last character unused: only zeros there are the signature.
+        // 64 bytes leave four bits of the last character unused: only zeros there are the
+        // signature.
         let letters = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['-', '_']);
         let accepted = letters.filter(|last| {
             let text = format!("{}{last}", &signature[..signature.len() - 1]);

@@ -1,5 +1,6 @@
-//! From the books to a signed receipt. A receipt is made when it is asked for, from the usage row, its frozen price and the
-//! ledger's verdict, so that one asked for after a refund says so. What does not add up is not signed.
+//! From the books to a signed receipt. A receipt is made when it is asked for, from the usage row,
+//! its frozen price and the ledger's verdict, so that one asked for after a refund says so. What
+//! does not add up is not signed.
 
 use sha2::{Digest, Sha256};
 use tollgate_catalog::{Line, Price, total};
@@ -68,7 +69,8 @@ fn calculation(row: &UsageRow, written: &serde_json::Value) -> Result<Calculatio
     })
 }
 
-/// The lines that come to the charge; none for a call that produced something and is free all the same.
+/// The lines that come to the charge; none for a call that produced something and is free all the
+/// same.
 fn lines(row: &UsageRow, price: &Price) -> Result<Vec<Line>, StoreError> {
     let charge = row.charge.checked_add(row.write_off);
     let lines = row.counters.quantities(price).and_then(|used| price.lines(&used)).unwrap_or_default();

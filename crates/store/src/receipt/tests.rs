@@ -1,5 +1,5 @@
-//! One receipt kept as a file, so that today's program is held to yesterday's receipts, and what happens to it when anything in
-//! it is changed.
+//! One receipt kept as a file, so that today's program is held to yesterday's receipts, and what
+//! happens to it when anything in it is changed.
 
 use std::sync::Arc;
 
@@ -23,7 +23,8 @@ fn key(byte: u8, from_ms: i64) -> (SecretKey, PublicKey) {
     (secret, PublicKey::new(&record.public, from_ms, None))
 }
 
-/// A call with several faces, a tier, a multiplier that rounds, a write-off, and letters that are easily escaped wrongly.
+/// A call with several faces, a tier, a multiplier that rounds, a write-off, and letters that are
+/// easily escaped wrongly.
 fn row() -> UsageRow {
     let counters =
         Counters { input: 1_234, cache_read: 567, output: 89, reasoning: 11, calls: 1, ..Counters::default() };
@@ -48,7 +49,8 @@ fn row() -> UsageRow {
         counters,
         estimated: true,
         hold: Money::from_nano(5_000_000),
-        // (1,234 × 2.5 + 567 × 0.25 + 100 × 10 + 1,500) micro-USD × 133/100 = 7,616.5775 micro-USD, in nano-USD rounded up
+        // (1,234 × 2.5 + 567 × 0.25 + 100 × 10 + 1,500) micro-USD × 133/100 = 7,616.5775 micro-USD,
+        // in nano-USD rounded up
         charge: Money::from_nano(7_616_000),
         refunded: Money::from_nano(16_000),
         write_off: Money::from_nano(578),
@@ -185,7 +187,8 @@ fn what_is_wrong_is_said() {
             Invalid::NotAPrice(_) | Invalid::OtherPrice(_) => "a price was not looked at",
         })
     };
-    // Signed by the right key, and wrong all the same: verifying does not believe the signer's arithmetic either.
+    // Signed by the right key, and wrong all the same: verifying does not believe the signer's
+    // arithmetic either.
     let calculation = |r: &mut Receipt| r.calculation.clone().expect("a calculation");
     assert_eq!(check(&|_| {}, &keys), "valid");
     assert_eq!(check(&|r| r.total_nano_usd += 1, &keys), "wrong total");

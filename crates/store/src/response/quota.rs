@@ -1,7 +1,9 @@
-//! How much of what an account stores there may be: responses, conversations and their items. Counted with every write, in its
-//! transaction, by triggers of the schema, so that nothing is stored or erased uncounted.
+//! How much of what an account stores there may be: responses, conversations and their items.
+//! Counted with every write, in its transaction, by triggers of the schema, so that nothing is
+//! stored or erased uncounted.
 
-/// What every stored row counts beside its texts: keys, indexes and the slack of pages. With it the sum is about what the disk holds.
+/// What every stored row counts beside its texts: keys, indexes and the slack of pages. With it the
+/// sum is about what the disk holds.
 pub const ROW_BYTES: u64 = 512;
 
 /// What is stored.

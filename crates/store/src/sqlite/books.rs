@@ -1,5 +1,6 @@
-//! The books in memory: balances, key spending, open holds and running idempotency keys, under one short lock. A
-//! hold is decided here, without the database, and queued; the writer makes the database follow in the same order.
+//! The books in memory: balances, key spending, open holds and running idempotency keys, under one
+//! short lock. A hold is decided here, without the database, and queued; the writer makes the
+//! database follow in the same order.
 
 pub(super) mod extend;
 pub(super) mod leases;
@@ -108,7 +109,8 @@ pub(super) enum Decision {
     Refused(HoldRefused),
     /// The account or the key is not in memory yet.
     Unknown,
-    /// The idempotency key is known and finished; its reply is in the database once `op` is committed.
+    /// The idempotency key is known and finished; its reply is in the database once `op` is
+    /// committed.
     Done {
         call: CallId,
         op: u64,
@@ -236,7 +238,8 @@ impl Books {
         Decision::Held { pots, op, group: self.group.clone() }
     }
 
-    /// Closes an open hold; `None` when it is not open (closed before, or never there). A task's hold ends with its task only.
+    /// Closes an open hold; `None` when it is not open (closed before, or never there). A task's
+    /// hold ends with its task only.
     pub fn close(&mut self, close: Close, price_id: Option<[u8; 16]>, now: i64) -> Option<(Closed, u64)> {
         if self.leases.has(close.call) {
             return None;
@@ -257,7 +260,8 @@ impl Books {
         let settlement = if task.as_ref().is_some_and(|task| task.forgiven) {
             Settlement::forgiven(open.held, charge)
         } else {
-            // The customer of a task was told the most it costs: what its provider counts beyond that is not taken from him.
+            // The customer of a task was told the most it costs: what its provider counts beyond
+            // that is not taken from him.
             let available = if task.is_some() { Pots::default() } else { account.available };
             ledger::settle(open.held, available, charge, close.most.map(Money::nano), open.paid_only)
         };
@@ -314,7 +318,8 @@ impl Books {
         self.queue.len() < REFUSAL_LIMIT && !self.stop
     }
 
-    /// Drops finished idempotency keys that the database has; later readers of the database must look again.
+    /// Drops finished idempotency keys that the database has; later readers of the database must
+    /// look again.
     pub fn drop_finished_idem(&mut self, durable: u64) {
         let before = self.idem.len();
         self.idem.retain(|_, known| known.state == IdemState::Running || known.op > durable);
@@ -331,8 +336,8 @@ pub(super) struct Reserved {
     pub spent: Spent,
 }
 
-/// Sets money aside, for a hold or for more of one: the amount, or what there is if that is at least the second number. Or says
-/// why not.
+/// Sets money aside, for a hold or for more of one: the amount, or what there is if that is at
+/// least the second number. Or says why not.
 pub(super) fn reserve(
     account: &mut AccountBook,
     key: &mut KeyBook,
@@ -357,8 +362,8 @@ pub(super) fn reserve(
     Ok(Reserved { pots, lots: account.lots.hold(pots.trial), spent })
 }
 
-/// Ends what a hold took from lots, after it was extended by `more` of trial money and cost `spent` of it: where
-/// the extension came from, and what moved in all.
+/// Ends what a hold took from lots, after it was extended by `more` of trial money and cost `spent`
+/// of it: where the extension came from, and what moved in all.
 fn close_lots(lots: &mut Lots, held: &[([u8; 16], i64)], more: i64, spent: i64) -> (Parts, Vec<LotMove>) {
     let extension = lots.hold(more);
     let all: Parts = held.iter().chain(&extension).copied().collect();

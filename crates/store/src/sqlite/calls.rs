@@ -35,8 +35,8 @@ impl Engine {
             match self.decide(&mut hold, task.as_ref(), epoch) {
                 None => epoch = self.look_up_idem(&hold).await?,
                 Some(Decision::Held { pots, op, group }) => {
-                    // A process killed before the commit must not leave a request at a provider that nobody knows of. A
-                    // task is not sent before it is durable.
+                    // A process killed before the commit must not leave a request at a provider
+                    // that nobody knows of. A task is not sent before it is durable.
                     if task.is_none() {
                         shared.journal.append_hold(op, &mut begun, shared.durable());
                     }
@@ -91,7 +91,8 @@ impl Engine {
             None => Ok(epoch),
             Some(stored) if stored.fingerprint != idem.fingerprint => Err(HoldRefused::IdemConflict),
             Some(stored) if stored.done => Err(HoldRefused::IdemDone { call: stored.call, reply: stored.reply }),
-            // Running in the database but unknown to memory: memory has just dropped it, so it has ended since.
+            // Running in the database but unknown to memory: memory has just dropped it, so it has
+            // ended since.
             Some(stored) => Err(HoldRefused::IdemRunning(stored.call)),
         }
     }
@@ -110,7 +111,8 @@ impl Engine {
         }
     }
 
-    /// The first call with this key has ended; its reply is in the database as soon as its close is committed.
+    /// The first call with this key has ended; its reply is in the database as soon as its close is
+    /// committed.
     async fn finished(&self, hold: &Hold, call: CallId, op: u64) -> HoldRefused {
         if self.shared.durable() < op && self.flush().await.is_err() {
             return HoldRefused::Unavailable;

@@ -1,5 +1,5 @@
-//! Changes of accounts and keys on the embedded engine: what decides about holds counts in memory from here on, and the
-//! database follows.
+//! Changes of accounts and keys on the embedded engine: what decides about holds counts in memory
+//! from here on, and the database follows.
 
 use rusqlite::params;
 use tokio::sync::oneshot;

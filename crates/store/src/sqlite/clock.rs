@@ -46,7 +46,8 @@ impl Engine {
         self.clock.state()
     }
 
-    /// One process owns the file: there is nobody to tell that we live. The next start must know what time it was.
+    /// One process owns the file: there is nobody to tell that we live. The next start must know
+    /// what time it was.
     #[expect(clippy::unused_async, reason = "the verb waits on the other engine")]
     pub async fn beat(&self) -> Result<(), StoreError> {
         if self.steady().saturating_sub(self.clock_saved.load(Ordering::Relaxed)) >= EVERY_MS {

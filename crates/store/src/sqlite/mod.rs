@@ -1,5 +1,6 @@
-//! The embedded engine: one SQLite file owned by one process. Decisions are made in memory (`books`), written in
-//! groups by one thread (`writer`, `apply`), and read by a few connections apart (`read`).
+//! The embedded engine: one SQLite file owned by one process. Decisions are made in memory
+//! (`books`), written in groups by one thread (`writer`, `apply`), and read by a few connections
+//! apart (`read`).
 
 mod books;
 mod calls;
@@ -85,7 +86,8 @@ struct Shared {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic while the lock was held cannot leave half a decision: every change under it is arithmetic.
+    // A panic while the lock was held cannot leave half a decision: every change under it is
+    // arithmetic.
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
@@ -170,7 +172,8 @@ impl Shared {
                 _ => None,
             };
             if let Some(account) = books.accounts.get_mut(&op.credit.account) {
-                // What was taken in advance is given back first, then what really happened is booked.
+                // What was taken in advance is given back first, then what really happened is
+                // booked.
                 account.available = account.available.plus(op.taken);
                 account.available = account.available.plus(done.map_or(Pots::default(), |d| d.added));
                 if done.is_none_or(|d| !d.applied) {
@@ -226,7 +229,8 @@ impl Engine {
         let (group, last) = self.last_queued();
         let until = tokio::time::Instant::now() + self.options.hold_deadline;
         if let Some(group) = group {
-            // A refused operation of somebody else is not our trouble; waiting for operation 0 never is refused.
+            // A refused operation of somebody else is not our trouble; waiting for operation 0
+            // never is refused.
             return group.wait(0, Some(until)).await;
         }
         // Nothing is queued, but a group may be on its way to the disk.
@@ -239,8 +243,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits for what is queued, so that a caller reads what it wrote; not while the database takes nothing, for what it has
-    /// stays readable.
+    /// Waits for what is queued, so that a caller reads what it wrote; not while the database takes
+    /// nothing, for what it has stays readable.
     async fn catch_up(&self) {
         if !self.shared.down.load(Ordering::Acquire)
             && let Err(error) = self.flush().await

@@ -1,4 +1,5 @@
-//! Opening the embedded engine: one owner, the schema, the books, the journal, then whatever a crash left open.
+//! Opening the embedded engine: one owner, the schema, the books, the journal, then whatever a
+//! crash left open.
 
 pub(super) mod migrate;
 pub(super) mod old_holds;
@@ -137,8 +138,9 @@ struct Loaded {
 const ENTRY: &str = "SELECT seq, kind, call_id, account_id, key_id, trial, paid, at, price_id, model, endpoint, expires_at, \
      paid_only, lots FROM entry";
 
-/// The books as the database has them: open holds with their accounts and keys; others come when they are used. Of the ledger are read the
-/// old holds, each with what followed it up to the mark, and all that comes after the mark.
+/// The books as the database has them: open holds with their accounts and keys; others come when
+/// they are used. Of the ledger are read the old holds, each with what followed it up to the mark,
+/// and all that comes after the mark.
 fn load(conn: &Connection, now: i64, sure: i64) -> Result<Loaded, StoreError> {
     let (last_seq, last_at): (i64, i64) = conn
         .query_row("SELECT seq, at FROM entry ORDER BY seq DESC LIMIT 1", [], |r| Ok((r.get(0)?, r.get(1)?)))
@@ -230,9 +232,10 @@ fn load_owners(conn: &Connection, books: &mut Books) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Open tasks. Those whose creator was at work are due at once: it is gone. A clock that was set back since they were written must not
-/// put the others off for long, nor make them younger than they are by more than the time since. Nor may one that is ahead make them old:
-/// their age is counted up to the time that is certain.
+/// Open tasks. Those whose creator was at work are due at once: it is gone. A clock that was set
+/// back since they were written must not put the others off for long, nor make them younger than
+/// they are by more than the time since. Nor may one that is ahead make them old: their age is
+/// counted up to the time that is certain.
 fn load_tasks(conn: &Connection, books: &mut Books, now: i64, sure: i64) -> Result<(), StoreError> {
     let sql = "SELECT call_id, CASE WHEN state < 2 THEN 0 ELSE due_at END, provider, quiet, created_at, unknown_since, \
                absent_since, made_since FROM task WHERE state < 5";

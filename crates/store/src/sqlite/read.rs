@@ -1,4 +1,5 @@
-//! Reading: a few connections of their own, on blocking threads, so that reports never hold up the ledger.
+//! Reading: a few connections of their own, on blocking threads, so that reports never hold up the
+//! ledger.
 
 pub(super) mod audit;
 pub(super) mod events;
@@ -160,7 +161,8 @@ impl Readers {
                 "SELECT {USAGE}{COUNTERS}, NULL FROM usage u WHERE u.account_id = ?3 AND u.call_id < ?1 \
                  ORDER BY u.call_id DESC LIMIT ?2"
             );
-            // All accounts at once is for operators and rare; an index for it would cost every call.
+            // All accounts at once is for operators and rare; an index for it would cost every
+            // call.
             let mut newest = c.prepare_cached(&sql)?;
             let mut rows: Vec<UsageRow> = Vec::new();
             for account in accounts {

@@ -1,5 +1,5 @@
-//! The keys of receipts on the embedded engine, and the names of the secrets that sign the rest. The first key is made when a store
-//! is opened that has none.
+//! The keys of receipts on the embedded engine, and the names of the secrets that sign the rest.
+//! The first key is made when a store is opened that has none.
 
 use rusqlite::{Connection, OptionalExtension, params};
 

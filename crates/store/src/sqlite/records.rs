@@ -24,8 +24,8 @@ use crate::ledger::{self, Pots};
 use crate::report::{Report, Swept};
 
 impl Engine {
-    /// As [`Engine::ask`], for as long as a hold would be waited for. Not in time: the operation stays queued, and is done when the
-    /// database takes it.
+    /// As [`Engine::ask`], for as long as a hold would be waited for. Not in time: the operation
+    /// stays queued, and is done when the database takes it.
     pub(super) async fn ask_in_time<T>(&self, make: impl FnOnce(Reply<T>) -> Op) -> Result<T, StoreError> {
         let asked = tokio::time::timeout(self.options.hold_deadline, self.ask(make)).await;
         asked.unwrap_or_else(|_| Err(StoreError::away("the commit takes too long")))
@@ -118,7 +118,8 @@ impl Engine {
         let now = self.now();
         credit.check(now)?;
         let id = credit.account;
-        // A refund gives spending back to the key; the books must know the key before the database changes.
+        // A refund gives spending back to the key; the books must know the key before the database
+        // changes.
         let key = match credit.kind {
             CreditKind::Refund { call } => self.readers.usage_of(id, call).await?.map(|row| row.key),
             _ => None,
@@ -197,7 +198,8 @@ impl Engine {
 
     pub async fn revoke_key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
         let now = self.now();
-        // The books must know the key before the database changes: one that is read meanwhile is not revoked yet.
+        // The books must know the key before the database changes: one that is read meanwhile is
+        // not revoked yet.
         self.load_key(id).await?;
         self.ask(|reply| Op::Revoke(id, now, reply)).await?;
         if let Some(key) = lock(&self.shared.books).keys.get_mut(&id) {
@@ -237,7 +239,8 @@ impl Engine {
             return Ok(true);
         }
         let Some((found, lots)) = self.readers.account_with_lots(id).await? else { return Ok(false) };
-        // Nothing can be under way for an account the books do not know, so what was read is current.
+        // Nothing can be under way for an account the books do not know, so what was read is
+        // current.
         lock(&self.shared.books).accounts.entry(id).or_insert_with(|| AccountBook::of(&found, lots));
         Ok(true)
     }
@@ -290,7 +293,8 @@ impl Engine {
 
     async fn verify_all(&self, audited: &mut Option<Audited>, strict: bool) -> Result<Report, StoreError> {
         self.flush().await?;
-        // What the audit before has learnt is not needed any more, and is not to be gone on from if this one fails.
+        // What the audit before has learnt is not needed any more, and is not to be gone on from if
+        // this one fails.
         *audited = None;
         let now = self.steady().min(self.clock.sure());
         let auditor = crate::verify::Auditor::new(&self.world.random);
@@ -302,9 +306,11 @@ impl Engine {
 
     pub async fn verify_changed(&self) -> Result<Report, StoreError> {
         let mut audited = self.shared.audited.lock().await;
-        // While the ledger takes nothing there is nothing to look at, and what the audit knows stays for the next round.
+        // While the ledger takes nothing there is nothing to look at, and what the audit knows
+        // stays for the next round.
         self.flush().await?;
-        // A round that fails on the way leaves nothing behind, and the next one looks at everything.
+        // A round that fails on the way leaves nothing behind, and the next one looks at
+        // everything.
         let Some((auditor, after)) = audited.take() else { return self.verify_all(&mut audited, false).await };
         let now = self.steady().min(self.clock.sure());
         let changed = move |c: &rusqlite::Connection| super::read::audit::audit_changed(c, auditor, after, now);

@@ -1,4 +1,5 @@
-//! Kept responses and conversations on the embedded engine: read here, written by `kept`, in a file of their own.
+//! Kept responses and conversations on the embedded engine: read here, written by `kept`, in a file
+//! of their own.
 
 use rusqlite::{OptionalExtension, Row, params};
 

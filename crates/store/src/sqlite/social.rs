@@ -1,5 +1,5 @@
-//! Social data on the embedded engine. One process owns the file, so a day's capacity is decided in memory and written
-//! behind, like holds; pauses wait for their commit.
+//! Social data on the embedded engine. One process owns the file, so a day's capacity is decided in
+//! memory and written behind, like holds; pauses wait for their commit.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -129,7 +129,8 @@ impl Engine {
         let found = self.readers.read(move |c| Ok(c.query_row(sql, params![day, name], row).optional()?)).await?;
         let mut days = lock(&self.social.0);
         if days.len() >= KEPT {
-            // What is forgotten was queued before; it is written long before its day can come again.
+            // What is forgotten was queued before; it is written long before its day can come
+            // again.
             days.retain(|(kept, _), _| (*kept - day).abs() <= 1);
         }
         if let Entry::Vacant(vacant) = days.entry(key) {

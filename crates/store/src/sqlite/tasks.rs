@@ -1,5 +1,6 @@
-//! Video tasks on the embedded engine: who may write is decided in memory (`leases`), like money; the file follows. Ages and times to
-//! come are by the clock that does not jump, what people read by the wall clock.
+//! Video tasks on the embedded engine: who may write is decided in memory (`leases`), like money;
+//! the file follows. Ages and times to come are by the clock that does not jump, what people read
+//! by the wall clock.
 
 pub(super) mod rows;
 
@@ -121,8 +122,9 @@ impl Engine {
         Ok(true)
     }
 
-    /// No journal: what is not committed when the process dies is found out again at the provider. Not committed in time is an error, and
-    /// the end of the task all the same: it is written when the database takes it.
+    /// No journal: what is not committed when the process dies is found out again at the provider.
+    /// Not committed in time is an error, and the end of the task all the same: it is written when
+    /// the database takes it.
     pub async fn finish_task(&self, mut end: TaskEnd) -> Result<Option<Closed>, StoreError> {
         end.close.row.raw_usage = tidy_raw_usage(end.close.row.raw_usage.take());
         let (call, fence, now) = (end.close.call, end.fence, self.now());

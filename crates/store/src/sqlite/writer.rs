@@ -1,6 +1,7 @@
-//! The one thread that writes. It takes what has queued, commits it as one group and wakes those who wait; then it
-//! lets at least the commit pace pass, because a commit costs the same for one operation and for a hundred.
-//! When the database refuses (disk full, locked), the group stays first in line and is tried again until it works.
+//! The one thread that writes. It takes what has queued, commits it as one group and wakes those
+//! who wait; then it lets at least the commit pace pass, because a commit costs the same for one
+//! operation and for a hundred. When the database refuses (disk full, locked), the group stays
+//! first in line and is tried again until it works.
 
 pub(super) mod apply;
 pub(super) mod entries;
@@ -47,7 +48,8 @@ pub(super) struct Writer {
     pub old: OldHolds,
     /// The ends of the hash chains written so far.
     pub ends: IdMap<AccountId, Link>,
-    /// Calls that are in the books and not in the database, because it refused their hold or a part of it.
+    /// Calls that are in the books and not in the database, because it refused their hold or a part
+    /// of it.
     pub refused: IdMap<CallId, Refused>,
     pub watermark_at: Instant,
     #[cfg(feature = "testing")]
@@ -180,7 +182,8 @@ impl Writer {
                 Attempt::Committed(Box::new(committed))
             }
             Err(error) if !*isolate && is_refusal(&error) => {
-                // One operation breaks a rule of the schema: find it and leave it out, the others must not wait.
+                // One operation breaks a rule of the schema: find it and leave it out, the others
+                // must not wait.
                 tracing::error!(%error, "the database refuses an operation");
                 *isolate = true;
                 Attempt::OneByOne
@@ -271,7 +274,8 @@ impl Writer {
         }
     }
 
-    /// A close that was left out while its hold is in the ledger: the next start tries it again. A task's is found out again instead.
+    /// A close that was left out while its hold is in the ledger: the next start tries it again. A
+    /// task's is found out again instead.
     fn keep_close(&self, op: Option<&Op>) {
         let Some(Op::Close(close)) = op else { return };
         if close.task.is_none() && self.refused.get(&close.call) != Some(&Refused::Hold) {

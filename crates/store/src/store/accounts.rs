@@ -48,7 +48,8 @@ impl Store {
         on_engine!(self, e => e.groups_in_use().await)
     }
 
-    /// Where an account hears of all its tasks from now on; `None`: nowhere. The answer is `None` where there is no such account.
+    /// Where an account hears of all its tasks from now on; `None`: nowhere. The answer is `None`
+    /// where there is no such account.
     pub async fn set_webhook(&self, id: AccountId, url: Option<String>) -> Result<Option<Account>, StoreError> {
         on_engine!(self, e => e.set_webhook(id, url).await)
     }

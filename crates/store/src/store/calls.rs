@@ -10,19 +10,21 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
 
 impl Store {
-    /// Reserves money for a call. On SQLite the decision is made in memory and the hold is durable a little later
-    /// ([`Held::durable`]); on PostgreSQL it is durable when this returns.
+    /// Reserves money for a call. On SQLite the decision is made in memory and the hold is durable
+    /// a little later ([`Held::durable`]); on PostgreSQL it is durable when this returns.
     pub async fn hold(&self, hold: Hold) -> Result<Held, HoldRefused> {
         on_engine!(self, e => e.hold(hold).await)
     }
 
-    /// Reserves more for a call that outgrows its hold, under the same rules; the answer is the whole hold as it is then, and
-    /// durable as that of a hold is. Refused, or asked for a second time: nothing changes.
+    /// Reserves more for a call that outgrows its hold, under the same rules; the answer is the
+    /// whole hold as it is then, and durable as that of a hold is. Refused, or asked for a second
+    /// time: nothing changes.
     pub async fn extend(&self, extend: Extend) -> Result<Held, HoldRefused> {
         on_engine!(self, e => e.extend(extend).await)
     }
 
-    /// Ends a held call. Survives a crash of the process when this returns; never waits for the database.
+    /// Ends a held call. Survives a crash of the process when this returns; never waits for the
+    /// database.
     pub fn close(&self, close: Close) -> Closing {
         on_engine!(self, e => e.close(close))
     }
@@ -32,8 +34,9 @@ impl Store {
         on_engine!(self, e => e.mark(mark));
     }
 
-    /// Usage row of a call that was refused before it had a hold; of many of one key in a minute, one row for the rest of them
-    /// ([`crate::REFUSALS_PER_MINUTE`]). Left out when the store is under pressure.
+    /// Usage row of a call that was refused before it had a hold; of many of one key in a minute,
+    /// one row for the rest of them ([`crate::REFUSALS_PER_MINUTE`]). Left out when the store is
+    /// under pressure.
     pub fn note_refusal(&self, call: CallId, account: AccountId, reason: String, row: UsageFacts) {
         self.write_refusals(self.refusals.note(Refused { call, account, reason, row }));
     }

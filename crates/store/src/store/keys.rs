@@ -28,7 +28,8 @@ impl Store {
         on_engine!(self, e => e.revoke_key(id).await)
     }
 
-    /// In force with the next hold, and on other replicas when they look for changed keys. `None`: no such key.
+    /// In force with the next hold, and on other replicas when they look for changed keys. `None`:
+    /// no such key.
     pub async fn change_key(&self, id: KeyId, change: KeyChange, done: Done) -> Result<Option<Key>, StoreError> {
         change.check()?;
         let Some(before) = on_engine!(self, e => e.key(id).await)? else { return Ok(None) };
@@ -39,8 +40,9 @@ impl Store {
         on_engine!(self, e => e.change_key(id, change, logged).await)
     }
 
-    /// Keys whose own record, or whose account's, changed at `since` or later, or up to `overlap` milliseconds before. `since` is the
-    /// `read_at` of the answer before: the clock is the store's own, which is nobody else's. One to come is now.
+    /// Keys whose own record, or whose account's, changed at `since` or later, or up to `overlap`
+    /// milliseconds before. `since` is the `read_at` of the answer before: the clock is the store's
+    /// own, which is nobody else's. One to come is now.
     pub async fn keys_changed_since(&self, since: i64, overlap: i64) -> Result<ChangedKeys, StoreError> {
         on_engine!(self, e => e.keys_changed_since(since, overlap).await)
     }

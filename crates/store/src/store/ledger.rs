@@ -6,7 +6,8 @@ use crate::ledger::entries::{Entry, EntryPage};
 use crate::report::Report;
 
 impl Store {
-    /// The number of the last entry, once all before it are committed: up to there the ledger is as it was at this moment.
+    /// The number of the last entry, once all before it are committed: up to there the ledger is as
+    /// it was at this moment.
     pub async fn last_entry(&self) -> Result<i64, StoreError> {
         on_engine!(self, e => e.last_entry().await)
     }
@@ -21,13 +22,14 @@ impl Store {
         on_engine!(self, e => e.verify(false).await)
     }
 
-    /// The same, and nothing is let pass that a healthy ledger may have: losses, entries from before there was a hash chain.
+    /// The same, and nothing is let pass that a healthy ledger may have: losses, entries from
+    /// before there was a hash chain.
     pub async fn verify_strictly(&self) -> Result<Report, StoreError> {
         on_engine!(self, e => e.verify(true).await)
     }
 
-    /// The same for what has changed since the last audit of this process, or for everything when there is none to go on from:
-    /// at the start, and after one that failed.
+    /// The same for what has changed since the last audit of this process, or for everything when
+    /// there is none to go on from: at the start, and after one that failed.
     pub async fn verify_changed(&self) -> Result<Report, StoreError> {
         on_engine!(self, e => e.verify_changed().await)
     }

@@ -25,8 +25,9 @@ impl Store {
         Ok(Receipted::Signed(Box::new(receipt::sign(&row, prefix, &secret, now)?)))
     }
 
-    /// A price that calls were held at, whatever the catalog says today, in the form whose hash receipts name. `None`: no call ever was, or what
-    /// is stored under this id is something else by now.
+    /// A price that calls were held at, whatever the catalog says today, in the form whose hash
+    /// receipts name. `None`: no call ever was, or what is stored under this id is something else
+    /// by now.
     pub async fn price_version(&self, id: [u8; 16]) -> Result<Option<String>, StoreError> {
         let Some(text) = on_engine!(self, e => e.price_json(id).await)? else { return Ok(None) };
         let written: serde_json::Value = serde_json::from_str(&text).map_err(StoreError::broken)?;

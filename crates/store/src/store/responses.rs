@@ -6,7 +6,8 @@ use crate::ids::AccountId;
 use crate::response::quota::{NoRoom, Quota, Stored};
 use crate::response::{Chain, Conversation, Item, ItemPage, NewResponse, Said, StoredResponse};
 
-/// Whether anything can have this id: PostgreSQL has no place for this character, so nothing has it anywhere.
+/// Whether anything can have this id: PostgreSQL has no place for this character, so nothing has it
+/// anywhere.
 fn may_be(id: &str) -> bool {
     !id.contains('\0')
 }
@@ -17,8 +18,8 @@ impl Store {
         on_engine!(self, e => e.stored(account).await)
     }
 
-    /// Keeps a response; durable when this returns. Everything it continues lives at least as long. `false`: there is one of
-    /// this id, and it stays as it is.
+    /// Keeps a response; durable when this returns. Everything it continues lives at least as long.
+    /// `false`: there is one of this id, and it stays as it is.
     pub async fn keep_response(&self, new: NewResponse, quota: Quota) -> Result<Result<bool, NoRoom>, StoreError> {
         on_engine!(self, e => e.keep_response(new, quota).await)
     }
@@ -53,7 +54,8 @@ impl Store {
         on_engine!(self, e => e.responses_with_items(account, items).await)
     }
 
-    /// Items of any conversation by their ids, as far as they are known; of several with one id the newest.
+    /// Items of any conversation by their ids, as far as they are known; of several with one id the
+    /// newest.
     pub async fn items_named(&self, account: AccountId, mut ids: Vec<String>) -> Result<Vec<Item>, StoreError> {
         ids.retain(|id| may_be(id));
         on_engine!(self, e => e.items_named(account, ids).await)
@@ -102,7 +104,8 @@ impl Store {
         on_engine!(self, e => e.delete_conversation(account, id).await)
     }
 
-    /// Adds items at the end of a conversation, which lives until then at least. `false`: no such conversation.
+    /// Adds items at the end of a conversation, which lives until then at least. `false`: no such
+    /// conversation.
     pub async fn add_items(
         &self,
         account: AccountId,
@@ -139,7 +142,8 @@ impl Store {
         on_engine!(self, e => e.delete_item(account, conversation, id).await)
     }
 
-    /// Takes back what a call said, under whichever of its ids it is there; what another said stays. `false`: it was not there.
+    /// Takes back what a call said, under whichever of its ids it is there; what another said
+    /// stays. `false`: it was not there.
     pub async fn unsay(&self, account: AccountId, conversation: &str, said: Said) -> Result<bool, StoreError> {
         on_engine!(self, e => e.unsay(account, conversation, said).await)
     }

@@ -5,7 +5,8 @@ use crate::error::StoreError;
 use crate::social::{SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain};
 
 impl Store {
-    /// Takes a call's part of a day's capacity, or says which limit was met. Exact over all replicas.
+    /// Takes a call's part of a day's capacity, or says which limit was met. Exact over all
+    /// replicas.
     pub async fn social_take(&self, take: SocialTake) -> Result<Result<(), SocialFull>, StoreError> {
         on_engine!(self, e => e.social_take(take).await)
     }
@@ -25,7 +26,8 @@ impl Store {
         on_engine!(self, e => e.social_vain(vain).await)
     }
 
-    /// Calls that found nothing at `since` or later, newest first, as far as that still means something.
+    /// Calls that found nothing at `since` or later, newest first, as far as that still means
+    /// something.
     pub async fn social_vains(&self, since: i64) -> Result<Vec<SocialVain>, StoreError> {
         on_engine!(self, e => e.social_vains(since).await)
     }

@@ -10,34 +10,40 @@ use crate::task::{
 };
 
 impl Store {
-    /// Holds the money of a task and writes it down, in one transaction; durable when this returns. Nothing was sent yet.
+    /// Holds the money of a task and writes it down, in one transaction; durable when this returns.
+    /// Nothing was sent yet.
     pub async fn begin_task(&self, hold: Hold, new: NewTask) -> Result<BegunTask, HoldRefused> {
         on_engine!(self, e => e.begin_task(hold, new).await)
     }
 
-    /// It is about to be sent to this provider: durable when this returns. `false`: others look after it by now, do not send.
+    /// It is about to be sent to this provider: durable when this returns. `false`: others look
+    /// after it by now, do not send.
     pub async fn task_sending(&self, begun: BegunTask, to: SentTo, lease_ms: i64) -> Result<bool, StoreError> {
         on_engine!(self, e => e.task_sending(begun, to, lease_ms).await)
     }
 
-    /// The provider has taken it under this name: its creator knows, so no fence is asked for. Durable when this returns. Where another
-    /// task has the name, this one's fate is unknown from now on.
+    /// The provider has taken it under this name: its creator knows, so no fence is asked for.
+    /// Durable when this returns. Where another task has the name, this one's fate is unknown from
+    /// now on.
     pub async fn task_accepted(&self, id: TaskId, upstream_id: String, after_ms: i64) -> Result<Named, StoreError> {
         on_engine!(self, e => e.task_accepted(id, upstream_id, after_ms).await)
     }
 
-    /// Gives a task back that goes on, with the name under which its provider was found to have it. Durable when this returns. Where
-    /// another task has the name nothing changes, and whoever looked for it still has it.
+    /// Gives a task back that goes on, with the name under which its provider was found to have it.
+    /// Durable when this returns. Where another task has the name nothing changes, and whoever
+    /// looked for it still has it.
     pub async fn task_found(&self, step: TaskStep, upstream_id: String) -> Result<Named, StoreError> {
         on_engine!(self, e => e.task_found(step, upstream_id).await)
     }
 
-    /// Open tasks that are due, but not those at these providers, the longest due first, each for one taker at a time.
+    /// Open tasks that are due, but not those at these providers, the longest due first, each for
+    /// one taker at a time.
     pub async fn take_tasks(&self, limit: u32, lease_ms: i64, except: &[String]) -> Result<Vec<Leased>, StoreError> {
         on_engine!(self, e => e.take_tasks(limit, lease_ms, except).await)
     }
 
-    /// One open task before it is due; `None` when it has ended, somebody has it, or its provider is to be left alone until then.
+    /// One open task before it is due; `None` when it has ended, somebody has it, or its provider
+    /// is to be left alone until then.
     pub async fn take_task(&self, id: TaskId, lease_ms: i64) -> Result<Option<Leased>, StoreError> {
         on_engine!(self, e => e.take_task(id, lease_ms).await)
     }
@@ -47,18 +53,21 @@ impl Store {
         on_engine!(self, e => e.put_back_task(step).await)
     }
 
-    /// Ends a task: its terminal state, its money, its usage row and its webhook in one transaction, durable when this returns.
-    /// `None`: somebody else has it by now, or it has ended; nothing changed.
+    /// Ends a task: its terminal state, its money, its usage row and its webhook in one
+    /// transaction, durable when this returns. `None`: somebody else has it by now, or it has
+    /// ended; nothing changed.
     pub async fn finish_task(&self, end: TaskEnd) -> Result<Option<Closed>, StoreError> {
         on_engine!(self, e => e.finish_task(end).await)
     }
 
-    /// A task of an account, however it stands. Another account's, or one that was hidden, is not found.
+    /// A task of an account, however it stands. Another account's, or one that was hidden, is not
+    /// found.
     pub async fn task(&self, account: AccountId, id: TaskId) -> Result<Option<Task>, StoreError> {
         on_engine!(self, e => e.task(account, id).await)
     }
 
-    /// A task by its id alone, for those who have a right to it by another way than its account: a signed link, a webhook.
+    /// A task by its id alone, for those who have a right to it by another way than its account: a
+    /// signed link, a webhook.
     pub async fn any_task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
         on_engine!(self, e => e.any_task(id).await)
     }
@@ -68,13 +77,15 @@ impl Store {
         on_engine!(self, e => e.told_task(id).await)
     }
 
-    /// Which of these names at providers belong to tasks of ours, whosever they are and however they stand.
+    /// Which of these names at providers belong to tasks of ours, whosever they are and however
+    /// they stand.
     pub async fn tasks_named(&self, upstream_ids: &[String]) -> Result<Vec<String>, StoreError> {
         on_engine!(self, e => e.tasks_named(upstream_ids).await)
     }
 
-    /// Tasks begun between two moments that may have been sent and have no name at their provider: those being sent, those whose
-    /// creation was lost, and those given up without ever having been found. Hidden ones too.
+    /// Tasks begun between two moments that may have been sent and have no name at their provider:
+    /// those being sent, those whose creation was lost, and those given up without ever having been
+    /// found. Hidden ones too.
     pub async fn nameless_tasks(&self, created: (i64, i64), limit: u32) -> Result<Vec<Task>, StoreError> {
         on_engine!(self, e => e.nameless_tasks(created, limit).await)
     }
@@ -84,7 +95,8 @@ impl Store {
         on_engine!(self, e => e.tasks(account, page).await)
     }
 
-    /// Hides a task from its account. Its money goes its way. `false`: there is no such task to be seen.
+    /// Hides a task from its account. Its money goes its way. `false`: there is no such task to be
+    /// seen.
     pub async fn hide_task(&self, account: AccountId, id: TaskId) -> Result<bool, StoreError> {
         on_engine!(self, e => e.hide_task(account, id).await)
     }

@@ -1,5 +1,6 @@
-//! The pace at which providers are asked about tasks: turns follow each other at an even distance, one line per provider, shared by
-//! all replicas. The arithmetic is here for the embedded engine; `tollgate_turns` repeats it where replicas share a database.
+//! The pace at which providers are asked about tasks: turns follow each other at an even distance,
+//! one line per provider, shared by all replicas. The arithmetic is here for the embedded engine;
+//! `tollgate_turns` repeats it where replicas share a database.
 
 /// A wish for some turns that follow each other.
 #[derive(Clone, Copy, Debug)]
@@ -9,8 +10,8 @@ pub struct TurnWish<'a> {
     /// From one turn to the next, in microseconds.
     pub every_us: i64,
     pub count: u32,
-    /// The latest turn that is any use, in microseconds from now. At most half a minute: a turn further ahead is taken for the trace
-    /// of a clock that was set back.
+    /// The latest turn that is any use, in microseconds from now. At most half a minute: a turn
+    /// further ahead is taken for the trace of a clock that was set back.
     pub patience_us: i64,
 }
 

@@ -1,4 +1,5 @@
-//! A disk that is full, for places where a small one cannot be mounted: commits into the named data directory fail as they would.
+//! A disk that is full, for places where a small one cannot be mounted: commits into the named data
+//! directory fail as they would.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

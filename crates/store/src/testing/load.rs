@@ -1,4 +1,5 @@
-//! Calls for measuring the ledger: accounts with more money than they can spend, and the hold and close of an ordinary call.
+//! Calls for measuring the ledger: accounts with more money than they can spend, and the hold and
+//! close of an ordinary call.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! A private PostgreSQL server in a temporary directory, for tests on machines that have the programs installed.
+//! A private PostgreSQL server in a temporary directory, for tests on machines that have the
+//! programs installed.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;

@@ -1,5 +1,6 @@
-//! A store for a simulation: no thread of its own, and a disk that knows what a crash leaves. A killed process loses nothing that
-//! was written; a power cut leaves of what was not synced any sectors, in any order.
+//! A store for a simulation: no thread of its own, and a disk that knows what a crash leaves. A
+//! killed process loses nothing that was written; a power cut leaves of what was not synced any
+//! sectors, in any order.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,7 +23,8 @@ pub enum Crash {
     PowerCut,
 }
 
-/// Given as an option, it takes the writer of the store that is opened with it. One for each life of a store.
+/// Given as an option, it takes the writer of the store that is opened with it. One for each life
+/// of a store.
 #[derive(Clone)]
 pub struct Simulated {
     pub disk: Disk,
@@ -97,8 +99,8 @@ struct Files {
     dir: PathBuf,
     /// What a power cut cannot take away any more.
     synced: HashMap<&'static str, Vec<u8>>,
-    /// So long was the database's log when this life began. A crash may have left frames at its end that do not count; they are
-    /// written over, and up to there the log does not only grow.
+    /// So long was the database's log when this life began. A crash may have left frames at its end
+    /// that do not count; they are written over, and up to there the log does not only grow.
     found: usize,
     torn: Option<Torn>,
     /// Files whose syncs do nothing: a disk that lies, or a program that does not ask.
@@ -155,7 +157,8 @@ impl Disk {
         }
     }
 
-    /// Writes what a crash at this moment leaves to another directory. `draw` gives numbers below its argument.
+    /// Writes what a crash at this moment leaves to another directory. `draw` gives numbers below
+    /// its argument.
     pub fn crash(&self, how: Crash, to: &Path, draw: &mut dyn FnMut(usize) -> usize) {
         let files = lock(&self.0);
         for name in FILES {

@@ -1,4 +1,5 @@
-//! What the entries must agree with: the rows of accounts, keys and trial credit, the usage log, the platform's own books.
+//! What the entries must agree with: the rows of accounts, keys and trial credit, the usage log,
+//! the platform's own books.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,8 +18,8 @@ const DAY_MS: i64 = 86_400_000;
 /// Prices by id; `None`: there is none that makes this id.
 pub(super) type Prices = HashMap<[u8; 16], Option<Price>>;
 
-/// The other side of every entry: revenue, cash, promotion, losses, corrections, as one sum, and all customers' money as
-/// their rows have it.
+/// The other side of every entry: revenue, cash, promotion, losses, corrections, as one sum, and
+/// all customers' money as their rows have it.
 #[derive(Default)]
 pub(super) struct Platform {
     books: i128,
@@ -29,7 +30,8 @@ pub(super) struct Platform {
 
 impl Platform {
     pub fn entry(&mut self, e: &EntryRow<'_>) {
-        // What goes to the platform; what comes from it is below zero. A write-off moves between its own books.
+        // What goes to the platform; what comes from it is below zero. A write-off moves between
+        // its own books.
         self.books += i128::from(match e.kind {
             Kind::Settle => e.take.total(),
             Kind::Lapse => e.pots.total(),
@@ -138,8 +140,8 @@ impl Auditor {
         self.charge(row);
     }
 
-    /// Accounts whose entries carry other hashes of usage rows than their rows have: their rows are to be compared one by one. A call that was
-    /// opened again is one of the reasons.
+    /// Accounts whose entries carry other hashes of usage rows than their rows have: their rows are
+    /// to be compared one by one. A call that was opened again is one of the reasons.
     pub fn doubtful(&mut self) -> Vec<AccountId> {
         let differs = |running: &mut super::Running| std::mem::take(&mut running.hashes) != 0;
         self.accounts.iter_mut().filter_map(|(id, running)| differs(running).then_some(*id)).collect()
@@ -154,7 +156,8 @@ impl Auditor {
         }
     }
 
-    /// A usage row by itself: is it the one that was written, its refund, and its charge computed again.
+    /// A usage row by itself: is it the one that was written, its refund, and its charge computed
+    /// again.
     pub fn charge(&mut self, row: &ChargeRow) {
         match row.seal {
             Seal::Whole => {}

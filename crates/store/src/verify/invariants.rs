@@ -1,5 +1,6 @@
-//! The invariants by number, and what becomes of each in an audit. Those about what a provider received or what a stranger can
-//! read do not show in a ledger; the tests of the gateway hold them.
+//! The invariants by number, and what becomes of each in an audit. Those about what a provider
+//! received or what a stranger can read do not show in a ledger; the tests of the gateway hold
+//! them.
 
 /// Which audit looks at an invariant: the one named and those that look harder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

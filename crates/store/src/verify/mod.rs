@@ -1,6 +1,7 @@
-//! The audit: recomputes every balance, every charge and every hash. Each engine streams its rows, entries in order, through the
-//! [`Auditor`], from one snapshot; memory is bounded by accounts, keys and open holds, not by history. What it knows at the end
-//! of a full audit it keeps, so that the next one need only look at what is new (`online`).
+//! The audit: recomputes every balance, every charge and every hash. Each engine streams its rows,
+//! entries in order, through the [`Auditor`], from one snapshot; memory is bounded by accounts,
+//! keys and open holds, not by history. What it knows at the end of a full audit it keeps, so that
+//! the next one need only look at what is new (`online`).
 
 mod books;
 mod invariants;
@@ -49,7 +50,8 @@ struct Running {
     at: i64,
     end: Link,
     sums: Sums,
-    /// Hashes of usage rows, those that its entries carry less those that its rows have. See [`Auditor::print`].
+    /// Hashes of usage rows, those that its entries carry less those that its rows have. See
+    /// [`Auditor::print`].
     hashes: u64,
     /// It has paid something in.
     topped_up: bool,
@@ -173,7 +175,8 @@ impl Auditor {
             return;
         };
         let expected = stored.content.after(&running.end);
-        // The chain is followed as it is stored, so that one break is one row and not all that come after it.
+        // The chain is followed as it is stored, so that one break is one row and not all that come
+        // after it.
         let hash = stored.hash.and_then(|hash| hash.try_into().ok()).unwrap_or_default();
         let was = std::mem::replace(&mut running.end, Link { number: link, hash });
         if link != expected.number {

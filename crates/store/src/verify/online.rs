@@ -1,5 +1,6 @@
-//! The audit that goes on: it knows how every account stood when it looked last, reads the entries since, and compares what they
-//! touched (accounts, keys, calls) with the rows of those alone. Cheap enough for every minute.
+//! The audit that goes on: it knows how every account stood when it looked last, reads the entries
+//! since, and compares what they touched (accounts, keys, calls) with the rows of those alone.
+//! Cheap enough for every minute.
 
 use std::collections::BTreeSet;
 

@@ -16,8 +16,8 @@ pub(crate) const ACCOUNT: &str = "id, trial_available, paid_available, trial_hel
      topped_up";
 /// The columns of a key, in the order of [`KeyRow`].
 pub(crate) const KEY: &str = "id, spent, held, day, day_used, month, month_used";
-/// The columns of a usage row `u`: all but the counters, which the engines put after these, and then the reference of the entry that ended
-/// the call.
+/// The columns of a usage row `u`: all but the counters, which the engines put after these, and
+/// then the reference of the entry that ended the call.
 pub(crate) const CHARGE: &str = "u.account_id, u.call_id, u.price_id, u.charge, u.write_off, u.refunded, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, u.upstream_model, u.ending, u.reason, \
      u.status, u.estimated, u.hold, u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.hash, u.tools";
 pub(crate) const CHARGE_COLUMNS: usize = 25;

@@ -1,6 +1,7 @@
-//! Ledger against usage log, with memory for accounts and not for calls: what the entries of an account charged, wrote off and gave
-//! back is added up, what its usage rows say is taken off, and nothing may be left. A fingerprint of each call and amount goes
-//! along, so that two mistakes which cancel out in the sum still show.
+//! Ledger against usage log, with memory for accounts and not for calls: what the entries of an
+//! account charged, wrote off and gave back is added up, what its usage rows say is taken off, and
+//! nothing may be left. A fingerprint of each call and amount goes along, so that two mistakes
+//! which cancel out in the sum still show.
 
 use crate::ids::CallId;
 use crate::ledger::Kind;

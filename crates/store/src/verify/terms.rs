@@ -1,5 +1,5 @@
-//! The audit of spending by day and month and of trial credit that expires: both are followed entry by entry and compared with
-//! what the database says in the end.
+//! The audit of spending by day and month and of trial credit that expires: both are followed entry
+//! by entry and compared with what the database says in the end.
 
 use std::collections::{BTreeSet, HashMap};
 

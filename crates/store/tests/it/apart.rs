@@ -1,5 +1,5 @@
-//! Replicas and a server that do not agree: clocks hours apart, a row that somebody keeps, settings that are not ours, a journal with
-//! more in it than the database needs.
+//! Replicas and a server that do not agree: clocks hours apart, a row that somebody keeps, settings
+//! that are not ours, a journal with more in it than the database needs.
 
 use std::time::Duration;
 
@@ -21,7 +21,8 @@ pub async fn all(server: &PostgresServer) {
     what_was_applied_before_a_crash_counts_once(&database("once").await).await;
 }
 
-/// The clocks of two replicas are hours apart. What one revokes the other refuses at once, and hears of.
+/// The clocks of two replicas are hours apart. What one revokes the other refuses at once, and
+/// hears of.
 async fn a_revoked_key_holds_nothing_whatever_the_clocks_say(url: &str) {
     let (one, two) = (House::open(url).await, House::open(url).await);
     for (back, forth) in [(&one, &two), (&two, &one)] {
@@ -46,7 +47,8 @@ async fn a_revoked_key_holds_nothing_whatever_the_clocks_say(url: &str) {
     one.close().await;
 }
 
-/// Somebody has an account's row and does not give it back: groups wait, and all that can be read is read.
+/// Somebody has an account's row and does not give it back: groups wait, and all that can be read
+/// is read.
 async fn reading_goes_on_while_a_row_is_locked(url: &str) {
     let patient = House::open(url).await;
     let c = patient.customer(0, 1_000).await;
@@ -73,7 +75,8 @@ async fn reading_goes_on_while_a_row_is_locked(url: &str) {
     let last = h.store.last_entry().await.expect("nobody is waited for");
     let page = EntryPage { account: None, from: None, to: None, after: 0, until: Some(last), limit: 100 };
     assert_eq!(h.store.entries(page).await.expect("the ledger").len(), 3);
-    // A request that was answered is answered again; another body and a new key are what they always are.
+    // A request that was answered is answered again; another body and a new key are what they
+    // always are.
     loop {
         match h.store.hold(again(&h, 1)).await {
             Err(HoldRefused::IdemDone { call: first, reply: kept }) => {
@@ -112,7 +115,8 @@ async fn the_chain_holds_however_bytes_are_shown(url: &str) {
     h.close().await;
 }
 
-/// A journal whose calls are all in the database already: nothing is closed again, and nothing is counted again.
+/// A journal whose calls are all in the database already: nothing is closed again, and nothing is
+/// counted again.
 async fn what_was_applied_before_a_crash_counts_once(url: &str) {
     let h = House::open(url).await;
     let c = h.customer(0, 1_000).await;
@@ -135,7 +139,8 @@ async fn what_was_applied_before_a_crash_counts_once(url: &str) {
     h.close().await;
 }
 
-/// The time is the database's: a replica whose own clock is two hours ahead says so, and neither takes credit away nor dates by it.
+/// The time is the database's: a replica whose own clock is two hours ahead says so, and neither
+/// takes credit away nor dates by it.
 pub async fn a_replica_two_hours_off_takes_no_credit(url: &str) {
     let h = House::open(url).await;
     let c = h.customer(0, 1_000).await;
@@ -172,7 +177,8 @@ pub async fn a_replica_two_hours_off_takes_no_credit(url: &str) {
     h.close().await;
 }
 
-/// Ages of tasks go by the time the replicas have agreed on: the database's clock is set forward by two hours, and no wait ends.
+/// Ages of tasks go by the time the replicas have agreed on: the database's clock is set forward by
+/// two hours, and no wait ends.
 pub async fn a_database_clock_that_jumps_makes_no_task_old(url: &str) {
     let h = House::open(url).await;
     let c = h.customer(0, 1_000).await;

@@ -1,5 +1,6 @@
-//! The house the store's tests live in: a fresh store on either engine, an account or two, short verbs. When a house
-//! is closed the audit runs, so every test also asserts that all the money adds up.
+//! The house the store's tests live in: a fresh store on either engine, an account or two, short
+//! verbs. When a house is closed the audit runs, so every test also asserts that all the money adds
+//! up.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use tollgate_store::{
     Limits, Mark, NewAccount, NewKey, Options, Place, Pot, Recovered, Store, StoreError, StoredReply, UsageFacts, ids,
 };
 
-/// At this price 1,000 input tokens cost one nano-USD, so counters and money are the same number times 1,000.
+/// At this price 1,000 input tokens cost one nano-USD, so counters and money are the same number
+/// times 1,000.
 pub fn unit_price() -> Arc<Price> {
     price(1)
 }
@@ -265,7 +267,8 @@ pub fn reply(text: &str) -> StoredReply {
     StoredReply { status: 200, content_type: "application/json".into(), body: text.to_owned().into() }
 }
 
-/// Another version of this program: its functions (PostgreSQL), and migrations that come after ours.
+/// Another version of this program: its functions (PostgreSQL), and migrations that come after
+/// ours.
 pub fn version(functions: Option<String>, migrations: &[&str]) -> Options {
     let migrations = migrations.iter().map(|sql| (*sql).to_owned()).collect();
     Options { version: Some(OtherVersion { functions, migrations }), ..options() }

@@ -1,4 +1,5 @@
-//! One suite, both engines. The PostgreSQL half uses the server named by `TOLLGATE_TEST_PG`, or starts its own.
+//! One suite, both engines. The PostgreSQL half uses the server named by `TOLLGATE_TEST_PG`, or
+//! starts its own.
 
 use tollgate_store::testing::{PostgresServer, make_database};
 

@@ -1,5 +1,5 @@
-//! Crashes and outages on the embedded engine: what was closed stays closed, what was not is resolved, nothing is
-//! counted twice, and the ledger recovers by itself.
+//! Crashes and outages on the embedded engine: what was closed stays closed, what was not is
+//! resolved, nothing is counted twice, and the ledger recovers by itself.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -52,7 +52,8 @@ async fn a_crash_at_any_moment_loses_no_close() {
     Arc::into_inner(h).expect("all tasks are done").close().await;
 }
 
-/// A hold becomes durable while its request travels: a process killed in between still leaves a row for the call.
+/// A hold becomes durable while its request travels: a process killed in between still leaves a row
+/// for the call.
 #[tokio::test]
 async fn a_call_whose_hold_was_not_committed_is_in_the_log_all_the_same() {
     let slow = Options { commit_pace: Duration::from_secs(1), ..options() };
@@ -118,7 +119,8 @@ async fn a_crash_between_extension_and_close_resolves_the_whole() {
     h.close().await;
 }
 
-/// The journal has the close but the database not the extension: what the close needs above the hold is taken again.
+/// The journal has the close but the database not the extension: what the close needs above the
+/// hold is taken again.
 #[tokio::test]
 async fn an_extension_lost_in_a_crash_is_made_up_by_the_close() {
     let slow = Options { commit_pace: Duration::from_secs(1), ..options() };
@@ -254,7 +256,8 @@ async fn an_outage_refuses_holds_and_passes_by_itself() {
     h.store.close(h.ending(&c, held.call, 0));
     let closing = h.store.close(h.ending(&c, running, 70));
     assert_eq!(closing.known().expect("known at once").captured.nano(), 70);
-    // A crash during the outage loses neither: the close is in the journal, the new hold never was durable.
+    // A crash during the outage loses neither: the close is in the journal, the new hold never was
+    // durable.
     let copy = h.crashed_copy().await;
     assert_eq!((copy.recovered.settled, copy.recovered.dropped), (1, 1));
     assert_eq!(copy.pots(&c).await, (0, 930, 0, 0));

@@ -1,5 +1,5 @@
-//! Somebody changes the database behind our back: every way of it is found by the audit, on both engines. The list breaks every
-//! invariant the audit claims to look at, and a test says so.
+//! Somebody changes the database behind our back: every way of it is found by the audit, on both
+//! engines. The list breaks every invariant the audit claims to look at, and a test says so.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ use tollgate_store::{
     TaskId, TaskState,
 };
 
-/// What it breaks and how; written for SQLite, read by PostgreSQL after [`crate::hand::in_postgres`]. Triggers are off.
+/// What it breaks and how; written for SQLite, read by PostgreSQL after
+/// [`crate::hand::in_postgres`]. Triggers are off.
 const DAMAGES: &[(&str, &str)] = &[
     ("I1", "UPDATE account SET paid_available = paid_available + 1"),
     ("I1", "UPDATE key SET spent = spent + 1"),
@@ -44,8 +45,8 @@ const DAMAGES: &[(&str, &str)] = &[
     ("I11", "DELETE FROM usage"),
     ("I12", "UPDATE usage SET refunded = charge + 1"),
     ("I13", "INSERT INTO idem SELECT account_id, x'00', x'00', call_id, 1, 0, NULL, NULL, NULL FROM usage LIMIT 1"),
-    // A task that is open is said to be over, one that is over to be open; the end of one is not in the log; a failed one cost
-    // something.
+    // A task that is open is said to be over, one that is over to be open; the end of one is not in
+    // the log; a failed one cost something.
     ("I14", "UPDATE task SET state = 5 WHERE state < 5"),
     ("I14", "UPDATE task SET state = 3 WHERE state = 5"),
     ("I14", "DELETE FROM usage WHERE call_id IN (SELECT call_id FROM task WHERE state = 5)"),
@@ -193,7 +194,8 @@ async fn on_postgres() {
     an_export_is_one_moment(House::open(&server.database("export").await.expect("a database")).await).await;
 }
 
-/// A number was given out and is committed after larger ones: an export waits for it rather than go past it.
+/// A number was given out and is committed after larger ones: an export waits for it rather than go
+/// past it.
 async fn an_export_is_one_moment(h: House) {
     let c = h.customer(0, 1_000).await;
     // Another replica with a slow commit; without the trigger it does not hold the account as well.
@@ -231,7 +233,8 @@ async fn a_round_that_fails_is_made_good_on_sqlite() {
     a_round_that_fails_is_made_good(House::open("sqlite").await).await;
 }
 
-/// The audit of every minute cannot read a table for once: it says so, and the next one misses nothing of what it should have seen.
+/// The audit of every minute cannot read a table for once: it says so, and the next one misses
+/// nothing of what it should have seen.
 async fn a_round_that_fails_is_made_good(h: House) {
     let (c, quiet) = (h.customer(0, 1_000).await, h.customer(0, 1_000).await);
     h.store.verify().await.expect("the audit runs");

@@ -1,5 +1,5 @@
-//! Rows of the table of faults (docs/faults.md) that only the store can show. A row that names a case of this house must find it
-//! here or among the tests of several replicas.
+//! Rows of the table of faults (docs/faults.md) that only the store can show. A row that names a
+//! case of this house must find it here or among the tests of several replicas.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

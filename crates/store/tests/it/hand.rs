@@ -1,4 +1,5 @@
-//! A hand in the database that is not ours: what an operator with a console, a bug elsewhere or a thief could do.
+//! A hand in the database that is not ours: what an operator with a console, a bug elsewhere or a
+//! thief could do.
 
 use tokio::task::JoinSet;
 

@@ -1,5 +1,6 @@
 //! The ledger as tables that can be read aloud. Columns after `|` are the pots after the line:
-//! trial available, paid available, trial held, paid held. `charged` and `lost` are what a close answered.
+//! trial available, paid available, trial held, paid held. `charged` and `lost` are what a close
+//! answered.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,6 @@
-//! All tests of the store from outside, in one executable. `conformance` runs one suite on both engines (`cases`); the others show what
-//! only one engine, several processes or a damaged database can show. `common` is the house they live in.
+//! All tests of the store from outside, in one executable. `conformance` runs one suite on both
+//! engines (`cases`); the others show what only one engine, several processes or a damaged database
+//! can show. `common` is the house they live in.
 
 mod apart;
 mod cable;

@@ -1,5 +1,6 @@
-//! Migrations: a fresh database has the shape of its schema and of what follows it; each runs once, in order, whole or not at all, also when the
-//! process is killed in between; a database of an unreleased build is refused and left as it is.
+//! Migrations: a fresh database has the shape of its schema and of what follows it; each runs once,
+//! in order, whole or not at all, also when the process is killed in between; a database of an
+//! unreleased build is refused and left as it is.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -171,7 +172,8 @@ async fn fresh_postgres(made: &str, by_hand: &str) {
     }
 }
 
-/// The connection ends in the midst of the second one, as when the process is killed: neither has run. Then two replicas start at once.
+/// The connection ends in the midst of the second one, as when the process is killed: neither has
+/// run. Then two replicas start at once.
 async fn killed_postgres(url: &str) {
     start(url, options()).await.expect("a start").shut().await;
     let second = format!("LOCK TABLE account IN ACCESS EXCLUSIVE MODE;\n{SECOND}");

@@ -1,4 +1,5 @@
-//! What operators rely on: the audit goes on from where it was, and the socket does what the store does.
+//! What operators rely on: the audit goes on from where it was, and the socket does what the store
+//! does.
 
 use std::os::unix::fs::PermissionsExt;
 

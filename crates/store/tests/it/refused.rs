@@ -1,5 +1,5 @@
-//! Operations the database refuses for good (here by a trigger): they are left out, all others go on, nothing is sent for ever,
-//! and what the failed ones left in memory is forgotten.
+//! Operations the database refuses for good (here by a trigger): they are left out, all others go
+//! on, nothing is sent for ever, and what the failed ones left in memory is forgotten.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use tollgate_store::{
     CallId, Change, Credit, CreditKind, Ending, Hold, HoldRefused, NewLimits, Options, Pot, StoreError,
 };
 
-/// One of a group is refused. It is also the first with a new price: the price must be written with the next call that has it.
+/// One of a group is refused. It is also the first with a new price: the price must be written with
+/// the next call that has it.
 #[tokio::test]
 async fn sqlite_leaves_out_what_is_refused() {
     let slow = Options { commit_pace: Duration::from_millis(300), ..options() };
@@ -36,7 +37,8 @@ async fn sqlite_leaves_out_what_is_refused() {
         h.store.close(h.ending(&c, call, charge)).await.expect("closed");
     }
     assert_eq!(h.pots(&c).await, (0, 993, 0, 0));
-    // Ended before the database said no: it may have reached a provider, so it has its row, and costs nothing.
+    // Ended before the database said no: it may have reached a provider, so it has its row, and
+    // costs nothing.
     let mut quick = h.store.hold(Hold { model: "poison".into(), ..h.wish(&c, 30) }).await.expect("decided in memory");
     h.store.extend(h.more(&c, quick.call, 1, 5)).await.expect("decided in memory");
     let _ = h.store.close(h.ending(&c, quick.call, 3));
@@ -64,7 +66,8 @@ async fn sqlite_leaves_out_what_is_refused() {
     h.close().await;
 }
 
-/// While a group is written one operation after the other, an error that may pass stops the whole group, and nothing more is left out.
+/// While a group is written one operation after the other, an error that may pass stops the whole
+/// group, and nothing more is left out.
 #[tokio::test]
 async fn what_may_pass_is_not_left_out_beside_what_is_refused() {
     let h = House::open_with("sqlite", Options { commit_pace: Duration::from_millis(300), ..options() }).await;
@@ -93,7 +96,8 @@ async fn what_may_pass_is_not_left_out_beside_what_is_refused() {
     h.close().await;
 }
 
-/// Nothing is held, used or spent, and all of it can be: 500 paid and a gift of 100, within limits of 600.
+/// Nothing is held, used or spent, and all of it can be: 500 paid and a gift of 100, within limits
+/// of 600.
 async fn as_before(h: &House, c: &Customer, what: &str) {
     let all = h.hold(h.wish(c, 600)).await.unwrap_or_else(|e| panic!("{what}: {e}")).call;
     assert!(h.hold(h.wish(c, 1)).await.is_err(), "{what}");
@@ -106,7 +110,8 @@ async fn as_before(h: &House, c: &Customer, what: &str) {
     assert_eq!([account.used.day.nano(), key.used.day.nano(), key.spent.nano()], [0; 3], "{what}");
 }
 
-/// Memory is as the database is afterwards: to the last nano-USD of money, of limits and of credit that expires.
+/// Memory is as the database is afterwards: to the last nano-USD of money, of limits and of credit
+/// that expires.
 #[tokio::test]
 async fn memory_forgets_what_was_refused() {
     let h = House::open_with("sqlite", Options { commit_pace: Duration::from_millis(300), ..options() }).await;
@@ -149,7 +154,8 @@ async fn memory_forgets_what_was_refused() {
     let _ = h.store.close(ending);
     assert!(matches!(refused.durable().await, Err(StoreError::Broken(_))));
     as_before(&h, &c, "a row that is refused").await;
-    // What counts in the day is right in the database too, where an operation of the same group counted the refused one.
+    // What counts in the day is right in the database too, where an operation of the same group
+    // counted the refused one.
     let mut refused =
         h.store.hold(Hold { model: "poison".into(), ..h.wish(&c, 150) }).await.expect("decided in memory");
     let mut other = h.store.hold(h.wish(&c, 10)).await.expect("decided in memory");
@@ -171,7 +177,8 @@ async fn memory_forgets_what_was_refused() {
         as_before(&h, &c, "an extension").await;
     }
     drop(file);
-    // The same with its close on the way: the hold stays open, and the next start finds the close in the journal.
+    // The same with its close on the way: the hold stays open, and the next start finds the close
+    // in the journal.
     let call = h.held(&c, 20).await;
     let mut more = h.store.extend(h.more(&c, call, 1, 7)).await.expect("decided in memory");
     let _ = h.store.close(h.ending(&c, call, 25));
@@ -185,8 +192,9 @@ async fn memory_forgets_what_was_refused() {
     h.store.shut().await;
 }
 
-/// The database refuses what a delivered call cost. It is not lost when the journal has been written anew many times, nor when the next
-/// start meets the same refusal; the first that does not charges it.
+/// The database refuses what a delivered call cost. It is not lost when the journal has been
+/// written anew many times, nor when the next start meets the same refusal; the first that does not
+/// charges it.
 #[tokio::test]
 async fn sqlite_charges_what_was_refused_at_a_later_start() {
     let h = House::open("sqlite").await;
@@ -296,7 +304,8 @@ async fn postgres_charges_what_was_refused_at_a_later_start(url: &str) {
     h.close().await;
 }
 
-/// A statement has an end: 500 stored replies in one would be more than PostgreSQL reads as one value.
+/// A statement has an end: 500 stored replies in one would be more than PostgreSQL reads as one
+/// value.
 async fn large_replies_make_small_groups(url: &str) {
     let h = House::open(url).await;
     let c = h.customer(0, 1_000_000).await;
@@ -339,7 +348,8 @@ async fn a_reader_waits_for_what_is_on_its_way(url: &str) {
     h.close().await;
 }
 
-/// Two replicas bring the same new prices in different orders: with locks in two orders they would wait in a circle.
+/// Two replicas bring the same new prices in different orders: with locks in two orders they would
+/// wait in a circle.
 async fn new_prices_come_in_one_order(url: &str) {
     let link = Link::to(url).await;
     link.run("ALTER DATABASE prices SET deadlock_timeout = '30s'").await;
@@ -390,7 +400,8 @@ impl Link {
     }
 }
 
-/// The second line of defence: a sum that SQLite would go on with in floating point is refused, whoever asks for it.
+/// The second line of defence: a sum that SQLite would go on with in floating point is refused,
+/// whoever asks for it.
 #[tokio::test]
 async fn no_amount_becomes_a_floating_point_number() {
     let h = House::open("sqlite").await;

@@ -1,5 +1,5 @@
-//! Several replicas on one PostgreSQL database: a dead one is cleaned up after, one that was only cut
-//! off loses nothing, an outage passes by itself.
+//! Several replicas on one PostgreSQL database: a dead one is cleaned up after, one that was only
+//! cut off loses nothing, an outage passes by itself.
 
 use std::time::Duration;
 
@@ -32,7 +32,8 @@ async fn two_replicas_and_an_outage() {
     an_outage_passes_by_itself(&server, &server.database("outage").await.expect("a database")).await;
 }
 
-/// Two tasks come to one name at a provider in the same moment, each on its own replica: one of them has it.
+/// Two tasks come to one name at a provider in the same moment, each on its own replica: one of
+/// them has it.
 async fn two_replicas_give_one_name_once(url: &str) {
     let (one, two) = (House::open(url).await, House::open(url).await);
     let c = one.customer(0, 100_000).await;
@@ -62,7 +63,8 @@ async fn two_replicas_give_one_name_once(url: &str) {
     one.close().await;
 }
 
-/// A conversation goes on wherever the next request lands, at once, and ends for all when it is erased.
+/// A conversation goes on wherever the next request lands, at once, and ends for all when it is
+/// erased.
 async fn a_response_kept_by_one_is_found_by_the_other(url: &str) {
     let (one, two) = (House::open(url).await, House::open(url).await);
     let (c, other) = (one.customer(0, 0).await, one.customer(0, 0).await);
@@ -99,7 +101,8 @@ async fn a_response_kept_by_one_is_found_by_the_other(url: &str) {
     two.close().await;
 }
 
-/// What the replica's sweeps see within a bit more than the time of silence, which is a minute in these tests.
+/// What the replica's sweeps see within a bit more than the time of silence, which is a minute in
+/// these tests.
 async fn a_minute_passes(h: &House) -> u64 {
     let mut orphaned = 0;
     for _ in 0..4 {
@@ -125,7 +128,8 @@ async fn dead_replicas_are_cleaned_up_after(url: &str) {
     one.extend(one.more(&c, lost, 1, 50)).await.expect("more");
     // The same cap and balance hold for both.
     assert!(matches!(two.hold(two.wish(&c, 751)).await, Err(HoldRefused::Insufficient { .. })));
-    // As long as it beats it lives, whatever the clocks say, and keeps its holds even past their time.
+    // As long as it beats it lives, whatever the clocks say, and keeps its holds even past their
+    // time.
     one.clock.advance(-3_600_000);
     two.clock.advance(1_000_000);
     for _ in 0..10 {
@@ -143,7 +147,8 @@ async fn dead_replicas_are_cleaned_up_after(url: &str) {
     two.close().await;
 }
 
-/// Both others find the same replica dead in the same moment: each of its holds is resolved by one of them.
+/// Both others find the same replica dead in the same moment: each of its holds is resolved by one
+/// of them.
 async fn two_sweepers_share_what_a_dead_replica_left(url: &str) {
     let (gone, one, two) = (House::open(url).await, House::open(url).await, House::open(url).await);
     let c = gone.customer(0, 10_000).await;
@@ -177,7 +182,8 @@ async fn two_sweepers_share_what_a_dead_replica_left(url: &str) {
     two.close().await;
 }
 
-/// A replica loses the database but not its clients: what it delivers meanwhile is charged when it is back.
+/// A replica loses the database but not its clients: what it delivers meanwhile is charged when it
+/// is back.
 async fn a_replica_cut_off_loses_no_charge(url: &str) {
     let cut = Cable::lay(url).await;
     let one = House::open(&cut.url).await;
@@ -208,7 +214,8 @@ async fn a_replica_cut_off_loses_no_charge(url: &str) {
     assert_eq!(two.pots(&c).await, (0, 940, 0, 0));
     let again = one.store.close(one.ending(&c, answered, 60)).await.expect("closed");
     assert!(!again.applied, "once");
-    // The client's key answers with the first reply again, and the charge can be given back like any other.
+    // The client's key answers with the first reply again, and the charge can be given back like
+    // any other.
     let mut repeated = long(&two, &c, 100);
     repeated.idem = Some(idem(1, 1));
     assert!(
@@ -221,7 +228,8 @@ async fn a_replica_cut_off_loses_no_charge(url: &str) {
     two.close().await;
 }
 
-/// It died with a stream running and starts again after it was given up: the last mark is charged, up to what is left.
+/// It died with a stream running and starts again after it was given up: the last mark is charged,
+/// up to what is left.
 async fn a_replica_that_comes_back_late_charges_its_marks(url: &str) {
     let one = House::open(url).await;
     let two = House::open(url).await;
@@ -252,7 +260,8 @@ async fn a_replica_that_comes_back_late_charges_its_marks(url: &str) {
     two.close().await;
 }
 
-/// It was only silent, is back, and its stream goes on: when it dies then, what it delivered after its return is charged as well.
+/// It was only silent, is back, and its stream goes on: when it dies then, what it delivered after
+/// its return is charged as well.
 async fn a_replica_that_was_given_up_goes_on_marking(url: &str) {
     let (one, two) = (House::open(url).await, House::open(url).await);
     let c = two.customer(0, 100).await;
@@ -301,8 +310,9 @@ async fn limits_hold_for_all_replicas_together(url: &str) {
     }
 }
 
-/// Groups of both replicas name the same accounts in opposite orders: nobody waits in a circle, nothing is thrown away. A circle would
-/// not be broken by the database in time, and every one it breaks is counted as a second try.
+/// Groups of both replicas name the same accounts in opposite orders: nobody waits in a circle,
+/// nothing is thrown away. A circle would not be broken by the database in time, and every one it
+/// breaks is counted as a second try.
 async fn replicas_with_many_accounts_never_deadlock(url: &str) {
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("a connection");
     let mut driver = tokio::task::JoinSet::new();

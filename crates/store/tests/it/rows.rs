@@ -1,12 +1,14 @@
-//! Usage rows, from which receipts are signed: whatever is changed in one shows, on both engines. The columns are asked of the database, so
-//! that a new one cannot be forgotten: it is under the hash (`row_hash.rs`), or this fails.
+//! Usage rows, from which receipts are signed: whatever is changed in one shows, on both engines.
+//! The columns are asked of the database, so that a new one cannot be forgotten: it is under the
+//! hash (`row_hash.rs`), or this fails.
 
 use crate::common::House;
 use crate::hand::Hand;
 use tollgate_store::testing::PostgresServer;
 use tollgate_store::{AccountId, CallId, CreditKind, Pot, Receipted, Report, StoreError};
 
-/// Columns that may change: the refund of a call comes after its row and has its own entry (I11, I12).
+/// Columns that may change: the refund of a call comes after its row and has its own entry (I11,
+/// I12).
 const CHANGES: &str = "refunded";
 /// Of a row that has an entry, the entry's word counts.
 const OWN_HASH: &str = "hash";
@@ -147,7 +149,8 @@ async fn other_ways(h: House) {
     assert_eq!(broken(&audit(&h).await), ["I11"]);
     hand.change(back).await.expect("as it was");
 
-    // A refusal has no entry. One whose hash was taken away counts among those from before, with its time.
+    // A refusal has no entry. One whose hash was taken away counts among those from before, with
+    // its time.
     let (_, [.., refused]) = three_calls(&h).await;
     assert_eq!(audit(&h).await.unhashed_rows, 0);
     hand.change(&format!("UPDATE usage SET hash = NULL, model = 'other' WHERE {}", of(refused)))

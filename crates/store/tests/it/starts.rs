@@ -1,12 +1,14 @@
-//! What a start of the embedded engine finds of holds and tasks that have been open for long, and how much it reads for them.
+//! What a start of the embedded engine finds of holds and tasks that have been open for long, and
+//! how much it reads for them.
 
 use std::time::Duration;
 
 use crate::common::{Customer, House, options};
 use tollgate_store::{Close, Ending, Leased, NewTask, Options, SentTo, TaskEnd, TaskState, TaskStep, Word};
 
-/// The clock was two hours ahead when the task was begun and when the next process starts, and right in between, when its fate became
-/// unknown: the task is seconds old, so nothing about it is two hours old.
+/// The clock was two hours ahead when the task was begun and when the next process starts, and
+/// right in between, when its fate became unknown: the task is seconds old, so nothing about it is
+/// two hours old.
 #[tokio::test]
 async fn nothing_about_a_task_is_older_than_the_task() {
     const HOURS: i64 = 2 * 3_600_000;
@@ -42,7 +44,8 @@ async fn nothing_about_a_task_is_older_than_the_task() {
     h.close().await;
 }
 
-/// A video and a call that go on while many others come and go: a start finds both, and reads of the ledger only the end.
+/// A video and a call that go on while many others come and go: a start finds both, and reads of
+/// the ledger only the end.
 #[tokio::test]
 async fn a_start_reads_no_more_of_the_ledger_for_a_hold_that_stays_open() {
     const RECENT: u64 = 20;

@@ -1,5 +1,5 @@
-//! The file beside the ledger's in which the embedded engine keeps what customers store: given back to
-//! the disk when it is erased, and erased also when the disk is full.
+//! The file beside the ledger's in which the embedded engine keeps what customers store: given back
+//! to the disk when it is erased, and erased also when the disk is full.
 
 use crate::common::{Customer, House, options};
 use std::path::Path;
@@ -117,7 +117,8 @@ async fn the_disk_keeps_room_for_the_ledger() {
     store.shut().await;
 }
 
-/// Somebody else fills the disk to its last byte: what is stored can still be erased, and the ledger has the space.
+/// Somebody else fills the disk to its last byte: what is stored can still be erased, and the
+/// ledger has the space.
 #[tokio::test(flavor = "multi_thread")]
 async fn erasing_works_on_a_full_disk() {
     let Some(disk) = Disk::mount("48m") else { return };

@@ -1,11 +1,13 @@
-//! TLS to PostgreSQL: what each `sslmode` accepts, against a real server with a certificate of our own making.
+//! TLS to PostgreSQL: what each `sslmode` accepts, against a real server with a certificate of our
+//! own making.
 
 use crate::common::House;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tollgate_store::testing::{HandClock, PostgresServer};
 use tollgate_store::{Options, Place, Store};
 
-/// An authority, and a certificate of it for `name`: the authority's certificate, the server's, and the server's key.
+/// An authority, and a certificate of it for `name`: the authority's certificate, the server's, and
+/// the server's key.
 fn certificates(name: &str) -> (String, String, String) {
     let mut authority = CertificateParams::new(Vec::new()).expect("parameters");
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -1,5 +1,5 @@
-//! Two versions on one PostgreSQL database, as during a rolling upgrade: their functions differ, or their migrations. The executable of the
-//! commit before runs beside the new one in `make upgrade`.
+//! Two versions on one PostgreSQL database, as during a rolling upgrade: their functions differ, or
+//! their migrations. The executable of the commit before runs beside the new one in `make upgrade`.
 
 use crate::common::{Customer, House, ask, options, start, version};
 use tollgate_store::testing::{PostgresServer, run_sql};
@@ -138,7 +138,8 @@ async fn a_migration_that_breaks_waits_for_the_others(url: &str) {
     assert!(why.contains("was made by a newer version"), "{why}");
 }
 
-/// Somebody reads a table for a long time, as an audit does. A migration that wants to change it does not keep all others from it meanwhile.
+/// Somebody reads a table for a long time, as an audit does. A migration that wants to change it
+/// does not keep all others from it meanwhile.
 async fn a_migration_lets_others_pass(url: &str) {
     let h = House::open(url).await;
     let c = h.customer(0, 1_000_000).await;

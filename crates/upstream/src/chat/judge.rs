@@ -1,5 +1,5 @@
-//! Whose fault a provider's error is, in the words of all four dialects. Money depends on it, so there is one table of words
-//! and one verdict; adaptors only bring the error here.
+//! Whose fault a provider's error is, in the words of all four dialects. Money depends on it, so
+//! there is one table of words and one verdict; adaptors only bring the error here.
 
 use crate::{Blame, Fault, Reply, safe_text};
 use http::HeaderMap;
@@ -31,8 +31,8 @@ const MOST_DETAIL: usize = 128;
 /// Most values kept of them.
 const MOST_DETAILS: usize = 16;
 
-/// The details that an Anthropic provider gives of a request which is to blame: programs go by them. Only plain values, cleaned like
-/// any text of a provider.
+/// The details that an Anthropic provider gives of a request which is to blame: programs go by
+/// them. Only plain values, cleaned like any text of a provider.
 pub(crate) fn with_details(fault: Fault, error: Option<&UpstreamError>) -> Fault {
     let details = error.and_then(|error| error.details.as_deref()).filter(|_| fault.blame == Blame::Caller);
     Fault { details: details.and_then(clean_details), ..fault }
@@ -115,7 +115,8 @@ const SEALS: &[&str] = &[
     "blocks in the latest assistant message cannot be modified",
     "invalid_encrypted_content",
     "encrypted content",
-    // Under the id of a thought a provider looks for what it stored, and it was told to store nothing.
+    // Under the id of a thought a provider looks for what it stored, and it was told to store
+    // nothing.
     "item with id",
     "thought signature",
     "thought_signature",
@@ -185,8 +186,8 @@ fn plain_failure(text: &str) -> Option<String> {
     Some(safe_text(line, MOST_FAILURE))
 }
 
-/// What our own account is told in a bad request: Google's for a key it does not know, that has ended or may not be used from where we
-/// are, Anthropic's for an empty account.
+/// What our own account is told in a bad request: Google's for a key it does not know, that has
+/// ended or may not be used from where we are, Anthropic's for an empty account.
 const TROUBLE: &[&str] = &[
     "api key not valid",
     "api key not found",

@@ -1,4 +1,5 @@
-//! Conversations at a provider: what is asked, how one maker's request is written, and what its errors mean.
+//! Conversations at a provider: what is asked, how one maker's request is written, and what its
+//! errors mean.
 
 pub(crate) mod judge;
 
@@ -18,7 +19,8 @@ pub trait Chat: Sync + std::fmt::Debug {
     /// Path below the base address, with its leading slash.
     fn path(&self) -> &'static str;
 
-    /// The request, whose body is already in the provider's dialect; `uri` is the address of [`Chat::path`].
+    /// The request, whose body is already in the provider's dialect; `uri` is the address of
+    /// [`Chat::path`].
     fn request(&self, provider: &Provider, uri: Uri, ask: ChatAsk<'_>) -> Outgoing;
 
     /// What an answer with an error status means.

@@ -1,5 +1,6 @@
-//! The body of a reply, read from its connection as it is asked for, in the pieces it was sent in: a stream's cover, its marks and
-//! a client that makes no room all go by pieces. Read to its end, the connection goes back to the pool; dropped before, it is closed.
+//! The body of a reply, read from its connection as it is asked for, in the pieces it was sent in:
+//! a stream's cover, its marks and a client that makes no room all go by pieces. Read to its end,
+//! the connection goes back to the pool; dropped before, it is closed.
 
 use super::connection::{Connection, closed};
 use super::head::Framing;
@@ -118,7 +119,8 @@ impl Framing {
                 let mut used = 0;
                 let piece = chunks.next(read, &mut used).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
                 let data = piece.map_or_else(Bytes::new, |piece| read.slice(piece));
-                // What follows may be the end of the chunk, or of all of them: then nothing more has to be waited for.
+                // What follows may be the end of the chunk, or of all of them: then nothing more
+                // has to be waited for.
                 if !data.is_empty() {
                     chunks.finish_chunk(read, &mut used).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
                 }

@@ -1,4 +1,5 @@
-//! Takes a chunked body apart (RFC 9112, 7.1), however it is cut into reads. Strict: what two readers could read in two ways is refused.
+//! Takes a chunked body apart (RFC 9112, 7.1), however it is cut into reads. Strict: what two
+//! readers could read in two ways is refused.
 
 use std::ops::Range;
 
@@ -45,7 +46,8 @@ impl Chunks {
         self.at == At::Done
     }
 
-    /// Goes on at `from` and gives the next piece of data and where it ends; `None` when all of the input, or of the body, is read.
+    /// Goes on at `from` and gives the next piece of data and where it ends; `None` when all of the
+    /// input, or of the body, is read.
     pub fn next(&mut self, input: &[u8], from: &mut usize) -> Result<Option<Range<usize>>, BadChunk> {
         while let Some(&byte) = input.get(*from) {
             if self.at == At::Done {
@@ -68,7 +70,8 @@ impl Chunks {
         Ok(None)
     }
 
-    /// Reads on up to the next data, so that an end which is already there is seen with the last piece.
+    /// Reads on up to the next data, so that an end which is already there is seen with the last
+    /// piece.
     pub fn finish_chunk(&mut self, input: &[u8], from: &mut usize) -> Result<(), BadChunk> {
         while let Some(&byte) = input.get(*from)
             && !matches!(self.at, At::Data | At::Done)

@@ -1,4 +1,5 @@
-//! One connection: a request goes out, the head of its reply comes in. Both are done by the caller's own polling.
+//! One connection: a request goes out, the head of its reply comes in. Both are done by the
+//! caller's own polling.
 
 use super::head::{self, Asked, Head};
 use super::request::{Stuck, Written};
@@ -42,8 +43,9 @@ impl Connection {
         Connection { io: TokioIo::new(io) }
     }
 
-    /// Sends a request and waits for the head of its reply. What came with it is the start of the body. A provider may answer
-    /// before it has read everything; nothing more is sent then, and the connection is of no further use.
+    /// Sends a request and waits for the head of its reply. What came with it is the start of the
+    /// body. A provider may answer before it has read everything; nothing more is sent then, and
+    /// the connection is of no further use.
     pub async fn ask(&mut self, mut request: Written) -> Result<(Head, Bytes), Unanswered> {
         let mut read = BytesMut::new();
         let mut broken = false;
@@ -86,7 +88,8 @@ impl Connection {
                     Poll::Ready(true) => continue,
                     Poll::Ready(false) => return Pin::new(&mut self.io).poll_flush(cx).map_err(Stuck::from),
                     Poll::Pending => {
-                        // What was written may lie in a buffer of TLS, and the next piece may be long in coming.
+                        // What was written may lie in a buffer of TLS, and the next piece may be
+                        // long in coming.
                         ready!(Pin::new(&mut self.io).poll_flush(cx))?;
                         return Poll::Pending;
                     }

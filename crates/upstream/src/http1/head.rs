@@ -1,4 +1,5 @@
-//! The head of a reply: its status and headers, and where its body ends. What could be read in two ways is refused.
+//! The head of a reply: its status and headers, and where its body ends. What could be read in two
+//! ways is refused.
 
 use super::chunks::Chunks;
 use bytes::Bytes;
@@ -23,7 +24,8 @@ pub(crate) struct Head {
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub method: Method,
-    /// The protocol that the connection was asked to change to. Nobody else may be answered with status 101.
+    /// The protocol that the connection was asked to change to. Nobody else may be answered with
+    /// status 101.
     pub protocol: Option<HeaderValue>,
 }
 
@@ -41,8 +43,9 @@ pub(crate) enum Framing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadHead;
 
-/// Reads the head at the start of `bytes` and says how long it is; `None` when there is more to come. A head of 1xx says only
-/// that the reply will follow; its `Head` is `None`. Only 101 is a reply itself, where it was asked for.
+/// Reads the head at the start of `bytes` and says how long it is; `None` when there is more to
+/// come. A head of 1xx says only that the reply will follow; its `Head` is `None`. Only 101 is a
+/// reply itself, where it was asked for.
 pub(crate) fn read(bytes: &Bytes, asked: &Asked) -> Result<Option<(usize, Option<Head>)>, BadHead> {
     let mut space = [const { std::mem::MaybeUninit::uninit() }; MOST_HEADERS];
     let mut parsed = httparse::Response::new(&mut []);
@@ -76,7 +79,8 @@ pub(crate) fn read(bytes: &Bytes, asked: &Asked) -> Result<Option<(usize, Option
     Ok(Some((length, Some(Head { status, headers, framing, stays }))))
 }
 
-/// Whether a reply changes to the protocol that was asked for, and says so as it must (RFC 9110, 7.8).
+/// Whether a reply changes to the protocol that was asked for, and says so as it must (RFC 9110,
+/// 7.8).
 fn is_switch(headers: &HeaderMap, version: Version, asked: &Asked) -> bool {
     let Some(protocol) = asked.protocol.as_ref().and_then(|protocol| protocol.to_str().ok()) else { return false };
     version == Version::HTTP_11 && says(headers, &CONNECTION, "upgrade") && says(headers, &UPGRADE, protocol.trim())

@@ -1,6 +1,7 @@
-//! HTTP/1.1 to providers, driven by whoever waits for the reply: no task per connection, no queue between them, and no
-//! buffer while a reply is silent. What an open stream costs is mostly what its two connections hold, so the one to the
-//! provider holds next to nothing (docs/decisions/0014).
+//! HTTP/1.1 to providers, driven by whoever waits for the reply: no task per connection, no queue
+//! between them, and no buffer while a reply is silent. What an open stream costs is mostly what
+//! its two connections hold, so the one to the provider holds next to nothing
+//! (docs/decisions/0014).
 
 mod answer;
 mod chunks;

@@ -1,5 +1,5 @@
-//! Connections that wait for the next request, by scheme and host. The one used last is taken first, so that those above
-//! what is needed grow old and are closed.
+//! Connections that wait for the next request, by scheme and host. The one used last is taken
+//! first, so that those above what is needed grow old and are closed.
 
 use super::connection::Connection;
 use http::Uri;

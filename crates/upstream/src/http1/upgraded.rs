@@ -1,5 +1,5 @@
-//! A connection that speaks another protocol after status 101: bytes in both directions. It belongs to whoever asked and never goes
-//! back to the pool; dropped, it is closed.
+//! A connection that speaks another protocol after status 101: bytes in both directions. It belongs
+//! to whoever asked and never goes back to the pool; dropped, it is closed.
 
 use super::connection::Connection;
 use bytes::{Buf as _, Bytes};
@@ -9,8 +9,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Reads and writes the bytes of the new protocol, from the first one behind the reply's head on. Its limits are those of whoever
-/// speaks it.
+/// Reads and writes the bytes of the new protocol, from the first one behind the reply's head on.
+/// Its limits are those of whoever speaks it.
 pub struct Upgraded {
     connection: Box<Connection>,
     /// What came together with the head.

@@ -64,7 +64,8 @@ impl Video for Ark {
     fn create(&self, asking: &Asking<'_>, job: &Job<'_>) -> Option<Outgoing> {
         let mut body = job.plan.body.clone();
         body.insert("model".to_owned(), Value::from(job.model));
-        // The provider has no id of ours but gives this one back, so that a lost task can be found in its list.
+        // The provider has no id of ours but gives this one back, so that a lost task can be found
+        // in its list.
         body.entry("safety_identifier").or_insert_with(|| Value::from(job.external_id));
         asking.bearer(Method::POST, PATH, Some(&Value::Object(body)))
     }
@@ -90,8 +91,9 @@ impl Video for Ark {
         Ok(report)
     }
 
-    /// All that the account has: by which name the list knows a model is the maker's affair, an endpoint (`ep-…`) above all, and what
-    /// a filter by another name leaves out would count as never made.
+    /// All that the account has: by which name the list knows a model is the maker's affair, an
+    /// endpoint (`ep-…`) above all, and what a filter by another name leaves out would count as
+    /// never made.
     fn find(&self, asking: &Asking<'_>, _sought: &Sought<'_>, cursor: Option<&str>) -> Option<Outgoing> {
         let page = path_part(cursor.unwrap_or("1"))?;
         asking.bearer(Method::GET, &format!("{PATH}?page_num={page}&page_size={PAGE}"), None)
@@ -103,13 +105,15 @@ impl Video for Ark {
             return Err(self.refused(sought.api, reply));
         };
         let next = next_page(cursor, items, sought.sent.0);
-        // A caller's own identifier took the place of ours; then nothing tells the tasks apart for sure.
+        // A caller's own identifier took the place of ours; then nothing tells the tasks apart for
+        // sure.
         let own = sought.body.get("safety_identifier").is_none();
         let ours = items.iter().find(|item| own && item["safety_identifier"] == sought.external_id);
         Ok(Page { ours: ours.and_then(|item| id(&item["id"])), alike: alike(self, sought, items), next })
     }
 
-    /// By the identifier, ours or the caller's. Another name of the model speaks against it and is no proof.
+    /// By the identifier, ours or the caller's. Another name of the model speaks against it and is
+    /// no proof.
     fn likeness(&self, sought: &Sought<'_>, entry: &Value) -> Likeness {
         let asked = sought.body.get("safety_identifier").and_then(Value::as_str).unwrap_or(sought.external_id);
         let told = sought.compare(entry, &[]).max(Told::names(asked, &entry["safety_identifier"]));
@@ -138,7 +142,8 @@ impl Video for Ark {
     }
 }
 
-/// Tokens, and the length of what was made, for models that are sold by the second. Seconds of reference clips are in the tokens only.
+/// Tokens, and the length of what was made, for models that are sold by the second. Seconds of
+/// reference clips are in the tokens only.
 fn used(task: &Value) -> Used {
     let (usage, duration) = (&task["usage"], &task["duration"]);
     let tokens = counted(&usage["total_tokens"]).or_else(|| counted(&usage["completion_tokens"]));

@@ -1,4 +1,5 @@
-//! MiniMax: family D, on two ways of one provider. v1 answers 200 to everything and needs a file step; v2 is plainer.
+//! MiniMax: family D, on two ways of one provider. v1 answers 200 to everything and needs a file
+//! step; v2 is plainer.
 
 use crate::video::habits::DAY;
 use crate::video::judge::{Said, Table, Verdict, judge};
@@ -15,7 +16,8 @@ use tollgate_media::video::Api;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MiniMax;
 
-/// The vendor only says that links are limited in time; a day is assumed, and the file step gives a new one.
+/// The vendor only says that links are limited in time; a day is assumed, and the file step gives a
+/// new one.
 const V1: Habits = Habits {
     poll_every: Duration::from_secs(10),
     polls_per_second: None,

@@ -1,5 +1,6 @@
-//! The makers: what each of them is sent and what its answers mean, a file or a folder per maker. What they can do together stands
-//! in `kind.rs`; what is the same for all of one ability, in `chat/`, `video/` and `social.rs`.
+//! The makers: what each of them is sent and what its answers mean, a file or a folder per maker.
+//! What they can do together stands in `kind.rs`; what is the same for all of one ability, in
+//! `chat/`, `video/` and `social.rs`.
 
 mod anthropic;
 mod ark;

@@ -1,9 +1,10 @@
-//! Providers of social data: the supplier that sells it (kind `tikhub`) and sources one runs oneself with the same route
-//! names (kind `social-source`). Both are asked in the same way and answer in an envelope with `code` and `data`; errors of the supplier
-//! stand in `detail`, those of other sources often at the top, and either is read.
+//! Providers of social data: the supplier that sells it (kind `tikhub`) and sources one runs
+//! oneself with the same route names (kind `social-source`). Both are asked in the same way and
+//! answer in an envelope with `code` and `data`; errors of the supplier stand in `detail`, those of
+//! other sources often at the top, and either is read.
 //!
-//! The supplier bills HTTP 200 and nothing else, so every error status is surely free, and a request that was sent and
-//! not answered may have been billed.
+//! The supplier bills HTTP 200 and nothing else, so every error status is surely free, and a
+//! request that was sent and not answered may have been billed.
 
 use crate::outgoing::outgoing;
 use crate::{Blame, Fault, Outgoing, Provider, Reply, SocialAsk, SocialData, safe_text};
@@ -109,8 +110,8 @@ fn shape_message(said: &Refused) -> String {
     }
 }
 
-/// Seconds to wait, between 1 and 60, as `Retry-After` or `X-RateLimit-Reset` says. Both may name a moment; how far away it is,
-/// the reply's own `Date` tells.
+/// Seconds to wait, between 1 and 60, as `Retry-After` or `X-RateLimit-Reset` says. Both may name a
+/// moment; how far away it is, the reply's own `Date` tells.
 fn retry_after(headers: &HeaderMap) -> Option<u32> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let moment = |text: &str| {

@@ -1,4 +1,5 @@
-//! The verbs: write, send, read. One exchange each; whether and when to repeat is the caller's decision, never ours.
+//! The verbs: write, send, read. One exchange each; whether and when to repeat is the caller's
+//! decision, never ours.
 
 use super::{Alike, Asking, Found, Handle, Job, Link, Report, Sought, Standing, Video};
 use crate::{Answer, Body, Client, Fault, Outgoing, Reply, is_encoded};
@@ -20,7 +21,8 @@ const READING: Duration = Duration::from_secs(60);
 /// Waits until one more request may be sent; `false`: not now.
 pub type Turn<'a> = dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> + Sync + 'a;
 
-/// Creates a task and gives the provider's id of it. Send once: a fault with `maybe_charged` means that the task may exist.
+/// Creates a task and gives the provider's id of it. Send once: a fault with `maybe_charged` means
+/// that the task may exist.
 pub async fn create(client: &Client, video: &dyn Video, asking: &Asking<'_>, job: &Job<'_>) -> Result<String, Fault> {
     let request = video.create(asking, job).ok_or_else(Fault::unreachable)?;
     let reply = exchange_fresh(client, asking, request).await?;
@@ -30,8 +32,9 @@ pub async fn create(client: &Client, video: &dyn Video, asking: &Asking<'_>, job
     }
 }
 
-/// Asks how a task stands, and goes on to its file where the provider keeps the link there. A fault decides nothing about the task.
-/// `turn` is waited for before a second request; that of the first is the caller's.
+/// Asks how a task stands, and goes on to its file where the provider keeps the link there. A fault
+/// decides nothing about the task. `turn` is waited for before a second request; that of the first
+/// is the caller's.
 pub async fn poll(
     client: &Client,
     video: &dyn Video,
@@ -59,8 +62,9 @@ pub async fn file(client: &Client, video: &dyn Video, asking: &Asking<'_>, id: &
     video.filed(&reply)
 }
 
-/// Looks for a task whose creation was not answered, page by page; `None` where the provider has no way to. `turn` is waited for
-/// before each page but the first; without one the list is not read further.
+/// Looks for a task whose creation was not answered, page by page; `None` where the provider has no
+/// way to. `turn` is waited for before each page but the first; without one the list is not read
+/// further.
 pub async fn find(
     client: &Client,
     video: &dyn Video,
@@ -99,13 +103,15 @@ pub async fn cancel(client: &Client, video: &dyn Video, asking: &Asking<'_>, tas
     Ok(exchange(client, asking, request).await?.is_ok())
 }
 
-/// Asks the provider to delete a task that has ended, and its video with it. `Ok(false)` where it cannot or will not.
+/// Asks the provider to delete a task that has ended, and its video with it. `Ok(false)` where it
+/// cannot or will not.
 pub async fn forget(client: &Client, video: &dyn Video, asking: &Asking<'_>, task: &Handle<'_>) -> Result<bool, Fault> {
     let Some(request) = video.forget(asking, task) else { return Ok(false) };
     Ok(exchange(client, asking, request).await?.is_ok())
 }
 
-/// Another video from a finished one; `None` where the provider has no such thing. As costly as [`create`].
+/// Another video from a finished one; `None` where the provider has no such thing. As costly as
+/// [`create`].
 pub async fn remix(
     client: &Client,
     video: &dyn Video,
@@ -134,8 +140,9 @@ pub struct Reach<'a> {
     pub public: &'a Client,
 }
 
-/// Opens the finished file; `range` is the value of a `Range` header. One redirect is followed, without the key. A link that does
-/// not lead to the provider itself may only lead to a public address, unless the provider is configured otherwise.
+/// Opens the finished file; `range` is the value of a `Range` header. One redirect is followed,
+/// without the key. A link that does not lead to the provider itself may only lead to a public
+/// address, unless the provider is configured otherwise.
 pub async fn fetch(
     reach: Reach<'_>,
     video: &dyn Video,
@@ -172,7 +179,8 @@ pub async fn fetch(
     Err(Fault { maybe_charged: false, ..Fault::garbage() })
 }
 
-/// 200 and 206 with something in it: a server that has no content to give says so with success, too.
+/// 200 and 206 with something in it: a server that has no content to give says so with success,
+/// too.
 fn brings_a_file(status: u16, headers: &HeaderMap) -> bool {
     matches!(status, 200 | 206) && headers.get(CONTENT_LENGTH).is_none_or(|length| length != "0")
 }
@@ -181,7 +189,8 @@ async fn exchange(client: &Client, asking: &Asking<'_>, request: Outgoing) -> Re
     read(asking, client.send(asking.provider, request).await?).await
 }
 
-/// For what makes something: a connection that breaks says nothing of whether it was made, so none is used that may be closing already.
+/// For what makes something: a connection that breaks says nothing of whether it was made, so none
+/// is used that may be closing already.
 async fn exchange_fresh(client: &Client, asking: &Asking<'_>, request: Outgoing) -> Result<Reply, Fault> {
     read(asking, client.send_fresh(asking.provider, request).await?).await
 }

@@ -24,8 +24,8 @@ pub(crate) const HOUR: u64 = 60 * MINUTE;
 pub(crate) const DAY: u64 = 24 * HOUR;
 
 impl Habits {
-    /// How long an open task is waited for: a quarter of an hour, or a minute per second of video, and never until the provider has
-    /// forgotten it.
+    /// How long an open task is waited for: a quarter of an hour, or a minute per second of video,
+    /// and never until the provider has forgotten it.
     pub fn patience(&self, seconds: u32) -> Duration {
         let wanted = Duration::from_secs((15 * MINUTE).max(u64::from(seconds) * MINUTE));
         wanted.min(Duration::from_secs(DAY)).min(self.remembers.saturating_sub(Duration::from_secs(HOUR)))

@@ -1,4 +1,5 @@
-//! Whose fault a refusal is, from a provider's own table of codes. Statuses lie: money trouble comes as 400 and as 429.
+//! Whose fault a refusal is, from a provider's own table of codes. Statuses lie: money trouble
+//! comes as 400 and as 429.
 
 use super::read::text;
 use crate::{Blame, Fault, Reply, safe_text};
@@ -13,8 +14,9 @@ pub(crate) enum Verdict {
     Operator,
     /// Too fast, too many at once, or overloaded: later, or elsewhere. Nothing was made.
     Busy,
-    /// The provider's own failure, told in its own words: it says that nothing was made. That is not as good as a refusal, which is
-    /// decided before anything is begun, so nobody else is asked.
+    /// The provider's own failure, told in its own words: it says that nothing was made. That is
+    /// not as good as a refusal, which is decided before anything is begun, so nobody else is
+    /// asked.
     Failed,
     /// It gave up waiting for itself: the task may exist.
     Unsure,
@@ -26,13 +28,15 @@ pub(crate) struct Said<'a> {
     pub text: &'a str,
 }
 
-/// One provider's codes. A row ending in `*` stands for all codes that begin so; the first row that fits counts.
+/// One provider's codes. A row ending in `*` stands for all codes that begin so; the first row that
+/// fits counts.
 pub(crate) type Table = &'static [(&'static str, Verdict)];
 
 const TEXT: usize = 900;
 const CODE: usize = 100;
 
-/// What a reply that is no success means. `said` is `None` when the provider's own shape of errors was not found in it.
+/// What a reply that is no success means. `said` is `None` when the provider's own shape of errors
+/// was not found in it.
 pub(crate) fn judge(reply: &Reply, said: Option<Said<'_>>, table: Table) -> Fault {
     let verdict = said.as_ref().and_then(|said| {
         let fits = |row: &str| row.strip_suffix('*').map_or(row == said.code, |start| said.code.starts_with(start));
@@ -65,7 +69,8 @@ pub(crate) fn judge(reply: &Reply, said: Option<Said<'_>>, table: Table) -> Faul
     Fault { upstream_status: Some(reply.status), upstream_code, retry_after: retry_after(reply), ..fault }
 }
 
-/// A server's failure in somebody else's words (a proxy's page) says nothing about what the provider did.
+/// A server's failure in somebody else's words (a proxy's page) says nothing about what the
+/// provider did.
 fn by_status(status: u16, own_words: bool) -> Verdict {
     match status {
         400 | 413 | 415 | 422 => Verdict::Caller,

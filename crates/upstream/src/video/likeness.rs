@@ -1,6 +1,7 @@
-//! Whether an entry of a provider's list is the task whose creation was lost, where the provider keeps no id of ours. Prompts are
-//! compared by whoever remembers ours, because it is not kept. That an entry is something else counts as proof that ours was never made, so it is
-//! said only of what cannot be ours: what merely differs in words, or tells too little, is not.
+//! Whether an entry of a provider's list is the task whose creation was lost, where the provider
+//! keeps no id of ours. Prompts are compared by whoever remembers ours, because it is not kept.
+//! That an entry is something else counts as proof that ours was never made, so it is said only of
+//! what cannot be ours: what merely differs in words, or tells too little, is not.
 
 use super::Sought;
 use super::read::{made_at, measure};

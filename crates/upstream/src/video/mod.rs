@@ -1,7 +1,8 @@
 //! Video tasks at a provider: create, poll, fetch the file's link, find a lost one, cancel.
 //!
-//! A maker only writes requests and reads replies; sending is in `exchange`. Creating a task costs money, so its faults
-//! say precisely whether the provider may have taken it. Polling never decides a task's fate by failing.
+//! A maker only writes requests and reads replies; sending is in `exchange`. Creating a task costs
+//! money, so its faults say precisely whether the provider may have taken it. Polling never decides
+//! a task's fate by failing.
 
 mod exchange;
 pub(crate) mod habits;
@@ -58,7 +59,8 @@ pub trait Video: Sync + std::fmt::Debug {
         Ok(None)
     }
 
-    /// Looks for a task whose creation was not answered; `cursor` is where the page before this one ended.
+    /// Looks for a task whose creation was not answered; `cursor` is where the page before this one
+    /// ended.
     fn find(&self, _asking: &Asking<'_>, _sought: &Sought<'_>, _cursor: Option<&str>) -> Option<Outgoing> {
         None
     }
@@ -86,7 +88,8 @@ pub trait Video: Sync + std::fmt::Debug {
         None
     }
 
-    /// The bytes of the finished file; the key goes along only where the link is the provider's own.
+    /// The bytes of the finished file; the key goes along only where the link is the provider's
+    /// own.
     fn content(&self, asking: &Asking<'_>, _task: &Handle<'_>, link: &Link) -> Option<Outgoing> {
         asking.plain(&link.url)
     }

@@ -3,7 +3,8 @@
 use super::{Alike, Likeness, Sought, Video};
 use serde_json::Value;
 
-/// Seconds as milliseconds, from a number or a text such as `"5.1"`, without passing through floating point where it can be avoided.
+/// Seconds as milliseconds, from a number or a text such as `"5.1"`, without passing through
+/// floating point where it can be avoided.
 pub(crate) fn millis(value: &Value) -> Option<u64> {
     let text = match value {
         Value::Number(number) => number.to_string(),
@@ -23,7 +24,8 @@ pub(crate) fn millis(value: &Value) -> Option<u64> {
     Some(whole.parse::<u64>().ok()? * 1000 + kept + u64::from(rest))
 }
 
-/// What a maker bills, as milliseconds. A finished video has a length: none told, or zero, tells nothing, and is no free video.
+/// What a maker bills, as milliseconds. A finished video has a length: none told, or zero, tells
+/// nothing, and is no free video.
 pub(crate) fn billed(value: &Value) -> Option<u64> {
     millis(value).filter(|millis| *millis > 0)
 }
@@ -33,8 +35,8 @@ pub(crate) fn counted(value: &Value) -> Option<u64> {
     count(value).filter(|count| *count > 0)
 }
 
-/// The whole seconds a maker sells, as milliseconds, where it tells the length of the file, which a frame makes a little longer or
-/// shorter. A file of no length tells nothing.
+/// The whole seconds a maker sells, as milliseconds, where it tells the length of the file, which a
+/// frame makes a little longer or shorter. A file of no length tells nothing.
 pub(crate) fn sold_seconds(value: &Value) -> Option<u64> {
     millis(value).map(|millis| (millis + 500) / 1000 * 1000).filter(|millis| *millis > 0)
 }
@@ -57,7 +59,8 @@ pub(crate) fn id(value: &Value) -> Option<String> {
     }
 }
 
-/// A maker's text as callers may read it: safe, and without the request id some put behind every sentence.
+/// A maker's text as callers may read it: safe, and without the request id some put behind every
+/// sentence.
 pub(crate) fn text(text: &str, most: usize) -> String {
     let lower = text.to_ascii_lowercase();
     let kept = lower.rfind("request id:").map_or(text, |at| text[..at].trim_end_matches([' ', '(', '[']));
@@ -69,25 +72,29 @@ pub(crate) fn percent(value: &Value) -> Option<u8> {
     count(value).map(|percent| u8::try_from(percent.min(100)).unwrap_or(100))
 }
 
-/// The number of the page after the one a cursor led to. Only a page that leaves nothing behind it is the last: makers may give fewer
-/// entries than were asked for, and count their totals as they like.
+/// The number of the page after the one a cursor led to. Only a page that leaves nothing behind it
+/// is the last: makers may give fewer entries than were asked for, and count their totals as they
+/// like.
 pub(crate) fn next_page(cursor: Option<&str>, items: &[Value], since: i64) -> Option<String> {
     let page = cursor.and_then(|text| text.parse::<u64>().ok()).unwrap_or(1);
     (!is_past(items, since)).then(|| (page + 1).to_string())
 }
 
-/// Whether a page of a newest-first list leaves nothing to look for behind it: it is empty, or all of it is older.
+/// Whether a page of a newest-first list leaves nothing to look for behind it: it is empty, or all
+/// of it is older.
 pub(crate) fn is_past(items: &[Value], since: i64) -> bool {
     items.iter().all(|item| made_at(item).is_some_and(|at| at < since))
 }
 
-/// When an entry was made, in Unix seconds; `None` where it tells none, or something that is no such time.
+/// When an entry was made, in Unix seconds; `None` where it tells none, or something that is no
+/// such time.
 pub(crate) fn made_at(entry: &Value) -> Option<i64> {
     let seconds = i64::try_from(count(&entry["created_at"])?).ok()?;
     (1_000_000_000..100_000_000_000).contains(&seconds).then_some(seconds)
 }
 
-/// A length, size, resolution or ratio: its unit and its numbers. `None` where it is written in no known way.
+/// A length, size, resolution or ratio: its unit and its numbers. `None` where it is written in no
+/// known way.
 pub(crate) fn measure(value: &Value) -> Option<(char, [u64; 2])> {
     if let Some(millis) = millis(value) {
         return Some(('s', [millis, 0]));
@@ -104,7 +111,8 @@ pub(crate) fn measure(value: &Value) -> Option<(char, [u64; 2])> {
     lines.map(|lines| ('p', [lines, 0])).or_else(|| pair('x')).or_else(|| pair(':')).or_else(seconds)
 }
 
-/// The entries of a list that may be the task sought. One without an id can be nobody's, and may be ours.
+/// The entries of a list that may be the task sought. One without an id can be nobody's, and may be
+/// ours.
 pub(crate) fn alike(video: &dyn Video, sought: &Sought<'_>, entries: &[Value]) -> Vec<Alike> {
     let read = |entry: &Value| match (video.likeness(sought, entry), id(&entry["id"])) {
         (Likeness::None, _) => None,

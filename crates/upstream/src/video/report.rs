@@ -45,7 +45,8 @@ pub struct Report {
     /// A status word nobody has seen before; the task counts as running.
     pub strange: Option<String>,
     pub progress: Option<u8>,
-    /// Milliseconds of the video that was made, where the provider tells. What it bills may be more: an edit's source counts too.
+    /// Milliseconds of the video that was made, where the provider tells. What it bills may be
+    /// more: an edit's source counts too.
     pub length: Option<u64>,
     /// The finished file. Success without a link is not yet success.
     pub link: Option<Link>,
@@ -60,7 +61,8 @@ pub struct Report {
 pub enum Found {
     /// It carries our id.
     Exactly(String),
-    /// Tasks of the right kind and time; one of them may be it. Where the list was not read to its end, it may be none of them.
+    /// Tasks of the right kind and time; one of them may be it. Where the list was not read to its
+    /// end, it may be none of them.
     Perhaps { alike: Vec<Alike>, whole: bool },
     /// The provider has no such task.
     Nothing,
@@ -101,7 +103,8 @@ impl Report {
         }
     }
 
-    /// From an object with a `status` and, when it has ended badly, an `error` of `code` and `message`. `None`: it has no status.
+    /// From an object with a `status` and, when it has ended badly, an `error` of `code` and
+    /// `message`. `None`: it has no status.
     pub(crate) fn told(object: &Value, words: &[(&str, Standing)]) -> Option<Report> {
         let error = &object["error"];
         let code = read::id(&error["code"]);

@@ -118,7 +118,8 @@ fn provider(address: SocketAddr, settings: Settings) -> Provider {
     Provider::new("test", openai(), base, Some(Secret::new("sk-hidden")), settings).unwrap()
 }
 
-/// For those who see the limits reached; whoever does not want to see them has the long ones of [`patient`].
+/// For those who see the limits reached; whoever does not want to see them has the long ones of
+/// [`patient`].
 fn quick() -> Settings {
     Settings { first_byte: Duration::from_millis(300), idle: Duration::from_millis(300), ..Settings::default() }
 }

@@ -248,13 +248,15 @@ fn errors_of_every_dialect() {
         let chat = chat(kind);
         let fault = chat.fault(&reply(status, HeaderMap::new(), body));
         assert_eq!((fault.blame, fault.code), (blame, code), "{kind} {status} {body}");
-        // The same error in a reply of status 200 or in mid-stream has no status of its own but in Gemini's.
+        // The same error in a reply of status 200 or in mid-stream has no status of its own but in
+        // Gemini's.
         let inside = chat.error_inside(&tollgate_wire::UpstreamError::read(body.as_bytes()).expect("an error"));
         assert_eq!((inside.blame, inside.code), (blame, code), "inside: {kind} {body}");
     }
 }
 
-/// A key that Google does not know, that has ended or may not be used comes as a bad request: ours to mend, and nothing of it is told.
+/// A key that Google does not know, that has ended or may not be used comes as a bad request: ours
+/// to mend, and nothing of it is told.
 #[test]
 fn a_refused_key_of_gemini_is_the_operators_affair() {
     for (text, details) in [

@@ -1,5 +1,5 @@
-//! Files behind links that callers wrote down, from small servers on 127.0.0.x: one of those addresses may be reached, as the
-//! public internet would be, and the others are inside.
+//! Files behind links that callers wrote down, from small servers on 127.0.0.x: one of those
+//! addresses may be reached, as the public internet would be, and the others are inside.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

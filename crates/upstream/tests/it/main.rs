@@ -1,4 +1,5 @@
-//! The client against servers that behave badly on purpose, and every maker against the simulated provider.
+//! The client against servers that behave badly on purpose, and every maker against the simulated
+//! provider.
 
 mod client;
 mod faults;

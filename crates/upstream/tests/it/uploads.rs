@@ -1,4 +1,5 @@
-//! Bodies that are sent while they arrive: framing, back-pressure, and everything that can break in the middle.
+//! Bodies that are sent while they arrive: framing, back-pressure, and everything that can break in
+//! the middle.
 
 use bytes::Bytes;
 use http::{Method, Request};
@@ -200,7 +201,8 @@ async fn a_length_is_told_where_it_is_known_and_chunks_are_sent_where_not() {
     assert_eq!(accepted.load(SeqCst), before, "which others use afterwards");
 }
 
-/// However fast the bytes come: what was taken and has not left is one piece, and the rest waits in the sockets' buffers.
+/// However fast the bytes come: what was taken and has not left is one piece, and the rest waits in
+/// the sockets' buffers.
 #[tokio::test]
 async fn a_large_upload_waits_for_its_reader() {
     const ALL: u64 = 96 << 20;

@@ -1,4 +1,5 @@
-//! A value written again with some of what is in it changed: each place by its path, everything else as it came.
+//! A value written again with some of what is in it changed: each place by its path, everything
+//! else as it came.
 
 use super::build::{Array, Object};
 use super::tree::{Kind, Node};
@@ -33,7 +34,8 @@ impl Change<'_> {
 }
 
 impl<'a> Node<'a> {
-    /// The value anew. `change` is asked for each member and item on the way, with its path from here.
+    /// The value anew. `change` is asked for each member and item on the way, with its path from
+    /// here.
     pub fn edited<'c>(&self, mut change: impl FnMut(&[Key<'_>], &Node<'a>) -> Change<'c>) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.raw.len());
         self.write_edited(&mut Vec::with_capacity(8), &mut change, &mut out);

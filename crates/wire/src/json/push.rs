@@ -1,5 +1,6 @@
-//! The grammar of the scanner for text that arrives in pieces. Each step is told as it passes, with its bytes; nothing is kept
-//! but which brackets are open. A name or a plain value may come in several pieces, the last of which may be empty.
+//! The grammar of the scanner for text that arrives in pieces. Each step is told as it passes, with
+//! its bytes; nothing is kept but which brackets are open. A name or a plain value may come in
+//! several pieces, the last of which may be empty.
 
 use super::{Broken, DEPTH, plain_run};
 

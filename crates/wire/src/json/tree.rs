@@ -1,7 +1,8 @@
 //! A tree over JSON text for the translations between dialects.
 //!
-//! Unlike a general JSON value it keeps the order of members, the exact text of every value and numbers as they
-//! were written, so what is not understood can be sent on unchanged. Strings are borrowed where they hold no escape.
+//! Unlike a general JSON value it keeps the order of members, the exact text of every value and
+//! numbers as they were written, so what is not understood can be sent on unchanged. Strings are
+//! borrowed where they hold no escape.
 
 use super::{Broken, Scan, whole_number};
 use std::borrow::Cow;

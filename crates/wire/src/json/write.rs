@@ -67,8 +67,8 @@ pub fn write_str(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// How far it is to a byte that may need an escape: a control character, quote, backslash, the first byte of a separator. Most strings are
-/// short names, for which a table is quicker.
+/// How far it is to a byte that may need an escape: a control character, quote, backslash, the
+/// first byte of a separator. Most strings are short names, for which a table is quicker.
 #[inline]
 fn special(bytes: &[u8]) -> usize {
     if bytes.len() < 8 {
@@ -82,7 +82,8 @@ fn put(out: &mut Vec<u8>, escape: &[u8]) -> usize {
     1
 }
 
-/// Bytes that may need an escape: control characters, quote, backslash, and the first bytes of the three separators.
+/// Bytes that may need an escape: control characters, quote, backslash, and the first bytes of the
+/// three separators.
 const SPECIAL: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -97,7 +98,8 @@ const SPECIAL: [bool; 256] = {
     table
 };
 
-/// Writes the separator that stands here escaped, or the byte as it is; gives how many bytes that was.
+/// Writes the separator that stands here escaped, or the byte as it is; gives how many bytes that
+/// was.
 fn separator(bytes: &[u8], out: &mut Vec<u8>) -> usize {
     let (escape, len): (&[u8], usize) = match bytes {
         [0xE2, 0x80, 0xA8, ..] => (b"\\u2028", 3),
@@ -115,8 +117,8 @@ pub fn has_separator(bytes: &[u8]) -> bool {
         .any(|at| matches!(bytes[at..], [0xE2, 0x80, 0xA8 | 0xA9, ..] | [0xC2, 0x85, ..]))
 }
 
-/// Writes a value that is JSON already so that it fits into one line: line ends can only be blanks there, and the separators
-/// can only stand in strings.
+/// Writes a value that is JSON already so that it fits into one line: line ends can only be blanks
+/// there, and the separators can only stand in strings.
 pub fn write_raw(out: &mut Vec<u8>, raw: &[u8]) {
     let mut rest = raw;
     loop {

@@ -1,8 +1,8 @@
 //! From the overlapping numbers of a report to disjoint counters.
 //!
-//! The totals rule: a detail that claims more than its total has left is cut to what is left, in the fixed
-//! order written here, and what no detail claims is plain input or output. So the counters always add up to
-//! the totals and none can be negative.
+//! The totals rule: a detail that claims more than its total has left is cut to what is left, in
+//! the fixed order written here, and what no detail claims is plain input or output. So the
+//! counters always add up to the totals and none can be negative.
 
 use super::names::{Shape, Slot};
 use super::{Report, Usage};
@@ -72,7 +72,8 @@ fn split(report: &Report, input: u64, output: u64) -> Usage {
 /// Chat and Responses: everything is inside input and output.
 ///
 /// One of the two is derived from the total when only that is there. Some providers leave reasoning
-/// out of the completion and only count it in the total; the total then says so and the reasoning is added.
+/// out of the completion and only count it in the total; the total then says so and the reasoning
+/// is added.
 fn inclusive(report: &Report) -> Option<Usage> {
     let (input, output) = match (report.get(Slot::Input), report.get(Slot::Output), report.get(Slot::Total)) {
         (Some(input), Some(output), total) => {
@@ -87,8 +88,8 @@ fn inclusive(report: &Report) -> Option<Usage> {
     Some(split(report, input, output))
 }
 
-/// Anthropic: the three kinds of input stand side by side, thinking is inside the output, and iterations that
-/// the totals leave out (compaction, advice of another model) are added.
+/// Anthropic: the three kinds of input stand side by side, thinking is inside the output, and
+/// iterations that the totals leave out (compaction, advice of another model) are added.
 ///
 /// A stream that broke after its first event has told its input only: output absent is output zero.
 fn anthropic(report: &Report) -> Option<Usage> {
@@ -111,9 +112,9 @@ fn anthropic(report: &Report) -> Option<Usage> {
     })
 }
 
-/// Gemini: cached tokens are inside the prompt, thoughts and tool results stand beside it, and a number that is
-/// zero is left out. Tool results are input. A total that leaves no room for thoughts beside the candidates
-/// says that they are inside.
+/// Gemini: cached tokens are inside the prompt, thoughts and tool results stand beside it, and a
+/// number that is zero is left out. Tool results are input. A total that leaves no room for
+/// thoughts beside the candidates says that they are inside.
 fn gemini(report: &Report) -> Option<Usage> {
     let tool = report.get(Slot::ToolIn).unwrap_or(0);
     let thoughts = report.get(Slot::Reasoning).unwrap_or(0);

@@ -3,7 +3,8 @@
 use super::MOST;
 use crate::json::Scan;
 
-/// Milliseconds of a transcription's report, rounded up; `None` when it is no such report, negative or absurd.
+/// Milliseconds of a transcription's report, rounded up; `None` when it is no such report, negative
+/// or absurd.
 pub fn read_duration_ms(text: &[u8]) -> Option<u64> {
     let mut scan = Scan::new(text);
     let mut seconds = None;

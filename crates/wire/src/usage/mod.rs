@@ -24,10 +24,12 @@ pub const MOST: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Uncached input: text, and whatever has no counter of its own (video, documents, tool results).
+    /// Uncached input: text, and whatever has no counter of its own (video, documents, tool
+    /// results).
     pub input: u64,
     pub cache_read: u64,
-    /// Written to a cache that lives for minutes (5 at Anthropic, 30 at OpenAI), or for a time not told.
+    /// Written to a cache that lives for minutes (5 at Anthropic, 30 at OpenAI), or for a time not
+    /// told.
     pub cache_write_5m: u64,
     /// Written to a cache that lives for hours (1 at Anthropic, 12 at OpenAI).
     pub cache_write_1h: u64,

@@ -6,7 +6,8 @@ use Name::{Also, Aside, Entries, Modes, Number, Object, Other};
 /// How a provider reports usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// Chat completions, OpenAI's own and those of compatible servers (DeepSeek, Qwen, Moonshot, xAI, …).
+    /// Chat completions, OpenAI's own and those of compatible servers (DeepSeek, Qwen, Moonshot,
+    /// xAI, …).
     Chat,
     /// Anthropic messages.
     Anthropic,

@@ -1,8 +1,9 @@
 //! Reads a usage report of any shape; absent is not zero.
 //!
-//! Null counts as absent. Any other value that is no whole number between 0 and [`MOST`] (text, fraction,
-//! exponent, negative, absurdly large) makes the whole report unusable: who writes one number so cannot
-//! be believed about the others, and the caller falls back on its own count. Unknown names are passed over.
+//! Null counts as absent. Any other value that is no whole number between 0 and [`MOST`] (text,
+//! fraction, exponent, negative, absurdly large) makes the whole report unusable: who writes one
+//! number so cannot be believed about the others, and the caller falls back on its own count.
+//! Unknown names are passed over.
 
 use super::names::{Name, SLOTS, Shape, Slot};
 use super::{MOST, Usage, counters};

@@ -9,7 +9,8 @@ use tollgate_wire::sse::{Cutter, Data, Frame, TooLong, join};
 /// One event of a stream.
 #[derive(Debug, PartialEq)]
 struct Event {
-    /// The exact bytes, the ending blank line included; a slice of the chunk when it lies inside one.
+    /// The exact bytes, the ending blank line included; a slice of the chunk when it lies inside
+    /// one.
     raw: Bytes,
     /// The data lines, joined by a newline.
     data: Option<Bytes>,
@@ -164,7 +165,8 @@ fn one_byte_at_a_time_is_linear() {
         assert_eq!(events, 1);
         start.elapsed()
     };
-    // A machine that stands still for a moment spoils one try; what is not linear spoils all of them.
+    // A machine that stands still for a moment spoils one try; what is not linear spoils all of
+    // them.
     let mut seen = Vec::new();
     let linear = std::iter::repeat_with(|| (time(1 << 20), time(4 << 20))).take(10).any(|(small, large)| {
         seen.push((small, large));

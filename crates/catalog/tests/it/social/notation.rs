@@ -1,5 +1,6 @@
-//! Reads the notation of the specification's platform tables (`keyword* s; cursor i; [a s \| b s]`), so that the
-//! shipped cells are compared with the document and not with a hand copy of it.
+//! Reads the notation of the specification's platform tables
+//! (`keyword* s; cursor i; [a s \| b s]`), so that the shipped cells are compared with the document
+//! and not with a hand copy of it.
 
 /// A cell as the document has it. What it leaves open is `None`.
 #[derive(Debug)]

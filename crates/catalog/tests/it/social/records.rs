@@ -1,4 +1,5 @@
-//! The public catalog's line of a cell against the files as anybody reads them, not as the loader does.
+//! The public catalog's line of a cell against the files as anybody reads them, not as the loader
+//! does.
 
 use super::shipped;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! The shipped cells are those of the specification: read from the document's tables, not from ours.
+//! The shipped cells are those of the specification: read from the document's tables, not from
+//! ours.
 
 use super::notation::{self, Named, Written};
 use super::shipped;
@@ -30,7 +31,8 @@ fn the_tables_are_those_of_the_document() {
         digest, COMPARED,
         "specification.md was changed: compare it with the document, then note its digest here"
     );
-    // Beside a checkout of the project alone there is no document to compare with; then the digest has to do.
+    // Beside a checkout of the project alone there is no document to compare with; then the digest
+    // has to do.
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/spec/social.md");
     if let Ok(document) = std::fs::read_to_string(path) {
         assert!(document.contains(TABLES.trim()), "specification.md is not what the document says");

@@ -108,8 +108,8 @@ fn by_facts_the_nearest_in_time() {
     assert_eq!(counts(&report), [2, 0, 1, 1], "too far apart in time is not the same: {report:?}");
 }
 
-/// What bills of real providers look like: empty columns before the filled one, ids of their own beside ours, and lines of things
-/// that have no tokens.
+/// What bills of real providers look like: empty columns before the filled one, ids of their own
+/// beside ours, and lines of things that have no tokens.
 #[test]
 fn columns_that_are_empty_and_lines_without_tokens() {
     let header = "id,request_id,call_id,cost,total_cost,model,input_tokens,output_tokens,at";

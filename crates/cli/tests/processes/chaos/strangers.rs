@@ -1,5 +1,5 @@
-//! Strangers and accounts without money: sockets that say nothing against a gateway with 1,024 descriptors, and large bodies that
-//! nobody will pay for. Whoever pays is served all the while.
+//! Strangers and accounts without money: sockets that say nothing against a gateway with 1,024
+//! descriptors, and large bodies that nobody will pay for. Whoever pays is served all the while.
 
 use crate::experiment::{Experiment, long};
 use crate::house::{House, Plan, chat, text};
@@ -80,7 +80,8 @@ fn peak(process: u32) -> u64 {
 const BODY: usize = 31 << 20;
 const AT_ONCE: usize = 40;
 
-/// Sends the same large body many times at once; the statuses, 0 for a connection that was closed on the way.
+/// Sends the same large body many times at once; the statuses, 0 for a connection that was closed
+/// on the way.
 async fn sent(house: &House, key: &str, path: &str) -> Vec<u16> {
     let body = Bytes::from(format!("{{\"model\":\"none\",\"x\":\"{}\"}}", "x".repeat(BODY)));
     let url = format!("{}{path}", house.gates[0].url());

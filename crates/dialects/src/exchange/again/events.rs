@@ -1,9 +1,10 @@
 //! Streams: the same events, one by one.
 //!
-//! Anthropic and Responses name their events: each that was written is laid into the next original of its name, in order. An original
-//! without one must be about something told as a whole, or a piece without content. Chat and Gemini send parts of one object: what
-//! was written while an original was read is put together and laid into it. What a writer adds where the provider left it out
-//! is listed in `is_repair`. A stream that ends broken is compared up to where it breaks.
+//! Anthropic and Responses name their events: each that was written is laid into the next original
+//! of its name, in order. An original without one must be about something told as a whole, or a
+//! piece without content. Chat and Gemini send parts of one object: what was written while an
+//! original was read is put together and laid into it. What a writer adds where the provider left
+//! it out is listed in `is_repair`. A stream that ends broken is compared up to where it breaks.
 
 use super::super::meter::Meter;
 use super::super::reader::Reader;
@@ -30,7 +31,8 @@ fn values(out: Vec<u8>) -> Vec<Value> {
     written.iter().filter(|data| *data != "[DONE]").map(|data| serde_json::from_str(data).unwrap()).collect()
 }
 
-/// Reads a stream into the hub and writes it again. What is written at the end belongs to the last step.
+/// Reads a stream into the hub and writes it again. What is written at the end belongs to the last
+/// step.
 pub(super) fn steps(from: Dialect, events: &[String]) -> Vec<Step> {
     let mut reader = Reader::new(from, from, "");
     let mut restore = Restore::new(Names::default());
@@ -80,7 +82,8 @@ pub(super) fn steps(from: Dialect, events: &[String]) -> Vec<Step> {
     steps
 }
 
-/// Two parts of one object put together: texts follow each other, entries with a number find each other.
+/// Two parts of one object put together: texts follow each other, entries with a number find each
+/// other.
 fn join(one: &mut Value, more: Value) {
     match (one, more) {
         (Value::Object(one), Value::Object(more)) => {

@@ -66,8 +66,8 @@ fn data(raw: &[u8], frame: &Frame) -> Option<String> {
     Some(String::from_utf8(data.trim_ascii().to_vec()).unwrap()).filter(|data| !data.is_empty())
 }
 
-/// What makes equal that which a writer takes from the call: its id, the time, the name of the model, and of a response what it repeats of
-/// its request.
+/// What makes equal that which a writer takes from the call: its id, the time, the name of the
+/// model, and of a response what it repeats of its request.
 pub(super) fn facts(from: Dialect, events: &[String]) -> Voice {
     let mut voice = voice();
     for event in events {

@@ -1,7 +1,8 @@
 //! What was written out of the hub, laid into the original where the hub has a place for it.
 //!
-//! The original comes from `Event::Rest`, the hub's own place for all that no other dialect has: unknown members, the provider's
-//! ids and numbers, forms that are heard as something else. Those stand as they came, and where the writer says otherwise it is noted.
+//! The original comes from `Event::Rest`, the hub's own place for all that no other dialect has:
+//! unknown members, the provider's ids and numbers, forms that are heard as something else. Those
+//! stand as they came, and where the writer says otherwise it is noted.
 
 use super::notes::{Notes, What};
 use crate::hub::{Known, Members, entry, says};
@@ -10,12 +11,14 @@ use std::collections::HashSet;
 use tollgate_wire::Dialect;
 use tollgate_wire::json::{Kind, Node};
 
-/// Puts objects together and remembers what a stream may say before or after the event it stands in.
+/// Puts objects together and remembers what a stream may say before or after the event it stands
+/// in.
 pub(super) struct Lay<'n> {
     dialect: Dialect,
     notes: &'n mut Notes,
-    /// Ids, kinds and names of calls and tiers that were written, and those that the original has where nothing was written: servers say
-    /// them again with every piece, or before there is anything to say.
+    /// Ids, kinds and names of calls and tiers that were written, and those that the original has
+    /// where nothing was written: servers say them again with every piece, or before there is
+    /// anything to say.
     written: HashSet<String>,
     owed: HashSet<String>,
 }
@@ -52,7 +55,8 @@ impl<'n> Lay<'n> {
         Lay { dialect, notes, written: HashSet::new(), owed: HashSet::new() }
     }
 
-    /// The object as it came, but for what the hub has a place for: that is taken from what was written, or missing.
+    /// The object as it came, but for what the hub has a place for: that is taken from what was
+    /// written, or missing.
     pub fn again(&mut self, node: &Node<'_>, known: Members, written: Option<&Value>) -> Value {
         let mut again = Map::new();
         for (name, one) in node.members() {
@@ -63,7 +67,8 @@ impl<'n> Lay<'n> {
                     self.note(What::Filled, name, place.filter(|place| !is_empty(place)).is_some());
                     Some(value(one))
                 }
-                // A text is carried as one; only other forms of the same member are heard as something else.
+                // A text is carried as one; only other forms of the same member are heard as
+                // something else.
                 Some(Known::Recast(_)) if matches!(one.kind, Kind::Text(_)) => self.carried(name, &value(one), place),
                 None | Some(Known::Apart(_)) => {
                     self.note(What::Made, name, place.is_some_and(|place| *place != value(one)));

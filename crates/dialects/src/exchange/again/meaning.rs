@@ -1,8 +1,10 @@
-//! What the writers say means what was said: an answer written for its own dialect and read again is the same answer.
+//! What the writers say means what was said: an answer written for its own dialect and read again
+//! is the same answer.
 //!
-//! This is where reports of usage are compared, and forms that the hub hears as something else (thoughts in details, grounding, log
-//! probabilities, lists of parts). The fold is the hub's own way to gather a whole answer: pieces of one block follow each other,
-//! and everything else is compared as it is.
+//! This is where reports of usage are compared, and forms that the hub hears as something else
+//! (thoughts in details, grounding, log probabilities, lists of parts). The fold is the hub's own
+//! way to gather a whole answer: pieces of one block follow each other, and everything else is
+//! compared as it is.
 
 use super::super::reader::Reader;
 use super::super::reply::written;
@@ -14,7 +16,8 @@ use serde_json::Value;
 use tollgate_wire::Dialect;
 use tollgate_wire::json::Node;
 
-/// What is not in a written answer though it is in the one that came, or the other way round. At home it is in `Event::Rest`.
+/// What is not in a written answer though it is in the one that came, or the other way round. At
+/// home it is in `Event::Rest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
     Tier,
@@ -55,8 +58,8 @@ fn plain(raw: &str) -> String {
     serde_json::from_str::<Value>(raw).map_or_else(|_| raw.to_owned(), |value| value.to_string())
 }
 
-/// Leaves out the pieces, and what is not a matter of meaning: the ids and names that `lay` compares, how JSON inside was written, and
-/// blocks that are carried as they came.
+/// Leaves out the pieces, and what is not a matter of meaning: the ids and names that `lay`
+/// compares, how JSON inside was written, and blocks that are carried as they came.
 fn bare(mut answer: Answer, pieces: &[Piece]) -> Answer {
     answer.id.clear();
     answer.model.clear();

@@ -1,4 +1,5 @@
-//! Where a writer does otherwise than the original, so that at home what came is kept: all of it, each with its why.
+//! Where a writer does otherwise than the original, so that at home what came is kept: all of it,
+//! each with its why.
 //!
 //! Whatever the tests of this folder find must be on the list, and whatever is on it must be found.
 

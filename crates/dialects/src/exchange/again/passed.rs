@@ -1,7 +1,9 @@
-//! What a client gets of an answer in its own dialect: each golden reply and stream as it came, event by event and byte by byte.
+//! What a client gets of an answer in its own dialect: each golden reply and stream as it came,
+//! event by event and byte by byte.
 //!
-//! This is the way of production, and nothing is folded. What is ours on purpose is made equal: the public name of the model is the
-//! provider's own here, and no response is continued. A separator of lines inside a text is escaped for clients that would cut there.
+//! This is the way of production, and nothing is folded. What is ours on purpose is made equal: the
+//! public name of the model is the provider's own here, and no response is continued. A separator
+//! of lines inside a text is escaped for clients that would cut there.
 
 use super::super::reply::convert;
 use super::super::stream::{Setup, Stream};
@@ -13,7 +15,8 @@ use bytes::Bytes;
 use tollgate_wire::UpstreamError;
 use tollgate_wire::json::Node;
 
-/// Streams of which the client gets something else, with the number of events that it does not get and that it gets in their place.
+/// Streams of which the client gets something else, with the number of events that it does not get
+/// and that it gets in their place.
 const OTHERWISE: &[(&str, usize, usize, &str)] = &[
     ("anthropic_no_message_stop", 0, 1, "the end that the provider left out"),
     ("last_event_unterminated", 0, 1, "the end that the provider left out"),
@@ -68,7 +71,8 @@ fn escaped(events: &[String]) -> Vec<String> {
     events.iter().map(one).collect()
 }
 
-/// How many events at most stand in for how many others: those between what is the same before and after.
+/// How many events at most stand in for how many others: those between what is the same before and
+/// after.
 fn differ(came: &[String], sent: &[String]) -> (usize, usize) {
     let before = came.iter().zip(sent).take_while(|(one, other)| one == other).count();
     let (came, sent) = (&came[before..], &sent[before..]);

@@ -44,7 +44,8 @@ pub(super) fn all(notes: &mut Notes) {
         let node = Node::read(&original.text).unwrap();
         match again(original.from, &original.text, notes) {
             Ok(again) => assert_eq!(again, value(&node), "{}", original.name),
-            // An error is never written again: the gateway judges what its provider says and has words of its own for it.
+            // An error is never written again: the gateway judges what its provider says and has
+            // words of its own for it.
             Err(error) => {
                 let said = node.get("error").unwrap();
                 assert_eq!(error.message, said.str_of("message"), "{}", original.name);

@@ -1,4 +1,5 @@
-//! A member that nobody knows, in every object of every golden answer: its own dialect gets it back, every other is told of it.
+//! A member that nobody knows, in every object of every golden answer: its own dialect gets it
+//! back, every other is told of it.
 
 use super::super::reply::convert;
 use super::super::stream::{Setup, Stream};
@@ -15,13 +16,15 @@ use tollgate_wire::json::Node;
 const NAME: &str = "x_unknown";
 const UNKNOWN: &str = r#""x_unknown":{"a":[1,null]}"#;
 
-/// Members that repeat the request, counters by kind of token, entries of log probabilities: nobody else has a form for what is in them.
+/// Members that repeat the request, counters by kind of token, entries of log probabilities: nobody
+/// else has a form for what is in them.
 const OPAQUE: [&str; 5] = ["tools", "metadata", "candidatesTokensDetails", "logprobs", "error"];
 /// Where citations stand. One that is no link is told as `citations`.
 const CITED: [&str; 4] = ["citations", "annotations", "annotation", "groundingChunks"];
 
-/// The text with the member in one of its objects, and the words that lead to that object: members, and types and first members of
-/// the objects on the way, by one of which it is told if it is told as a whole.
+/// The text with the member in one of its objects, and the words that lead to that object: members,
+/// and types and first members of the objects on the way, by one of which it is told if it is told
+/// as a whole.
 pub(super) struct Put {
     pub words: Vec<String>,
     pub text: String,
@@ -52,13 +55,14 @@ fn put(text: &str, node: &Node<'_>, words: &[&str], all: &mut Vec<Put>) {
 }
 
 impl Put {
-    /// Arguments and log probabilities are data: a member there is one argument more, and where a stream says the same twice, the
-    /// other one would have to change too.
+    /// Arguments and log probabilities are data: a member there is one argument more, and where a
+    /// stream says the same twice, the other one would have to change too.
     fn is_data(&self) -> bool {
         self.words.iter().any(|word| word == "input" || word == "logprobs")
     }
 
-    /// The member was told by its name or with what it stands in, or it went along as a part of something.
+    /// The member was told by its name or with what it stands in, or it went along as a part of
+    /// something.
     fn is_seen_to(&self, told: &[String], sent: &[u8]) -> bool {
         let tells = |word: &str| told.iter().any(|field| field.rsplit('.').next() == Some(word) || is_all(field, word));
         let cited = |word: &String| CITED.contains(&word.as_str()) && tells("citations");

@@ -88,7 +88,8 @@ fn links_are_found_where_media_are_and_become_data() {
     }
 }
 
-/// What stands beside a link is carried where another dialect has a place for it, and told where it has none.
+/// What stands beside a link is carried where another dialect has a place for it, and told where it
+/// has none.
 #[test]
 fn members_beside_a_link_do_not_vanish() {
     let source = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"url","url":"http://a/1","new":1}}]}]}"#;
@@ -174,7 +175,8 @@ fn what_only_looks_like_a_link_is_left_alone() {
     }
 }
 
-/// The second of two is exchanged where the first is not, and the estimate of a picture does not depend on how it is given.
+/// The second of two is exchanged where the first is not, and the estimate of a picture does not
+/// depend on how it is given.
 #[test]
 fn each_link_by_itself() {
     let one = |url: &str| format!(r#"{{"type":"image_url","image_url":{{"url":"{url}"}}}}"#);

@@ -1,9 +1,11 @@
-//! Requests that say what goldens say in the other ways a dialect has for it, or that nobody should send but some do.
+//! Requests that say what goldens say in the other ways a dialect has for it, or that nobody should
+//! send but some do.
 
 use tollgate_wire::Dialect;
 
 pub(super) const FORMS: &[(Dialect, &str)] = &[
-    // Limits under both names, one stop sequence alone, switches that are off, numbers in unusual forms.
+    // Limits under both names, one stop sequence alone, switches that are off, numbers in unusual
+    // forms.
     (
         Dialect::Chat,
         r#"{"model":"m","messages":[{"role":"user","content":"a"}],"max_tokens":9,"max_completion_tokens":12,"stop":"END",
@@ -22,7 +24,8 @@ pub(super) const FORMS: &[(Dialect, &str)] = &[
         {"role":"assistant","refusal":null,"annotations":[],"audio":{"id":"audio_1"},"content":null},{"role":"assistant"},
         {"role":"assistant","content":"","reasoning":"Hm.","phase":"commentary","name":"bot"},{"role":"user","content":"b"}]}"#,
     ),
-    // Calls: late results, twice and in another order; no arguments, an object of them, no type, odd ids and names.
+    // Calls: late results, twice and in another order; no arguments, an object of them, no type,
+    // odd ids and names.
     (
         Dialect::Chat,
         r#"{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","content":null,"tool_calls":[
@@ -79,7 +82,8 @@ pub(super) const FORMS: &[(Dialect, &str)] = &[
         r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"a"}],"tools":[],"thinking":{"type":"disabled","display":"full"},
         "output_config":{"effort":"xhigh"},"metadata":{},"stop_sequences":["a"," "]}"#,
     ),
-    // Items with ids, of kinds that only the provider knows, out of order; texts under unusual names.
+    // Items with ids, of kinds that only the provider knows, out of order; texts under unusual
+    // names.
     (
         Dialect::Responses,
         r#"{"model":"m","instructions":"","input":[{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[
@@ -105,7 +109,8 @@ pub(super) const FORMS: &[(Dialect, &str)] = &[
         Dialect::Responses,
         r#"{"model":"m","input":"","instructions":null,"tools":[],"tool_choice":"required","reasoning":{},"text":{"verbosity":null},"metadata":null}"#,
     ),
-    // A content alone, without a role; calls with and without ids and arguments; signatures anywhere.
+    // A content alone, without a role; calls with and without ids and arguments; signatures
+    // anywhere.
     (
         Dialect::Gemini,
         r#"{"contents":{"parts":[{"text":""},{"text":"a","thoughtSignature":"c2ln"}]},"systemInstruction":"S","generationConfig":{},"tools":[],

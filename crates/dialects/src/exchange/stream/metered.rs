@@ -8,7 +8,8 @@ use tollgate_wire::Dropped;
 use tollgate_wire::usage::Usage;
 
 impl Stream {
-    /// Uses of tools that ran at the provider, as far as the answer shows them; chat completions show none.
+    /// Uses of tools that ran at the provider, as far as the answer shows them; chat completions
+    /// show none.
     pub fn tools(&self) -> ToolUses {
         match &self.form {
             Form::Chat(_) => ToolUses::default(),
@@ -40,8 +41,8 @@ impl Stream {
         }
     }
 
-    /// The usage to bill and whether it rests on our own count; `prompt_estimate` stands in for an input that was
-    /// not reported.
+    /// The usage to bill and whether it rests on our own count; `prompt_estimate` stands in for an
+    /// input that was not reported.
     pub fn best_usage(&self, prompt_estimate: u64) -> (Usage, bool) {
         chat::best_usage(self.usage(), self.usage_is_current(), self.counted_output(), prompt_estimate)
     }
@@ -74,7 +75,8 @@ impl Stream {
         matches!(self.state, State::Done | State::Empty)
     }
 
-    /// The final object of a Responses client's stream, once it has ended: what is stored so that the conversation can go on.
+    /// The final object of a Responses client's stream, once it has ended: what is stored so that
+    /// the conversation can go on.
     pub fn response_object(&self) -> Option<&str> {
         match &self.form {
             Form::Chat(_) => None,

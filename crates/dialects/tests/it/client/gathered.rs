@@ -1,4 +1,5 @@
-//! What the SDKs make of a stream: events put together to what was said, in the only order they know.
+//! What the SDKs make of a stream: events put together to what was said, in the only order they
+//! know.
 
 use serde_json::{Value, json};
 use tollgate_wire::Dialect;
@@ -9,7 +10,8 @@ pub fn data_of(text: &str) -> Vec<Value> {
     lines.filter(|data| *data != "[DONE]").map(|data| serde_json::from_str(data).unwrap()).collect()
 }
 
-/// What a client makes of a stream of ours that ended well. Panics where an SDK would, at an order it does not know.
+/// What a client makes of a stream of ours that ended well. Panics where an SDK would, at an order
+/// it does not know.
 pub fn gathered(to: Dialect, text: &str) -> Value {
     let data = data_of(text);
     match to {
@@ -105,7 +107,8 @@ fn anthropic(events: &[Value]) -> Value {
                 assert_eq!(open.take(), index);
                 let at = index.unwrap();
                 if blocks[at]["type"] == "tool_use" {
-                    // What a model wrote need not be JSON; it then compares unequal to whatever was meant.
+                    // What a model wrote need not be JSON; it then compares unequal to whatever was
+                    // meant.
                     blocks[at]["input"] = serde_json::from_str(&inputs[at]).unwrap_or_else(|_| json!(inputs[at]));
                 }
             }

@@ -159,8 +159,9 @@ impl Mutator {
         }
     }
 
-    /// A seed in which one thing is there `times` times: an element of a list, an event, or a piece of a text. Whatever
-    /// goes by pairs (quotes, say) goes by pairs in all of them when `times` is even.
+    /// A seed in which one thing is there `times` times: an element of a list, an event, or a piece
+    /// of a text. Whatever goes by pairs (quotes, say) goes by pairs in all of them when `times` is
+    /// even.
     pub fn growing(&mut self, seeds: &[(Takes, Vec<u8>)], takes: Takes) -> Option<Growing> {
         let fitting: Vec<_> = seeds.iter().filter(|(kind, _)| *kind == takes).collect();
         let seed = fitting[self.below(fitting.len())].1.clone();

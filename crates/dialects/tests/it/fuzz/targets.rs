@@ -154,7 +154,8 @@ fn stream(from: Dialect, input: &[u8], splits: &[usize]) -> Result<(), String> {
     Ok(())
 }
 
-/// A stream of ours that ended well is one that clients read. (What passes within a dialect is the provider's.)
+/// A stream of ours that ended well is one that clients read. (What passes within a dialect is the
+/// provider's.)
 fn ordered(to: Dialect, out: &[u8]) -> Result<(), String> {
     let text = std::str::from_utf8(out).map_err(|wrong| format!("to {to:?}: {wrong}"))?;
     let data = || text.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");

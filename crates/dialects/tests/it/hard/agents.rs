@@ -1,5 +1,6 @@
-//! Agents that do the same thing more than once: the model calls the same function with the same arguments in several turns, and each
-//! result must reach its own call. Gemini 2.5 and some compatible servers give calls no ids.
+//! Agents that do the same thing more than once: the model calls the same function with the same
+//! arguments in several turns, and each result must reach its own call. Gemini 2.5 and some
+//! compatible servers give calls no ids.
 
 use super::*;
 
@@ -209,7 +210,8 @@ fn streamed_ids(upstream: Dialect, client: Dialect, call: &str) -> Vec<String> {
     ids(client, &lines.map(|data| serde_json::from_str(data).unwrap()).collect::<Vec<Value>>())
 }
 
-/// Histories in which an id was used more than once, whoever gave it, reach every provider under ids that are not.
+/// Histories in which an id was used more than once, whoever gave it, reach every provider under
+/// ids that are not.
 #[test]
 fn an_id_that_was_used_before_is_another_call() {
     for client in Dialect::ALL {

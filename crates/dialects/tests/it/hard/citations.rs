@@ -1,9 +1,11 @@
-//! Citations, in every form a provider has for them, for clients of the other dialects: carried with their place in the answer, or told. The same
-//! whole and streamed. And names of files, wherever a file can stand.
+//! Citations, in every form a provider has for them, for clients of the other dialects: carried
+//! with their place in the answer, or told. The same whole and streamed. And names of files,
+//! wherever a file can stand.
 
 use super::*;
 
-/// What a client of a dialect reads of links: address, begin, end. Gemini counts bytes, which is what it is held to here.
+/// What a client of a dialect reads of links: address, begin, end. Gemini counts bytes, which is
+/// what it is held to here.
 fn links(to: Dialect, whole: &Value) -> Vec<(String, u64, u64)> {
     let text = |node: &Value| node.as_str().unwrap().to_owned();
     let number = |node: &Value| node.as_u64().unwrap();

@@ -1,5 +1,5 @@
-//! What coding agents send with every request, as their providers take it. Whole requests of theirs are in the golden files
-//! (`anthropic_claude_code`, `responses_codex`).
+//! What coding agents send with every request, as their providers take it. Whole requests of theirs
+//! are in the golden files (`anthropic_claude_code`, `responses_codex`).
 
 use super::*;
 
@@ -67,7 +67,8 @@ fn a_limit_above_the_models_is_cut_and_told() {
     }
 }
 
-/// A tool that looks for tools answers with references to them; any other dialect has all tools at hand.
+/// A tool that looks for tools answers with references to them; any other dialect has all tools at
+/// hand.
 #[test]
 fn references_to_tools_are_words_and_unknown_results_are_told_as_written() {
     let result = |block: Value| {
@@ -87,7 +88,8 @@ fn references_to_tools_are_words_and_unknown_results_are_told_as_written() {
     assert!(sent(R, A, responses).to_string().contains("input_odd"));
 }
 
-/// A grammar stands beside its type in Responses and in an object of its own in chat. A server that knows no free text gets a function.
+/// A grammar stands beside its type in Responses and in an object of its own in chat. A server that
+/// knows no free text gets a function.
 #[test]
 fn tools_with_a_grammar_have_the_form_of_their_dialect() {
     let flat = json!({"type": "grammar", "syntax": "lark", "definition": "start: /a/"});

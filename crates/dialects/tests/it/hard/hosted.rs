@@ -1,5 +1,6 @@
-//! 2.3: tools that run at the provider. Web search is translated; what agents offer with every request is left out and told, any other is refused
-//! by the name of its field; what they left in the history is dropped and told, and so is what they leave in an answer.
+//! 2.3: tools that run at the provider. Web search is translated; what agents offer with every
+//! request is left out and told, any other is refused by the name of its field; what they left in
+//! the history is dropped and told, and so is what they leave in an answer.
 
 use super::*;
 
@@ -231,7 +232,8 @@ fn in_a_stream_too() {
     }
 }
 
-/// A search is asked for in every dialect that has one, so it is answered in those that have a word for it.
+/// A search is asked for in every dialect that has one, so it is answered in those that have a word
+/// for it.
 #[test]
 fn searches_are_told_where_there_is_a_word_for_them() {
     let usage = json!({"input_tokens": 1, "output_tokens": 1});
@@ -285,7 +287,8 @@ fn searches_are_told_where_there_is_a_word_for_them() {
     assert!(play(A, G, &events).text.contains(r#""webSearchQueries":["tolls"]"#));
 }
 
-/// Gemini tells its sources with the last object of a stream: of the text before, also when a call or nothing stands between.
+/// Gemini tells its sources with the last object of a stream: of the text before, also when a call
+/// or nothing stands between.
 #[test]
 fn late_sources_are_annotations_all_the_same() {
     let last = json!({"candidates": [{"index": 0, "content": {"parts": []}, "finishReason": "STOP", "groundingMetadata": {"webSearchQueries": ["tolls"],
@@ -309,7 +312,8 @@ fn late_sources_are_annotations_all_the_same() {
     }
 }
 
-/// Sources without a place, and sources that are no pages, are not lost: a chat client has all of them.
+/// Sources without a place, and sources that are no pages, are not lost: a chat client has all of
+/// them.
 #[test]
 fn sources_of_any_kind_are_citations() {
     let grounded = |supports: Value| {

@@ -1,5 +1,6 @@
-//! A conversation that goes on with another maker. What one maker sealed never reaches a provider of the client's own dialect as its own; all
-//! pairs of dialects, streamed and whole, are in `next_turn.rs`.
+//! A conversation that goes on with another maker. What one maker sealed never reaches a provider
+//! of the client's own dialect as its own; all pairs of dialects, streamed and whole, are in
+//! `next_turn.rs`.
 
 use super::*;
 use tollgate_dialects::{Home, own_seals, unsealed};
@@ -46,7 +47,8 @@ fn a_chat_server_gets_its_own_details_only() {
     assert_eq!(super::sent(C, R, joined)["input"][1]["encrypted_content"], "ZQ==");
 }
 
-/// Claude gets its own thoughts back and not those of a server that signs nothing; in a tool turn that begins with none it does not think.
+/// Claude gets its own thoughts back and not those of a server that signs nothing; in a tool turn
+/// that begins with none it does not think.
 #[test]
 fn claude_gets_what_claude_signed() {
     let call = json!([{"id": "t", "type": "function", "function": {"name": "f", "arguments": "{}"}}]);
@@ -87,7 +89,8 @@ fn openai_gets_what_openai_sealed() {
     }
 }
 
-/// Gemini 3 refuses calls without a signature. One that nobody signed, or another maker, gets Google's stand-in; so does only the first of a turn.
+/// Gemini 3 refuses calls without a signature. One that nobody signed, or another maker, gets
+/// Google's stand-in; so does only the first of a turn.
 #[test]
 fn gemini_gets_a_stand_in_for_what_it_did_not_sign() {
     const STAND_IN: &str = "skip_thought_signature_validator";

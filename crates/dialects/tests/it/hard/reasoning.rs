@@ -65,7 +65,8 @@ fn case_60_and_62_what_is_sealed_comes_back_through_another_dialect() {
     input.push(json!({"role": "user", "content": "b"}));
     let back = sent(R, A, json!({"model": "m", "input": input}));
     assert_eq!(back["messages"][1]["content"][0], json!({"type": "redacted_thinking", "data": "U0VBTA=="}));
-    // OpenAI's encrypted item, kept by an Anthropic client: the bytes as they were, without the id of an item nobody stored (case 63).
+    // OpenAI's encrypted item, kept by an Anthropic client: the bytes as they were, without the id
+    // of an item nobody stored (case 63).
     let response = json!({"id": "r", "object": "response", "status": "completed", "model": "up", "output": [
         {"type": "reasoning", "id": "rs_7", "summary": [{"type": "summary_text", "text": "Hm"}], "encrypted_content": "gAAA=="},
         {"type": "message", "id": "msg_7", "role": "assistant", "content": [{"type": "output_text", "text": "a", "annotations": []}]}]});
@@ -82,7 +83,8 @@ fn case_60_and_62_what_is_sealed_comes_back_through_another_dialect() {
     );
 }
 
-/// Anthropic may sign a thought and not show it. That is another block than a redacted one, and refused in its place.
+/// Anthropic may sign a thought and not show it. That is another block than a redacted one, and
+/// refused in its place.
 #[test]
 fn a_signed_thought_without_its_text_comes_back_as_one() {
     let signed = json!({"type": "thinking", "thinking": "", "signature": "c2ln"});
@@ -276,7 +278,8 @@ fn case_73_and_74_and_76_off_and_older_models() {
     assert_eq!(all.dropped.to_string(), "temperature");
 }
 
-/// OpenAI refuses to be told how to think, and to be asked for sealed thoughts, where a model does not think.
+/// OpenAI refuses to be told how to think, and to be asked for sealed thoughts, where a model does
+/// not think.
 #[test]
 fn case_74_nothing_is_said_about_thinking_to_a_model_that_does_not() {
     let claude = |thinking: Value| {

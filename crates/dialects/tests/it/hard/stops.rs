@@ -26,7 +26,8 @@ fn stopped(from: Dialect, reason: &str) -> Value {
     }
 }
 
-/// What a client reads: the reason in its own dialect, and beside it what the dialect has no word for.
+/// What a client reads: the reason in its own dialect, and beside it what the dialect has no word
+/// for.
 fn told(to: Dialect, reply: &Value) -> String {
     match to {
         Dialect::Chat => match reply["choices"][0]["native_finish_reason"].as_str() {
@@ -97,7 +98,8 @@ fn every_reason_has_a_word_in_every_dialect() {
     ) {
         for (to, word) in [C, A, R, G].into_iter().zip(words) {
             let word = match (word, to) {
-                // Within its dialect a reason is what it was, and chat has the provider's own beside its own.
+                // Within its dialect a reason is what it was, and chat has the provider's own
+                // beside its own.
                 ("", Dialect::Gemini) => reason.to_owned(),
                 ("", _) => format!("content_filter/{reason}"),
                 (word, _) => word.to_owned(),
@@ -123,7 +125,8 @@ fn what_no_dialect_says_is_told_as_dropped() {
     assert_eq!(played.data.last().unwrap()["type"], "response.failed", "in a stream too");
 }
 
-/// An answer that is nothing but an unreadable call is no answer: another route may do better, and nobody pays.
+/// An answer that is nothing but an unreadable call is no answer: another route may do better, and
+/// nobody pays.
 #[test]
 fn an_unreadable_call_and_nothing_else_is_a_fault() {
     let body = json!({"candidates": [{"index": 0, "content": {"parts": []}, "finishReason": "MALFORMED_FUNCTION_CALL"}], "modelVersion": "up"});
@@ -168,7 +171,8 @@ fn the_details_of_a_refusal_are_carried() {
     assert_eq!(last["choices"][0]["stop_details"], details);
 }
 
-/// OpenAI's dialects have words for what was refused and end as usual; to others the refusal is the reason.
+/// OpenAI's dialects have words for what was refused and end as usual; to others the refusal is the
+/// reason.
 #[test]
 fn a_refusal_is_the_reason_of_the_stop() {
     let message = |refusal: Value| json!({"role": "assistant", "content": null, "refusal": refusal});

@@ -207,7 +207,8 @@ fn case_100_nothing_matters_after_the_end() {
     }
 }
 
-/// Within the dialect too: a number that is missing or does not rise would make a client drop the event as one it has seen.
+/// Within the dialect too: a number that is missing or does not rise would make a client drop the
+/// event as one it has seen.
 #[test]
 fn case_103_numbers_of_a_responses_provider_are_put_right() {
     let delta = |number: Value| {

@@ -147,7 +147,8 @@ fn case_11_and_12_a_late_system_text_stays_where_it_is() {
     assert!(gemini.get("systemInstruction").is_none());
     assert!(gemini["contents"][2]["parts"][1]["text"].as_str().unwrap().contains("brief"));
     assert_eq!(sent(A, C, body)["messages"][3], json!({"role": "system", "content": "brief"}));
-    // To Anthropic: a reminder that keeps its cache mark, or a turn of its own where the model knows such and it follows the user's.
+    // To Anthropic: a reminder that keeps its cache mark, or a turn of its own where the model
+    // knows such and it follows the user's.
     let chat = chat(
         json!([{"role": "user", "content": "a"}, {"role": "system", "content": [{"type": "text", "text": "brief", "cache_control": {"type": "ephemeral"}}]}]),
     );

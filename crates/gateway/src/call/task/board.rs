@@ -28,7 +28,8 @@ impl Board {
         Board { settings, open, looks, bell: Notify::new(), told }
     }
 
-    /// Whether it is time to tell something about a provider's tasks again: a log line for each of thousands helps nobody.
+    /// Whether it is time to tell something about a provider's tasks again: a log line for each of
+    /// thousands helps nobody.
     pub fn may_tell(&self, provider: &str) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

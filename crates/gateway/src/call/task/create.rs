@@ -15,7 +15,8 @@ use std::time::Duration;
 use tollgate_store::{BegunTask, CallId, HoldRefused, NewTask, TaskId, TaskState};
 use tollgate_wire::error::Code;
 
-/// Longer than any task can stay open: what is left of a hold by then is a mistake that the audit finds.
+/// Longer than any task can stay open: what is left of a hold by then is a mistake that the audit
+/// finds.
 pub(crate) const HOLD_LIFE: Duration = Duration::from_secs(5 * 24 * 3_600);
 
 /// What a caller asks for, read and with the rules of its family applied.
@@ -37,7 +38,8 @@ pub async fn create_task<W: TaskWork>(till: &Arc<Till>, caller: Arc<Caller>, ask
     till.running.fetch_add(1, Ordering::Relaxed);
     let id = task.id;
     let begun = Begun { till: till.clone(), serving, bought, ask: ask.ask, task };
-    // A caller who leaves must not leave a question behind: the provider's answer is waited for in any case.
+    // A caller who leaves must not leave a question behind: the provider's answer is waited for in
+    // any case.
     till.tracker.spawn(submit::submit(begun)).await.unwrap_or_else(|error| {
         tracing::error!(task = %id, %error, "a creation ended unexpectedly; what became of it is found out separately");
         Err(submit::charge_unknown::<W>(id))

@@ -1,5 +1,6 @@
-//! What every kind of task tells the till: how it is asked for, how its provider is asked what became of it, and what a finished one
-//! has used. When it is looked at, what it costs and how it ends is the same for all of them.
+//! What every kind of task tells the till: how it is asked for, how its provider is asked what
+//! became of it, and what a finished one has used. When it is looked at, what it costs and how it
+//! ends is the same for all of them.
 
 use super::watched::Watched;
 use crate::call::{Priced, Till};
@@ -21,11 +22,13 @@ pub trait TaskWork: Send + Sync + 'static {
     fn plan(&self, id: TaskId) -> Result<String, Refusal>;
     /// Whether a provider can make it: some things are made only where others are already.
     fn goes_to(&self, serving: &Serving, provider: &Provider) -> bool;
-    /// Whether it surely goes to the account that has what it is made from; another's "no such thing" is no news of it.
+    /// Whether it surely goes to the account that has what it is made from; another's "no such
+    /// thing" is no news of it.
     fn is_sure(&self, serving: &Serving) -> bool;
     /// The provider's ways with it. `None`: it makes no such things.
     fn habits(&self, provider: &Provider) -> Option<TaskHabits>;
-    /// Sends it, and tells the provider's name for it. A fault with `maybe_charged` means that the task may exist.
+    /// Sends it, and tells the provider's name for it. A fault with `maybe_charged` means that the
+    /// task may exist.
     fn create(
         &self,
         till: &Till,
@@ -63,8 +66,8 @@ impl TaskHabits {
         TaskHabits { every: settings.poll_every.unwrap_or(self.every), per_second, ..self }
     }
 
-    /// The time to the next look, spread by a fifth to either side; `draw` is random. Longer where so many tasks are open that the
-    /// provider's limit would be passed.
+    /// The time to the next look, spread by a fifth to either side; `draw` is random. Longer where
+    /// so many tasks are open that the provider's limit would be passed.
     pub(super) fn next_look(&self, open: u64, draw: u64) -> Duration {
         // A little below the limit: looks of one second are not spread evenly.
         let crowd = open.saturating_mul(1_250) / u64::from(self.per_second.max(1));
@@ -111,7 +114,8 @@ pub trait TaskDesk: Send + Sync + Sized + 'static {
         watched: &Watched<'_, Self>,
         entries: Self::Entries,
     ) -> impl Future<Output = Result<Which, StoreError>> + Send;
-    /// It is made: the task is completed, at once or when a copy is. `waits`: there is patience for another time.
+    /// It is made: the task is completed, at once or when a copy is. `waits`: there is patience for
+    /// another time.
     fn deliver(
         &self,
         watched: &Watched<'_, Self>,

@@ -76,7 +76,8 @@ pub(super) async fn failed(
     Ok(())
 }
 
-/// Nobody will ever know. The customer gets everything back; what it may have cost is the operator's loss.
+/// Nobody will ever know. The customer gets everything back; what it may have cost is the
+/// operator's loss.
 pub(super) async fn given_up<D: TaskDesk>(
     till: &Till,
     desk: &D,
@@ -184,7 +185,8 @@ async fn finish(till: &Till, task: &Task, end: TaskEnd, how: &'static str) -> Re
     }
 }
 
-/// The provider has made what the customer was given the money back for. An end is an end, but the operator may have to pay.
+/// The provider has made what the customer was given the money back for. An end is an end, but the
+/// operator may have to pay.
 async fn late_success(till: &Till, task: &Task) -> Result<(), StoreError> {
     let now = till.store.task(task.account, task.id).await?;
     if now.is_some_and(|now| now.state.is_final() && now.state != TaskState::Completed) {

@@ -1,5 +1,6 @@
-//! Which configured provider is the account a task was sent with. A task is asked for at that host with that key: another account's
-//! "no such task" says nothing about it, and an operator who exchanges a key or an address must not lose what is under way.
+//! Which configured provider is the account a task was sent with. A task is asked for at that host
+//! with that key: another account's "no such task" says nothing about it, and an operator who
+//! exchanges a key or an address must not lose what is under way.
 
 use crate::sale::Serving;
 use std::sync::Arc;
@@ -11,15 +12,15 @@ use tollgate_upstream::Provider;
 pub enum Home {
     /// The account it was sent with.
     Same(Arc<Provider>),
-    /// The same host with another key: a new key of the same account, or another account. What it knows of the task is true; that it
-    /// does not know it means nothing.
+    /// The same host with another key: a new key of the same account, or another account. What it
+    /// knows of the task is true; that it does not know it means nothing.
     Stranger(Arc<Provider>),
     /// Nobody.
     Away,
 }
 
-/// The provider the task names comes first. An account that was moved to another name in the configuration is found there. `speaks`:
-/// whether a provider can be asked about such tasks at all.
+/// The provider the task names comes first. An account that was moved to another name in the
+/// configuration is found there. `speaks`: whether a provider can be asked about such tasks at all.
 pub fn home(serving: &Serving, task: &Task, speaks: impl Fn(&Provider) -> bool) -> Home {
     let speaks = |one: &&Arc<Provider>| speaks(one);
     let named = task.provider.as_ref().and_then(|name| serving.providers.get(name)).filter(speaks);

@@ -1,5 +1,6 @@
-//! One look at an open task: ask its provider, and give it back for later or end it. A provider that does not answer decides
-//! nothing; time decides nothing either, except that the operator takes the loss before the provider has forgotten the task.
+//! One look at an open task: ask its provider, and give it back for later or end it. A provider
+//! that does not answer decides nothing; time decides nothing either, except that the operator
+//! takes the loss before the provider has forgotten the task.
 
 use super::watched::{LATER, SLOWLY, millis, put_back, tell_other_account};
 use super::{Home, TaskDesk, TaskReport, TaskStanding, Watched, away, end, home, lost};
@@ -34,8 +35,9 @@ pub async fn look<D: TaskDesk>(till: &Arc<Till>, desk: &Arc<D>, leased: &Leased)
     }
 }
 
-/// Asks the provider of a task that somebody reads, unless it was heard of a moment ago; the task as it is then. The look goes on when
-/// the reader leaves: half of one would keep the task from everybody until its lease ends.
+/// Asks the provider of a task that somebody reads, unless it was heard of a moment ago; the task
+/// as it is then. The look goes on when the reader leaves: half of one would keep the task from
+/// everybody until its lease ends.
 pub async fn refresh<D: TaskDesk>(till: &Arc<Till>, desk: &Arc<D>, task: Task) -> Result<Task, StoreError> {
     let heard = task.checked_at.unwrap_or(task.created_at);
     // A time to come was written before the clock was set back; it says nothing.
@@ -53,14 +55,16 @@ pub async fn refresh<D: TaskDesk>(till: &Arc<Till>, desk: &Arc<D>, task: Task) -
     });
     match looked.await {
         Ok(Ok(true)) => {}
-        // What is known stays readable, whatever became of the look; what was found out is written when the database takes it.
+        // What is known stays readable, whatever became of the look; what was found out is written
+        // when the database takes it.
         Ok(Err(error)) => tracing::warn!(task = %id, %error, "a task is shown as it was last known"),
         Ok(Ok(false)) | Err(_) => return Ok(task),
     }
     Ok(till.store.task(task.account, task.id).await?.unwrap_or(task))
 }
 
-/// What a question that failed leaves of what the provider said before. Who is asked too often has not failed.
+/// What a question that failed leaves of what the provider said before. Who is asked too often has
+/// not failed.
 pub(super) fn no_answer(fault: &Fault) -> Word {
     if fault.upstream_status == Some(429) { Word::Nothing } else { Word::Unclear }
 }
@@ -112,8 +116,8 @@ impl<D: TaskDesk> Watched<'_, D> {
         }
     }
 
-    /// It is made. Its link and our copy of it are waited for, from the first time that the provider said so: a task that took
-    /// long has as much time for them as any other.
+    /// It is made. Its link and our copy of it are waited for, from the first time that the
+    /// provider said so: a task that took long has as much time for them as any other.
     async fn succeeded(&self, report: TaskReport<D::Made>) -> Result<(), StoreError> {
         let waits = self.leased.made_ms < self.patience() && !self.is_last_look();
         match report.made {
@@ -130,8 +134,9 @@ impl<D: TaskDesk> Watched<'_, D> {
         }
     }
 
-    /// It goes on, for as long as there is patience; after that its fate counts as unknown, until the last look. A provider in trouble
-    /// is left alone for so long, and until the next look at least, whoever reads the task meanwhile.
+    /// It goes on, for as long as there is patience; after that its fate counts as unknown, until
+    /// the last look. A provider in trouble is left alone for so long, and until the next look at
+    /// least, whoever reads the task meanwhile.
     async fn undecided(&self, word: Word, progress: Option<u8>, trouble: Option<i64>) -> Result<(), StoreError> {
         if self.is_last_look() {
             self.cancel().await;
@@ -148,7 +153,8 @@ impl<D: TaskDesk> Watched<'_, D> {
         put_back(self.till, TaskStep { progress, quiet: trouble.is_some(), ..step }).await
     }
 
-    /// Another account was asked, and does not know the task: it stays as it was, and is asked for less and less often.
+    /// Another account was asked, and does not know the task: it stays as it was, and is asked for
+    /// less and less often.
     async fn doubted(&self) -> Result<(), StoreError> {
         tell_other_account(self.till, &self.provider.name, "other_account");
         let wait = (self.age() / 8).min(SLOWLY);

@@ -1,5 +1,6 @@
-//! A task that was sent, and nobody knows under which name the provider has it, or whether it has it at all. It is looked for by our
-//! id where the provider keeps one, else among what its list has; there it is taken only when it can be no other.
+//! A task that was sent, and nobody knows under which name the provider has it, or whether it has
+//! it at all. It is looked for by our id where the provider keeps one, else among what its list
+//! has; there it is taken only when it can be no other.
 
 use super::look::no_answer;
 use super::watched::{put_back, tell_other_account};
@@ -43,14 +44,15 @@ pub(super) async fn find<D: TaskDesk>(watched: &Watched<'_, D>) -> Result<(), St
     }
 }
 
-/// Whether the provider has said that it has this task, under a name that is another's. Then no list can say that it was never made, and
-/// none of its entries is it: that would be a second one for one creation.
+/// Whether the provider has said that it has this task, under a name that is another's. Then no
+/// list can say that it was never made, and none of its entries is it: that would be a second one
+/// for one creation.
 fn was_taken(task: &Task) -> bool {
     task.heard.is_some()
 }
 
-/// The provider has it, under this name. `otherwise` is what its answer says should the name be another task's: that it has ours all
-/// the same, or nothing.
+/// The provider has it, under this name. `otherwise` is what its answer says should the name be
+/// another task's: that it has ours all the same, or nothing.
 async fn taken<D: TaskDesk>(watched: &Watched<'_, D>, upstream_id: String, otherwise: Word) -> Result<(), StoreError> {
     let (till, task, provider) = (watched.till, &watched.leased.task, &watched.provider.name);
     let id = task.id;
@@ -77,8 +79,8 @@ async fn taken<D: TaskDesk>(watched: &Watched<'_, D>, upstream_id: String, other
     }
 }
 
-/// The provider names two tasks alike, or one of them was mistaken for the other. Whose it is nobody can say any more, so the
-/// second has none.
+/// The provider names two tasks alike, or one of them was mistaken for the other. Whose it is
+/// nobody can say any more, so the second has none.
 pub(super) fn tell_taken(till: &Till, id: TaskId, provider: &str, upstream_id: &str) {
     till.metrics.polled(provider, NAME_TAKEN);
     tracing::error!(task = %id, provider, upstream_id, "the provider's name of a task is another task's; its fate stays unknown");

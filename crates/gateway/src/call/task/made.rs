@@ -24,8 +24,8 @@ pub(super) struct Begun<W> {
     pub task: BegunTask,
 }
 
-/// A task as its caller is told of it. One that was given up before it was sent is none: whoever began it was too slow, and may send
-/// it again.
+/// A task as its caller is told of it. One that was given up before it was sent is none: whoever
+/// began it was too slow, and may send it again.
 pub(super) fn told(task: Task, replayed: bool, now: i64) -> Result<Made, Refusal> {
     match task.state {
         TaskState::Refused => Err(why_refused(&HoldRefused::Unavailable, Needed::NOTHING, now)),

@@ -1,6 +1,7 @@
-//! A call that waits for a provider's verdict: it is begun here, and ended minutes later by whichever replica finds out how it went.
-//! The hold and the task are durable before a byte leaves, the provider's id before the caller is answered, and the end of the task
-//! is the end of the hold. Nothing is ever sent twice that may have been taken.
+//! A call that waits for a provider's verdict: it is begun here, and ended minutes later by
+//! whichever replica finds out how it went. The hold and the task are durable before a byte leaves,
+//! the provider's id before the caller is answered, and the end of the task is the end of the hold.
+//! Nothing is ever sent twice that may have been taken.
 //!
 //! What is made is the affair of whoever implements [`TaskWork`] and [`TaskDesk`].
 

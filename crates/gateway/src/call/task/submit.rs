@@ -1,6 +1,7 @@
-//! Sends a task to a provider, once. Routes are tried in order as long as it is certain that nobody has taken it; from the first
-//! doubt on its fate is found out, never tried again. Whatever fails here after a provider may have it is told as 504 with the task's
-//! name and "do not send it again": a 500 or 503 would be repeated by SDKs on their own, and be made, and paid, twice.
+//! Sends a task to a provider, once. Routes are tried in order as long as it is certain that nobody
+//! has taken it; from the first doubt on its fate is found out, never tried again. Whatever fails
+//! here after a provider may have it is told as 504 with the task's name and "do not send it
+//! again": a 500 or 503 would be repeated by SDKs on their own, and be made, and paid, twice.
 
 use super::made::{Begun, Made, told};
 use super::watched::{millis, next_look, tell_other_account};
@@ -74,7 +75,8 @@ async fn offer<W: TaskWork>(begun: &Begun<W>) -> Result<Made, Refusal> {
     );
     let route = last.as_ref().map(|(provider, model, _)| (provider.as_ref(), model.as_str()));
     if let Err(error) = super::end::refused(begun, route, tries, &refusal).await {
-        // No provider has it, so the refusal holds; whoever looks at the task next finds the same and releases the hold.
+        // No provider has it, so the refusal holds; whoever looks at the task next finds the same
+        // and releases the hold.
         tracing::error!(task = %begun.task.id, %error, "the end of a refused task could not be kept");
     }
     Err(refusal)
@@ -181,7 +183,8 @@ async fn shown<W: TaskWork>(begun: &Begun<W>) -> Result<Made, Refusal> {
     }
 }
 
-/// Others have taken the task from us. One that was never sent they end without a word, so its caller must not be given its name.
+/// Others have taken the task from us. One that was never sent they end without a word, so its
+/// caller must not be given its name.
 async fn lost<W: TaskWork>(begun: &Begun<W>) -> Result<Made, Refusal> {
     let known = begun.till.store.any_task(begun.task.id).await?;
     if known.is_some_and(|task| task.state == TaskState::Held) {

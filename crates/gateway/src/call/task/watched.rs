@@ -48,7 +48,8 @@ pub(super) fn last_look(till: &Till, habits: &TaskHabits) -> i64 {
     millis(decided_at(habits.remembers, patience(till, habits), till.tasks.settings.unknown_time))
 }
 
-/// The age at which a task is decided: while its provider still knows it, and not later than the operator wants to wait.
+/// The age at which a task is decided: while its provider still knows it, and not later than the
+/// operator wants to wait.
 pub(crate) fn decided_at(remembers: Duration, patience: Duration, unknown_time: Duration) -> Duration {
     remembers.saturating_sub(BEFORE).min(patience.saturating_add(unknown_time))
 }
@@ -97,8 +98,9 @@ impl<D: TaskDesk> Watched<'_, D> {
         self.age() >= last_look(self.till, &self.habits)
     }
 
-    /// Whether the provider has said for long enough, and nothing else meanwhile, that it has no such task. How long its fate is
-    /// unknown says nothing of that: the provider may have been away, and may not know its newest tasks when it is back.
+    /// Whether the provider has said for long enough, and nothing else meanwhile, that it has no
+    /// such task. How long its fate is unknown says nothing of that: the provider may have been
+    /// away, and may not know its newest tasks when it is back.
     pub fn is_absent(&self) -> bool {
         self.leased.absent_ms >= millis(self.till.tasks.settings.absent_time)
     }
@@ -111,7 +113,8 @@ impl<D: TaskDesk> Watched<'_, D> {
         next_look(self.till, &self.provider, &self.habits)
     }
 
-    /// Where the line is too long: at any time of the next round, so that those who came together do not come together again.
+    /// Where the line is too long: at any time of the next round, so that those who came together
+    /// do not come together again.
     pub fn another_time(&self) -> i64 {
         let mut draw = [0u8; 4];
         self.till.world.fill(&mut draw);

@@ -1,5 +1,5 @@
-//! Whose place a newcomer gets: of those with nothing under way the one that has shown least, of these one of the address that
-//! has most places, of these the one that has been silent longest.
+//! Whose place a newcomer gets: of those with nothing under way the one that has shown least, of
+//! these one of the address that has most places, of these the one that has been silent longest.
 
 use super::{Seat, Whom};
 use std::cmp::Reverse;

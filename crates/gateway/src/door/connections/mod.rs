@@ -1,13 +1,17 @@
-//! Who is connected. A connection has a place from the moment it is accepted until its socket is closed, and a place is worth
-//! what its owner has shown: one that has sent no request yet is given up first, one on which a valid key was seen last.
+//! Who is connected. A connection has a place from the moment it is accepted until its socket is
+//! closed, and a place is worth what its owner has shown: one that has sent no request yet is given
+//! up first, one on which a valid key was seen last.
 //!
-//! - A connection that waits longer than it may is closed: `header_time` up to the end of a request's head, from the first
-//!   moment on, and `idle_time` between the requests of a connection with a valid key.
-//! - When all places are taken, the newcomer gets the place of a connection that has nothing under way; where all have, it is
-//!   refused. Strangers never have all places: some are kept for addresses that have shown a valid key lately.
+//! - A connection that waits longer than it may is closed: `header_time` up to the end of a
+//!   request's head, from the first moment on, and `idle_time` between the requests of a connection
+//!   with a valid key.
+//! - When all places are taken, the newcomer gets the place of a connection that has nothing under
+//!   way; where all have, it is refused. Strangers never have all places: some are kept for
+//!   addresses that have shown a valid key lately.
 //! - One address has a part of the places, unless it is this machine or a trusted proxy.
 //!
-//! Time is counted in ticks of one worker, so a connection carries no timer and a request reads no clock.
+//! Time is counted in ticks of one worker, so a connection carries no timer and a request reads no
+//! clock.
 
 mod choice;
 mod seat;
@@ -29,7 +33,8 @@ const TICKS: u32 = 4;
 /// Addresses with a valid key that are remembered, and for how many ticks.
 const KNOWN: usize = 4_096;
 const REMEMBERED: u64 = 1_440;
-/// So many connections may be on their way out, with their descriptors, before the next one is accepted.
+/// So many connections may be on their way out, with their descriptors, before the next one is
+/// accepted.
 const MOST_LEAVING: usize = 64;
 
 /// What a server allows.
@@ -181,8 +186,9 @@ impl Shared {
         address.is_loopback() || self.rules.trusted.iter().any(|net| net.contains(&address))
     }
 
-    /// Sends away those that are worth least. Several at once where there are many places, so that a crowd that comes again and
-    /// again does not have all of them looked at for each of its sockets.
+    /// Sends away those that are worth least. Several at once where there are many places, so that
+    /// a crowd that comes again and again does not have all of them looked at for each of its
+    /// sockets.
     fn make_room(&self, book: &mut Book, whom: Whom) -> bool {
         let most = match whom {
             Whom::Of(_) => 1,

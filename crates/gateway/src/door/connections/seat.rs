@@ -70,7 +70,8 @@ impl Seat {
         Some(Busy(self.clone()))
     }
 
-    /// The connection has become another one, which is watched by whoever uses it: it is never told to go.
+    /// The connection has become another one, which is watched by whoever uses it: it is never told
+    /// to go.
     pub fn hand_over(&self) {
         self.busy.fetch_add(1, Ordering::AcqRel);
     }
@@ -137,8 +138,8 @@ impl Seat {
         self.unread.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// After the last reply what is still coming is read and thrown away for a while: closing before that would reset the
-    /// connection, and the client might never read the reply.
+    /// After the last reply what is still coming is read and thrown away for a while: closing
+    /// before that would reset the connection, and the client might never read the reply.
     pub fn linger(&self) {
         self.lingers.store(true, Ordering::Relaxed);
     }

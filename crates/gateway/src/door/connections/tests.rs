@@ -68,7 +68,8 @@ async fn silence_ends_a_connection_and_work_does_not() {
     assert!(silent.seat().begin(false).is_none(), "it was told to go");
 }
 
-/// Half a head, and then nothing: the time of a head is counted from its first byte, also where a key was seen before.
+/// Half a head, and then nothing: the time of a head is counted from its first byte, also where a
+/// key was seen before.
 #[tokio::test]
 async fn a_head_that_does_not_come_to_its_end_is_late() {
     let mut hall = Hall::new(16, 16);
@@ -141,7 +142,8 @@ async fn strangers_leave_places_for_those_who_are_known() {
     assert_eq!(hall.left(&back) + hall.left(&proxy), 7);
 }
 
-/// A stranger takes no place of one who has shown a key, though it is idle; one who is known does, at the very last.
+/// A stranger takes no place of one who has shown a key, though it is idle; one who is known does,
+/// at the very last.
 #[tokio::test]
 async fn a_shown_key_is_worth_more_than_none() {
     let mut hall = Hall::new(4, 4);
@@ -185,7 +187,8 @@ async fn a_socket_that_became_another_thing_is_not_told_to_go() {
     assert!(hall.connections.0.lock().seats.is_empty() && hall.strangers() == 0);
 }
 
-/// A descriptor is free when the socket is closed and not before: whoever accepts waits for those who leave.
+/// A descriptor is free when the socket is closed and not before: whoever accepts waits for those
+/// who leave.
 #[tokio::test]
 async fn those_who_leave_are_waited_for() {
     let mut hall = Hall::new(1_024, 1_024);

@@ -1,4 +1,5 @@
-//! `/api/admin/accounts` and `/api/admin/refunds`: customers, their limits, and the money that is given to them.
+//! `/api/admin/accounts` and `/api/admin/refunds`: customers, their limits, and the money that is
+//! given to them.
 
 use super::field::{FieldKind, TIME, VerbField, may, may_be_null, must};
 use super::schemas::{page, record};

@@ -1,5 +1,5 @@
-//! What was used and charged, and the proof of it: `/api/admin/usage`, `/api/admin/ledger`, `/api/admin/receipts`,
-//! `/api/admin/prices`.
+//! What was used and charged, and the proof of it: `/api/admin/usage`, `/api/admin/ledger`,
+//! `/api/admin/receipts`, `/api/admin/prices`.
 
 use super::field::{FieldKind, TIME, VerbField, may, must};
 use super::schemas::{page, record};

@@ -1,4 +1,5 @@
-//! The fields of an operator's request: what each must be, said once for the check and for the description.
+//! The fields of an operator's request: what each must be, said once for the check and for the
+//! description.
 
 use super::wrong;
 use crate::refusal::Refusal;
@@ -151,7 +152,8 @@ impl VerbField {
     }
 }
 
-/// Holds what was given to the fields there are: nothing unknown, nothing missing, all as it must be.
+/// Holds what was given to the fields there are: nothing unknown, nothing missing, all as it must
+/// be.
 pub fn check(fields: &[&VerbField], given: &Map<String, Value>) -> Result<(), Refusal> {
     if let Some(name) = given.keys().find(|name| !fields.iter().any(|field| field.name == name.as_str())) {
         return Err(super::unknown(name));

@@ -1,5 +1,5 @@
-//! What concerns the house as a whole: what is paused, what operators did, and the clock. `/api/admin/pauses`,
-//! `/api/admin/audit`, `/api/admin/clock`.
+//! What concerns the house as a whole: what is paused, what operators did, and the clock.
+//! `/api/admin/pauses`, `/api/admin/audit`, `/api/admin/clock`.
 
 use super::field::{FieldKind, VerbField, may, must};
 use super::schemas::record;

@@ -1,5 +1,5 @@
-//! `/api/admin/accounts/{account}/keys`, `/api/admin/keys` and `/api/admin/admin-keys`: who may call, and who may operate. A
-//! secret is told once, in the answer that made it; kept is its hash.
+//! `/api/admin/accounts/{account}/keys`, `/api/admin/keys` and `/api/admin/admin-keys`: who may
+//! call, and who may operate. A secret is told once, in the answer that made it; kept is its hash.
 
 use super::field::{FieldKind, TIME, VerbField, may, may_be_null, must};
 use super::schemas::{page, record};

@@ -1,8 +1,8 @@
-//! `/api/admin/*`: what operators do over HTTP, with an admin key. What the store keeps the reason of has a `reason`; whatever is
-//! changed is in the log with who changed it.
+//! `/api/admin/*`: what operators do over HTTP, with an admin key. What the store keeps the reason
+//! of has a `reason`; whatever is changed is in the log with who changed it.
 //!
-//! A command of the store is a verb (`verb.rs`): fields (`field.rs`), and a function that makes the command of them. `social.rs`
-//! has besides what needs more than the store.
+//! A command of the store is a verb (`verb.rs`): fields (`field.rs`), and a function that makes the
+//! command of them. `social.rs` has besides what needs more than the store.
 
 pub mod accounts;
 pub mod books;

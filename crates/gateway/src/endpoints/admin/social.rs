@@ -1,4 +1,5 @@
-//! `/api/admin/social/*`: the cells as operators see them, pausing and resuming, who did it, and the day's capacity.
+//! `/api/admin/social/*`: the cells as operators see them, pausing and resuming, who did it, and
+//! the day's capacity.
 
 use super::field::{FieldKind, may};
 use super::verb::{OperatorVerb, PlannedCommand, ShownAs};

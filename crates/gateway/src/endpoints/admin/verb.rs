@@ -1,8 +1,9 @@
 //! From a request of an operator to a command of the store and back: one way for every verb.
 //!
-//! A verb has fields, which are checked, and a function that makes a [`Command`] of them; the answer is the record that the
-//! command line prints with `--json`. Where a field stands follows from the row: in the path if its name stands there, else in
-//! the query of a GET and in the body of everything else.
+//! A verb has fields, which are checked, and a function that makes a [`Command`] of them; the
+//! answer is the record that the command line prints with `--json`. Where a field stands follows
+//! from the row: in the path if its name stands there, else in the query of a GET and in the body
+//! of everything else.
 
 use super::field::{FieldNeed, VerbField, check};
 use super::{OPERATOR, Query, reply, unknown, wrong};
@@ -67,7 +68,8 @@ pub struct AnswerPage {
     pub after: Option<String>,
 }
 
-/// What is read anew once it is done, so that it is in force here at once; other replicas look every second.
+/// What is read anew once it is done, so that it is in force here at once; other replicas look
+/// every second.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Then {
     Nothing,

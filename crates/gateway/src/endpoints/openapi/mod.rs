@@ -1,5 +1,5 @@
-//! `GET /openapi.json`: the description of this API, written from the rows of all endpoints and the table of errors, so that it
-//! cannot forget one.
+//! `GET /openapi.json`: the description of this API, written from the rows of all endpoints and the
+//! table of errors, so that it cannot forget one.
 
 mod errors;
 pub mod shapes;

@@ -1,5 +1,6 @@
-//! `POST /v1/responses/compact`: a conversation pressed into one item, by asking its model for a summary. An ordinary paid call;
-//! the item can be sent to any model afterwards, because what it stands for is put in its place.
+//! `POST /v1/responses/compact`: a conversation pressed into one item, by asking its model for a
+//! summary. An ordinary paid call; the item can be sent to any model afterwards, because what it
+//! stands for is put in its place.
 
 use super::{After, Which, respond};
 use crate::app::App;
@@ -60,8 +61,8 @@ async fn asked(app: &App, caller: &Caller, body: Bytes) -> Result<Past, Refusal>
     Ok(past)
 }
 
-/// The answer with the summary in one item. An answer without one, or with one that was cut off, is none: nothing is charged for it,
-/// and nothing that was said is given up for it.
+/// The answer with the summary in one item. An answer without one, or with one that was cut off, is
+/// none: nothing is charged for it, and nothing that was said is given up for it.
 fn pressed(id: CallId, answer: &[u8]) -> Option<Bytes> {
     let summary = responses::output_text(answer);
     if summary.trim().is_empty() || !responses::is_completed(answer) {

@@ -1,5 +1,6 @@
-//! The bytes of a WebSocket on their way to becoming messages, counted in the budget for all bodies. A message is put together
-//! inside the protocol's library, where nobody can wait: when there is no room for more of it, the connection is over.
+//! The bytes of a WebSocket on their way to becoming messages, counted in the budget for all
+//! bodies. A message is put together inside the protocol's library, where nobody can wait: when
+//! there is no room for more of it, the connection is over.
 
 use crate::door::bodies::{Bodies, Room, SMALL, Whose};
 use std::io;
@@ -25,7 +26,8 @@ impl<T> Counted<T> {
         Counted { inner, bodies, whose, longest, room: None, bytes: 0, full: false }
     }
 
-    /// A message is whole: its room goes with it. What has come of the next one is counted with the first of its bytes to come.
+    /// A message is whole: its room goes with it. What has come of the next one is counted with the
+    /// first of its bytes to come.
     pub fn message(&mut self) -> Option<Room> {
         self.bytes = 0;
         self.room.take()
@@ -36,7 +38,8 @@ impl<T> Counted<T> {
         self.full
     }
 
-    /// In steps that double, so that a long message is counted now and then and not with each of its bytes.
+    /// In steps that double, so that a long message is counted now and then and not with each of
+    /// its bytes.
     fn count(&mut self, more: usize) -> io::Result<()> {
         self.bytes += more;
         let has = self.room.as_ref().map_or(0, Room::bytes);

@@ -1,9 +1,11 @@
-//! `GET /v1/responses` as a WebSocket: one response after the other on one connection, each an ordinary paid call.
+//! `GET /v1/responses` as a WebSocket: one response after the other on one connection, each an
+//! ordinary paid call.
 //!
-//! The key is checked before the connection is changed and again with every request, so that a revoked one ends here too. The
-//! events are those of a stream, one message each. The last response can be continued on its connection although it was not
-//! stored; a request that fails makes the connection forget it. Messages and those waiting are bounded, silence is ended by
-//! pings, and after an hour the connection is over.
+//! The key is checked before the connection is changed and again with every request, so that a
+//! revoked one ends here too. The events are those of a stream, one message each. The last response
+//! can be continued on its connection although it was not stored; a request that fails makes the
+//! connection forget it. Messages and those waiting are bounded, silence is ended by pings, and
+//! after an hour the connection is over.
 
 use super::counted::Counted;
 use super::{After, ENDPOINT, Which, keeper, respond};
@@ -149,7 +151,8 @@ impl Session {
         }
     }
 
-    /// One request to its end. None: the client has left; dropping the answer is what ends its call.
+    /// One request to its end. None: the client has left; dropping the answer is what ends its
+    /// call.
     async fn turn(&mut self, message: Utf8Bytes) -> Option<()> {
         let work = begin(self.app.clone(), self.parts.clone(), self.local.clone(), message);
         let begun = self.line.beside(reading::guarded(work)).await?;
@@ -304,7 +307,8 @@ impl Line {
     }
 }
 
-/// The data of one of our own events; nothing for a heartbeat and for the mark at the end, which sockets do not have.
+/// The data of one of our own events; nothing for a heartbeat and for the mark at the end, which
+/// sockets do not have.
 fn data_of(event: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(event).ok()?;
     let data = text.lines().find_map(|line| line.strip_prefix("data: "))?;

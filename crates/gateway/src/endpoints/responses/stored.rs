@@ -1,5 +1,6 @@
-//! What was kept, read and erased: `GET` and `DELETE /v1/responses/{id}`, `…/input_items`, `…/cancel`, and the count of a prompt
-//! that continues something, `POST /v1/responses/input_tokens`. Free of charge.
+//! What was kept, read and erased: `GET` and `DELETE /v1/responses/{id}`, `…/input_items`,
+//! `…/cancel`, and the count of a prompt that continues something,
+//! `POST /v1/responses/input_tokens`. Free of charge.
 
 use crate::app::App;
 use crate::endpoints::{chat, count, reading};

@@ -1,9 +1,10 @@
 //! The most input that a provider can report for a conversation: what the hold is made for.
 //!
-//! Text is counted, pictures are bounded by the model's own number. What the gateway cannot see (links, file ids, PDFs, clips, stored
-//! prompts, caches) can be as long as the model takes. A tool that runs at the provider makes it read the conversation again after
-//! each use, so every use that is allowed adds as much once more. What has no bound is refused by its name, and so is what the catalog
-//! says the model does not take.
+//! Text is counted, pictures are bounded by the model's own number. What the gateway cannot see
+//! (links, file ids, PDFs, clips, stored prompts, caches) can be as long as the model takes. A tool
+//! that runs at the provider makes it read the conversation again after each use, so every use that
+//! is allowed adds as much once more. What has no bound is refused by its name, and so is what the
+//! catalog says the model does not take.
 
 use super::Conversation;
 use crate::refusal::Refusal;
@@ -12,12 +13,14 @@ use tollgate_dialects::{Hosted, Modality, Reads, Request};
 use tollgate_wire::error::Code;
 
 impl Conversation {
-    /// The tools that run at a provider of the model, of those that the request names: what is left out on the way runs nowhere.
+    /// The tools that run at a provider of the model, of those that the request names: what is left
+    /// out on the way runs nowhere.
     pub(super) fn hosted(&self) -> &[Hosted] {
         self.hosted.get().map_or(&self.request.reads.hosted, Vec::as_slice)
     }
 
-    /// The most input tokens of a request that is this one, or this one with data in the place of its links.
+    /// The most input tokens of a request that is this one, or this one with data in the place of
+    /// its links.
     pub(super) fn most_input(&self, model: &Model, request: &Request) -> Result<u64, Refusal> {
         let reads = &request.reads;
         takes(model, request)?;
@@ -39,8 +42,8 @@ impl Conversation {
         Ok(each.saturating_mul(readings))
     }
 
-    /// The most uses of each tool that runs at the provider. One without a price is refused by its name: its use would be the
-    /// operator's loss.
+    /// The most uses of each tool that runs at the provider. One without a price is refused by its
+    /// name: its use would be the operator's loss.
     pub(super) fn tools(&self, model: &Model) -> Result<Uses, Refusal> {
         let mut uses = Uses::NONE;
         for tool in self.hosted() {

@@ -1,4 +1,5 @@
-//! The desk for conversations: what it keeps beside the till, and a conversation as a call of the till's.
+//! The desk for conversations: what it keeps beside the till, and a conversation as a call of the
+//! till's.
 
 use super::Conversation;
 use crate::call::Till;

@@ -1,10 +1,11 @@
-//! Pictures and documents that a request gives by their address, for a provider that takes the data only: Gemini, chat completions for
-//! documents, and whoever is configured so. They are fetched once the call's money is held and before a byte of it is sent,
-//! and put in the place of the links; then the request is translated like any other.
+//! Pictures and documents that a request gives by their address, for a provider that takes the data
+//! only: Gemini, chat completions for documents, and whoever is configured so. They are fetched
+//! once the call's money is held and before a byte of it is sent, and put in the place of the
+//! links; then the request is translated like any other.
 //!
-//! The same link is fetched once for a call, whatever its routes, and what is spent on waiting for links is counted over all of
-//! them. Before the hold it is only seen that the links are such as may be
-//! fetched and that the request could be translated with data in their place.
+//! The same link is fetched once for a call, whatever its routes, and what is spent on waiting for
+//! links is counted over all of them. Before the hold it is only seen that the links are such as
+//! may be fetched and that the request could be translated with data in their place.
 
 use super::Conversation;
 use crate::call::{Call, Needed, why_refused};
@@ -91,7 +92,8 @@ impl Conversation {
         self.wanted(self.wants(provider, dialect)).next().is_some()
     }
 
-    /// Refuses links that are never fetched. The request comes back as if there were data already, to see whether it can be translated.
+    /// Refuses links that are never fetched. The request comes back as if there were data already,
+    /// to see whether it can be translated.
     pub(super) fn check_links(
         &self,
         fetcher: &Fetcher,
@@ -149,8 +151,8 @@ impl Conversation {
         self.make(&request, &call.model, route, dialect).map_err(Fault::refusal)
     }
 
-    /// Fetches what is wanted and not there yet. The first link that fails ends it, for every route that wants it. Returned are the
-    /// files by the fields that get them.
+    /// Fetches what is wanted and not there yet. The first link that fails ends it, for every route
+    /// that wants it. Returned are the files by the fields that get them.
     async fn fetch(
         &self,
         fetcher: &Fetcher,
@@ -178,8 +180,9 @@ impl Conversation {
         self.placed(fetcher, wants, files)
     }
 
-    /// Links to be fetched, each once. Documents come first, and results are taken in this order: when a picture fails, those who want
-    /// the documents only have them all, and nothing that was begun is asked for again.
+    /// Links to be fetched, each once. Documents come first, and results are taken in this order:
+    /// when a picture fails, those who want the documents only have them all, and nothing that was
+    /// begun is asked for again.
     fn missing(&self, wants: Wants, files: &HashMap<String, Result<Arc<File>, Problem>>) -> Vec<Link> {
         let mut missing: Vec<Link> = Vec::new();
         for kind in [LinkKind::File, LinkKind::Picture] {
@@ -192,7 +195,8 @@ impl Conversation {
         missing
     }
 
-    /// Which field gets which file. One that is fetched once is written as often as its link stands there, and counted so.
+    /// Which field gets which file. One that is fetched once is written as often as its link stands
+    /// there, and counted so.
     fn placed(
         &self,
         fetcher: &Fetcher,
@@ -265,7 +269,8 @@ async fn apart_if_long<T: Send + 'static>(
 }
 
 impl Conversation {
-    /// Pictures are held for whatever their size, and documents at the model's context; data that shows to be more is held for now.
+    /// Pictures are held for whatever their size, and documents at the model's context; data that
+    /// shows to be more is held for now.
     async fn cover(&self, call: &mut Call, request: &Request) -> Result<(), Fault> {
         let most = self.most_input(&call.model, request).map_err(|refusal| Fault::refusal(told_as(refusal)))?;
         let held = call.quote.need.most.input;

@@ -1,8 +1,10 @@
-//! A conversation as work, in whichever of the four dialects its client speaks: what it needs, and how it is sent along a
-//! route until its answer begins (`send.rs`) in whichever dialect the route's provider speaks (`target.rs`).
+//! A conversation as work, in whichever of the four dialects its client speaks: what it needs, and
+//! how it is sent along a route until its answer begins (`send.rs`) in whichever dialect the
+//! route's provider speaks (`target.rs`).
 //!
-//! Where both speak the same the client's bytes pass; elsewhere the request is translated once, before anything is held, so
-//! that a request which cannot be translated costs nothing and leaves nothing.
+//! Where both speak the same the client's bytes pass; elsewhere the request is translated once,
+//! before anything is held, so that a request which cannot be translated costs nothing and leaves
+//! nothing.
 
 mod bound;
 mod desk;
@@ -30,7 +32,8 @@ use tollgate_store::{CallId, Counters, Side};
 use tollgate_wire::error::Code;
 use tollgate_wire::{Dialect, Problem};
 
-/// Output tokens reserved for a call that names no limit (docs/money-rules.md R2), so that one such call does not lock a whole balance.
+/// Output tokens reserved for a call that names no limit (docs/money-rules.md R2), so that one such
+/// call does not lock a whole balance.
 const DEFAULT_OUTPUT: u64 = 16_384;
 
 /// What a provider takes a parameter for when it is not given.
@@ -44,12 +47,14 @@ const DEPENDS_ON: &[(Face, &str)] = &[
     (Face::Output, "how many tokens are produced"),
 ];
 
-/// Headers by which clients of Anthropic's dialect ask for features; a provider of that dialect gets them too.
+/// Headers by which clients of Anthropic's dialect ask for features; a provider of that dialect
+/// gets them too.
 static PASSED: [HeaderName; 2] =
     [HeaderName::from_static("anthropic-version"), HeaderName::from_static("anthropic-beta")];
 const STRICT: HeaderName = HeaderName::from_static("x-tollgate-strict");
 
-/// Makes of a whole answer what its client gets. Nothing: it cannot be used, and the call has failed without a charge.
+/// Makes of a whole answer what its client gets. Nothing: it cannot be used, and the call has
+/// failed without a charge.
 pub type Reshape = fn(CallId, &[u8]) -> Option<Bytes>;
 
 /// A checked request, and how it is to be answered.
@@ -59,9 +64,11 @@ pub struct Conversation {
     pub strict: bool,
     /// Gemini: one JSON array instead of events.
     pub array: bool,
-    /// The field of a Responses request that names an earlier one, whose items are in `request` by now.
+    /// The field of a Responses request that names an earlier one, whose items are in `request` by
+    /// now.
     pub refers: Option<&'static str>,
-    /// What the answer repeats of the request as the client sent it; else it is taken from `request`.
+    /// What the answer repeats of the request as the client sent it; else it is taken from
+    /// `request`.
     pub echo: Option<Echo>,
     /// What is done with the answer before its last byte leaves.
     pub completion: Option<Arc<dyn Completion>>,
@@ -142,7 +149,8 @@ impl Conversation {
     fn check_length(&self, model: &Model) -> Result<(), Refusal> {
         let asked = self.request.prompt_tokens;
         match model.context_window {
-            // The estimate leans high, so only what cannot possibly fit is refused here; the provider decides the rest.
+            // The estimate leans high, so only what cannot possibly fit is refused here; the
+            // provider decides the rest.
             Some(window) if asked / 4 > window => Err(Refusal::about(
                 Code::ContextLengthExceeded,
                 said_in(self.request.dialect),
@@ -236,8 +244,8 @@ impl Priced for Conversation {
     }
 }
 
-/// The longest input that a provider can report: prices go by it. The estimate leans high, so twice the estimate bounds what is
-/// made of text.
+/// The longest input that a provider can report: prices go by it. The estimate leans high, so twice
+/// the estimate bounds what is made of text.
 pub(super) fn longest(estimate: u64, most: u64, model: &Model) -> u64 {
     let once = estimate.saturating_mul(2).min(model.context_window.unwrap_or(u64::MAX));
     once.max(most)

@@ -48,7 +48,8 @@ impl Work for ConversationCall {
 }
 
 impl Conversation {
-    /// The body for this route, and the names of tools that were changed in it; what was left out is noted in the call.
+    /// The body for this route, and the names of tools that were changed in it; what was left out
+    /// is noted in the call.
     async fn body(
         &self,
         fetcher: &Fetcher,
@@ -126,12 +127,13 @@ impl Way<'_> {
             return Err(Fault::encoded());
         }
         let body = Body::new(reply.into_body(), provider.settings.idle);
-        // Apart, because the reader of a stream is large: every plain call would carry and move room for it.
+        // Apart, because the reader of a stream is large: every plain call would carry and move
+        // room for it.
         if stream { Box::pin(self.stream(call, body)).await } else { self.whole(call, body).await }
     }
 
-    /// The provider did not accept reasoning that was sealed elsewhere: asked once more without it, under the same hold. The first
-    /// answer was a refusal, so there is nothing of it to pay for.
+    /// The provider did not accept reasoning that was sealed elsewhere: asked once more without it,
+    /// under the same hold. The first answer was a refusal, so there is nothing of it to pay for.
     async fn ask_without_seals(self, call: &mut Call, body: &[u8], fault: Fault) -> Result<Begun, Fault> {
         let Some(body) = unsealed(self.from, body) else { return Err(fault) };
         note(&call.till, call.id, self.provider, &fault);
@@ -175,7 +177,8 @@ impl Way<'_> {
         Ok(Begun::Whole(Whole { content_type: JSON, body, completion: self.conversation.completion.clone() }))
     }
 
-    /// Waits for the first event, so that an early failure keeps its status and another route can be tried.
+    /// Waits for the first event, so that an early failure keeps its status and another route can
+    /// be tried.
     async fn stream(self, call: &mut Call, mut body: Body) -> Result<Begun, Fault> {
         let mut reader = self.reader(call);
         loop {
@@ -212,7 +215,8 @@ impl Way<'_> {
         }
     }
 
-    /// The longest event that can honestly come: one may repeat the whole request and the whole answer, or bring a picture.
+    /// The longest event that can honestly come: one may repeat the whole request and the whole
+    /// answer, or bring a picture.
     fn longest_event(&self, call: &Call) -> usize {
         let request = &self.conversation.request;
         let asked = request.body().len().saturating_mul(ESCAPED);

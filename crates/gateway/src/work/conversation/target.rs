@@ -25,7 +25,8 @@ impl Conversation {
     pub(super) fn check_routes(&self, fetcher: &Fetcher, serving: &Serving, model: &Model) -> Result<(), Refusal> {
         let mut first = None;
         let mut taken = false;
-        // What the provider of each route gets of the tools that would run there, and the longest list of them.
+        // What the provider of each route gets of the tools that would run there, and the longest
+        // list of them.
         let mut hosted: Vec<Hosted> = Vec::new();
         let runs = !self.request.reads.hosted.is_empty();
         for route in &model.routes {
@@ -59,7 +60,8 @@ impl Conversation {
         first.map_or(Ok(()), |problem| Err(problem.into()))
     }
 
-    /// The request's tools that run at a provider of this dialect. Named by their places in the client's own body.
+    /// The request's tools that run at a provider of this dialect. Named by their places in the
+    /// client's own body.
     fn runs_there(&self, dialect: Dialect, sent: Option<Bytes>) -> Vec<Hosted> {
         let own = &self.request.reads.hosted;
         let (true, Some(sent)) = (dialect != self.request.dialect, sent) else { return own.clone() };
@@ -85,8 +87,9 @@ impl Conversation {
         Ok(sent)
     }
 
-    /// The body for a provider of the client's own dialect. What the gateway keeps of a conversation it can erase; a provider that stored
-    /// it too would go on having it, so it is told not to. Nor is it shown as its own what another maker thought.
+    /// The body for a provider of the client's own dialect. What the gateway keeps of a
+    /// conversation it can erase; a provider that stored it too would go on having it, so it is
+    /// told not to. Nor is it shown as its own what another maker thought.
     pub(super) fn own(&self, request: &Request, model: &Model, route: &Route) -> Result<(Bytes, Dropped), Problem> {
         let mut body = limited(request, model, request.dialect, request.own_body(&route.upstream_model));
         let mut dropped = Dropped::default();
@@ -133,7 +136,8 @@ impl Conversation {
             return Ok(Sent { body, dropped, names: Names::default() });
         }
         if let (Dialect::Chat, Some(effort)) = (dialect, model.chat.tools_need_effort.as_deref()) {
-            // A rule of the provider's chat completions holds whatever our client speaks; a chat client is held to it on every route.
+            // A rule of the provider's chat completions holds whatever our client speaks; a chat
+            // client is held to it on every route.
             request.obeys(&Rules { tools_need_effort: Some(effort), ..Rules::default() })?;
         }
         let mut sent = request.upstream_body(&target(model, route, dialect, self.strict))?;
@@ -152,7 +156,8 @@ fn limited(request: &Request, model: &Model, dialect: Dialect, body: Bytes) -> B
     if runs { limit_uses(dialect, body, model.chat.tool_uses) } else { body }
 }
 
-/// What a price of the model goes by is not left out on the way: it would be charged for and not be had, or the other way round.
+/// What a price of the model goes by is not left out on the way: it would be charged for and not be
+/// had, or the other way round.
 fn priced_is_sent(model: &Model, dropped: &Dropped) -> Result<(), Problem> {
     let conditions = model.book.tiers.iter().flat_map(|tier| &tier.when);
     let lost = conditions.filter_map(|one| match one {

@@ -31,7 +31,8 @@ impl Asked {
         hash.finalize().into()
     }
 
-    /// As a route takes it that is asked with GET: given values, then those that the route always has.
+    /// As a route takes it that is asked with GET: given values, then those that the route always
+    /// has.
     pub fn query(&self, route: &SocialRoute) -> String {
         let mut query = String::new();
         let fixed = route.fixed.iter().map(|(name, value)| (name.as_str(), Cow::Borrowed(value.as_str())));

@@ -1,4 +1,5 @@
-//! A social call as work: what may stand in its way once the money is held, and how it is fetched along a route.
+//! A social call as work: what may stand in its way once the money is held, and how it is fetched
+//! along a route.
 
 use super::asked::Asked;
 use super::fetch::{Errand, Fetched, fetch};
@@ -64,8 +65,8 @@ impl SocialCall {
         }
     }
 
-    /// The last things that can refuse it: a question known to be vain, an account that asks in vain too often, the day, and
-    /// another call that tries a paused cell.
+    /// The last things that can refuse it: a question known to be vain, an account that asks in
+    /// vain too often, the day, and another call that tries a paused cell.
     async fn enter(&self, call: &Call) -> Result<(), Refusal> {
         let (desk, till) = (&self.desk, &call.till);
         let settings = &desk.settings;
@@ -105,7 +106,8 @@ impl SocialCall {
         Ok(())
     }
 
-    /// Waits for a turn on the route: as many begin in a second as the source allows, over all replicas.
+    /// Waits for a turn on the route: as many begin in a second as the source allows, over all
+    /// replicas.
     async fn turn(&self, call: &Call, provider: &Provider, route: &SocialRoute) -> Result<(), Fault> {
         let (most, patience) = (provider.settings.per_second, self.desk.settings.patience);
         if most == 0 {
@@ -141,7 +143,8 @@ impl SocialCall {
         Ok(Begun::Whole(Whole { content_type: HeaderValue::from_static("application/json"), body, completion: None }))
     }
 
-    /// An answer that is too large to be held passes, if its beginning does not speak against it; its end decides.
+    /// An answer that is too large to be held passes, if its beginning does not speak against it;
+    /// its end decides.
     fn pass(&self, call: &mut Call, provider: &Provider, held: &Bytes, body: Body) -> Result<Begun, Fault> {
         let begun = Large::begin(self.track.clone(), self.asked.checked.clone(), held);
         let (rewrite, first) = begun.map_err(|judged| self.without_data(judged))?;
@@ -199,7 +202,8 @@ impl Work for SocialCall {
         let Some(social) = self.asked.cell.routes.iter().find(own) else { return Err(no_data()) };
         let mut outcome = self.fetch(call, provider, social).await;
         let pause = self.desk.settings.retry_pause;
-        // The source fails like this now and then, surely for free; once more, on the first route only.
+        // The source fails like this now and then, surely for free; once more, on the first route
+        // only.
         if call.attempts == 1 && !pause.is_zero() && outcome.as_ref().is_err_and(|f| f.upstream_status == Some(400)) {
             tokio::time::sleep(pause).await;
             outcome = self.fetch(call, provider, social).await;

@@ -1,6 +1,6 @@
-//! One request to a source. It runs apart from the call that wants it: a client that leaves does not end it, because the
-//! source bills it all the same; what then comes is judged as if somebody waited, and kept for a while for the same question of the
-//! same account.
+//! One request to a source. It runs apart from the call that wants it: a client that leaves does
+//! not end it, because the source bills it all the same; what then comes is judged as if somebody
+//! waited, and kept for a while for the same question of the same account.
 
 use super::judge::{Judged, open};
 use super::kept::{Coming, Kept, Question};
@@ -35,8 +35,8 @@ pub enum Fetched {
     },
 }
 
-/// Whoever waits for an answer. Dropped before it is here, the answer counts as coming from that moment on, so that the same
-/// question asked a moment later finds it.
+/// Whoever waits for an answer. Dropped before it is here, the answer counts as coming from that
+/// moment on, so that the same question asked a moment later finds it.
 struct Waiting {
     kept: Kept,
     question: Question,

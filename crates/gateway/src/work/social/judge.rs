@@ -1,4 +1,5 @@
-//! Data, nothing, or a failure in disguise? The rule of the cell applied to an answer; and the parameters of the next page.
+//! Data, nothing, or a failure in disguise? The rule of the cell applied to an answer; and the
+//! parameters of the next page.
 
 use bytes::Bytes;
 use tollgate_catalog::social::{Cell, Checked, Paging, Status, Step, Value};
@@ -31,7 +32,8 @@ pub fn open(cell: &Cell, bytes: &Bytes) -> Result<Data, Judged> {
     }
 }
 
-/// A whole answer by the rule of its cell. `outline` is of what is left without the members that are the supplier's.
+/// A whole answer by the rule of its cell. `outline` is of what is left without the members that
+/// are the supplier's.
 pub fn judge(cell: &Cell, data: &impl Places, outline: Outline) -> Judged {
     let rule = &cell.answer;
     match outline {
@@ -54,14 +56,16 @@ pub fn judge(cell: &Cell, data: &impl Places, outline: Outline) -> Judged {
         return Judged::Result;
     }
     let mut found = rule.items.iter().filter_map(|at| data.find(at)).peekable();
-    // A place that was only inferred may be somewhere else in truth: then there is nothing to judge by.
+    // A place that was only inferred may be somewhere else in truth: then there is nothing to judge
+    // by.
     if found.peek().is_none() && !rule.evidence.is_strict() {
         return Judged::Result;
     }
     if found.any(|found| !found.is_nothing()) { Judged::Result } else { Judged::NoResult }
 }
 
-/// What an answer of which only the beginning was seen is so far: a result, unless something seen speaks against it.
+/// What an answer of which only the beginning was seen is so far: a result, unless something seen
+/// speaks against it.
 pub fn judge_begun(cell: &Cell, seen: &impl Places, outline: Outline) -> Judged {
     if outline == Outline::Single {
         return Judged::Failed;
@@ -186,7 +190,8 @@ mod tests {
         use Judged::{Failed, NoResult, Result as Data};
         let catalog = shipped();
         let cases = [
-            // Observed: a status that must be there, a value that means "none", a place that must hold something.
+            // Observed: a status that must be there, a value that means "none", a place that must
+            // hold something.
             ("bilibili/search", r#"{"code":0,"data":{"result":[{"id":1}]}}"#, Data),
             ("bilibili/search", r#"{"code":0,"data":{"result":[]}}"#, NoResult),
             ("bilibili/search", r#"{"code":0,"data":{}}"#, NoResult),
@@ -210,7 +215,8 @@ mod tests {
             ("wechat-search/search", r#"{"items":[{"id":1}],"no_more":"no more"}"#, NoResult),
             ("toutiao/post", r#"{"message":"success","data":{"id":1,"delete":0}}"#, Data),
             ("toutiao/post", r#"{"message":"success","data":{"id":1,"delete":1}}"#, NoResult),
-            // Whatever the cell: nothing, nothing but the supplier's own, or no answer of a platform at all.
+            // Whatever the cell: nothing, nothing but the supplier's own, or no answer of a
+            // platform at all.
             ("douyin/user", "null", NoResult),
             ("douyin/user", "{}", NoResult),
             ("douyin/user", "[]", NoResult),

@@ -1,6 +1,7 @@
-//! Answers that came after their client had left. The source bills them; so the same question of the same account is answered
-//! with them for a minute, and charged then. Kept by each replica for itself, within bounds. One for which nobody comes in time
-//! was billed in vain, which is told to whoever tidies up.
+//! Answers that came after their client had left. The source bills them; so the same question of
+//! the same account is answered with them for a minute, and charged then. Kept by each replica for
+//! itself, within bounds. One for which nobody comes in time was billed in vain, which is told to
+//! whoever tidies up.
 
 use crate::world::Millis;
 use bytes::Bytes;

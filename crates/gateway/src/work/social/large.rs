@@ -1,4 +1,5 @@
-//! An answer that is too large to be held, on its way: it is judged at its end by the same rule as a whole one.
+//! An answer that is too large to be held, on its way: it is judged at its end by the same rule as
+//! a whole one.
 
 use super::judge::{Judged, is_bad, judge, judge_begun, next_page, wanted};
 use super::no_data;

@@ -1,6 +1,7 @@
-//! What was asked in vain. An empty answer costs the operator and is not charged, so the same question is not sent
-//! again for a while, and an account has only so many of them an hour. The store has the rows; this is what a call looks at, at most
-//! a second behind what other replicas found.
+//! What was asked in vain. An empty answer costs the operator and is not charged, so the same
+//! question is not sent again for a while, and an account has only so many of them an hour. The
+//! store has the rows; this is what a call looks at, at most a second behind what other replicas
+//! found.
 
 use crate::world::Millis;
 use std::collections::HashMap;
@@ -23,7 +24,8 @@ struct Inside {
 }
 
 pub const HOUR: Millis = 3_600_000;
-/// Each reading looks back further than the last one reached: clocks of replicas differ, and commits take their time.
+/// Each reading looks back further than the last one reached: clocks of replicas differ, and
+/// commits take their time.
 const OVERLAP: Millis = 15_000;
 /// Questions, accounts and calls remembered; beyond, those past their time go, then all.
 const MOST: usize = 100_000;

@@ -1,5 +1,6 @@
-//! The desk for social data: which cells are open, how they are doing, what was asked in vain, and how fast a source may be
-//! asked. The checks and the money of a call are elsewhere (`catalog::social`, `call`); this is what the desk remembers.
+//! The desk for social data: which cells are open, how they are doing, what was asked in vain, and
+//! how fast a source may be asked. The checks and the money of a call are elsewhere
+//! (`catalog::social`, `call`); this is what the desk remembers.
 
 mod asked;
 mod call;
@@ -65,7 +66,8 @@ impl SocialDesk {
         SocialDesk { till, settings, links, memory: Memory::default(), kept: Kept::default() }
     }
 
-    /// Takes over what other replicas and operators did: what is paused, and what was asked in vain.
+    /// Takes over what other replicas and operators did: what is paused, and what was asked in
+    /// vain.
     pub async fn refresh(&self) -> Result<(), StoreError> {
         self.till.routes.switches.read(&self.till.store, &self.till.metrics).await?;
         if self.till.serving.load().catalog.social.is_empty() {
@@ -85,7 +87,8 @@ impl SocialDesk {
         Ok(())
     }
 
-    /// Writes a change of a cell down and acts on it. An automatic one is acted on even where it cannot be written yet.
+    /// Writes a change of a cell down and acts on it. An automatic one is acted on even where it
+    /// cannot be written yet.
     pub async fn change(
         &self,
         model: &str,
@@ -123,8 +126,8 @@ impl SocialDesk {
         }
     }
 
-    /// The verdict of a probe. It counts only while the pause for which it was let through is the last word: what anybody, here or
-    /// elsewhere, did to the cell meanwhile stays.
+    /// The verdict of a probe. It counts only while the pause for which it was let through is the
+    /// last word: what anybody, here or elsewhere, did to the cell meanwhile stays.
     async fn probed(&self, pause: &PauseChange, works: bool) {
         if let Err(error) = self.till.routes.switches.read(&self.till.store, &self.till.metrics).await {
             tracing::warn!(%error, "pauses could not be read; what is known decides");
@@ -135,7 +138,8 @@ impl SocialDesk {
         }
     }
 
-    /// Our key is wrong where five calls in a row, of whatever cells, were refused for it: nothing can be had from that provider.
+    /// Our key is wrong where five calls in a row, of whatever cells, were refused for it: nothing
+    /// can be had from that provider.
     async fn lock_out(&self, provider: &str) {
         tracing::error!(provider, "the source refuses our key; its cells are paused");
         let reason = format!("the source {provider} refused the gateway's key five times in a row");

@@ -1,7 +1,7 @@
 //! A call for social data, wherever it comes from.
 //!
-//! The order of checks: pair, pause, top-up, parameters; then the till asks for the balance, and the work for the day's capacity.
-//! None of these refusals is charged or reaches the source.
+//! The order of checks: pair, pause, top-up, parameters; then the till asks for the balance, and
+//! the work for the day's capacity. None of these refusals is charged or reaches the source.
 
 use super::call::{SocialCall, paused};
 use super::{Asked, SocialDesk, Track};
@@ -26,7 +26,8 @@ pub struct SocialAsk<'a> {
 }
 
 impl SocialDesk {
-    /// One call, wherever it comes from; `read` gives its parameters once it is known that they matter.
+    /// One call, wherever it comes from; `read` gives its parameters once it is known that they
+    /// matter.
     pub async fn run(
         self: &Arc<Self>,
         caller: Arc<Caller>,
@@ -41,7 +42,8 @@ impl SocialDesk {
         if door == Door::Paused {
             return Err(paused(cell));
         }
-        // When it is time to try a paused cell again, only a call that nothing stands in the way of can; for others it is paused.
+        // When it is time to try a paused cell again, only a call that nothing stands in the way of
+        // can; for others it is paused.
         let probing = door == Door::Probe;
         let or_paused = |refusal| if probing { paused(cell) } else { refusal };
         let caller = topped_up(till, cell, caller).await.map_err(or_paused)?;
@@ -73,7 +75,8 @@ async fn topped_up(till: &Till, cell: &Cell, mut caller: Arc<Caller>) -> Result<
     Ok(caller)
 }
 
-/// The cell on sale under this name, to this caller: one that is sold to closed groups only does not exist for others.
+/// The cell on sale under this name, to this caller: one that is sold to closed groups only does
+/// not exist for others.
 pub fn cell(
     serving: &Serving,
     caller: Option<&Caller>,

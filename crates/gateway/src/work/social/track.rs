@@ -1,8 +1,9 @@
-//! What a call leaves behind at the source, and what follows from it: the cost of a free call is given back to the day, an answer
-//! that was billed and not paid for counts against its account, health, pauses and probes learn.
+//! What a call leaves behind at the source, and what follows from it: the cost of a free call is
+//! given back to the day, an answer that was billed and not paid for counts against its account,
+//! health, pauses and probes learn.
 //!
-//! The call, its fetch and a large answer on its way hold the track together. What follows happens when the last of them lets go,
-//! so that a client who leaves takes nothing of it along.
+//! The call, its fetch and a large answer on its way hold the track together. What follows happens
+//! when the last of them lets go, so that a client who leaves takes nothing of it along.
 
 use super::SocialDesk;
 use super::kept::Question;
@@ -119,7 +120,8 @@ impl Track {
         self.traces().covered = true;
     }
 
-    /// Found nothing, for which the operator pays: remembered, so that it is not asked again at once.
+    /// Found nothing, for which the operator pays: remembered, so that it is not asked again at
+    /// once.
     pub fn nothing(&self) {
         let settings = &self.desk.settings;
         let one_thing = self.cell.capability.is_one_thing();
@@ -130,7 +132,8 @@ impl Track {
         traces.vain = Some(vain);
     }
 
-    /// An answer without a charge, which counts against its account and whose question is not asked again for so long.
+    /// An answer without a charge, which counts against its account and whose question is not asked
+    /// again for so long.
     fn unpaid(&self, believed: i64) -> SocialVain {
         let now = self.desk.till.world.now_ms();
         let (account, question) = self.question;
@@ -145,8 +148,8 @@ impl Track {
         let seen = match (fault.code, fault.blame) {
             (Code::SocialDataNoResult, _) => Some(Seen::NoResult),
             (_, Blame::Operator) => Some(Seen::Operator),
-            // Our table may be stale when the source refuses what passed our check, or a caller plays with it: somebody has to
-            // look, and nobody else's calls suffer.
+            // Our table may be stale when the source refuses what passed our check, or a caller
+            // plays with it: somebody has to look, and nobody else's calls suffer.
             (Code::InvalidParameter, _) => {
                 let (cell, param) = (&self.cell.model.name, &fault.param);
                 tracing::error!(cell, param, "the source refuses a parameter that the catalog allows");
@@ -196,7 +199,8 @@ impl Track {
         }
         match (traces.probe, traces.seen) {
             (Some(pause), Some(seen)) => todo.verdict = Some((pause, seen.works())),
-            // It never got as far as the source, or nobody knows what came of it: the next call may try.
+            // It never got as far as the source, or nobody knows what came of it: the next call may
+            // try.
             (Some(pause), None) => till.routes.switches.leave(&pause),
             (None, _) => {}
         }

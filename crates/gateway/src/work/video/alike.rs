@@ -1,6 +1,7 @@
-//! A creation whose answer was lost, at a provider that keeps no id of ours: which entry of its list is it? One is taken when it can
-//! be no other: all that the list tells fits, it is no task we know, it is the only such entry, and it fits none of our other tasks
-//! without a name. Anything less could be somebody else's video.
+//! A creation whose answer was lost, at a provider that keeps no id of ours: which entry of its
+//! list is it? One is taken when it can be no other: all that the list tells fits, it is no task we
+//! know, it is the only such entry, and it fits none of our other tasks without a name. Anything
+//! less could be somebody else's video.
 
 use super::{KeptPlan, VideoDesk};
 use crate::call::task::{Watched, Which};
@@ -10,7 +11,8 @@ use tollgate_upstream::video::{Alike, Likeness, Sought};
 
 /// Tasks without a name that are compared; where there are more, nothing is certain.
 const RIVALS: u32 = 1_000;
-/// How much earlier than an entry a task may have been begun that it could belong to: one whose gateway died while it was sent.
+/// How much earlier than an entry a task may have been begun that it could belong to: one whose
+/// gateway died while it was sent.
 const EARLIER_MS: i64 = 24 * 3_600_000;
 const LATER_MS: i64 = 3_600_000;
 
@@ -21,7 +23,8 @@ pub struct Entries {
     pub whole: bool,
 }
 
-/// What is known of our own tasks: the store, or a test that lets something happen between two readings.
+/// What is known of our own tasks: the store, or a test that lets something happen between two
+/// readings.
 pub(super) trait Ours: Sync {
     fn nameless(&self, begun: (i64, i64)) -> impl Future<Output = Result<Vec<Task>, StoreError>> + Send;
     fn named(&self, ids: &[String]) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
@@ -37,8 +40,9 @@ impl Ours for Store {
     }
 }
 
-/// Three readings in an order that leaves no gap: the provider's list, then our tasks without a name, then the names we know. A task
-/// only goes from nameless to named, so whatever is in the list is seen as a rival, by its name, or as both.
+/// Three readings in an order that leaves no gap: the provider's list, then our tasks without a
+/// name, then the names we know. A task only goes from nameless to named, so whatever is in the
+/// list is seen as a rival, by its name, or as both.
 pub(super) async fn which(
     watched: &Watched<'_, VideoDesk>,
     ours: &impl Ours,
@@ -68,7 +72,8 @@ fn is_fit(one: &Alike) -> bool {
     matches!(one.likeness, Likeness::Outside | Likeness::Whole)
 }
 
-/// Whether it is more like ours than all that is doubtful: with our very prompt it is, beside others that tell another one.
+/// Whether it is more like ours than all that is doubtful: with our very prompt it is, beside
+/// others that tell another one.
 fn stands_out(one: &Alike, doubtful: &[Alike]) -> bool {
     let other_words = doubtful.iter().all(|other| other.likeness == Likeness::Otherwise);
     doubtful.is_empty() || (one.likeness == Likeness::Whole && other_words)
@@ -84,14 +89,14 @@ fn made_at(one: &Alike) -> Option<i64> {
     one.made_at().map(|at| at.saturating_mul(1_000))
 }
 
-/// Whether nobody else can have made it: it is in the list of the account we sent it with, and its prompt is ours or nobody else
-/// uses that account.
+/// Whether nobody else can have made it: it is in the list of the account we sent it with, and its
+/// prompt is ours or nobody else uses that account.
 fn is_told(watched: &Watched<'_, VideoDesk>, one: &Alike) -> bool {
     watched.sure && (one.likeness == Likeness::Whole || watched.provider.settings.exclusive)
 }
 
-/// Whether another task of ours without a name could be this entry. Where there are too many of them, or it does not tell its time,
-/// one of them could.
+/// Whether another task of ours without a name could be this entry. Where there are too many of
+/// them, or it does not tell its time, one of them could.
 fn has_rival(watched: &Watched<'_, VideoDesk>, one: &Alike, nameless: &[Task]) -> bool {
     let own = &watched.leased.task;
     let elsewhere = |task: &Task| is_elsewhere(own.upstream_host.as_deref(), task.upstream_host.as_deref());
@@ -99,7 +104,8 @@ fn has_rival(watched: &Watched<'_, VideoDesk>, one: &Alike, nameless: &[Task]) -
     nameless.len() >= RIVALS as usize || made_at(one).is_none() || others.any(|task| fits(watched, task, one))
 }
 
-/// Whether a task surely went to another host than ours. Of one that was begun before hosts were kept nobody knows.
+/// Whether a task surely went to another host than ours. Of one that was begun before hosts were
+/// kept nobody knows.
 fn is_elsewhere(ours: Option<&str>, theirs: Option<&str>) -> bool {
     matches!((ours, theirs), (Some(ours), Some(theirs)) if ours != theirs)
 }

@@ -1,5 +1,6 @@
-//! A video request with the rules of its family applied: the exact body a provider gets, and what that costs at most. The price is
-//! read off the final body, so nothing can be asked for that was not priced.
+//! A video request with the rules of its family applied: the exact body a provider gets, and what
+//! that costs at most. The price is read off the final body, so nothing can be asked for that was
+//! not priced.
 
 use super::maker::maker;
 use crate::call::task::Home;
@@ -20,8 +21,8 @@ use tollgate_wire::error::Code;
 #[derive(Clone, Debug)]
 pub struct VideoAsk {
     pub model: String,
-    /// What the family makes of it, a refusal included: it is told only to those who may have the model. `None`: there is no
-    /// such model, or it makes no videos.
+    /// What the family makes of it, a refusal included: it is told only to those who may have the
+    /// model. `None`: there is no such model, or it makes no videos.
     plan: Option<Result<Plan, Refusal>>,
     /// The video it is made from, which nobody has but the account that made it.
     source: Option<Box<Task>>,
@@ -34,7 +35,8 @@ impl VideoAsk {
         VideoAsk { model: request.model.clone(), plan, source: None }
     }
 
-    /// Another video like a finished one, of the same length and size and so at the same price, from a new prompt.
+    /// Another video like a finished one, of the same length and size and so at the same price,
+    /// from a new prompt.
     pub fn remix(
         serving: &Serving,
         task: &Task,
@@ -90,7 +92,8 @@ impl VideoAsk {
         }
     }
 
-    /// Whether the account that has its source is surely the one that is asked; another's "no such video" is no news of it.
+    /// Whether the account that has its source is surely the one that is asked; another's "no such
+    /// video" is no news of it.
     pub fn is_sure(&self, serving: &Serving) -> bool {
         self.source.as_deref().is_none_or(|source| matches!(maker(serving, source, Api::Sora), Home::Same(_)))
     }

@@ -1,4 +1,5 @@
-//! What a finished video has used: what its provider counted, and what is charged where it does not tell.
+//! What a finished video has used: what its provider counted, and what is charged where it does not
+//! tell.
 
 use super::{KeptPlan, most};
 use crate::call::fitted;
@@ -19,15 +20,16 @@ fn whole_seconds(millis: u64, most: u64) -> u64 {
     if millis <= most.saturating_mul(1_000).saturating_add(BEYOND_MS) { seconds.min(most) } else { seconds }
 }
 
-/// Where the provider tells no tokens: those of what was asked for, and of the length that it tells.
+/// Where the provider tells no tokens: those of what was asked for, and of the length that it
+/// tells.
 fn usual_tokens(least: Bound, millis: Option<u64>) -> Option<u64> {
     let (tokens, asked) = (least.tokens?, u64::from(least.seconds.max(1)) * 1_000);
     Some(millis.map_or(tokens, |millis| tokens.saturating_mul(millis).div_ceil(asked)))
 }
 
-/// What the provider counted; what it does not say is what was asked for, and the least of what was left to it. Of what it counts
-/// beyond the most that was held for the customer pays nothing: the close takes the hold and writes the rest off, where the operator
-/// sees it.
+/// What the provider counted; what it does not say is what was asked for, and the least of what was
+/// left to it. Of what it counts beyond the most that was held for the customer pays nothing: the
+/// close takes the hold and writes the rest off, where the operator sees it.
 pub fn used(kept: &KeptPlan, used: &Used, price: &Price) -> TaskUse {
     let (bound, least) = (kept.bound(), kept.least());
     let most = most(&bound);

@@ -1,6 +1,7 @@
-//! Our own copy of a finished video, made before its task counts as completed, and apart from the look that found it finished: a look is
-//! short and readers wait for it, a copy takes as long as the file does. While it is made nobody else has the task; whoever dies over
-//! it leaves the task to whoever takes it next, and a copy made twice is the same copy.
+//! Our own copy of a finished video, made before its task counts as completed, and apart from the
+//! look that found it finished: a look is short and readers wait for it, a copy takes as long as
+//! the file does. While it is made nobody else has the task; whoever dies over it leaves the task
+//! to whoever takes it next, and a copy made twice is the same copy.
 
 use super::file::{Origin, Variant};
 use super::shelf::Uncopied;
@@ -26,7 +27,8 @@ struct Copying {
     again: Option<i64>,
 }
 
-/// Begins the copy of a video that was found finished, if there is a place for one. `waits`: there is patience for another time.
+/// Begins the copy of a video that was found finished, if there is a place for one. `waits`: there
+/// is patience for another time.
 pub(super) async fn begin(
     watched: &Watched<'_, VideoDesk>,
     shelf: &Shelf,

@@ -1,4 +1,5 @@
-//! The finished file of a task: from the provider's link to bytes that pass to a client, piece by piece, whatever the file's size.
+//! The finished file of a task: from the provider's link to bytes that pass to a client, piece by
+//! piece, whatever the file's size.
 
 use super::maker::maker;
 use super::{KeptPlan, KeptResult, VideoDesk};
@@ -20,7 +21,8 @@ use tollgate_upstream::video::{self, Asking, Handle, Opened, Reach, Turn, Video}
 use tollgate_upstream::{Body, Fault, Provider};
 use tollgate_wire::error::Code;
 
-/// A provider's storage may be a little behind its word: for so many milliseconds a file that is refused is one that is yet to come.
+/// A provider's storage may be a little behind its word: for so many milliseconds a file that is
+/// refused is one that is yet to come.
 const YOUNG: i64 = 60_000;
 /// Between the times such a file is asked for while its reader waits.
 const PAUSES: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
@@ -121,7 +123,8 @@ impl<'a> Origin<'a> {
         }
     }
 
-    /// Opens the file. A link that has ended is asked for anew, once; one that does not open yet is tried again for a moment.
+    /// Opens the file. A link that has ended is asked for anew, once; one that does not open yet is
+    /// tried again for a moment.
     pub async fn open(
         &self,
         result: KeptResult,
@@ -178,8 +181,9 @@ impl<'a> Origin<'a> {
     }
 }
 
-/// Asks the provider to delete a video that its owner has deleted here, where the provider has that and made it with the account that is
-/// configured. What comes of it changes nothing: it keeps files for days at most.
+/// Asks the provider to delete a video that its owner has deleted here, where the provider has that
+/// and made it with the account that is configured. What comes of it changes nothing: it keeps
+/// files for days at most.
 pub async fn forget(desk: Arc<VideoDesk>, task: Task) {
     let till = &desk.till;
     let plan = KeptPlan::read(&task.plan);

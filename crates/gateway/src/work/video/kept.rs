@@ -1,5 +1,6 @@
-//! What is written down of a task besides its columns, as JSON: the plan it was begun with, enough to poll it, to look for it at its
-//! provider and to show it after a restart; and where its finished file is. The store keeps both texts without reading them.
+//! What is written down of a task besides its columns, as JSON: the plan it was begun with, enough
+//! to poll it, to look for it at its provider and to show it after a restart; and where its
+//! finished file is. The store keeps both texts without reading them.
 
 use crate::secrets::Secrets;
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,8 @@ use tollgate_media::video::{Api, Bound, Plan, Variant, Warning};
 use tollgate_store::{Task, TaskId};
 use tollgate_upstream::video::{self, Handle, Link, Remembers, Report, Sought};
 
-/// What a task was begun with. The picture that goes beside the body is not kept: a task is never sent twice.
+/// What a task was begun with. The picture that goes beside the body is not kept: a task is never
+/// sent twice.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct KeptPlan {
     pub variant: String,
@@ -26,12 +28,13 @@ pub struct KeptPlan {
     pub least_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
-    /// What of the body providers' lists show, to know the task by; neither the prompt nor pictures.
+    /// What of the body providers' lists show, to know the task by; neither the prompt nor
+    /// pictures.
     pub body: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remixed_from: Option<String>,
-    /// A mark of the prompt, where the provider's list tells prompts. It is made with a secret of ours: whoever reads the database
-    /// cannot try guesses with it.
+    /// A mark of the prompt, where the provider's list tells prompts. It is made with a secret of
+    /// ours: whoever reads the database cannot try guesses with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_mark: Option<String>,
 }
@@ -102,7 +105,8 @@ impl KeptPlan {
         self.prompt_mark.as_deref().map(|mark| KeptPrompt { secrets, external_id, mark })
     }
 
-    /// The task where its provider's answer was lost, sent at some time between its beginning and the moment that was noticed.
+    /// The task where its provider's answer was lost, sent at some time between its beginning and
+    /// the moment that was noticed.
     pub fn sought<'a>(
         &'a self,
         task: &'a Task,
@@ -197,8 +201,8 @@ impl KeptResult {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// When its link ends, in unix seconds: as the link says, else as long after the task's end (milliseconds) as its provider's links are
-    /// known to last.
+    /// When its link ends, in unix seconds: as the link says, else as long after the task's end
+    /// (milliseconds) as its provider's links are known to last.
     pub fn ends(&self, api: Option<Api>, ended_ms: Option<i64>) -> Option<i64> {
         let usual = || {
             let api = api?;
@@ -208,7 +212,8 @@ impl KeptResult {
         self.expires_at.or_else(usual)
     }
 
-    /// Its length in whole seconds, the nearest: a frame makes a file a little longer or shorter than it was sold.
+    /// Its length in whole seconds, the nearest: a frame makes a file a little longer or shorter
+    /// than it was sold.
     pub fn seconds(&self) -> Option<u32> {
         u32::try_from(self.length?.saturating_add(500) / 1_000).ok().map(|seconds| seconds.max(1))
     }
@@ -230,8 +235,8 @@ mod tests {
     const OLD: &str = "an-old-secret-of-thirty-two-characters";
     const NEW: &str = "a-new-secret-of-thirty-two-characters-";
 
-    /// A mark says nothing to whoever has the database and not the secret; and one whose secret was taken away is not taken for that of
-    /// another prompt.
+    /// A mark says nothing to whoever has the database and not the secret; and one whose secret was
+    /// taken away is not taken for that of another prompt.
     #[test]
     fn a_prompt_is_known_by_who_has_the_secret() {
         let read = |text: &str| Secrets::read(text).expect("secrets");

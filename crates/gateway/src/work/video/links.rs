@@ -1,5 +1,5 @@
-//! Links of our own to finished files: `/v1/videos/{id}/content?Expires=…&Signature=…`. Whoever has one may fetch that file until it
-//! ends, without a key, as with the links of providers.
+//! Links of our own to finished files: `/v1/videos/{id}/content?Expires=…&Signature=…`. Whoever has
+//! one may fetch that file until it ends, without a key, as with the links of providers.
 
 use crate::refusal::Refusal;
 use crate::secrets::Secrets;

@@ -115,7 +115,8 @@ impl TaskDesk for VideoDesk {
         most(&plan.kept.bound())
     }
 
-    /// Tells the operator where the provider made, and bills us for, another resolution than the customer asked for and pays.
+    /// Tells the operator where the provider made, and bills us for, another resolution than the
+    /// customer asked for and pays.
     fn completed(&self, watched: &Watched<'_, VideoDesk>, made: &MadeVideo) {
         let asked = watched.plan.kept.fact("resolution").filter(|asked| made.used.is_other_than(asked));
         let Some(asked) = asked else { return };

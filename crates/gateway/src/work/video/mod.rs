@@ -1,4 +1,5 @@
-//! Videos at the desk: which rules a model on sale goes by, and what a request costs before it is sent.
+//! Videos at the desk: which rules a model on sale goes by, and what a request costs before it is
+//! sent.
 
 mod alike;
 mod ask;

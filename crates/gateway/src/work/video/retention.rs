@@ -1,5 +1,6 @@
-//! Takes away copies of videos that have been kept long enough. A folder is read by ourselves, name by name: what else lies there, under
-//! whatever name, is nobody's business and stops nothing. A bucket tells its names through the library, a page at a time.
+//! Takes away copies of videos that have been kept long enough. A folder is read by ourselves, name
+//! by name: what else lies there, under whatever name, is nobody's business and stops nothing. A
+//! bucket tells its names through the library, a page at a time.
 
 use super::shelf::{Shelf, own};
 use futures_util::StreamExt as _;
@@ -9,7 +10,8 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// What was left of a copy by a gateway that died is of no use; nobody is still at it after so long.
+/// What was left of a copy by a gateway that died is of no use; nobody is still at it after so
+/// long.
 const UNFINISHED: Duration = Duration::from_secs(24 * 3_600);
 
 /// What became of the copies past their time.

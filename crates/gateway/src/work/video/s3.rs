@@ -1,4 +1,5 @@
-//! A bucket that speaks S3, reached through our own client: one HTTP stack, one crypto library, the same limits.
+//! A bucket that speaks S3, reached through our own client: one HTTP stack, one crypto library, the
+//! same limits.
 
 use crate::settings::Bucket;
 use bytes::Bytes;
@@ -66,8 +67,8 @@ impl HttpService for Ours {
     }
 }
 
-/// A reply's body in the form the library takes it. It wants to share bodies between threads and never does; the lock is only asked
-/// through what is borrowed alone.
+/// A reply's body in the form the library takes it. It wants to share bodies between threads and
+/// never does; the lock is only asked through what is borrowed alone.
 #[derive(Debug)]
 struct Reading(Mutex<tollgate_upstream::Answer>);
 

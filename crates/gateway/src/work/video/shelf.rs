@@ -1,5 +1,6 @@
-//! Our own copies of finished videos: a folder, or a bucket that speaks S3. A copy is made before its task counts as completed, under
-//! the task's id, so that making it twice changes nothing; it is kept for as long as the operator says.
+//! Our own copies of finished videos: a folder, or a bucket that speaks S3. A copy is made before
+//! its task counts as completed, under the task's id, so that making it twice changes nothing; it
+//! is kept for as long as the operator says.
 
 use super::s3;
 use super::upload::Upload;
@@ -101,8 +102,9 @@ impl Shelf {
         Some((made_ms + i64::try_from(self.keep?.as_millis()).ok()?).div_euclid(1000))
     }
 
-    /// Copies a file, piece by piece; gives the name of the copy. Whoever reads it sees all of it or nothing. What is cut short, or does
-    /// not work, leaves nothing behind: parts of an upload would lie in a bucket, unseen and paid for, until somebody tells it otherwise.
+    /// Copies a file, piece by piece; gives the name of the copy. Whoever reads it sees all of it
+    /// or nothing. What is cut short, or does not work, leaves nothing behind: parts of an upload
+    /// would lie in a bucket, unseen and paid for, until somebody tells it otherwise.
     pub async fn put(
         &self,
         id: TaskId,
@@ -166,7 +168,8 @@ impl Missing {
     }
 }
 
-/// The one range a `Range` header asks for; `None` for what we do not serve in parts (several ranges, other units).
+/// The one range a `Range` header asks for; `None` for what we do not serve in parts (several
+/// ranges, other units).
 pub fn asked(header: &str) -> Option<GetRange> {
     let (first, last) = header.strip_prefix("bytes=")?.split_once('-')?;
     let number = |text: &str| text.trim().parse::<u64>().ok();

@@ -1,5 +1,6 @@
-//! A task as its owner sees it. One place turns a row into either shape, so that both say the same, and decides which link is
-//! handed out: the provider's where it opens by itself and carries `Expires`, otherwise one of ours.
+//! A task as its owner sees it. One place turns a row into either shape, so that both say the same,
+//! and decides which link is handed out: the provider's where it opens by itself and carries
+//! `Expires`, otherwise one of ours.
 
 use super::{KeptPlan, KeptResult, VideoDesk, links};
 use bytes::Bytes;
@@ -55,7 +56,8 @@ impl Shown {
         }
     }
 
-    /// As its creator is told of it: what was accepted is queued, also while its provider's answer is being looked for.
+    /// As its creator is told of it: what was accepted is queued, also while its provider's answer
+    /// is being looked for.
     pub fn begun(self) -> Shown {
         let state = if self.state == State::Unknown { State::Queued } else { self.state };
         Shown { state, ..self }
@@ -134,7 +136,8 @@ fn link(desk: &VideoDesk, base: Option<&str>, task: &Task, api: Option<Api>) -> 
         ends = ends.min(gone);
     }
     if let (Some(theirs), false, true) = (theirs, copied, lasts) {
-        // Ours would lead to nothing once theirs has ended; where a fresh one can be had, a fresh link of ours can be too.
+        // Ours would lead to nothing once theirs has ended; where a fresh one can be had, a fresh
+        // link of ours can be too.
         ends = ends.min(theirs);
     }
     Some((links::sign(&desk.secrets, base, task.id, ends), Some(ends)))

@@ -1,7 +1,9 @@
-//! News about finished tasks, told to an address the customer named. The form and the signature are those of the Standard Webhooks
-//! (and of OpenAI's own), so that its libraries verify them: `webhook-id`, `webhook-timestamp`, `webhook-signature`.
+//! News about finished tasks, told to an address the customer named. The form and the signature are
+//! those of the Standard Webhooks (and of OpenAI's own), so that its libraries verify them:
+//! `webhook-id`, `webhook-timestamp`, `webhook-signature`.
 //!
-//! At least once: what is not answered with 2xx is told again for about a day, with the same id. Addresses inside are never reached.
+//! At least once: what is not answered with 2xx is told again for about a day, with the same id.
+//! Addresses inside are never reached.
 
 use super::VideoDesk;
 use super::show::Shown;
@@ -23,7 +25,8 @@ pub fn secrets(desk: &VideoDesk, account: AccountId) -> Vec<String> {
     desk.secrets.derived(PURPOSE, &account.to_string()).iter().map(|secret| secret.told()).collect()
 }
 
-/// Where an account wants to hear of all its tasks: what was set for it, else what the configuration says.
+/// Where an account wants to hear of all its tasks: what was set for it, else what the
+/// configuration says.
 pub fn of_account(desk: &VideoDesk, account: &Account) -> Option<String> {
     let configured = || desk.settings.webhooks.accounts.get(&account.id.to_string()).cloned();
     account.webhook_url.clone().or_else(configured)
@@ -127,7 +130,8 @@ mod tests {
     use super::*;
     use crate::work::video::KeptResult;
 
-    /// Where nobody has said under which address we are reached, an event carries no link rather than one that leads nowhere.
+    /// Where nobody has said under which address we are reached, an event carries no link rather
+    /// than one that leads nowhere.
     #[tokio::test]
     async fn an_event_has_a_link_of_ours_where_we_can_be_reached() {
         let file = KeptResult {

@@ -1,5 +1,5 @@
-//! Coding agents as they are: whole requests in the shape they send them, at strict providers of every dialect. The golden files of
-//! `tollgate-wire` say what each of them becomes.
+//! Coding agents as they are: whole requests in the shape they send them, at strict providers of
+//! every dialect. The golden files of `tollgate-wire` say what each of them becomes.
 
 use super::client::Client;
 use super::{UPSTREAMS, house};

@@ -1,4 +1,5 @@
-//! Clients of the four dialects, as small as a test can use them: how each asks, and what it reads out of an answer.
+//! Clients of the four dialects, as small as a test can use them: how each asks, and what it reads
+//! out of an answer.
 
 use crate::house::House;
 use reqwest::{RequestBuilder, Response};
@@ -202,7 +203,8 @@ impl Client {
         }
     }
 
-    /// The next request of the conversation: the answer as it came, then a result for each of its calls.
+    /// The next request of the conversation: the answer as it came, then a result for each of its
+    /// calls.
     pub fn next_turn(self, mut body: Value, reply: &Value) -> Value {
         let calls = self.calls(reply);
         let field = match self.0 {

@@ -196,7 +196,8 @@ async fn the_rules_of_a_model_are_kept_before_anything_is_held() {
     assert_eq!(sent["model"], "sim-plain");
 }
 
-/// Case 75 and rule 3 of the specification: what the provider's chat completions refuse is refused in the words of every client.
+/// Case 75 and rule 3 of the specification: what the provider's chat completions refuse is refused
+/// in the words of every client.
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_that_need_an_effort_are_refused_in_every_dialect() {
     let house = house().await;
@@ -241,7 +242,8 @@ async fn tools_that_need_an_effort_are_refused_in_every_dialect() {
     }
 }
 
-/// Case 122: whichever model the provider lets answer, the price is that of the model that was asked for, and that is the one named.
+/// Case 122: whichever model the provider lets answer, the price is that of the model that was
+/// asked for, and that is the one named.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_stands_in_costs_what_was_quoted() {
     let house = house().await;
@@ -259,7 +261,8 @@ async fn a_model_that_stands_in_costs_what_was_quoted() {
     }
 }
 
-/// Case 102, decided otherwise: a compressed body is not unpacked but refused, by the name of its header, before anything is read.
+/// Case 102, decided otherwise: a compressed body is not unpacked but refused, by the name of its
+/// header, before anything is read.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_compressed_body_is_refused_by_name() {
     let house = house().await;

@@ -1,4 +1,5 @@
-//! Addresses that a provider would open: what leads inside, or is none of the web, does not reach one.
+//! Addresses that a provider would open: what leads inside, or is none of the web, does not reach
+//! one.
 
 use super::CATALOG;
 use crate::house::{House, Plan, error_of};

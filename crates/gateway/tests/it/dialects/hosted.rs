@@ -1,5 +1,5 @@
-//! Tools that run at the provider: each use has a price, one without a price is refused by its name, and so many uses as are held for
-//! are what the provider is allowed.
+//! Tools that run at the provider: each use has a price, one without a price is refused by its
+//! name, and so many uses as are held for are what the provider is allowed.
 
 use super::client::Client;
 use super::scripted::{Scripted, Written};
@@ -7,7 +7,8 @@ use crate::house::{House, Plan, call_id, error_of};
 use serde_json::{Value, json};
 use tollgate_wire::Dialect;
 
-/// A search costs 0.01 USD, code nothing; a reading of the whole context is 1,000 tokens at 1,000 nano-USD.
+/// A search costs 0.01 USD, code nothing; a reading of the whole context is 1,000 tokens at 1,000
+/// nano-USD.
 const CATALOG: &str = r#"
 [model."gemini-scripted"]
 context_window = 1000
@@ -36,7 +37,8 @@ chat = { tool_uses = 2 }
 route = [{ provider = "sim-responses", upstream_model = "sim-plain" }]
 "#;
 
-/// A request with a search, one limited to three of them, and an answer that searched twice and read 1,500 tokens for it.
+/// A request with a search, one limited to three of them, and an answer that searched twice and
+/// read 1,500 tokens for it.
 fn searching(client: Client) -> (Value, Value) {
     let mut body = client.body("gemini-scripted", "what is new?", false);
     let (name, tool) = match client.0 {

@@ -1,5 +1,5 @@
-//! Pictures and documents given by their address, for providers that take the data only: fetched after the hold, put in their
-//! place, bounded, and never from an address inside.
+//! Pictures and documents given by their address, for providers that take the data only: fetched
+//! after the hold, put in their place, bounded, and never from an address inside.
 
 use super::client::Client;
 use super::packed::serve;
@@ -77,7 +77,8 @@ route = [{ provider = "linkless", upstream_model = "sim-plain" }]
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR, as far as anybody looks";
 
-/// Somebody who has pictures, at an address that may be reached (127.0.0.1) and at one inside (127.0.0.2).
+/// Somebody who has pictures, at an address that may be reached (127.0.0.1) and at one inside
+/// (127.0.0.2).
 #[derive(Clone)]
 struct Gallery {
     outside: String,
@@ -296,8 +297,8 @@ async fn what_cannot_be_fetched_is_refused_by_its_field_and_free() {
     assert!(!metrics.contains("provider=\"sim-gemini\""), "no provider is to blame");
 }
 
-/// A file is fetched once and written wherever its link stands: what counts is what is written. 512 KiB take thirteen times 40,012
-/// letters beside the request, and not fourteen times.
+/// A file is fetched once and written wherever its link stands: what counts is what is written. 512
+/// KiB take thirteen times 40,012 letters beside the request, and not fourteen times.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_that_stands_there_often_is_counted_as_often() {
     let gallery = Gallery::open().await;
@@ -349,7 +350,8 @@ async fn switched_off_links_are_refused_before_anything_is_held() {
     assert!(gallery.seen().is_empty() && house.sim.received().is_empty() && house.all_rows().await.is_empty());
 }
 
-/// How long a document is shows when it is there: what it may cost more is held before anything is sent.
+/// How long a document is shows when it is there: what it may cost more is held before anything is
+/// sent.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_document_is_held_for_when_its_length_is_known() {
     let gallery = Gallery::open().await;
@@ -375,7 +377,8 @@ async fn a_document_is_held_for_when_its_length_is_known() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_document_that_nobody_has_money_for_is_not_sent() {
     let gallery = Gallery::open().await;
-    // Enough for the question and its answer, not for a document of any length: it is not even fetched.
+    // Enough for the question and its answer, not for a document of any length: it is not even
+    // fetched.
     let house = house("", "0.0025").await;
     let client = Client(Dialect::Responses);
     let mut asked = body(client, "gemini-data", &[gallery.at("a.pdf")], true);
@@ -436,7 +439,8 @@ async fn what_failed_for_one_route_is_not_tried_for_the_next() {
     seen.sort();
     assert_eq!(seen, ["outside/missing-later", "outside/slow"], "each once");
 
-    // The second route wants the document only, which the first has fetched although its picture failed.
+    // The second route wants the document only, which the first has fetched although its picture
+    // failed.
     let client = Client(Dialect::Anthropic);
     let reply = ask(&house, client, &both("gemini-then-chat", &gallery.at("missing"), &gallery.at("late.pdf"))).await;
     assert_eq!(reply.status(), 200, "{}", reply.text().await.unwrap_or_default());
@@ -447,7 +451,8 @@ async fn what_failed_for_one_route_is_not_tried_for_the_next() {
     assert_eq!(seen, ["outside/late.pdf", "outside/missing"], "each once");
 }
 
-/// Three seconds for all links of a call: the first route waits 1.8 for the document, so the second has not 1.8 left for the picture.
+/// Three seconds for all links of a call: the first route waits 1.8 for the document, so the second
+/// has not 1.8 left for the picture.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_time_for_links_is_one_for_all_routes() {
     let gallery = Gallery::open().await;

@@ -1,4 +1,5 @@
-//! Streams that outlast something: their hold, the client's patience, what memory could keep of them.
+//! Streams that outlast something: their hold, the client's patience, what memory could keep of
+//! them.
 
 use super::client::{Client, code_of};
 use super::{CATALOG, UPSTREAMS};
@@ -7,7 +8,8 @@ use tollgate_catalog::Money;
 use tollgate_store::{Ending, Pot};
 use tollgate_wire::Dialect;
 
-/// One model per dialect of providers, without a limit of its own: the first hold is made for 4,096 tokens of output.
+/// One model per dialect of providers, without a limit of its own: the first hold is made for 4,096
+/// tokens of output.
 const LONG: &str = r#"
 [model."gemini-long-openai"]
 supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
@@ -27,7 +29,8 @@ price = { input = 1_000_000, output = 2_000_000 }
 route = [{ provider = "sim-gemini", upstream_model = "sim-plain" }]
 "#;
 
-/// Money for what is held at first and no more: the stream ends there, in its client's shape, and no word is given away.
+/// Money for what is held at first and no more: the stream ends there, in its client's shape, and
+/// no word is given away.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_without_money_for_more_ends_with_what_is_paid_for() {
     for dialect in Dialect::ALL {
@@ -126,8 +129,9 @@ route = [{ provider = "sim-gemini", upstream_model = "sim-faststream-2000" }]
 const PIECES: usize = 2_000;
 const PIECE: usize = 4_096;
 
-/// 8 MB of text in every pair, each piece of it intact, while the process grows by much less than that. A client of Responses
-/// is told the whole text once more at the end, so what is said has to be kept for it, once; bytes that pass untranslated are not.
+/// 8 MB of text in every pair, each piece of it intact, while the process grows by much less than
+/// that. A client of Responses is told the whole text once more at the end, so what is said has to
+/// be kept for it, once; bytes that pass untranslated are not.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_of_any_length_takes_the_same_memory() {
     let house = House::with(Plan { catalog: ENDLESS, ..Plan::default() }).await;
@@ -148,7 +152,8 @@ async fn a_stream_of_any_length_takes_the_same_memory() {
                 _ => PIECES * PIECE / 3,
             };
             let mut grown = usize::MAX;
-            // Tests beside this one may be in the same process; what grows by itself grows every time.
+            // Tests beside this one may be in the same process; what grows by itself grows every
+            // time.
             for _ in 0..3 {
                 grown = grown.min(growth(&house, client, dialect).await);
                 if grown <= most {
@@ -160,7 +165,8 @@ async fn a_stream_of_any_length_takes_the_same_memory() {
     }
 }
 
-/// Reads one stream piece by piece; how much more memory the process had at some point after its first tenth.
+/// Reads one stream piece by piece; how much more memory the process had at some point after its
+/// first tenth.
 async fn growth(house: &House, client: Client, dialect: Dialect) -> usize {
     let model = format!("gemini-endless-{}", dialect.word());
     let mut body = client.body(&model, &format!("go on [[sim:size={PIECE}]]"), true);
@@ -204,7 +210,8 @@ fn resident() -> usize {
     pages.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).expect("a number") * 4_096
 }
 
-/// An event is as long as what was asked for allows: a provider that repeats a long system text is an honest one.
+/// An event is as long as what was asked for allows: a provider that repeats a long system text is
+/// an honest one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_system_text_may_be_repeated_in_an_event() {
     let house = House::with(Plan { catalog: LONG, ..Plan::default() }).await;

@@ -1,5 +1,6 @@
-//! What of an answer its client has no form for is told: in the header where the answer is whole, in the usage row always. And an answer
-//! that fails before its client saw anything of it is still well-formed.
+//! What of an answer its client has no form for is told: in the header where the answer is whole,
+//! in the usage row always. And an answer that fails before its client saw anything of it is still
+//! well-formed.
 
 use super::client::Client;
 use super::scripted::{Scripted, Written};
@@ -141,7 +142,8 @@ async fn a_break_after_the_end_is_none() {
     }
 }
 
-/// One of two choices ends, the other one is cut in the middle of a sentence: the clean end of the connection is no end of the answer.
+/// One of two choices ends, the other one is cut in the middle of a sentence: the clean end of the
+/// connection is no end of the answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_choice_that_is_cut_is_told() {
     let chat = |index: u64, content: &str, finish: Value| {
@@ -171,8 +173,8 @@ async fn a_choice_that_is_cut_is_told() {
     }
 }
 
-/// The first piece costs more than the balance covers, so that nothing of it may go out: what goes out instead is a whole array of
-/// one error, from a provider of the same dialect and of another.
+/// The first piece costs more than the balance covers, so that nothing of it may go out: what goes
+/// out instead is a whole array of one error, from a provider of the same dialect and of another.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_array_whose_first_piece_is_withheld_is_still_an_array() {
     let words = "every coin opens the gate ".repeat(400);
@@ -196,8 +198,8 @@ async fn an_array_whose_first_piece_is_withheld_is_still_an_array() {
     }
 }
 
-/// A tool that runs at the provider makes it read the conversation again and again, and what it reports is the sum: more than the
-/// window, and true. Without such a tool it is nonsense.
+/// A tool that runs at the provider makes it read the conversation again and again, and what it
+/// reports is the sum: more than the window, and true. Without such a tool it is nonsense.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_providers_own_tools_read_is_believed() {
     let mut answer = searched();

@@ -1,5 +1,6 @@
-//! A conversation that goes on with another maker: by the client's choice of a model, or along another route. A provider of the client's own
-//! dialect gets the client's bytes, but nothing that another maker thought.
+//! A conversation that goes on with another maker: by the client's choice of a model, or along
+//! another route. A provider of the client's own dialect gets the client's bytes, but nothing that
+//! another maker thought.
 
 use super::client::Client;
 use super::{UPSTREAMS, house};
@@ -45,7 +46,8 @@ async fn another_maker_goes_on_with_the_conversation() {
                 }
                 let row = house.row(call).await;
                 assert_eq!(row.ending, Ending::Answered, "{what}");
-                // Claude says itself that a turn without thoughts is not gone on with; whatever bears our mark is seen before.
+                // Claude says itself that a turn without thoughts is not gone on with; whatever
+                // bears our mark is seen before.
                 let bare = client.0 == Dialect::Anthropic && scenario == "tools";
                 assert_eq!(row.attempts, if bare { 2 } else { 1 }, "{what}: {sent}");
             }

@@ -1,4 +1,5 @@
-//! Conversations in four dialects on either side: what a client of each gets, whatever its model's provider speaks.
+//! Conversations in four dialects on either side: what a client of each gets, whatever its model's
+//! provider speaks.
 
 mod agents;
 pub mod client;
@@ -27,7 +28,8 @@ pub async fn house() -> House {
     House::with(Plan { catalog: CATALOG, ..Plan::default() }).await
 }
 
-/// A model for each dialect of providers, all of them strict, sold in every format, at 1,000 and 2,000 nano-USD per token.
+/// A model for each dialect of providers, all of them strict, sold in every format, at 1,000 and
+/// 2,000 nano-USD per token.
 pub const CATALOG: &str = r#"
 [model."gemini-on-openai"]
 context_window = 100000

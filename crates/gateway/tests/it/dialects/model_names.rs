@@ -1,5 +1,6 @@
-//! The name of the model is the public one, also where route and public name are the same and the provider answers in the name of
-//! a dated version: in every event of a stream and in a whole reply.
+//! The name of the model is the public one, also where route and public name are the same and the
+//! provider answers in the name of a dated version: in every event of a stream and in a whole
+//! reply.
 
 use super::client::Client;
 use super::scripted::{Scripted, Written};

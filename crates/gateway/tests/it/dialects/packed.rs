@@ -1,4 +1,5 @@
-//! Case 102, the provider's half: an answer that is compressed although that was not asked for is a fault of its provider.
+//! Case 102, the provider's half: an answer that is compressed although that was not asked for is a
+//! fault of its provider.
 
 use super::client::{Client, code_of};
 use crate::house::{House, Plan, call_id, error_of};

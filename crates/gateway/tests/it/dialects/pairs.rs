@@ -1,4 +1,5 @@
-//! Every client at every provider: 4 × 4 pairs, each with the ledger beside it. The house checks the books when it is dropped.
+//! Every client at every provider: 4 × 4 pairs, each with the ledger beside it. The house checks
+//! the books when it is dropped.
 
 use super::client::{Client, code_of};
 use super::{UPSTREAMS, house};
@@ -115,7 +116,8 @@ async fn faults_before_the_answer_are_free_and_in_shape() {
     .await;
 }
 
-/// An error event, a reset, and an end without the mark of an end: each becomes an error event, and what came is paid for.
+/// An error event, a reset, and an end without the mark of an end: each becomes an error event, and
+/// what came is paid for.
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_that_break_say_so_and_are_paid_for_what_came() {
     each(async |house, client, model| {
@@ -148,7 +150,8 @@ async fn streams_that_break_say_so_and_are_paid_for_what_came() {
     .await;
 }
 
-/// Many servers leave out the mark after the reason of the stop. A response says only in its last event that it is whole.
+/// Many servers leave out the mark after the reason of the stop. A response says only in its last
+/// event that it is whole.
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_without_their_mark_are_whole_if_they_said_why_they_stopped() {
     each(async |house, client, model| {

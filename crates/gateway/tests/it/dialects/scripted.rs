@@ -1,4 +1,5 @@
-//! A provider that answers what a test has written down, in that order: for answers that the simulator has no scenario for.
+//! A provider that answers what a test has written down, in that order: for answers that the
+//! simulator has no scenario for.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};

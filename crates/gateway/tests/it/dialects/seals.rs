@@ -1,5 +1,6 @@
-//! Case 64: a provider refuses sealed reasoning that it did not make. It is asked once more without it, under one hold and for one charge; any
-//! other bad request is the caller's and is not sent again.
+//! Case 64: a provider refuses sealed reasoning that it did not make. It is asked once more without
+//! it, under one hold and for one charge; any other bad request is the caller's and is not sent
+//! again.
 
 use super::client::Client;
 use super::house;

@@ -1,5 +1,5 @@
-//! Models that do not think, and models that think by a budget within a range: their providers refuse what does not fit them, so it is
-//! left out or cut before.
+//! Models that do not think, and models that think by a budget within a range: their providers
+//! refuse what does not fit them, so it is left out or cut before.
 
 use super::client::Client;
 use crate::house::{House, Plan};

@@ -1,5 +1,5 @@
-//! What the gateway cannot see of a request is held for at the model's context, or refused by its name: a quote is a bound, and what
-//! an account without money can cost the operator is nothing.
+//! What the gateway cannot see of a request is held for at the model's context, or refused by its
+//! name: a quote is a bound, and what an account without money can cost the operator is nothing.
 
 use super::client::Client;
 use crate::house::{House, MODEL, Plan, call_id, chat, error_of};
@@ -137,7 +137,8 @@ async fn a_modality_that_is_not_listed_is_refused_by_name_and_free() {
         let body = beside(client, "gemini-listed", "read this", part);
         let refusal = quote(&house, client, "gemini-listed", &body).send().await.expect("a reply");
         let (status, error) = error_of(refusal).await;
-        // What cannot be translated for its provider is refused for that reason, by the same name or a part of it.
+        // What cannot be translated for its provider is refused for that reason, by the same name
+        // or a part of it.
         assert_eq!((status, error["code"].as_str()), (400, Some("unsupported_value")), "{client:?}: {error}");
         if client.0 == Dialect::Chat {
             assert_eq!(error["param"], field, "{error}");
@@ -171,7 +172,8 @@ async fn what_nothing_bounds_is_refused_by_name() {
     assert!(house.sim.received().is_empty());
 }
 
-/// 0.01 USD of trial credit, 40 calls at once, each of which the provider would report 90,000 tokens of.
+/// 0.01 USD of trial credit, 40 calls at once, each of which the provider would report 90,000
+/// tokens of.
 #[tokio::test(flavor = "multi_thread")]
 async fn forty_calls_with_a_video_link_cost_the_operator_nothing() {
     let house = House::with(Plan { catalog: super::CATALOG, usd: "0", ..Plan::default() }).await;

@@ -1,5 +1,5 @@
-//! The fault matrix of the design, row by row, and the case of ours that stands for each. A row that is not here, or whose case is in no
-//! row of docs/faults.md, is a fault that nobody injects.
+//! The fault matrix of the design, row by row, and the case of ours that stands for each. A row
+//! that is not here, or whose case is in no row of docs/faults.md, is a fault that nobody injects.
 
 /// The first column of the design's matrix, and a case. Payments do not exist yet.
 pub const DESIGN: [(&str, &str); 53] = [

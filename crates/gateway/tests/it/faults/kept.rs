@@ -19,7 +19,8 @@ fn ask(house: &House, body: &Value) -> reqwest::RequestBuilder {
     house.http.post(house.url("/v1/responses")).bearer_auth(&house.key).json(body)
 }
 
-/// A streamed call whose database goes away once its first event is here; its reply, its last event, and the database again.
+/// A streamed call whose database goes away once its first event is here; its reply, its last
+/// event, and the database again.
 async fn cut_off(house: &House, body: &Value) -> (tollgate_store::CallId, Vec<Value>) {
     let mut reply = ask(house, body).send().await.expect("a reply");
     let call = call_id(&reply);
@@ -33,7 +34,8 @@ async fn cut_off(house: &House, body: &Value) -> (tollgate_store::CallId, Vec<Va
     (call, events(&text))
 }
 
-/// A call in one piece whose database goes away while its provider thinks, with its hold written; its reply, and the database again.
+/// A call in one piece whose database goes away while its provider thinks, with its hold written;
+/// its reply, and the database again.
 async fn cut_off_whole(house: &House, body: &Value) -> reqwest::Response {
     let lock = async {
         while house.sim.received().is_empty() || house.running().app.store.gauges().queue_len > 0 {
@@ -149,7 +151,8 @@ pub async fn a_conversation_cannot_be_added_to() {
     }
 }
 
-/// The account stores as much as it may: an answer is given and not kept, and none is asked for that must be kept.
+/// The account stores as much as it may: an answer is given and not kept, and none is asked for
+/// that must be kept.
 pub async fn there_is_no_room_for_an_answer() {
     let config = "[storage]\naccount_objects = 1\n".to_owned();
     let house = House::with(Plan { catalog: CATALOG, config, ..Plan::default() }).await;

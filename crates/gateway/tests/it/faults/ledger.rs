@@ -1,4 +1,5 @@
-//! What happens to the ledger: its database is away, slow, locked or full, a handler panics over it, the clock jumps.
+//! What happens to the ledger: its database is away, slow, locked or full, a handler panics over
+//! it, the clock jumps.
 
 use super::{FUNDED, answered, free, paid, rows, videos};
 use crate::engine::Engine;
@@ -63,7 +64,8 @@ async fn kept_call(house: &House) -> reqwest::Response {
     house.post(&chat("[[sim:tokens=3]]")).header("idempotency-key", "kept").send().await.expect("a reply")
 }
 
-/// What can be read while nothing can be written, the answer of a request that is repeated included.
+/// What can be read while nothing can be written, the answer of a request that is repeated
+/// included.
 async fn all_is_readable(house: &House, known: CallId) {
     for path in ["/v1/models", "/v1/balance", "/v1/usage"] {
         assert_eq!(house.get(path).send().await.expect("a reply").status(), 200, "{path} stays readable");
@@ -158,7 +160,8 @@ struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// `None` where mounting is not possible and whoever runs the tests has said that he knows (CONTRIBUTING.md).
+    /// `None` where mounting is not possible and whoever runs the tests has said that he knows
+    /// (CONTRIBUTING.md).
     #[expect(clippy::disallowed_methods, reason = "whoever runs the tests says what cannot be tested here")]
     fn mount() -> Option<Self> {
         let at = tempfile::tempdir().expect("a folder").keep();
@@ -218,7 +221,8 @@ pub async fn the_disk_is_full() {
         assert_eq!(house.get(path).send().await.expect("a reply").status(), 200, "{path} stays readable");
     }
     assert_eq!(house.get("/readyz").send().await.expect("a reply").status(), 503, "the alarm");
-    // A video that is finished meanwhile: whoever reads it is told what was last written down, and does not wait for the rest.
+    // A video that is finished meanwhile: whoever reads it is told what was last written down, and
+    // does not wait for the rest.
     videos::hold_at_the_maker(&house, false).await;
     let began = Instant::now();
     let seen = house.get(&format!("/v1/videos/{video}")).send().await.expect("a reply");
@@ -358,7 +362,8 @@ pub async fn the_clock_jumps_forward() {
 async fn a_video_is_made_while_the_clock_is_set(by: i64) {
     let house = videos::house("patience = \"40m\"\nunknown_time = \"10m\"\nrefresh_after = \"50ms\"").await;
     videos::hold_at_the_maker(&house, true).await;
-    // Kling's keys are signed with the time, so with a wrong clock there is nothing to be learnt from it.
+    // Kling's keys are signed with the time, so with a wrong clock there is nothing to be learnt
+    // from it.
     let id = videos::begin_with(&house, "wan2.7-t2v", "[[sim:queue=0 run=0]]").await;
     let held = house.balance().await.paid_held.nano();
     house.clock.set(by);

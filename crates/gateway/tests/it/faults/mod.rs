@@ -1,6 +1,7 @@
-//! The table of faults (docs/faults.md), case by case: each injects its fault and looks at the three things a fault can
-//! damage, the client's answer, the usage row and the balance. A row without a case fails here, and so does a case without a
-//! row; what kills processes or databases is in the executable's tests, what only the store can show in its own.
+//! The table of faults (docs/faults.md), case by case: each injects its fault and looks at the
+//! three things a fault can damage, the client's answer, the usage row and the balance. A row
+//! without a case fails here, and so does a case without a row; what kills processes or databases
+//! is in the executable's tests, what only the store can show in its own.
 
 mod clients;
 mod clock;

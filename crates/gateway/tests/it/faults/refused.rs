@@ -100,7 +100,8 @@ pub async fn not_enough_money() {
     let mut body = chat("hi");
     body["n"] = json!(128);
     body["max_tokens"] = json!(1_000);
-    // 128 answers of 1,000 tokens at 2,000 nano-USD are 256,000,000: the balance is made smaller than that.
+    // 128 answers of 1,000 tokens at 2,000 nano-USD are 256,000,000: the balance is made smaller
+    // than that.
     let store = &house.running().app.store;
     let take = tollgate_store::Credit {
         id: "take".into(),
@@ -146,8 +147,9 @@ pub async fn overload() {
     while house.sim.received().len() < 5 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // Ten times as many at once. That a refusal is quick cannot be timed on a machine with others on it; it is, because it waits for
-    // nobody: the database is locked and the provider thinks all the while.
+    // Ten times as many at once. That a refusal is quick cannot be timed on a machine with others
+    // on it; it is, because it waits for nobody: the database is locked and the provider thinks all
+    // the while.
     let store = &house.running().app.store;
     let file = house.running().app.settings.data_dir.join("tollgate.db");
     let blocker = rusqlite::Connection::open(file).expect("the file");

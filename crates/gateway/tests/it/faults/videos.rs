@@ -1,4 +1,5 @@
-//! Faults around video tasks: creations without an answer, workers that die or come too late, states that go back.
+//! Faults around video tasks: creations without an answer, workers that die or come too late,
+//! states that go back.
 
 use super::FUNDED;
 use crate::house::{House, Plan, error_of};

@@ -1,5 +1,6 @@
-//! Who takes part: clients over HTTP, callers of the store itself, an operator, a reader. Each notes what it was told at the moment it
-//! was told; a crash between two awaits leaves the notes as they are.
+//! Who takes part: clients over HTTP, callers of the store itself, an operator, a reader. Each
+//! notes what it was told at the moment it was told; a crash between two awaits leaves the notes as
+//! they are.
 
 use super::outside::{Attempt, Customer, Fate, Gift, Outside, Raw, Seen, lock};
 use axum::Router;
@@ -133,7 +134,8 @@ pub async fn reader(outside: Arc<Outside>, router: Router) {
     }
 }
 
-/// The audit of every minute, more often. It finds nothing while holds are open, whatever was done to the clock.
+/// The audit of every minute, more often. It finds nothing while holds are open, whatever was done
+/// to the clock.
 pub async fn auditor(app: Arc<App>) {
     loop {
         pause(3_000).await;

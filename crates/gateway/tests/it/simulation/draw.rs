@@ -1,4 +1,5 @@
-//! All chance of a simulation comes from one number. SplitMix64: well spread, and the same everywhere.
+//! All chance of a simulation comes from one number. SplitMix64: well spread, and the same
+//! everywhere.
 
 pub struct Draw(u64);
 

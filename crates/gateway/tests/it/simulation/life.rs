@@ -1,5 +1,6 @@
-//! One life of the gateway: from opening its store to a crash, or to a quiet end. The scheduler decides by chance who goes on
-//! next, when the database commits, when time passes, when the disk is full, and when it is over.
+//! One life of the gateway: from opening its store to a crash, or to a quiet end. The scheduler
+//! decides by chance who goes on next, when the database commits, when time passes, when the disk
+//! is full, and when it is over.
 
 use super::actors;
 use super::oracle;
@@ -65,13 +66,15 @@ pub struct Life<'a> {
     steps: u64,
     /// Its first event.
     began: u64,
-    /// The group that could not be committed: events up to here are in it, and since when it is tried.
+    /// The group that could not be committed: events up to here are in it, and since when it is
+    /// tried.
     failing: Option<(u64, i64)>,
     full: bool,
 }
 
 impl House {
-    /// Lives in `dir`; a crash after so many steps leaves its remains in `next`. Returns how the life ended.
+    /// Lives in `dir`; a crash after so many steps leaves its remains in `next`. Returns how the
+    /// life ended.
     pub fn live(&self, dir: &Path, number: u32, ends: Option<(u64, Crash)>, next: &Path) -> Option<Crash> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
@@ -255,7 +258,8 @@ struct Opening {
     options: Options,
 }
 
-/// Opens, looks at what a crash left, lets everybody in, and at the last life waits for the end and looks again.
+/// Opens, looks at what a crash left, lets everybody in, and at the last life waits for the end and
+/// looks again.
 async fn whole_life(outside: Arc<Outside>, opening: Opening, number: u32, last: bool, done: Arc<AtomicBool>) {
     let mut loaded = opening.source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
     // The file of the secrets is not on the simulated disk: each life makes its own.

@@ -1,8 +1,10 @@
-//! A simulation of the whole till, from one number: the real gateway, its real store on SQLite, journal, settler, sweeper, poller and
-//! recovery, with a scheduler, a clock, a provider and a disk that belong to the test. Lives end in crashes between any two
-//! awaits; what the clients were told is then compared with what the ledger says.
+//! A simulation of the whole till, from one number: the real gateway, its real store on SQLite,
+//! journal, settler, sweeper, poller and recovery, with a scheduler, a clock, a provider and a disk
+//! that belong to the test. Lives end in crashes between any two awaits; what the clients were told
+//! is then compared with what the ledger says.
 //!
-//! `make simulate SEEDS=10000` runs more of it, `make simulate SEED=7` one again, with everything that happens in it.
+//! `make simulate SEEDS=10000` runs more of it, `make simulate SEED=7` one again, with everything
+//! that happens in it.
 
 mod actors;
 mod draw;
@@ -109,8 +111,8 @@ fn beginning() -> &'static Beginning {
 
 async fn make_customers(data: &Path) -> Vec<Customer> {
     let place = Place { url: "sqlite".to_owned(), data_dir: data.to_owned() };
-    // The time of the beginning is certain: a clock that jumps after it is refused, one that has jumped before a start is believed and
-    // takes nothing away.
+    // The time of the beginning is certain: a clock that jumps after it is refused, one that has
+    // jumped before a start is believed and takes nothing away.
     let clock = HandClock::default();
     clock.advance(outside::BEGINNING - clock.now());
     let store = Store::open(place, Options::default(), clock.world(1)).await.expect("a store").store;
@@ -155,7 +157,8 @@ fn folder() -> TempDir {
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.expect("a folder")
 }
 
-/// One seed from its first life to its quiet end. Panics when something is wrong; returns a fingerprint of what happened.
+/// One seed from its first life to its quiet end. Panics when something is wrong; returns a
+/// fingerprint of what happened.
 fn simulate(seed: u64, sabotage: Sabotage, talks: bool) -> u64 {
     let beginning = beginning();
     let mut plan = Draw::new(!seed);

@@ -1,5 +1,6 @@
-//! The oracle: what must be true, said without the ledger's help, from what clients were told, what the provider received, and what was
-//! promised to survive which crash. It reads the usage log and the balances and nothing else; the audit runs beside it.
+//! The oracle: what must be true, said without the ledger's help, from what clients were told, what
+//! the provider received, and what was promised to survive which crash. It reads the usage log and
+//! the balances and nothing else; the audit runs beside it.
 
 use super::outside::{Attempt, Fate, Outside, Raw, Request, Seen, lock};
 use super::provider::{Ending, PROMPT};

@@ -1,5 +1,6 @@
-//! The world outside of the gateway: its clock, its clients and their memory of what they were told, the provider, the disk. It
-//! survives the crashes of a simulation, and what it remembers is what the oracle goes by.
+//! The world outside of the gateway: its clock, its clients and their memory of what they were
+//! told, the provider, the disk. It survives the crashes of a simulation, and what it remembers is
+//! what the oracle goes by.
 
 use super::draw::Draw;
 use super::provider::{self, Plan, Received};
@@ -103,7 +104,8 @@ pub struct Outside {
     /// Milliseconds that have really passed.
     pub steady: AtomicI64,
     events: AtomicU64,
-    /// Whatever was closed before this event is in the database; by the journal, also whatever was marked.
+    /// Whatever was closed before this event is in the database; by the journal, also whatever was
+    /// marked.
     pub committed: AtomicU64,
     pub journalled: AtomicU64,
     pub customers: Vec<Customer>,
@@ -220,7 +222,8 @@ impl Outside {
         )
     }
 
-    /// The machine is gone that began to live with event `began`: what was under way is cut off, and after a power cut what was not safe yet is in doubt.
+    /// The machine is gone that began to live with event `began`: what was under way is cut off,
+    /// and after a power cut what was not safe yet is in doubt.
     pub fn crashed(&self, how: Crash, began: u64) {
         let now = self.now();
         let (committed, journalled) = (self.committed.load(Ordering::Relaxed), self.journalled.load(Ordering::Relaxed));

@@ -1,5 +1,5 @@
-//! The provider of a simulation: it lives in memory, outside of the gateway's lives, behaves as each request's plan says, and remembers
-//! what it was asked and what it gave.
+//! The provider of a simulation: it lives in memory, outside of the gateway's lives, behaves as
+//! each request's plan says, and remembers what it was asked and what it gave.
 
 use super::outside::Outside;
 use super::tasks;

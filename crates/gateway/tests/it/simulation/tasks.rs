@@ -1,5 +1,6 @@
-//! Video tasks in a simulation: clients order and read them over HTTP, two of the gateway's own pollers look after them, and a maker
-//! who lives outside takes, loses, finishes and forgets them, as each order's plan says.
+//! Video tasks in a simulation: clients order and read them over HTTP, two of the gateway's own
+//! pollers look after them, and a maker who lives outside takes, loses, finishes and forgets them,
+//! as each order's plan says.
 
 use super::actors::{ask, pause};
 use super::draw::Draw;
@@ -16,7 +17,8 @@ use std::sync::Arc;
 use tollgate_gateway::app::App;
 use tollgate_store::{Task, TaskId, TaskPage, TaskState};
 
-/// Every film is ordered with so many seconds; this is what a second costs, and what is held for all of them.
+/// Every film is ordered with so many seconds; this is what a second costs, and what is held for
+/// all of them.
 const SECONDS: i64 = 5;
 const SECOND: i64 = 10_000;
 const HELD: i64 = SECONDS * SECOND;
@@ -144,7 +146,8 @@ async fn read(outside: &Outside, router: &Router, slot: usize, secret: &str, id:
         let state = task["status"].as_str().expect("a state").to_owned();
         let order = &mut lock(&outside.orders)[slot];
         let has_ended = state == "completed" || state == "failed";
-        // Two read it at once: who asked before the other was told of its end may still be told that it goes on.
+        // Two read it at once: who asked before the other was told of its end may still be told
+        // that it goes on.
         let is_late = before.is_none() && !has_ended;
         match &order.ended {
             Some(ended) => assert!(ended == &state || is_late, "an end was taken back: {order:?} is {state}"),

@@ -1,5 +1,5 @@
-//! The table of paths walked with real objects: whatever is paid is paid once for one Idempotency-Key, and whatever belongs to
-//! an account is not there for another.
+//! The table of paths walked with real objects: whatever is paid is paid once for one
+//! Idempotency-Key, and whatever belongs to an account is not there for another.
 
 use crate::dialects::CATALOG;
 use crate::house::{House, Plan, call_id};

@@ -58,7 +58,8 @@ async fn paid_paths_refuse_bad_and_too_large_bodies() {
         let (status, error) = error_of(post().body(vec![b' '; 20_000]).send().await.expect("a reply")).await;
         assert_eq!((status, code_of(&error)), (413, "body_too_large"), "{path}");
         let chunked = reqwest::Body::wrap_stream(pieces());
-        // A connection of its own: one that the server closes on the way is of no use to the next request.
+        // A connection of its own: one that the server closes on the way is of no use to the next
+        // request.
         let chunked = post().body(chunked).build().expect("a request");
         let reply = reqwest::Client::new().execute(chunked).await;
         // The server may answer and close before the client has sent all of it.
@@ -113,7 +114,8 @@ async fn unknown_paths_and_methods_get_an_error_in_shape() {
     assert_eq!((status, error["code"].as_str()), (405, Some("method_not_allowed")));
 }
 
-/// A slip in the path is answered with the path that was meant, in the dialect of whoever asks there.
+/// A slip in the path is answered with the path that was meant, in the dialect of whoever asks
+/// there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_path_names_the_one_that_was_meant() {
     let house = House::new().await;
@@ -137,7 +139,8 @@ async fn a_missing_path_names_the_one_that_was_meant() {
     }
 }
 
-/// A slip in a model's name is answered with the nearest one that the key can use, never with one it cannot.
+/// A slip in a model's name is answered with the nearest one that the key can use, never with one
+/// it cannot.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mistyped_model_names_the_nearest_on_offer() {
     let house = House::new().await;
@@ -170,7 +173,8 @@ async fn the_address_itself_says_what_it_is() {
     assert_eq!((&record["object"], &record["base_url"]), (&json!("gateway"), &json!("/v1")));
 }
 
-/// A page in a browser may call with a key it has: the preflight needs none, and every reply, refusals too, can be read.
+/// A page in a browser may call with a key it has: the preflight needs none, and every reply,
+/// refusals too, can be read.
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_in_browsers_can_call() {
     const PAGE: &str = "https://app.example.com";
@@ -205,7 +209,8 @@ async fn pages_in_browsers_can_call() {
     }
 }
 
-/// The router is made of the rows: each is answered by its own handler, with its method and no other that has no row.
+/// The router is made of the rows: each is answered by its own handler, with its method and no
+/// other that has no row.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_row_is_routed_and_nothing_else_is() {
     let house = House::new().await;

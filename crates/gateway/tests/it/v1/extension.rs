@@ -1,4 +1,5 @@
-//! Streams that outgrow their hold: more is held while they run, or they end properly with what was paid for.
+//! Streams that outgrow their hold: more is held while they run, or they end properly with what was
+//! paid for.
 
 use crate::engine::Engine;
 use crate::house::{House, Plan, call_id, counted, events, text_of};
@@ -6,7 +7,8 @@ use serde_json::{Value, json};
 use tollgate_catalog::Money;
 use tollgate_store::{Ending, Pot, UsageRow};
 
-/// A model without a limit of its own: the first hold of a stream is made for 4,096 tokens of output, 2,000 nano-USD each.
+/// A model without a limit of its own: the first hold of a stream is made for 4,096 tokens of
+/// output, 2,000 nano-USD each.
 const CATALOG: &str = r#"
 [model."long"]
 price = { input = 1_000_000, output = 2_000_000 }
@@ -93,7 +95,8 @@ async fn without_money_for_more_it_ends_with_what_is_paid_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_streams_compete_for_one_extension() {
     for engine in Engine::both().await {
-        // Two first holds of 8.192 million and what their prompts cost, and one extension of as much.
+        // Two first holds of 8.192 million and what their prompts cost, and one extension of as
+        // much.
         let house = house(&engine.url, 24_700_000).await;
         let mut first = house
             .post(&long("go on [[sim:hang_midstream after=170 tokens=5000 chunks=200]]"))
@@ -155,7 +158,8 @@ async fn a_hold_for_all_that_was_asked_is_not_outgrown_by_our_own_count() {
     assert!((1_000..100_000).contains(&prompt), "held once, for the prompt and what was asked: {prompt}");
 }
 
-/// Our own count may be several times the provider's; beyond that it is not the count, and somebody pays for every word.
+/// Our own count may be several times the provider's; beyond that it is not the count, and somebody
+/// pays for every word.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_ignores_the_limit_is_stopped_where_it_surely_has() {
     for engine in Engine::both().await {
@@ -167,7 +171,8 @@ async fn a_provider_that_ignores_the_limit_is_stopped_where_it_surely_has() {
         assert_eq!((row.ending, row.reason.as_str()), (Ending::UpstreamFault, "limit_ignored"));
         let got = counted(&text_of(&events(&text)));
         assert!(got > 1_400 && got <= 4 * 300 + 256, "{got}");
-        // No more is charged than was asked for and held; what was delivered beyond is the operator's loss.
+        // No more is charged than was asked for and held; what was delivered beyond is the
+        // operator's loss.
         let input = i64::try_from(row.counters.input).expect("fits") * 1_000;
         assert_eq!(row.charge.nano(), input + 300 * 2_000, "{}", engine.name);
         assert!(row.charge <= row.hold);
@@ -215,7 +220,8 @@ async fn a_stop_in_the_middle_of_an_extended_stream_settles_it() {
         };
         let mut house = House::with(plan).await;
         house.credit("all", Pot::Paid, Money::from_nano(1_000_000_000)).await;
-        // Stops around the moment at which the first extension is asked for, a little earlier or later each time.
+        // Stops around the moment at which the first extension is asked for, a little earlier or
+        // later each time.
         for after in [125, 131, 135, 165] {
             let text = format!("go on [[sim:hang_midstream after={after} tokens=5000 chunks=200]]");
             let mut reply = house.post(&long(&text)).send().await.expect("a reply");

@@ -1,4 +1,5 @@
-//! Price groups: an account is in those it is in, pays what they pay, and does not learn of the others.
+//! Price groups: an account is in those it is in, pays what they pay, and does not learn of the
+//! others.
 
 use crate::house::{House, Plan, call_id, chat, error_of};
 use serde_json::{Value, json};

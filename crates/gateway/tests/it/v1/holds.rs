@@ -1,4 +1,5 @@
-//! What is set aside for a call before it is sent, and what becomes of it when the ledger is late or the gateway dies.
+//! What is set aside for a call before it is sent, and what becomes of it when the ledger is late
+//! or the gateway dies.
 
 use crate::house::{House, Plan, call_id, chat, counted, error_of, events, text_of};
 use serde_json::{Value, json};
@@ -6,7 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 use tollgate_store::{CallId, Ending, Options, Place, Store, UsageRow};
 
-/// Output is dear, so that the number of tokens held for can be read off the hold; the prompt costs next to nothing.
+/// Output is dear, so that the number of tokens held for can be read off the hold; the prompt costs
+/// next to nothing.
 const CATALOG: &str = r#"
 [model."open-ended"]
 price = { input = 1, output = 1_000_000 }
@@ -58,7 +60,8 @@ async fn held(house: &House, model: &str, text: &str, extra: &Value) -> UsageRow
     house.row(call_id(&reply)).await
 }
 
-/// Somebody else keeps the database locked: the provider has answered, and the hold is not on the disk.
+/// Somebody else keeps the database locked: the provider has answered, and the hold is not on the
+/// disk.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_is_withheld_and_free_when_the_hold_is_not_durable_in_time() {
     let house = House::new().await;
@@ -76,7 +79,8 @@ async fn an_answer_is_withheld_and_free_when_the_hold_is_not_durable_in_time() {
     assert_eq!((row.charge.nano(), house.available().await), (0, 10_000_000_000));
 }
 
-/// What the next start would charge if the gateway died now: the data folder as `kill -9` would leave it, opened.
+/// What the next start would charge if the gateway died now: the data folder as `kill -9` would
+/// leave it, opened.
 async fn after_a_crash(house: &House, call: CallId) -> UsageRow {
     let copy = tempfile::tempdir().expect("a folder");
     // Journal first: what it gives up between the copies is in the database by then.

@@ -111,7 +111,8 @@ async fn a_call_that_failed_for_free_can_be_sent_again() {
     assert_eq!(house.sim.received().len(), 2);
 }
 
-/// Its answer is there and its hold not safe yet when the client leaves: it has paid, and its key finds what it paid for.
+/// Its answer is there and its hold not safe yet when the client leaves: it has paid, and its key
+/// finds what it paid for.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_was_paid_for_and_not_fetched_is_kept() {
     let house = House::new().await;

@@ -7,7 +7,8 @@ const ASK: &str = "[[sim:tokens=10 think_ms=1500]]";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_are_served_and_490_refused() {
-    // The size of a hold is an estimate of the prompt plus max_tokens: it is taken from a first call.
+    // The size of a hold is an estimate of the prompt plus max_tokens: it is taken from a first
+    // call.
     let house = House::new().await;
     let mut body = chat(ASK);
     body["max_tokens"] = json!(10);

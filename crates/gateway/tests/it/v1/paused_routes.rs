@@ -4,7 +4,8 @@ use crate::house::{House, Plan, call_id, chat, error_of, streamed};
 use serde_json::json;
 use tollgate_store::Ending;
 
-/// The same upstream model over two providers: `sim`, and `stubborn`, which is the same simulator under another name.
+/// The same upstream model over two providers: `sim`, and `stubborn`, which is the same simulator
+/// under another name.
 const CATALOG: &str = r#"
 [model."two-ways"]
 price = { input = 1_000_000, output = 2_000_000 }

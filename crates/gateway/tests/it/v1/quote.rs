@@ -1,4 +1,5 @@
-//! POST /v1/quote: the price of a call before it is made, by the functions that make its hold and its charge.
+//! POST /v1/quote: the price of a call before it is made, by the functions that make its hold and
+//! its charge.
 
 use crate::house::{House, MODEL, Plan, call_id, chat, error_of};
 use reqwest::RequestBuilder;
@@ -99,7 +100,8 @@ async fn a_quote_holds_and_sends_nothing_and_names_the_hold_of_the_call() {
     assert_eq!(exact["hold_nano_usd"], row.hold.nano());
 }
 
-/// What is held at first, and the most that a call can come to: in thousands of nano-USD, which are tokens of output here.
+/// What is held at first, and the most that a call can come to: in thousands of nano-USD, which are
+/// tokens of output here.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quote_names_the_most_that_a_call_can_cost() {
     let house = House::with(Plan { catalog: CATALOG, ..Plan::default() }).await;

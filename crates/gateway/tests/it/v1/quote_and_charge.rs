@@ -1,6 +1,7 @@
-//! Quote = charge, on ten thousand generated calls over real sockets: every model of the demo, streamed and not, with every
-//! kind of usage the simulator can report. The bound quoted before the call is its hold and is never passed; the use of
-//! the call, stated to the quote afterwards, comes to its charge, to the nano-dollar.
+//! Quote = charge, on ten thousand generated calls over real sockets: every model of the demo,
+//! streamed and not, with every kind of usage the simulator can report. The bound quoted before the
+//! call is its hold and is never passed; the use of the call, stated to the quote afterwards, comes
+//! to its charge, to the nano-dollar.
 
 use crate::house::{House, Plan, call_id};
 use serde_json::{Value, json};
@@ -118,7 +119,8 @@ async fn make(house: &House, body: Value, quoted: bool) -> Made {
     if quoted {
         let told = told(house, "", &body).await;
         bound = told["hold_nano_usd"].as_i64();
-        // A stream without a limit begins with less than it can come to in the end, if anything says how much that is.
+        // A stream without a limit begins with less than it can come to in the end, if anything
+        // says how much that is.
         match told["most_nano_usd"].as_i64() {
             Some(most) => assert!(told["kind"] == "upper_bound" && Some(most) >= bound, "{told}"),
             None => assert!(told["kind"] == "open" && body["max_tokens"].is_null(), "{told}"),

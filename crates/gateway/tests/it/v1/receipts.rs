@@ -1,4 +1,5 @@
-//! GET /v1/usage/{call_id}/receipt, /.well-known/tollgate-receipts and /api/pricing/versions/{price_id}.
+//! GET /v1/usage/{call_id}/receipt, /.well-known/tollgate-receipts and
+//! /api/pricing/versions/{price_id}.
 
 use crate::house::{House, call_id, error_of, streamed};
 use serde_json::Value;

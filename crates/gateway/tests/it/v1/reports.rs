@@ -1,5 +1,6 @@
-//! What a provider reports, and what of it is charged: hidden reasoning, reports that cannot be, limits that are ignored, answers
-//! that are none. The customer pays within the bounds of the call; the rest is a write-off that everybody can see.
+//! What a provider reports, and what of it is charged: hidden reasoning, reports that cannot be,
+//! limits that are ignored, answers that are none. The customer pays within the bounds of the call;
+//! the rest is a write-off that everybody can see.
 
 use crate::dialects::client::Client;
 use crate::dialects::scripted::{Scripted, Written};
@@ -196,8 +197,9 @@ async fn a_stream_goes_on_as_far_as_the_money_does() {
     }
 }
 
-/// A report of more than the model is listed with: up to a few times as much the catalog may be behind and the customer pays up to
-/// what was quoted; beyond that it is nonsense and we count ourselves.
+/// A report of more than the model is listed with: up to a few times as much the catalog may be
+/// behind and the customer pays up to what was quoted; beyond that it is nonsense and we count
+/// ourselves.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_impossible_report_makes_nothing_free() {
     for dialect in Dialect::ALL {
@@ -223,7 +225,8 @@ async fn an_impossible_report_makes_nothing_free() {
     }
 }
 
-/// Whatever a provider does with the limit, the call costs no more than its quote said, and not more output than was asked for.
+/// Whatever a provider does with the limit, the call costs no more than its quote said, and not
+/// more output than was asked for.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_ignores_the_limit_costs_the_operator() {
     let house = House::with(Plan { catalog: OPEN, ..Plan::default() }).await;
@@ -269,7 +272,8 @@ async fn a_provider_that_ignores_the_limit_costs_the_operator() {
     }
 }
 
-/// The provider counts more input than anybody could have quoted: that is borne by the operator, too.
+/// The provider counts more input than anybody could have quoted: that is borne by the operator,
+/// too.
 #[tokio::test(flavor = "multi_thread")]
 async fn input_beyond_the_quote_is_not_charged() {
     for engine in Engine::both().await {

@@ -1,5 +1,5 @@
-//! A call whose caller names no limit, on an account that has little: a short answer instead of a refusal. And what a refusal
-//! for want of money says.
+//! A call whose caller names no limit, on an account that has little: a short answer instead of a
+//! refusal. And what a refusal for want of money says.
 
 use crate::dialects::client::Client;
 use crate::engine::Engine;
@@ -10,7 +10,8 @@ use tollgate_catalog::Money;
 use tollgate_store::{Ending, Pot};
 use tollgate_wire::Dialect;
 
-/// One model per dialect of providers; 1,000 nano-USD a token of output, the prompt costs next to nothing.
+/// One model per dialect of providers; 1,000 nano-USD a token of output, the prompt costs next to
+/// nothing.
 const CATALOG: &str = r#"
 [model."gemini-openai"]
 supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
@@ -61,7 +62,8 @@ fn limit_told(reply: &Response) -> Option<u64> {
     reply.headers().get(LIMIT).map(|value| value.to_str().expect("text").parse().expect("a number"))
 }
 
-/// Every client that may leave its limit out (Anthropic's may not), at every provider, whole and streamed.
+/// Every client that may leave its limit out (Anthropic's may not), at every provider, whole and
+/// streamed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_small_balance_buys_a_short_answer() {
     let house = house("sqlite", 0).await;
@@ -115,7 +117,8 @@ async fn with_money_nothing_is_limited_and_a_stream_begins_small() {
     }
 }
 
-/// 256 tokens are the least; what is needed and what there is stands in the refusal, in the shape of each client.
+/// 256 tokens are the least; what is needed and what there is stands in the refusal, in the shape
+/// of each client.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_says_what_is_needed_and_what_there_is() {
     for engine in Engine::both().await {

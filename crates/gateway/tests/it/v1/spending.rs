@@ -1,4 +1,5 @@
-//! What an account and its keys may spend, and with which money: limits, trial credit that expires, the first top-up.
+//! What an account and its keys may spend, and with which money: limits, trial credit that expires,
+//! the first top-up.
 
 use crate::house::{House, Plan, call_id, chat, error_of};
 use serde_json::{Value, json};

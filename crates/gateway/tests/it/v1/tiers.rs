@@ -1,4 +1,5 @@
-//! Tiers over the whole way of a call: any parameter of the request can choose one, and what was chosen is what is charged.
+//! Tiers over the whole way of a call: any parameter of the request can choose one, and what was
+//! chosen is what is charged.
 
 use crate::house::{House, Plan, call_id};
 use serde_json::{Value, json};
@@ -83,8 +84,8 @@ when = [{ dim = "request_attr", path = "service_tier", equals = "flex" }]
 multiplier = "0.5"
 "#;
 
-/// A tier is asked for in four spellings and priced by one, which is what the provider gets; and one that the provider would not get is
-/// neither sold nor charged for.
+/// A tier is asked for in four spellings and priced by one, which is what the provider gets; and
+/// one that the provider would not get is neither sold nor charged for.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_priced_tier_is_the_one_that_is_sent() {
     let house = House::with(Plan { catalog: PRIORITY, ..Plan::default() }).await;

@@ -43,7 +43,8 @@ async fn one_call_carries_its_price_and_no_route() {
     assert!(!text.contains("sim-plain"), "routes are the operator's business: {text}");
 }
 
-/// The whole calculation of a call: lines, tier and why, multiplier, price version, every movement of money.
+/// The whole calculation of a call: lines, tier and why, multiplier, price version, every movement
+/// of money.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_call_shows_its_whole_calculation() {
     const CATALOG: &str = r#"

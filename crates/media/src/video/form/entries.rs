@@ -1,8 +1,9 @@
 //! Which entry of a list of objects a field belongs to, when its name only says `[]`.
 //!
-//! Entry after entry: a name seen before begins the next one. Names gathered: the first of each name belongs to the first entry,
-//! the second to the second. A name that fewer entries have belongs to those whose `type` is that name (`image_url` to the
-//! pictures); otherwise nobody can tell, and the caller is asked for JSON or numbers.
+//! Entry after entry: a name seen before begins the next one. Names gathered: the first of each
+//! name belongs to the first entry, the second to the second. A name that fewer entries have
+//! belongs to those whose `type` is that name (`image_url` to the pictures); otherwise nobody can
+//! tell, and the caller is asked for JSON or numbers.
 
 use super::super::Refusal;
 use super::{Field, Step};

@@ -1,4 +1,5 @@
-//! The body DashScope takes, `input` and `parameters`, while it is being filled: media, size or tier, length.
+//! The body DashScope takes, `input` and `parameters`, while it is being filled: media, size or
+//! tier, length.
 
 use super::super::length::said;
 use super::super::plan::{Case, Draft, object};
@@ -131,7 +132,8 @@ impl Body {
         Ok(effective)
     }
 
-    /// Says the same a second time, as tier and ratio, for a server that does not read sizes and would make its largest tier.
+    /// Says the same a second time, as tier and ratio, for a server that does not read sizes and
+    /// would make its largest tier.
     fn beside(&mut self, size: &str, param: &str) -> Result<(), Refusal> {
         let row = Size::starred(size, param)?.fold();
         let (tier, ratio) = row.ok_or_else(|| {
@@ -177,7 +179,8 @@ impl Body {
         Ok(length)
     }
 
-    /// For an edit, where zero keeps the length of the source. Where not every length of a source is sold, a length is sent.
+    /// For an edit, where zero keeps the length of the source. Where not every length of a source
+    /// is sold, a length is sent.
     pub fn edit_seconds(&mut self, case: &mut Case<'_>, source: i64) -> Result<u32, Refusal> {
         let most = case.longest(source);
         match said(&self.lengths(case)) {

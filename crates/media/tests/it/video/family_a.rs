@@ -40,8 +40,9 @@ fn general_rules() {
     }
 }
 
-/// The specification denies three variants a price for 480P and takes the size of the fourth as written. What has no price is refused;
-/// an operator who has one can sell it, and then it goes out as written.
+/// The specification denies three variants a price for 480P and takes the size of the fourth as
+/// written. What has no price is refused; an operator who has one can sell it, and then it goes out
+/// as written.
 #[test]
 fn text_to_video_at_480p_is_a_matter_of_price() {
     let mut offer = Offer::of(Variant::named("a-text-to-video").expect("a variant"));

@@ -1,4 +1,5 @@
-//! A refusal names the field that was sent, and nothing that was not: where a value has a default, the default is on sale.
+//! A refusal names the field that was sent, and nothing that was not: where a value has a default,
+//! the default is on sale.
 
 use super::table::{CLIP, PICTURE};
 use serde_json::{Value, json};
@@ -109,8 +110,8 @@ fn references() {
     refused("d-native-audio", fields, InvalidParameter, "video_url", "cannot be sent together");
 }
 
-/// A model that does not sell its variant's own default sells its requests what it lists first, and refuses none of them for a field
-/// that was not sent.
+/// A model that does not sell its variant's own default sells its requests what it lists first, and
+/// refuses none of them for a field that was not sent.
 #[test]
 fn the_default_is_on_sale() {
     let text = json!({"prompt": "p"});
@@ -145,7 +146,8 @@ fn the_default_is_on_sale() {
     }
 }
 
-/// The same for lengths: unasked it is never longer than what is sold, and what is longer is refused by the name it was sent under.
+/// The same for lengths: unasked it is never longer than what is sold, and what is longer is
+/// refused by the name it was sent under.
 #[test]
 fn the_longest_on_sale() {
     let text = json!({"prompt": "p"});
@@ -190,7 +192,8 @@ fn the_longest_on_sale() {
     }
 }
 
-/// A length that the model chooses could be longer than what is sold: it is for those only who sell all of them.
+/// A length that the model chooses could be longer than what is sold: it is for those only who sell
+/// all of them.
 #[test]
 fn a_length_the_model_chooses() {
     let open = |name: &str| {
@@ -220,7 +223,8 @@ fn a_length_the_model_chooses() {
     }
 }
 
-/// What a variant says is its shortest can be bought, also where nothing longer is on sale; below that nothing can.
+/// What a variant says is its shortest can be bought, also where nothing longer is on sale; below
+/// that nothing can.
 #[test]
 fn the_shortest_of_every_variant_is_what_it_says() {
     for variant in Variant::all() {

@@ -1,10 +1,12 @@
-//! What the catalog decides of a request, and what is charged where a provider never tells what it made.
+//! What the catalog decides of a request, and what is charged where a provider never tells what it
+//! made.
 
 use super::table::{CLIP, ask};
 use serde_json::{Value, json};
 use tollgate_media::video::{Offer, Request, Variant, plan};
 
-/// What is charged where nobody tells what was made: what was asked for; of what was left to the provider, the least it makes.
+/// What is charged where nobody tells what was made: what was asked for; of what was left to the
+/// provider, the least it makes.
 #[test]
 fn the_least_that_was_made() {
     for (variant, fields, seconds, tokens) in [

@@ -1,4 +1,5 @@
-//! What was sent and lost against something else is told, field by field; what says the same twice is not.
+//! What was sent and lost against something else is told, field by field; what says the same twice
+//! is not.
 
 use super::table::{CLIP, PICTURE, ask, refuses};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! From a request to money: the facts of a plan choose the tier, its bound is what is held. Prices of the catalog, rules of
-//! the families, nothing in between.
+//! From a request to money: the facts of a plan choose the tier, its bound is what is held. Prices
+//! of the catalog, rules of the families, nothing in between.
 
 use super::table::{CLIP, PICTURE, ask};
 use serde_json::{Value, json};

@@ -15,7 +15,8 @@ pub fn ask(variant: &str, mut fields: Value) -> Result<Plan, Refusal> {
     plan(&Request::from_json(fields.to_string().as_bytes())?, &offer)
 }
 
-/// The request is accepted: operation, body, facts (`seconds=5 bound=5 …`, all of them) and the fields warned about.
+/// The request is accepted: operation, body, facts (`seconds=5 bound=5 …`, all of them) and the
+/// fields warned about.
 #[track_caller]
 pub fn accepts(says: &str, variant: &str, fields: Value, call: &str, body: Value, facts: &str, warned: &[&str]) {
     let plan = ask(variant, fields).unwrap_or_else(|refusal| panic!("{says}: {refusal:?}"));

@@ -92,7 +92,8 @@ fn endings() {
     assert!(value(openai(&running))["error"].is_null() && value(legacy(&running))["data"]["result_url"] == "");
 }
 
-/// A length that was left to the provider is shown in its own word, and as it was made in the end; none is left out.
+/// A length that was left to the provider is shown in its own word, and as it was made in the end;
+/// none is left out.
 #[test]
 fn lengths() {
     let asked = &[("resolution", "720P"), ("seconds", "5")][..];

@@ -134,7 +134,8 @@ pub(super) fn text_of(content: &Value) -> String {
     }
 }
 
-/// Cache marks anywhere in the request: well formed, on nothing that cannot be cached, four at most.
+/// Cache marks anywhere in the request: well formed, on nothing that cannot be cached, four at
+/// most.
 pub(super) fn check_marks(root: &Place<'_>) -> Checked {
     let mut marks = 0;
     marks_in(root, &mut marks)?;

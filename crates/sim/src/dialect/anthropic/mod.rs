@@ -1,4 +1,5 @@
-//! Anthropic's `/v1/messages`: the request as a whole. Turns, blocks, tools and thinking have a file each.
+//! Anthropic's `/v1/messages`: the request as a whole. Turns, blocks, tools and thinking have a
+//! file each.
 
 mod blocks;
 mod say;

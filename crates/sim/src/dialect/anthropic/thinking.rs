@@ -1,4 +1,5 @@
-//! Thinking: its budget, what it does not go with, and that a turn which is still calling tools keeps its thoughts.
+//! Thinking: its budget, what it does not go with, and that a turn which is still calling tools
+//! keeps its thoughts.
 
 use serde_json::Value;
 
@@ -44,7 +45,8 @@ fn companions(root: &Place<'_>) -> Checked {
     Ok(())
 }
 
-/// From the last thing a person said on, every assistant turn that is there begins with its thoughts.
+/// From the last thing a person said on, every assistant turn that is there begins with its
+/// thoughts.
 fn thoughts(messages: &[Place<'_>]) -> Checked {
     let is_result = |block: &Value| block["type"] == "tool_result";
     let said = |message: &Place<'_>| {

@@ -1,5 +1,5 @@
-//! The order of turns: who speaks first, that nobody says nothing, and that every call has its result in the turn
-//! after it.
+//! The order of turns: who speaks first, that nobody says nothing, and that every call has its
+//! result in the turn after it.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,8 @@ pub(super) fn read(messages: &[Place<'_>], tools: bool) -> Checked<History> {
         }
         let content = message.need("content")?;
         check_content(&content, role, at + 1 == messages.len())?;
-        // Turns of one speaker are merged, so results may be spread over them; they are due before the next answer.
+        // Turns of one speaker are merged, so results may be spread over them; they are due before
+        // the next answer.
         if role == "assistant" && last_role != "assistant" {
             unanswered(&open, at)?;
         }
@@ -68,7 +69,8 @@ pub(super) fn read(messages: &[Place<'_>], tools: bool) -> Checked<History> {
     Ok(history)
 }
 
-/// A system turn in the middle stands after a user's, and either ends the history or is answered at once.
+/// A system turn in the middle stands after a user's, and either ends the history or is answered at
+/// once.
 fn check_place(messages: &[Place<'_>], at: usize) -> Checked {
     let role = |at: usize| messages.get(at).map(|message| message.value["role"].as_str().unwrap_or_default());
     let (before, after) = (at.checked_sub(1).and_then(role), role(at + 1));

@@ -1,5 +1,5 @@
-//! Contents and parts: one kind of data in each part, calls answered in the next content by as many responses, and
-//! signatures on the parts they were made for.
+//! Contents and parts: one kind of data in each part, calls answered in the next content by as many
+//! responses, and signatures on the parts they were made for.
 
 use serde_json::Value;
 
@@ -198,8 +198,8 @@ pub(super) fn made_for(part: &Value) -> String {
     }
 }
 
-/// Gemini 3, and every model that thinks before it calls: since the last thing a person said, the first call of each
-/// step has its signature.
+/// Gemini 3, and every model that thinks before it calls: since the last thing a person said, the
+/// first call of each step has its signature.
 pub(in super::super) fn check_signatures(root: &Place<'_>, choice: &Choice, model: &str) -> Checked {
     if !(choice.is(S::ReasoningTools) || model.starts_with("gemini-3")) {
         return Ok(());

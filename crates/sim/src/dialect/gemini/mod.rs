@@ -1,4 +1,5 @@
-//! Gemini's `generateContent`: the request as a whole. Contents, tools and schemas have a file each.
+//! Gemini's `generateContent`: the request as a whole. Contents, tools and schemas have a file
+//! each.
 
 mod contents;
 mod say;
@@ -57,7 +58,8 @@ pub(super) fn read(root: &Place<'_>, asked: &Asked) -> Checked<Ask> {
     Ok(ask)
 }
 
-/// A model that thinks by a budget takes one within its range, -1 for as much as it likes, and no level.
+/// A model that thinks by a budget takes one within its range, -1 for as much as it likes, and no
+/// level.
 pub(super) fn check_budget(root: &Place<'_>, model: &str) -> Checked {
     let Some(range) = model.strip_prefix("sim-budget-") else { return Ok(()) };
     let mut words = range.split('-');

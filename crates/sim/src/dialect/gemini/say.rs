@@ -29,7 +29,8 @@ pub(in super::super) fn beats(said: &Said<'_>) -> Vec<Beat> {
     let speech = said.speech;
     let mut parts = said_in_order(said);
     let reason = if said.choice.is(S::NoFinish) { None } else { Some(finish(said)) };
-    // What is said last comes with the reason of the stop and the final usage, as from Google; apart where the stream is bent by its pieces.
+    // What is said last comes with the reason of the stop and the final usage, as from Google;
+    // apart where the stream is bent by its pieces.
     let last = if bent_by_pieces(said) { None } else { parts.pop() };
     let piece = |(part, spoken): (Value, u64)| {
         let mut data = answer(said, &[part], None);

@@ -1,4 +1,5 @@
-//! Input items: which there are, what they must contain, and that calls, results and sealed thoughts belong together.
+//! Input items: which there are, what they must contain, and that calls, results and sealed
+//! thoughts belong together.
 
 use std::collections::BTreeSet;
 
@@ -188,7 +189,8 @@ fn output(item: &Place<'_>) -> Checked<String> {
     }
 }
 
-/// Sealed thoughts are bound to the item they came in; without a seal the item would have to be stored here.
+/// Sealed thoughts are bound to the item they came in; without a seal the item would have to be
+/// stored here.
 fn thought(item: &Place<'_>) -> Checked<String> {
     item.need("summary")?.list()?;
     let id = item.field("id").map_or(Ok(""), |id| id.text())?;
@@ -204,7 +206,8 @@ fn thought(item: &Place<'_>) -> Checked<String> {
     Ok(String::new())
 }
 
-/// Calls have results and results calls; a thought stands before what came of it, and what came of a thought after it.
+/// Calls have results and results calls; a thought stands before what came of it, and what came of
+/// a thought after it.
 fn together(items: &[Place<'_>]) -> Checked {
     let ids = |suffix: &str| {
         let of_kind =

@@ -25,7 +25,8 @@ fn one(tool: &Place<'_>, offered: &mut Vec<Tool>) -> Checked {
             let fields = "type! name! parameters strict description defer_loading async allowed_callers output_schema";
             tool.fields(fields)?;
             let schema = tool.field("parameters").map_or(json!({}), |schema| schema.value.clone());
-            // Without a word the provider makes the schema strict where it can, and goes on without where it cannot.
+            // Without a word the provider makes the schema strict where it can, and goes on without
+            // where it cannot.
             let strict = tool.value.get("strict") == Some(&Value::Bool(true));
             if let Some(place) = tool.field("parameters").filter(|_| strict) {
                 strict_schema(&place, tool.need("name")?.text()?)?;

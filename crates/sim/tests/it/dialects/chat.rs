@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::client::{ask, post, sim};
 
-/// Each change to a body that is taken, and a part of what is said to it; with nothing to say it is taken.
+/// Each change to a body that is taken, and a part of what is said to it; with nothing to say it is
+/// taken.
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one table")]
 async fn refuses_what_openai_refuses() {

@@ -1,4 +1,5 @@
-//! The three other chat dialects: what they refuse, what they say, and every scenario in each of them.
+//! The three other chat dialects: what they refuse, what they say, and every scenario in each of
+//! them.
 
 mod anthropic;
 mod chat;

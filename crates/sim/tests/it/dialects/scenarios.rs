@@ -1,4 +1,5 @@
-//! Every scenario in every dialect: the same words, the same bill, the same faults in another shape.
+//! Every scenario in every dialect: the same words, the same bill, the same faults in another
+//! shape.
 
 use serde_json::{Value, json};
 

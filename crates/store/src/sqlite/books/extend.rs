@@ -1,5 +1,6 @@
-//! More for a call that outgrows its hold: decided in memory under the rules of a hold, written with the group. The
-//! journal does not know of it: if the process dies before the commit, the close takes what it needs itself.
+//! More for a call that outgrows its hold: decided in memory under the rules of a hold, written
+//! with the group. The journal does not know of it: if the process dies before the commit, the
+//! close takes what it needs itself.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

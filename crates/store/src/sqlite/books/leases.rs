@@ -1,5 +1,6 @@
-//! The open tasks of the embedded engine in memory: when each is due and who may write to it. One process owns the file, so leases
-//! need no row; after a restart everything is due as the file says, and nobody holds anything.
+//! The open tasks of the embedded engine in memory: when each is due and who may write to it. One
+//! process owns the file, so leases need no row; after a restart everything is due as the file
+//! says, and nobody holds anything.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,8 +8,8 @@ use std::sync::Arc;
 use crate::ids::{CallId, IdMap};
 use crate::task::{TaskState, TaskStep};
 
-/// Since when a task has been there, its fate is unknown, its provider does not know it, and it is made; by the clock that does not
-/// jump.
+/// Since when a task has been there, its fate is unknown, its provider does not know it, and it is
+/// made; by the clock that does not jump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::sqlite) struct Since {
     pub begun: i64,
@@ -81,7 +82,8 @@ impl Leases {
         self.open.get(&call).is_some_and(|lease| lease.fence == fence)
     }
 
-    /// Those that are due and not at one of these providers, the oldest first, each with its new fence.
+    /// Those that are due and not at one of these providers, the oldest first, each with its new
+    /// fence.
     pub fn take_due(&mut self, now: i64, until: i64, limit: usize, except: &[String]) -> Vec<(CallId, i64)> {
         let open = &self.open;
         let wanted = |call: &CallId| {
@@ -118,8 +120,8 @@ impl Leases {
         true
     }
 
-    /// Nobody has it until it is due, and nobody can where its provider is to be left alone; the number of whoever had it is worth
-    /// nothing any more. When it is due.
+    /// Nobody has it until it is due, and nobody can where its provider is to be left alone; the
+    /// number of whoever had it is worth nothing any more. When it is due.
     pub fn release(&mut self, step: &TaskStep, now: i64) -> i64 {
         let (call, due_at) = (step.id.call(), now.saturating_add(step.after_ms));
         if let Some(lease) = self.open.get(&call) {

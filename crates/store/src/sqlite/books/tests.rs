@@ -144,7 +144,8 @@ fn what_a_settlement_takes_from_lots_is_told_in_full() {
     };
     let mut lots = Lots::new([lot(1, 15), lot(2, 50)]);
     let held = lots.hold(10);
-    // 20 more are taken for a charge of 27: 5 of the first, 15 of the second, and 3 of those go back.
+    // 20 more are taken for a charge of 27: 5 of the first, 15 of the second, and 3 of those go
+    // back.
     let (extension, moves) = close_lots(&mut lots, &held, 20, 27);
     assert_eq!(extension, [([1; 16], 5), ([2; 16], 15)]);
     assert_eq!(moves, [([1; 16], 0, -10), ([1; 16], -5, 0), ([2; 16], -15, 0), ([2; 16], 3, 0)]);

@@ -1,5 +1,5 @@
-//! Trial credit that expires, on the embedded engine: taken out of the books in memory when its time has come, written with the
-//! group, and looked for by the sweep in accounts that nobody uses.
+//! Trial credit that expires, on the embedded engine: taken out of the books in memory when its
+//! time has come, written with the group, and looked for by the sweep in accounts that nobody uses.
 
 use rusqlite::params;
 
@@ -15,8 +15,8 @@ use crate::sqlite::writer::ops::{LapseOp, Op};
 use crate::sqlite::{Engine, lock};
 
 impl Books {
-    /// Takes away what has expired of the account's trial credit and is not held, by the time that is certain. Says how many credits that
-    /// were.
+    /// Takes away what has expired of the account's trial credit and is not held, by the time that
+    /// is certain. Says how many credits that were.
     pub fn lapse(&mut self, account: AccountId, at: i64) -> u64 {
         let sure = self.clock.as_ref().map_or(at, |clock| clock.sure().min(at));
         let Some(book) = self.accounts.get_mut(&account).filter(|book| book.lots.is_due(sure)) else { return 0 };

@@ -1,8 +1,9 @@
-//! What customers store, in a database file beside the ledger's: filling it, its cache or its log does not harm the ledger. Nothing in it
-//! is part of a transaction of the ledger.
+//! What customers store, in a database file beside the ledger's: filling it, its cache or its log
+//! does not harm the ledger. Nothing in it is part of a transaction of the ledger.
 //!
-//! Writes queue; whoever finds nobody at work takes all that waits and commits it as one transaction, so that a sync is shared by
-//! all who came meanwhile. A write that the database refuses is told to its asker and not tried again.
+//! Writes queue; whoever finds nobody at work takes all that waits and commits it as one
+//! transaction, so that a sync is shared by all who came meanwhile. A write that the database
+//! refuses is told to its asker and not tried again.
 
 mod open;
 mod room;
@@ -22,7 +23,8 @@ pub(crate) use open::MIGRATIONS;
 use room::Room;
 pub(super) use write::KeptOp;
 
-/// Written in one transaction, if it is more than one operation: so much the log may have to take at once.
+/// Written in one transaction, if it is more than one operation: so much the log may have to take
+/// at once.
 const GROUP_BYTES: u64 = 8 << 20;
 
 /// How many rows there were, or why there are none.
@@ -145,7 +147,8 @@ impl Desk {
         self.room.tidy(conn);
     }
 
-    /// One operation in a transaction of its own. Erasing works on a full disk too: there is a reserve for it.
+    /// One operation in a transaction of its own. Erasing works on a full disk too: there is a
+    /// reserve for it.
     fn alone(&self, conn: &mut Connection, op: &KeptOp) -> Result<Written, StoreError> {
         let mut done = self.commit(conn, &[op]);
         if op.erases() && done.as_ref().is_err_and(is_full) {

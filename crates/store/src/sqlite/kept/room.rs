@@ -1,5 +1,6 @@
-//! Room on the disk: how much may be stored in all, what the disk must have left for the ledger beside it, and a reserve that makes
-//! erasing possible when the disk is full. What was erased is given back to the disk, not only to the file.
+//! Room on the disk: how much may be stored in all, what the disk must have left for the ledger
+//! beside it, and a reserve that makes erasing possible when the disk is full. What was erased is
+//! given back to the disk, not only to the file.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -61,8 +62,8 @@ impl Room {
         self.most
     }
 
-    /// What the disk has left beside so many bytes that are to be stored: they are written to the log, and then to the file. Makes the
-    /// reserve, where there is none.
+    /// What the disk has left beside so many bytes that are to be stored: they are written to the
+    /// log, and then to the file. Makes the reserve, where there is none.
     pub fn look(&self, bytes: u64) -> Free {
         if let Err(error) = self.set_aside() {
             tracing::warn!(%error, "no reserve for erasing on a full disk");
@@ -100,7 +101,8 @@ impl Room {
         filled
     }
 
-    /// The disk is full: the reserve makes place for what the log still has for the file, and then for the log of an erasure.
+    /// The disk is full: the reserve makes place for what the log still has for the file, and then
+    /// for the log of an erasure.
     pub fn give_way(&self, conn: &Connection) {
         self.tight.store(true, Ordering::Relaxed);
         if let Err(error) = std::fs::remove_file(self.reserve()) {
@@ -117,7 +119,8 @@ impl Room {
         }
     }
 
-    /// Gives the pages of what was erased back to the disk, where they are many or the disk is full.
+    /// Gives the pages of what was erased back to the disk, where they are many or the disk is
+    /// full.
     pub fn tidy(&self, conn: &Connection) {
         if !self.erased.swap(false, Ordering::Relaxed) {
             return;

@@ -1,4 +1,5 @@
-//! Every write of what customers store. Whether there is room is looked up in the same transaction in which the triggers count.
+//! Every write of what customers store. Whether there is room is looked up in the same transaction
+//! in which the triggers count.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -147,7 +148,8 @@ fn keep(tx: &Connection, new: &NewResponse) -> rusqlite::Result<usize> {
     Ok(kept)
 }
 
-/// Adds items to a conversation that is there. One whose id is taken has its spare one, or is there already.
+/// Adds items to a conversation that is there. One whose id is taken has its spare one, or is there
+/// already.
 fn say<'i>(
     tx: &Connection,
     account: AccountId,

@@ -1,4 +1,5 @@
-//! The tables of a SQLite file as this version needs them: each migration is one transaction with the row that says it has run.
+//! The tables of a SQLite file as this version needs them: each migration is one transaction with
+//! the row that says it has run.
 
 use std::path::Path;
 
@@ -7,7 +8,8 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use crate::error::StoreError;
 use crate::migration::{self, Migration, Ran};
 
-/// Opens a file, unless another build made it: then nothing is written to it. `file` is its name, for errors.
+/// Opens a file, unless another build made it: then nothing is written to it. `file` is its name,
+/// for errors.
 pub(in crate::sqlite) fn open(path: &Path, file: &str, known: &[Migration]) -> Result<Connection, StoreError> {
     let conn = Connection::open(path)?;
     // Not of a new one: how it gives back space can be set only before it is read.

@@ -1,6 +1,8 @@
-//! What keeps a start short. The ledger is read from the oldest open hold on, and a video may be open for days, so that a start would read
-//! days of other calls. Once a second the writer therefore lists the holds that so many entries have followed in a table of their own, and
-//! moves the mark from which the ledger is read beyond them. Most calls end long before that and never come near the table.
+//! What keeps a start short. The ledger is read from the oldest open hold on, and a video may be
+//! open for days, so that a start would read days of other calls. Once a second the writer
+//! therefore lists the holds that so many entries have followed in a table of their own, and moves
+//! the mark from which the ledger is read beyond them. Most calls end long before that and never
+//! come near the table.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -101,7 +103,8 @@ mod tests {
         of.iter().map(|n| call(*n)).collect()
     }
 
-    /// Open holds as (call, entry), those in the table, and the next entry; then the mark, who is listed, and who has ended.
+    /// Open holds as (call, entry), those in the table, and the next entry; then the mark, who is
+    /// listed, and who has ended.
     #[test]
     fn holds_that_many_entries_have_followed_are_listed() {
         type Case<'a> = (&'a [(usize, i64)], &'a [usize], i64, i64, &'a [usize], &'a [usize]);

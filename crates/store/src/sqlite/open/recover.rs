@@ -1,5 +1,6 @@
-//! After a crash: closes in the journal are applied, calls without one are settled at their last mark or voided.
-//! Everything goes through the same close as in normal life, so it happens once however often it is tried.
+//! After a crash: closes in the journal are applied, calls without one are settled at their last
+//! mark or voided. Everything goes through the same close as in normal life, so it happens once
+//! however often it is tried.
 
 use std::sync::atomic::Ordering;
 
@@ -41,7 +42,8 @@ impl Engine {
                 None => recovered.dropped += 1,
             }
         }
-        // In the order they were made: rows put into the tables here and there would touch every page again and again.
+        // In the order they were made: rows put into the tables here and there would touch every
+        // page again and again.
         let mut left = lock(&self.shared.books).open_calls();
         left.sort_unstable();
         for call in left {
@@ -62,7 +64,8 @@ impl Engine {
         Ok(recovered)
     }
 
-    /// Waits for the commit of all that was put right, however large it is; but not for a database that cannot be written.
+    /// Waits for the commit of all that was put right, however large it is; but not for a database
+    /// that cannot be written.
     async fn written(&self) -> Result<(), StoreError> {
         let started = tokio::time::Instant::now();
         loop {
@@ -76,8 +79,9 @@ impl Engine {
         }
     }
 
-    /// The ends of calls that are not open: closed before, or their hold never became durable. In the second case nothing of
-    /// the answer reached the client, so it costs nothing; but it may have reached a provider, so it has its row.
+    /// The ends of calls that are not open: closed before, or their hold never became durable. In
+    /// the second case nothing of the answer reached the client, so it costs nothing; but it may
+    /// have reached a provider, so it has its row.
     async fn note_lost(&self, lost: IdMap<CallId, Close>) -> Result<u64, StoreError> {
         let calls = lost.values().map(|close| (close.account, close.call)).collect();
         let without = self.readers.without_usage(calls).await?;
@@ -92,7 +96,8 @@ impl Engine {
         Ok(noted)
     }
 
-    /// Ends an open call that nobody will end: at its last mark if it has one, else without a charge.
+    /// Ends an open call that nobody will end: at its last mark if it has one, else without a
+    /// charge.
     pub(in crate::sqlite) fn resolve(&self, call: CallId, reason: &str) -> bool {
         let marked = self.shared.journal.mark_of(call).and_then(|payload| record::read(&payload));
         let (close, price_id) = match marked {

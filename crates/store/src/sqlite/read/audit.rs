@@ -96,7 +96,8 @@ pub(in crate::sqlite) fn audit_changed(
 ) -> Result<(Report, Auditor), StoreError> {
     let snapshot = conn.unchecked_transaction()?;
     auditor.begin_online();
-    // One writer: what is new has larger numbers, and the entries of an account come in the order of its chain.
+    // One writer: what is new has larger numbers, and the entries of an account come in the order
+    // of its chain.
     let mut entries = snapshot.prepare_cached(&format!("SELECT {ENTRY} FROM entry WHERE seq > ?1 ORDER BY seq"))?;
     let mut rows = entries.query(params![after.saturating_sub(OVERLAP)])?;
     while let Some(r) = rows.next()? {
@@ -148,7 +149,8 @@ pub(in crate::sqlite) fn seal_of(conn: &Connection, account: AccountId, call: Ca
     Ok(row.map_or(Seal::Missing, |row| row.seal))
 }
 
-/// A page of entries. The filter is looked at in the order of the table, so that all pages together read it once.
+/// A page of entries. The filter is looked at in the order of the table, so that all pages together
+/// read it once.
 pub(in crate::sqlite) fn entries(conn: &Connection, page: EntryPage) -> Result<Vec<Entry>, StoreError> {
     let sql = format!(
         "SELECT {ENTRY} FROM entry NOT INDEXED WHERE seq > ?1 AND (?2 IS NULL OR account_id = ?2) AND at >= ?3 AND at < ?4 \

@@ -1,5 +1,5 @@
-//! One group of operations as one transaction: entries and usage rows are inserted one by one with prepared
-//! statements, balances are updated once per account and key.
+//! One group of operations as one transaction: entries and usage rows are inserted one by one with
+//! prepared statements, balances are updated once per account and key.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -327,7 +327,8 @@ impl<'a> Apply<'a> {
         take: Pots,
         reference: Option<&str>,
     ) -> rusqlite::Result<()> {
-        // The usage row has the reason of ordinary endings; the ledger repeats it only where nothing was charged.
+        // The usage row has the reason of ordinary endings; the ledger repeats it only where
+        // nothing was charged.
         let free = matches!(kind, Kind::Void | Kind::Expire);
         let reason = (free && !c.reason.is_empty()).then_some(c.reason.as_str());
         let lots = if kind == Kind::Extend { lots::to_text(&c.extend_lots) } else { None };

@@ -1,4 +1,5 @@
-//! The one place where ledger entries are inserted: each gets its number and its link in the account's hash chain.
+//! The one place where ledger entries are inserted: each gets its number and its link in the
+//! account's hash chain.
 
 use rusqlite::{OptionalExtension, params};
 

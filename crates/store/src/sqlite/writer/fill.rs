@@ -1,5 +1,5 @@
-//! A long ledger in a short time, for measuring: the operations of the writer, without its waits and without a sync. What
-//! comes out is what the same calls would have left behind.
+//! A long ledger in a short time, for measuring: the operations of the writer, without its waits
+//! and without a sync. What comes out is what the same calls would have left behind.
 
 use std::path::Path;
 use std::sync::Arc;

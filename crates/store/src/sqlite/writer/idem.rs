@@ -1,4 +1,5 @@
-//! Idempotency keys as rows: what a call leaves under its key, how much of that an account may have, and when it is forgotten.
+//! Idempotency keys as rows: what a call leaves under its key, how much of that an account may
+//! have, and when it is forgotten.
 
 use rusqlite::params;
 
@@ -8,7 +9,8 @@ use crate::sqlite::writer::apply::Apply;
 use crate::sqlite::writer::ops::{CloseOp, IdemEnd};
 
 impl Apply<'_> {
-    /// The call of a key has ended: with a reply for whoever repeats it, without one, or so that the key is free again.
+    /// The call of a key has ended: with a reply for whoever repeats it, without one, or so that
+    /// the key is free again.
     pub(in crate::sqlite) fn end_key(&mut self, c: &CloseOp, end: &IdemEnd) -> rusqlite::Result<()> {
         if !end.keep {
             self.statement("DELETE FROM idem WHERE account_id = ?1 AND key_hash = ?2")?

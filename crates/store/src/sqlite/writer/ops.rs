@@ -1,5 +1,6 @@
-//! What the writer thread is asked to write. Money was decided when an operation was queued; here it is only data
-//! (credits excepted: whether one was applied before is known to the database alone).
+//! What the writer thread is asked to write. Money was decided when an operation was queued; here
+//! it is only data (credits excepted: whether one was applied before is known to the database
+//! alone).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -103,7 +104,8 @@ pub(in crate::sqlite) struct HoldOp {
 /// The task a hold is for.
 pub(in crate::sqlite) struct BegunOp {
     pub new: NewTask,
-    /// By the wall clock: ledger time may be ahead of it, and providers are asked for what they took at about this time.
+    /// By the wall clock: ledger time may be ahead of it, and providers are asked for what they
+    /// took at about this time.
     pub created_at: i64,
     /// When others look after it, by the clock that does not jump.
     pub due_at: i64,
@@ -163,7 +165,8 @@ pub(in crate::sqlite) struct RefusalOp {
 pub(in crate::sqlite) struct CreditOp {
     pub credit: Credit,
     pub at: i64,
-    /// Taken from the books in memory already (a negative adjustment); given back if it was applied before.
+    /// Taken from the books in memory already (a negative adjustment); given back if it was applied
+    /// before.
     pub taken: Pots,
     pub taken_lots: Parts,
 }

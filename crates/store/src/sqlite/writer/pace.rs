@@ -1,11 +1,12 @@
-//! When the writer writes, waits and gives up: decided from what it sees, without a clock or a thread.
+//! When the writer writes, waits and gives up: decided from what it sees, without a clock or a
+//! thread.
 
 use std::time::Duration;
 
 /// How long a close nobody waits for may stay queued, to share a commit with the next hold.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// A first hold waits this long for company. What matters more than the company: on one core the thread that asked goes on
-/// and sends its request before this one takes the core for a commit.
+/// A first hold waits this long for company. What matters more than the company: on one core the
+/// thread that asked goes on and sends its request before this one takes the core for a commit.
 const GATHER: Duration = Duration::from_millis(1);
 /// Without work for so long, the writer tidies up and sleeps until it is woken.
 const IDLE: Duration = Duration::from_secs(1);
@@ -15,7 +16,8 @@ const JOURNAL_SYNC: Duration = Duration::from_millis(50);
 const DOWN_PATIENCE: Duration = Duration::from_secs(30);
 /// The first and the longest pause before a group is tried again.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(250)];
-/// How often a group is tried again when the store is to shut: what is not committed is in the journal.
+/// How often a group is tried again when the store is to shut: what is not committed is in the
+/// journal.
 const TRIES_AFTER_STOP: u32 = 20;
 
 /// What the writer sees when it looks up from its work.
@@ -96,8 +98,8 @@ pub(in crate::sqlite) fn is_late(waited: Duration) -> bool {
     waited > JOURNAL_SYNC
 }
 
-/// Whether a start that has waited so long for its recovery to be written gives up: not for a large one, but for a database
-/// that cannot be written.
+/// Whether a start that has waited so long for its recovery to be written gives up: not for a large
+/// one, but for a database that cannot be written.
 pub(in crate::sqlite) fn gives_up(down: bool, waited: Duration) -> bool {
     down && waited > DOWN_PATIENCE
 }

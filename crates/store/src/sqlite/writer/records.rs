@@ -1,5 +1,5 @@
-//! Accounts, keys and credits as statements of a group. A credit is the one operation decided here: only the
-//! database knows whether its id was used before.
+//! Accounts, keys and credits as statements of a group. A credit is the one operation decided here:
+//! only the database knows whether its id was used before.
 
 use rusqlite::{OptionalExtension, params};
 use tollgate_catalog::Money;
@@ -160,7 +160,8 @@ impl Apply<'_> {
         Ok(Ok((pots, key)))
     }
 
-    /// What an account has, both pots, free and held: as committed, and as this group has moved it on.
+    /// What an account has, both pots, free and held: as committed, and as this group has moved it
+    /// on.
     fn whole_balance(&self, account: AccountId) -> rusqlite::Result<i128> {
         let sql = "SELECT trial_available, paid_available, trial_held, paid_held FROM account WHERE id = ?1";
         let pots: [i64; 4] = self

@@ -1,5 +1,6 @@
-//! When the database refuses a hold for good (damage, or a bug), the books in memory are ahead of it: money is held there that is
-//! not held in the ledger, and a close may be queued already that would release it. Both are taken back here.
+//! When the database refuses a hold for good (damage, or a bug), the books in memory are ahead of
+//! it: money is held there that is not held in the ledger, and a close may be queued already that
+//! would release it. Both are taken back here.
 
 use crate::account::limits::Used;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
@@ -25,8 +26,9 @@ pub(in crate::sqlite) fn remember(refused: &mut IdMap<CallId, Refused>, op: &Op)
     };
 }
 
-/// The close of a call whose hold is not in the database: a row in the usage log and nothing else. Where only an extension
-/// is missing, the close is left out: the hold stays open, and the next start finds the close in the journal.
+/// The close of a call whose hold is not in the database: a row in the usage log and nothing else.
+/// Where only an extension is missing, the close is left out: the hold stays open, and the next
+/// start finds the close in the journal.
 pub(in crate::sqlite) fn close_without_hold(
     refused: &mut IdMap<CallId, Refused>,
     apply: &mut Apply<'_>,
@@ -46,7 +48,8 @@ pub(in crate::sqlite) fn close_without_hold(
 }
 
 impl Books {
-    /// Undoes in memory what the database did not do. `refused` keeps those whose close is still to come from the queue.
+    /// Undoes in memory what the database did not do. `refused` keeps those whose close is still to
+    /// come from the queue.
     pub fn take_back(&mut self, op: &Op, refused: &mut IdMap<CallId, Refused>) {
         match op {
             Op::Hold(op) => {
@@ -109,7 +112,8 @@ impl Books {
                 }
                 self.recount(op.account, op.key);
             }
-            // The hold stays in the ledger, and counts, until a later start brings in what the journal keeps.
+            // The hold stays in the ledger, and counts, until a later start brings in what the
+            // journal keeps.
             Op::Close(op) => {
                 let (held, taken) = (op.held.total(), op.settlement.take.total());
                 self.recount_with(op.account, op.key, |used| used.reopen(&op.counted, held, taken));

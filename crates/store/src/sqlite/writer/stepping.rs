@@ -1,5 +1,5 @@
-//! The writer without its thread, for a simulation: what it does at its own pace otherwise, it does here when it is told to.
-//! The steps are those of `writer.rs`.
+//! The writer without its thread, for a simulation: what it does at its own pace otherwise, it does
+//! here when it is told to. The steps are those of `writer.rs`.
 
 use crate::error::StoreError;
 use crate::sqlite::lock;
@@ -7,7 +7,8 @@ use crate::sqlite::writer::{Attempt, Batch, Writer};
 
 pub(crate) struct Stepping {
     writer: Writer,
-    /// A group that could not be committed yet, and whether it is written one operation after the other.
+    /// A group that could not be committed yet, and whether it is written one operation after the
+    /// other.
     waiting: Option<(Batch, bool)>,
     /// Whether a commit that has returned survives a power cut.
     syncs: bool,

@@ -1,4 +1,5 @@
-//! The largest amounts: refused where they enter, in both engines alike, with the name of the field and the bound.
+//! The largest amounts: refused where they enter, in both engines alike, with the name of the field
+//! and the bound.
 
 use tollgate_catalog::Money;
 use tollgate_store::{

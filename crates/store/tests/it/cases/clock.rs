@@ -1,5 +1,5 @@
-//! Wrong clocks: by +400 days and back, in a running process and across starts. What cannot be undone waits until the time is certain;
-//! what was dated wrongly is put right.
+//! Wrong clocks: by +400 days and back, in a running process and across starts. What cannot be
+//! undone waits until the time is certain; what was dated wrongly is put right.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Many operations of all kinds at one moment: an engine that does the plain ones together must not be told from one that does
-//! them one by one.
+//! Many operations of all kinds at one moment: an engine that does the plain ones together must not
+//! be told from one that does them one by one.
 
 use std::sync::Arc;
 
@@ -78,7 +78,8 @@ pub async fn many_kinds_in_one_group(h: House) {
     Arc::into_inner(h).expect("all tasks are done").close().await;
 }
 
-/// So many calls end at once that no group takes them all: every one is in the books, on its own key.
+/// So many calls end at once that no group takes them all: every one is in the books, on its own
+/// key.
 pub async fn a_large_batch_is_stored_whole(h: House) {
     const KEYS: usize = 1_500;
     let c = h.customer(0, 10_000_000).await;

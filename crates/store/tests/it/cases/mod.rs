@@ -1,4 +1,5 @@
-//! The suite that every engine passes. Each case gets an empty house and leaves one in which all money adds up.
+//! The suite that every engine passes. Each case gets an empty house and leaves one in which all
+//! money adds up.
 
 mod bounds;
 mod changes;

@@ -20,7 +20,8 @@ fn told(outcome: Result<(i64, i64), HoldRefused>) -> String {
     }
 }
 
-/// Trial and paid credit, the key's cap; wanted and least, paid money only; what is granted, or why nothing is.
+/// Trial and paid credit, the key's cap; wanted and least, paid money only; what is granted, or why
+/// nothing is.
 type Row = (i64, i64, Option<i64>, i64, i64, bool, &'static str);
 const TABLE: [Row; 14] = [
     (30, 70, None, 80, 10, false, "30+50"),

@@ -113,8 +113,8 @@ async fn listed(h: &House, c: &Customer, conversation: &str) -> Vec<String> {
     items.into_iter().map(|item| item.id).collect()
 }
 
-/// Calls in one conversation that began at the same time, of a provider that counts its items anew with every answer: none is lost,
-/// and each can be taken back by itself.
+/// Calls in one conversation that began at the same time, of a provider that counts its items anew
+/// with every answer: none is lost, and each can be taken back by itself.
 pub async fn calls_that_say_items_of_one_id_lose_none(h: House) {
     let c = h.customer(0, 0).await;
     let now = h.clock.now();
@@ -264,7 +264,8 @@ pub async fn a_conversation_grows_in_order(h: House) {
     h.close().await;
 }
 
-/// What no id can be is not found, on either engine: one of them has no place for this character at all.
+/// What no id can be is not found, on either engine: one of them has no place for this character at
+/// all.
 pub async fn an_id_that_cannot_be_is_not_found(h: House) {
     let c = h.customer(0, 0).await;
     let (s, id) = (&h.store, "resp_\0");

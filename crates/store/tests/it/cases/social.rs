@@ -59,7 +59,8 @@ pub async fn a_social_day_is_exact(h: House) {
     ] {
         assert_eq!(h.store.social_take(take(8, "x", all, own)).await.expect("asked"), Err(full));
     }
-    // A clock that jumps finds the counters of the day it lands on, and the day it left keeps its own.
+    // A clock that jumps finds the counters of the day it lands on, and the day it left keeps its
+    // own.
     assert_eq!(h.store.social_take(take(9, "x", (1, 99), (1, 99))).await.expect("asked"), Ok(()));
     assert_eq!(h.store.social_take(take(9, "x", (1, 99), (1, 99))).await.expect("asked"), Err(SocialFull::AllCalls));
     assert_eq!(
@@ -80,7 +81,8 @@ pub async fn a_social_day_is_taken_and_given_back_at_once(h: House) {
     for n in 0..4 {
         assert_eq!(h.store.social_take(part(n)).await.expect("asked"), Ok(()));
     }
-    // One process has one connection, which does one thing at a time; and alone the embedded engine.
+    // One process has one connection, which does one thing at a time; and alone the embedded
+    // engine.
     let mut others = Vec::new();
     if h.place.url.starts_with("postgres") {
         for _ in 0..3 {
@@ -153,8 +155,8 @@ pub async fn turns_on_a_route_are_shared(h: House) {
             }
         }
     }
-    // Each began somewhere between the two; the eleventh of any eleven can only have begun a second after the first. The database
-    // counts in milliseconds.
+    // Each began somewhere between the two; the eleventh of any eleven can only have begun a second
+    // after the first. The database counts in milliseconds.
     let second = std::time::Duration::from_millis(998);
     assert!(turns.windows(11).all(|window| window[10].1 - window[0].0 >= second), "{turns:?}");
     let mut busy = None;

@@ -1,4 +1,5 @@
-//! What accounts store is counted exactly, within their quota and that of all, and what is erased makes room again.
+//! What accounts store is counted exactly, within their quota and that of all, and what is erased
+//! makes room again.
 
 use tollgate_store::{
     Conversation, Item, NewResponse, NoRoom, Page, Quota, REFUSALS_PER_MINUTE, ROW_BYTES, Said, Stored, StoredResponse,

@@ -90,7 +90,8 @@ pub async fn names_at_providers_are_known_and_the_nameless_are_told(h: House) {
     h.close().await;
 }
 
-/// Two tasks with one name would show one customer the other's video: the second never has it, however it comes to it.
+/// Two tasks with one name would show one customer the other's video: the second never has it,
+/// however it comes to it.
 pub async fn a_name_at_a_provider_is_one_tasks_for_ever(h: House) {
     let c = h.customer(0, 10_000).await;
     let first = accepted(&h, &c, 100, "up-1").await;

@@ -20,8 +20,8 @@ pub async fn what_a_provider_said_of_a_task_is_kept(h: House) {
     let c = h.customer(0, 1_000).await;
     let id = accepted(&h, &c, 300, "up-1").await;
     assert_eq!(known(&h, &c, id).await, (Some(Queued), None, None));
-    // One word a second: what it leaves of where the task stands, and with which of them its absence and its being made began. Whose
-    // clock says when that was is the engine's affair.
+    // One word a second: what it leaves of where the task stands, and with which of them its
+    // absence and its being made began. Whose clock says when that was is the engine's affair.
     let words = [
         (Word::Absent, Queued, Some(1), None),
         (Word::Absent, Queued, Some(1), None),

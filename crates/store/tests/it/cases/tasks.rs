@@ -206,7 +206,8 @@ pub async fn a_task_costs_its_hold_at_most(h: House) {
     h.close().await;
 }
 
-/// Only what a customer was charged by our own count counts as such: not what was forgiven, and no end that came too late.
+/// Only what a customer was charged by our own count counts as such: not what was forgiven, and no
+/// end that came too late.
 pub async fn an_estimate_is_counted_where_it_is_paid(h: House) {
     let c = h.customer(0, 1_000).await;
     let counted = || h.store.gauges().estimated.values().sum::<u64>();
@@ -308,7 +309,8 @@ fn webhooks(each: u32, except: &[AccountId]) -> WebhookWish {
     WebhookWish { limit: 10, each, except: except.to_vec() }
 }
 
-/// Few of each account, and none of those of which there are enough: nobody's receivers keep others waiting.
+/// Few of each account, and none of those of which there are enough: nobody's receivers keep others
+/// waiting.
 pub async fn webhooks_are_taken_of_all_accounts(h: House) {
     let (loud, quiet) = (h.customer(0, 1_000).await, h.customer(0, 1_000).await);
     let mut ended = Vec::new();
@@ -390,7 +392,8 @@ pub async fn many_takers_share_what_is_due(h: House) {
     h.close().await;
 }
 
-/// Those of a provider that has its hands full can be left for later; nothing else is held up by them.
+/// Those of a provider that has its hands full can be left for later; nothing else is held up by
+/// them.
 pub async fn tasks_of_a_busy_provider_are_left_for_later(h: House) {
     let c = h.customer(0, 10_000).await;
     let mut at = Vec::new();

@@ -1,6 +1,7 @@
-//! Trial credit that expires, spending limits and corrections, as tables that can be read aloud. Behind `=>` is the answer, behind
-//! `|` the pots after the line: trial available, paid available, trial held, paid held. Days are counted from the first
-//! one, 2 February 2026; the clock shows 02:40 at the beginning and credit lasts whole days from the moment it is given.
+//! Trial credit that expires, spending limits and corrections, as tables that can be read aloud.
+//! Behind `=>` is the answer, behind `|` the pots after the line: trial available, paid available,
+//! trial held, paid held. Days are counted from the first one, 2 February 2026; the clock shows
+//! 02:40 at the beginning and credit lasts whole days from the moment it is given.
 
 use std::collections::HashMap;
 

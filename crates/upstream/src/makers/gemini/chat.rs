@@ -29,7 +29,8 @@ impl Chat for GeminiChat {
     }
 }
 
-/// A model's name as part of a path; names come from the catalog, which is not asked for clean ones at providers.
+/// A model's name as part of a path; names come from the catalog, which is not asked for clean ones
+/// at providers.
 fn in_a_path(model: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/@:".contains(&byte);
     let mut out = String::with_capacity(model.len());

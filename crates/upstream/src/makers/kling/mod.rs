@@ -1,6 +1,7 @@
 //! Kling: family C, on three ways of one provider (v1, its omni operation, and API 2.0).
 //!
-//! The key is a plain one, or an access key and a secret joined by `|`, of which a signed token is made.
+//! The key is a plain one, or an access key and a secret joined by `|`, of which a signed token is
+//! made.
 
 mod jwt;
 
@@ -171,7 +172,8 @@ impl Video for Kling {
     }
 }
 
-/// Its own word that it has no such task. A page of somebody's that says 404 is none, and neither is a wrong path.
+/// Its own word that it has no such task. A page of somebody's that says 404 is none, and neither
+/// is a wrong path.
 fn is_absent(json: &Value) -> bool {
     let text = json["message"].as_str().unwrap_or_default().to_ascii_lowercase();
     match json["code"].as_i64() {

@@ -1,12 +1,13 @@
-//! Conversations as OpenAI takes them, and everybody who copied it: a bearer key, errors in an `error` object.
+//! Conversations as OpenAI takes them, and everybody who copied it: a bearer key, errors in an
+//! `error` object.
 
 use crate::chat::{bearer, post};
 use crate::{Chat, ChatAsk, Outgoing, Provider};
 use http::Uri;
 use tollgate_wire::Dialect;
 
-/// Chat completions or Responses, at a path of the maker's own. What a conversation of Responses refers to is kept by the gateway, so
-/// each request is whole.
+/// Chat completions or Responses, at a path of the maker's own. What a conversation of Responses
+/// refers to is kept by the gateway, so each request is whole.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenAiChat {
     pub dialect: Dialect,

@@ -1,4 +1,5 @@
-//! OpenAI's own videos. A picture goes as a file, the result comes through the API and needs the key.
+//! OpenAI's own videos. A picture goes as a file, the result comes through the API and needs the
+//! key.
 
 use crate::video::habits::DAY;
 use crate::video::judge::{Said, Table, Verdict, judge};
@@ -77,7 +78,8 @@ impl Video for Sora {
         task.ok_or_else(|| self.refused(api, reply))
     }
 
-    /// A source that it has no longer is the caller's, who named it. A model that it does not know is not.
+    /// A source that it has no longer is the caller's, who named it. A model that it does not know
+    /// is not.
     fn remixed(&self, api: Api, reply: &Reply) -> Result<String, Fault> {
         let error = &reply.json()["error"];
         let gone = reply.status == 404 && error.is_object() && error["code"] != "model_not_found";

@@ -1,4 +1,5 @@
-//! Whatever a provider answers, an adaptor reads it without falling over, and never takes nonsense for a task or a video.
+//! Whatever a provider answers, an adaptor reads it without falling over, and never takes nonsense
+//! for a task or a video.
 
 use super::house::Prompt;
 use super::makers::MAKERS;

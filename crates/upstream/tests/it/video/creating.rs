@@ -97,7 +97,8 @@ async fn a_picture_goes_to_openai_as_a_file() {
 /// Blame, public code, another route may be tried, something may have been made.
 type Verdict = (Blame, Code, bool, bool);
 
-/// Each maker's table of codes: whose fault, what the caller is told, and whether anything may have been made.
+/// Each maker's table of codes: whose fault, what the caller is told, and whether anything may have
+/// been made.
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one table")]
 async fn refusals() {
@@ -263,7 +264,8 @@ async fn lost_answers() {
     }
 }
 
-/// An answer that is compressed although that was not asked for cannot be read: the task may exist. Of a refusal the status is read.
+/// An answer that is compressed although that was not asked for cannot be read: the task may exist.
+/// Of a refusal the status is read.
 #[tokio::test]
 async fn compressed_answers() {
     for maker in MAKERS {
@@ -399,8 +401,9 @@ async fn every_variant_is_taken() {
     }
 }
 
-/// A maker that closes a kept connection in the very moment something comes over it again, as makers and the balancers before them do
-/// that have waited long enough: what is asked then is lost unread.
+/// A maker that closes a kept connection in the very moment something comes over it again, as
+/// makers and the balancers before them do that have waited long enough: what is asked then is lost
+/// unread.
 #[tokio::test]
 async fn a_creation_has_a_connection_of_its_own() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");

@@ -76,8 +76,8 @@ async fn a_callers_identifier_at_ark() {
     assert_eq!(house.find(&other, TASK).await.expect("an answer"), Some(Found::Nothing), "another caller's");
 }
 
-/// The list tells an endpoint's tasks under the name of its model: they are known by our id all the same, and what goes by another
-/// name than it was sent with is not taken for something else.
+/// The list tells an endpoint's tasks under the name of its model: they are known by our id all the
+/// same, and what goes by another name than it was sent with is not taken for something else.
 #[tokio::test]
 async fn an_endpoint_at_ark() {
     let maker = Maker { model: "ep-20260701120000-x7k2p", ..Maker::of(Api::Ark) };
@@ -97,7 +97,8 @@ async fn an_endpoint_at_ark() {
     assert_eq!(found.iter().map(|one| one.1).collect::<Vec<_>>(), [Likeness::Otherwise]);
 }
 
-/// What Kling answers to a question for our id, and what is read from it: a name, the word that it has none, or neither.
+/// What Kling answers to a question for our id, and what is read from it: a name, the word that it
+/// has none, or neither.
 #[tokio::test]
 async fn kling_is_believed_by_our_own_id_only() {
     const PAGE: &str = "<html>404 not found</html>";
@@ -153,7 +154,8 @@ async fn kling_is_believed_by_our_own_id_only() {
     }
 }
 
-/// A remix is known by its source and its prompt; the list tells its length and size as those of the source.
+/// A remix is known by its source and its prompt; the list tells its length and size as those of
+/// the source.
 #[tokio::test]
 async fn a_lost_remix_is_told_from_others() {
     let house = House::of(Maker::of(Api::Sora)).await;
@@ -200,7 +202,8 @@ async fn lists_are_read_to_their_end() {
         // The one keeps our id, one ends with an empty page, one says that there is no more.
         let pages = if api == Api::MiniMaxV2 { 4 } else { 3 };
         assert_eq!(house.sim.received().len() - before, pages, "{api:?}");
-        // Each page is a question of its own; where no more may be asked, nothing is known of the rest.
+        // Each page is a question of its own; where no more may be asked, nothing is known of the
+        // rest.
         let before = house.sim.received().len();
         let found = house.find_in(&plan, "never", 1).await.expect("an answer");
         assert!(matches!(found, Some(Found::Perhaps { whole: false, .. })), "{api:?}: {found:?}");
@@ -288,7 +291,8 @@ async fn what_tells_too_little_is_not_something_else() {
     }
 }
 
-/// A maker may give fewer entries than were asked for: only an empty page, one that is too old, or its own word ends a list.
+/// A maker may give fewer entries than were asked for: only an empty page, one that is too old, or
+/// its own word ends a list.
 #[tokio::test]
 async fn a_short_page_is_no_end() {
     for (api, name) in [(Api::Ark, "items"), (Api::MiniMaxV2, "tasks"), (Api::Sora, "data")] {

@@ -171,7 +171,8 @@ impl House {
         self
     }
 
-    /// Waits until the simulator has taken so many tasks on: a client that gave up may be ahead of it.
+    /// Waits until the simulator has taken so many tasks on: a client that gave up may be ahead of
+    /// it.
     pub async fn tasks_reach(&self, count: usize) {
         let until = tokio::time::Instant::now() + Duration::from_secs(20);
         while self.sim.videos() < count && tokio::time::Instant::now() < until {

@@ -1,4 +1,5 @@
-//! Every maker against the simulated provider, over real sockets: every way a task can be made, go on, fail and be lost.
+//! Every maker against the simulated provider, over real sockets: every way a task can be made, go
+//! on, fail and be lost.
 
 mod any_reply;
 mod creating;

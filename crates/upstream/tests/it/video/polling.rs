@@ -1,4 +1,5 @@
-//! From queued to the end: status words, failures with their reasons, and polls that fail without deciding anything.
+//! From queued to the end: status words, failures with their reasons, and polls that fail without
+//! deciding anything.
 
 use super::house::{House, TASK, apis};
 use super::makers::{MAKERS, Maker};

@@ -1,7 +1,8 @@
 //! Keeping an answer: one write, waited for before the client learns that the answer is complete.
 //!
-//! An answer that could not be kept is still the client's, who pays for it; it says that it is not stored, and the operator is told.
-//! One that belongs to a conversation has failed instead: the conversation would go on as if it had never been said.
+//! An answer that could not be kept is still the client's, who pays for it; it says that it is not
+//! stored, and the operator is told. One that belongs to a conversation has failed instead: the
+//! conversation would go on as if it had never been said.
 
 use super::{Keeper, Kept, LIFE};
 use crate::work::conversation::ConversationDesk;
@@ -63,8 +64,8 @@ impl Keep {
         })
     }
 
-    /// What the call adds to its conversation. An item without an id gets one, and so does one whose id another has: a provider may
-    /// count anew with every answer.
+    /// What the call adds to its conversation. An item without an id gets one, and so does one
+    /// whose id another has: a provider may count anew with every answer.
     fn said(&self, answer: &Answer) -> Vec<Said> {
         let own = self.own.iter().map(|json| (responses::item_id(json).unwrap_or_default(), json.clone()));
         let mut taken = self.taken.clone();
@@ -83,13 +84,15 @@ pub fn fits(id: &str) -> bool {
     (1..=LONGEST_ID).contains(&id.len()) && !id.contains('\0')
 }
 
-/// The id of an input item that has none of its own: always the same for the same place, and never that of an output item.
+/// The id of an input item that has none of its own: always the same for the same place, and never
+/// that of an output item.
 pub fn made_id(of: &str, at: usize) -> String {
     let own = of.rsplit_once('_').map_or(of, |(_, own)| own);
     format!("msg_{own}_in{at}")
 }
 
-/// What may still be written although nobody waited for it: its client was told that it is not there.
+/// What may still be written although nobody waited for it: its client was told that it is not
+/// there.
 struct Late {
     account: AccountId,
     id: String,

@@ -1,8 +1,9 @@
-//! An answer that must be kept before its client learns that it is complete, so that the client's next request finds it.
+//! An answer that must be kept before its client learns that it is complete, so that the client's
+//! next request finds it.
 //!
-//! The one who keeps gets the whole answer as the client will see it (the response object of a Responses stream). An answer that
-//! could not be kept is still the client's, and says that it is not stored; unless the client relies on its being kept, where it
-//! has failed.
+//! The one who keeps gets the whole answer as the client will see it (the response object of a
+//! Responses stream). An answer that could not be kept is still the client's, and says that it is
+//! not stored; unless the client relies on its being kept, where it has failed.
 
 use crate::call::{Completed, Completion};
 use bytes::Bytes;

@@ -1,9 +1,11 @@
-//! Responses that outlive their call: what a request names of them is put in its place before the request is admitted, so that
-//! any provider can serve it, also one that keeps nothing; and a finished answer is kept before its last event leaves, so that
-//! the client's next request finds it on every replica.
+//! Responses that outlive their call: what a request names of them is put in its place before the
+//! request is admitted, so that any provider can serve it, also one that keeps nothing; and a
+//! finished answer is kept before its last event leaves, so that the client's next request finds it
+//! on every replica.
 //!
-//! The whole conversation is sent each time: there is one way, whatever the provider can do. Instructions, tools and parameters
-//! are never inherited. What is kept belongs to one account; another's is as unknown as one that never was.
+//! The whole conversation is sent each time: there is one way, whatever the provider can do.
+//! Instructions, tools and parameters are never inherited. What is kept belongs to one account;
+//! another's is as unknown as one that never was.
 
 mod keep;
 mod keeper;

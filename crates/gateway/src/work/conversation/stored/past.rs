@@ -147,7 +147,8 @@ async fn chain(desk: &ConversationDesk, account: AccountId, id: &str) -> Result<
     }
 }
 
-/// What was said in a response: the input of its own, then the output. An item without an id has the one under which it is listed.
+/// What was said in a response: the input of its own, then the output. An item without an id has
+/// the one under which it is listed.
 pub fn said_in(response: &StoredResponse) -> Vec<Item> {
     let own = responses::list(&response.input).into_iter();
     let own = own.map(|json| (responses::item_id(&json).unwrap_or_default(), json));
@@ -184,7 +185,8 @@ async fn conversation(desk: &ConversationDesk, account: AccountId, id: &str) -> 
     Ok(items)
 }
 
-/// The items that the input names: of the conversation it continues, or of any response or conversation of the account.
+/// The items that the input names: of the conversation it continues, or of any response or
+/// conversation of the account.
 async fn referenced(
     desk: &ConversationDesk,
     account: AccountId,

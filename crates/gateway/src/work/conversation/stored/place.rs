@@ -1,5 +1,5 @@
-//! Names of fields in a request that was made whole, as its client knows them: the items from before stand in front of its own, so
-//! a place in its input has another number there.
+//! Names of fields in a request that was made whole, as its client knows them: the items from
+//! before stand in front of its own, so a place in its input has another number there.
 
 use crate::refusal::Refusal;
 

@@ -7,7 +7,8 @@ use crate::work::conversation::ConversationDesk;
 use tollgate_store::{KeyAndAccount, NoRoom, Quota, Stored};
 use tollgate_wire::error::Code;
 
-/// What a caller may store by itself, free of charge: nothing without money, whoever he is. Reading and deleting need none.
+/// What a caller may store by itself, free of charge: nothing without money, whoever he is. Reading
+/// and deleting need none.
 pub async fn may_store(desk: &ConversationDesk, caller: &Caller) -> Result<Quota, Refusal> {
     let unknown = || Refusal::new(Code::InvalidApiKey, "This key is revoked, or its account is closed.");
     let KeyAndAccount { account, .. } = desk.till.store.key_by_hash(caller.key.hash).await?.ok_or_else(unknown)?;
@@ -19,14 +20,16 @@ pub async fn may_store(desk: &ConversationDesk, caller: &Caller) -> Result<Quota
     Ok(desk.storage.quota(&account))
 }
 
-/// An answer that belongs to a conversation must be kept: it is not asked for where there is no room for it.
+/// An answer that belongs to a conversation must be kept: it is not asked for where there is no
+/// room for it.
 pub async fn has_room(desk: &ConversationDesk, caller: &Caller, past: &Past) -> Result<(), Refusal> {
     if past.named.conversation.is_none() || !past.named.store {
         return Ok(());
     }
     let quota = desk.storage.quota(&caller.account);
     let used = desk.till.store.stored(caller.account.id).await?;
-    // The response, its own items and at least one of the answer, which is longer by what is not known yet.
+    // The response, its own items and at least one of the answer, which is longer by what is not
+    // known yet.
     let own: usize = past.own.iter().map(String::len).sum();
     let items = past.own.len() as u64 + 2;
     let more = Stored { bytes: 2 * own as u64 + tollgate_store::ROW_BYTES * items, objects: 1, items };

@@ -1,5 +1,5 @@
-//! Which entry it is, with another creation of the same words under way: whatever happens between two readings, no task is taken for
-//! another's.
+//! Which entry it is, with another creation of the same words under way: whatever happens between
+//! two readings, no task is taken for another's.
 
 use super::*;
 use crate::app::App;
@@ -187,8 +187,9 @@ async fn the_only_task_of_these_words_is_the_one() {
     assert_eq!(desk.which(&lost, &desk.app.store).await, Which::This(NAME.to_owned()));
 }
 
-/// The video in the list is the other's, whose provider answers before, between or after our readings. Read in another order, it would
-/// once be seen neither among the nameless nor by its name, and one customer would get the other's video.
+/// The video in the list is the other's, whose provider answers before, between or after our
+/// readings. Read in another order, it would once be seen neither among the nameless nor by its
+/// name, and one customer would get the other's video.
 #[tokio::test]
 async fn whenever_the_other_gets_its_name_it_is_not_mistaken() {
     for (named_before, expected) in [(0, Which::None), (1, Which::None), (2, Which::Unsure)] {

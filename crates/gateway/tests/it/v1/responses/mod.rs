@@ -1,4 +1,5 @@
-//! `/v1/responses` and what it keeps: continuing, reading, erasing, conversations, compaction, the WebSocket.
+//! `/v1/responses` and what it keeps: continuing, reading, erasing, conversations, compaction, the
+//! WebSocket.
 
 mod conversations;
 mod named;

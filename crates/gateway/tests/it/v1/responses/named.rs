@@ -1,5 +1,5 @@
-//! What a request names and by which name it is told what is wrong: items that we list ourselves, places in its own input, what runs
-//! in no background.
+//! What a request names and by which name it is told what is wrong: items that we list ourselves,
+//! places in its own input, what runs in no background.
 
 use super::socket::{Socket, ask, last};
 use super::{MODELS, create, get, house, id, next, refused, times};

@@ -1,5 +1,6 @@
-//! What the public Open Responses suite asks of a server, over a provider that speaks only chat completions and over one of Anthropic's
-//! dialect: the documented fields of every response object, the events, and its cases that no other file here has.
+//! What the public Open Responses suite asks of a server, over a provider that speaks only chat
+//! completions and over one of Anthropic's dialect: the documented fields of every response object,
+//! the events, and its cases that no other file here has.
 
 use super::socket::{Socket, ask, last};
 use super::{MODELS, create, house, send};

@@ -1,5 +1,5 @@
-//! A provider that speaks Responses itself: it is told to store nothing, since what it stored could not be erased here; and what of
-//! its answers is ours to say is said by us.
+//! A provider that speaks Responses itself: it is told to store nothing, since what it stored could
+//! not be erased here; and what of its answers is ours to say is said by us.
 
 use super::{MODELS, create, get, house, id, last_sent, next, send};
 use crate::dialects::scripted::{Scripted, Written};
@@ -47,7 +47,8 @@ async fn case_63_thoughts_go_back_without_ids() {
     let again =
         sent["input"].as_array().expect("items").iter().find(|item| item["type"] == "reasoning").expect("the thought");
     assert_eq!((&again["id"], &again["encrypted_content"]), (&Value::Null, &thought["encrypted_content"]));
-    // A client that sends it back itself, without its seal: the provider does not find it, and goes on without.
+    // A client that sends it back itself, without its seal: the provider does not find it, and goes
+    // on without.
     let input = json!([{ "role": "user", "content": "weather?" }, { "type": "reasoning", "id": "rs_gone", "summary": [] },
         { "type": "message", "id": "msg_1", "role": "assistant", "content": [{ "type": "output_text", "text": "Sun.", "annotations": [] }] },
         { "role": "user", "content": "sure?" }]);

@@ -1,4 +1,5 @@
-//! `/v1/responses` as a WebSocket: one response after the other, continued without being stored, paid like any call.
+//! `/v1/responses` as a WebSocket: one response after the other, continued without being stored,
+//! paid like any call.
 
 use super::{MODELS, house};
 use crate::house::House;
@@ -68,7 +69,8 @@ pub fn last(events: &[Value]) -> &Value {
     events.last().expect("an event")
 }
 
-/// Opens a socket as a browser does, which can send subprotocols and no headers; what the server took of them.
+/// Opens a socket as a browser does, which can send subprotocols and no headers; what the server
+/// took of them.
 async fn offering(house: &House, offered: &str) -> Result<(Socket, Option<String>), Error> {
     let address = house.running().address;
     let mut request = format!("ws://{address}/v1/responses").into_client_request()?;
@@ -88,7 +90,8 @@ async fn a_browser_sends_its_key_as_a_subprotocol() {
         assert_eq!(taken.as_deref(), Some("realtime"), "never the key");
         assert_eq!(last(&socket.turn(ask("x", None)).await)["type"], "response.completed");
     }
-    // Nothing is taken that was not offered: this client sees that its server speaks none of its protocols.
+    // Nothing is taken that was not offered: this client sees that its server speaks none of its
+    // protocols.
     assert!(matches!(offering(&house, &key).await, Err(Error::Protocol(_))));
     for offered in ["realtime, openai-insecure-api-key.sk-wrong", "realtime"] {
         let Err(Error::Http(refused)) = offering(&house, offered).await else { panic!("{offered}") };
@@ -224,7 +227,8 @@ async fn a_stop_closes_idle_connections() {
     house.checked = true;
 }
 
-/// A stop lets the response that runs come to its end, as it does with any stream, and takes no further one.
+/// A stop lets the response that runs come to its end, as it does with any stream, and takes no
+/// further one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_waits_for_the_response_that_runs() {
     let mut house = house().await;

@@ -174,7 +174,8 @@ async fn sealed_thoughts_are_kept_for_the_provider_that_made_them() {
             .iter()
             .map(|call| json!({ "type": "function_call_output", "call_id": call["call_id"], "output": "sunny" }))
             .collect();
-        // The simulator is as strict as the provider: without its own seal on the right part it would refuse this.
+        // The simulator is as strict as the provider: without its own seal on the right part it
+        // would refuse this.
         let second = create(&house, ask(json!(results), Some(id(&first)))).await;
         assert_eq!(second["status"], "completed", "{model}: {second}");
         let orphan = json!([{ "type": "function_call_output", "call_id": "call_nobody", "output": "x" }]);

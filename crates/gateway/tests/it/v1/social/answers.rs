@@ -1,4 +1,5 @@
-//! What reaches the client: the platform's bytes, nothing of the supplier's; and a client that does not wait for them.
+//! What reaches the client: the platform's bytes, nothing of the supplier's; and a client that does
+//! not wait for them.
 
 use super::{address, ask, cell, house, leave_it_open, plain};
 use crate::house::{House, call_id};

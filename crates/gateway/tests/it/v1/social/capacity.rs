@@ -177,8 +177,8 @@ async fn requests_to_one_route_wait_for_their_turn() {
     std::fs::write(&file, text).expect("written");
     tollgate_gateway::workers::reload::reload(&house.running().app, &house.source).await.expect("reloaded");
     let cell = cell(&house, "weibo", "user");
-    // On a machine that stands still the calls do not come together, and what left in turn arrives in heaps: not every try shows the
-    // turns, but one without a disturbance has to.
+    // On a machine that stands still the calls do not come together, and what left in turn arrives
+    // in heaps: not every try shows the turns, but one without a disturbance has to.
     let mut seen = Vec::new();
     loop {
         house.sim.clear();

@@ -1,4 +1,5 @@
-//! Every cell: data, nothing, an error in disguise, a failing source; and what each does to the ledger.
+//! Every cell: data, nothing, an error in disguise, a failing source; and what each does to the
+//! ledger.
 
 use super::{ask, cells, free, house, plain};
 use crate::house::call_id;

@@ -54,7 +54,8 @@ async fn a_closed_cell_does_not_exist_for_others() {
     assert_eq!(listed(&house, Some(&house.key)).await, [(post.clone(), 0.002)]);
     assert!(!page(&house, None, "/openapi.json").await.to_string().contains("/v1/social/mine/comments"));
     assert!(!tools(&house).await.contains(&comments));
-    // Neither parameters, nor a top-up, nor a pause are spoken of: the answer is the same as for nothing at all.
+    // Neither parameters, nor a top-up, nor a pause are spoken of: the answer is the same as for
+    // nothing at all.
     for path in ["/v1/social/mine/comments", "/v1/social/mine/nothing"] {
         let (status, error) = error_of(house.get(path).send().await.expect("a reply")).await;
         assert_eq!((status, error["code"].as_str()), (404, Some("social_endpoint_not_found")), "{path}");

@@ -31,7 +31,8 @@ async fn a_large_answer_passes_byte_for_byte_and_is_charged_at_its_end() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_answer_that_turns_out_to_be_none_is_broken_off_and_free() {
     let house = house("").await;
-    // The status stands behind the bulk; the list is empty; the source breaks off; the answer is too large without saying so.
+    // The status stands behind the bulk; the list is empty; the source breaks off; the answer is
+    // too large without saying so.
     for (platform, capability, order) in [
         ("douyin", "comments", "error_inside mib=5"),
         ("weibo", "post", "empty mib=5"),

@@ -1,4 +1,5 @@
-//! GET /v1/social/{platform}/{capability} and GET /api/social/catalog, every cell of the shipped table against the simulator.
+//! GET /v1/social/{platform}/{capability} and GET /api/social/catalog, every cell of the shipped
+//! table against the simulator.
 
 mod answers;
 mod capacity;
@@ -26,7 +27,8 @@ use tollgate_store::{Credit, CreditKind, Limits, NewAccount, NewKey, Pot, UsageR
 /// The shipped cells as one file of the catalog.
 static CELLS: LazyLock<String> = LazyLock::new(|| SHIPPED.map(|(_, text)| text).join("\n"));
 
-/// A house that sells all cells; what would make 101 calls slow or remembered is off, unless the test says otherwise.
+/// A house that sells all cells; what would make 101 calls slow or remembered is off, unless the
+/// test says otherwise.
 async fn house(social: &str) -> House {
     let calm = "[social]\nretry_pause = \"5ms\"\nno_results_per_hour = 1000000\nno_result_lists = \"0\"\nno_result_things = \"0\"\nauto_pause = false\n";
     let config = if social.is_empty() { calm.to_owned() } else { social.to_owned() };

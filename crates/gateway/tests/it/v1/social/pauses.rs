@@ -1,4 +1,5 @@
-//! Pausing and resuming, by an operator and automatically, seen by clients, catalog, log and other replicas.
+//! Pausing and resuming, by an operator and automatically, seen by clients, catalog, log and other
+//! replicas.
 
 use super::{ask, ask_as, cell, house, other_key, plain, status_of};
 use crate::house::error_of;

@@ -1,4 +1,5 @@
-//! Trying a paused cell again: who may, what the others are told, and what counts as an answer of the source.
+//! Trying a paused cell again: who may, what the others are told, and what counts as an answer of
+//! the source.
 
 use super::{ask, ask_and_leave, ask_as, cell, free, house, other_key, plain, status_of, until};
 use crate::house::{House, error_of};

@@ -1,4 +1,5 @@
-//! A request with very many fields that nobody knows: told by a few names and a number, kept and listed small.
+//! A request with very many fields that nobody knows: told by a few names and a number, kept and
+//! listed small.
 
 use crate::house::{House, Plan, error_of};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,5 @@
-//! Mistakes about videos in catalog and configuration are told with file, line, field and reason before anything is sold.
+//! Mistakes about videos in catalog and configuration are told with file, line, field and reason
+//! before anything is sold.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,7 +66,8 @@ fn a_right_one_has_none() {
     assert_eq!(mistakes(CONFIG, &model("dashscope", &format!("{OFFERED}{same}"))), Vec::<String>::new());
     let short = format!("{OFFERED}max_duration_seconds = 2\n{same}");
     assert_eq!(mistakes(CONFIG, &model("dashscope", &short)), Vec::<String>::new(), "the shortest there is");
-    // Turned on its side a size costs the same, and its resolution may have the tier; a few pictures cost the maker nothing.
+    // Turned on its side a size costs the same, and its resolution may have the tier; a few
+    // pictures cost the maker nothing.
     let large = TIER.replace("1080P", "1024p");
     for (provider, right) in [
         ("openai", format!("{OFFERED}video = {{ variant = \"sora\" }}\n")),
@@ -173,7 +175,8 @@ fn each_mistake_names_file_line_and_field() {
     }
 }
 
-/// Whatever is sold: a route to a provider that cannot do it is told with the field, the provider and the ability.
+/// Whatever is sold: a route to a provider that cannot do it is told with the field, the provider
+/// and the ability.
 #[test]
 fn a_route_leads_to_a_provider_that_has_the_ability() {
     let others = "[provider.claude]\nkind = \"anthropic\"\nbase_url = \"http://127.0.0.1:9\"\n\

@@ -1,5 +1,6 @@
-//! The ends that makers differ in: expired, forgotten, late, and keys that are no good. For every maker: where the task stands, what
-//! the ledger and the usage row say, and how often it was created; on both databases.
+//! The ends that makers differ in: expired, forgotten, late, and keys that are no good. For every
+//! maker: where the task stands, what the ledger and the usage row say, and how often it was
+//! created; on both databases.
 
 use super::money::{FINDS, MAKERS, code, create, ended, post, sent};
 use super::scenarios::price;
@@ -56,7 +57,8 @@ async fn all_end(house: &House, tasks: Vec<(String, TaskId, End)>) {
     assert_eq!(house.available().await, FUNDED - spent, "and the balance says the same");
 }
 
-/// Where makers say that a task has ended without anybody having asked for that: in words of their own.
+/// Where makers say that a task has ended without anybody having asked for that: in words of their
+/// own.
 fn expires_as(model: &str) -> End {
     match model {
         // It knows the word for forgotten only.
@@ -84,7 +86,8 @@ async fn expired_and_forgotten_tasks_cost_the_customer_nothing() {
     }
 }
 
-/// The answer to a creation comes late, but within patience, or later than that: then it is as good as lost.
+/// The answer to a creation comes late, but within patience, or later than that: then it is as good
+/// as lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_answer_is_waited_for_or_its_task_is_found() {
     for engine in &Engine::both().await {
@@ -103,7 +106,8 @@ async fn a_late_answer_is_waited_for_or_its_task_is_found() {
     }
 }
 
-/// A key that ended, one of another region, a signature that ended: the operator's trouble, no task, no charge.
+/// A key that ended, one of another region, a signature that ended: the operator's trouble, no
+/// task, no charge.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_is_no_good_makes_no_task() {
     for engine in &Engine::both().await {
@@ -134,8 +138,8 @@ async fn a_key_that_is_no_good_makes_no_task() {
     }
 }
 
-/// A picture that is too small passes the creation and fails the task, with the maker's own words, wherever a picture can be sent: by
-/// its link, or as the bytes of a PNG whose head says 64 by 64.
+/// A picture that is too small passes the creation and fails the task, with the maker's own words,
+/// wherever a picture can be sent: by its link, or as the bytes of a PNG whose head says 64 by 64.
 #[tokio::test(flavor = "multi_thread")]
 async fn too_small_a_picture_fails_the_task_and_costs_nothing() {
     for engine in &Engine::both().await {
@@ -181,8 +185,8 @@ fn small_png() -> Vec<u8> {
     bytes
 }
 
-/// A link that ended before anybody opened it: the video was made and is paid, the dead link is not handed out, a fresh one is asked
-/// for, and when there is none the file is gone.
+/// A link that ended before anybody opened it: the video was made and is paid, the dead link is not
+/// handed out, a fresh one is asked for, and when there is none the file is gone.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dead_link_is_not_handed_out() {
     for engine in &Engine::both().await {

@@ -1,4 +1,5 @@
-//! How copies are made in a bucket: in parts, one after the other, few at once; and that nothing of a copy stays that was cut short.
+//! How copies are made in a bucket: in parts, one after the other, few at once; and that nothing of
+//! a copy stays that was cut short.
 
 use super::table::{finished, quick};
 use crate::house::{House, Plan};
@@ -166,7 +167,8 @@ async fn a_copy_that_is_cut_by_a_stop_leaves_nothing() {
     assert_eq!((begun, bucket.open(), bucket.whole().len()), (2, 0, 1), "taken back, and made anew");
 }
 
-/// Who is slower than a copy may be is not copied: the video is there, and is shown with its maker's link.
+/// Who is slower than a copy may be is not copied: the video is there, and is shown with its
+/// maker's link.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_that_takes_too_long_is_given_up() {
     let (house, bucket) = house("copy_time = \"3s\"\nown_links = false").await;

@@ -1,5 +1,6 @@
-//! Families A and E of the specification, 4.2, sentence by sentence, and the general rules. Prices: 720P 83,400 and 1080P 139,000
-//! micro-USD a second for A; 62,550, 125,100 and 166,800 for the three tiers of E.
+//! Families A and E of the specification, 4.2, sentence by sentence, and the general rules. Prices:
+//! 720P 83,400 and 1080P 139,000 micro-USD a second for A; 62,550, 125,100 and 166,800 for the
+//! three tiers of E.
 
 use super::table::{CLIP, OTHER, PICTURE, Sent, Table};
 use serde_json::{Value, json};

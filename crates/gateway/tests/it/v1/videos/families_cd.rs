@@ -1,5 +1,6 @@
-//! Families C and D of the specification, 4.2, sentence by sentence. Micro-USD: C standard and multi-image 83,400 a second, `pro`
-//! 1.33 times, `4k` 5 times; the value tier 112,000 and 140,000; D native 69,500 and 111,200; its legacy models 278,000 a clip.
+//! Families C and D of the specification, 4.2, sentence by sentence. Micro-USD: C standard and
+//! multi-image 83,400 a second, `pro` 1.33 times, `4k` 5 times; the value tier 112,000 and 140,000;
+//! D native 69,500 and 111,200; its legacy models 278,000 a clip.
 
 use super::table::{CLIP, OTHER, PICTURE, Sent, Table, finished};
 use serde_json::{Value, json};

@@ -1,5 +1,7 @@
-//! Family B of the specification, 4.2, sentence by sentence. It is billed by the maker's tokens: held for the largest picture of the
-//! resolution, charged as counted, the two seconds of each reference clip included. 2.5 costs 9,730 nano-USD a token, 2.0 6,394 and with a reference video 3,892.
+//! Family B of the specification, 4.2, sentence by sentence. It is billed by the maker's tokens:
+//! held for the largest picture of the resolution, charged as counted, the two seconds of each
+//! reference clip included. 2.5 costs 9,730 nano-USD a token, 2.0 6,394 and with a reference video
+//! 3,892.
 
 use super::table::{CLIP, OTHER, PICTURE, Sent, Table};
 use serde_json::{Value, json};
@@ -16,7 +18,8 @@ fn picture(url: &str, role: Option<&str>) -> Value {
     part
 }
 
-/// The body for these media, and the price of so many tokens held and counted; five seconds with sound, unless a row says otherwise.
+/// The body for these media, and the price of so many tokens held and counted; five seconds with
+/// sound, unless a row says otherwise.
 fn sent(model: (&str, &str, i64), mut content: Vec<Value>, more: Value, tokens: (i64, i64)) -> Sent {
     content.push(json!({ "type": "text", "text": "p" }));
     let mut body = json!({

@@ -1,5 +1,6 @@
-//! Five hundred creations whose answers are lost, on both databases, and on the one that replicas share by two of them: five hundred
-//! videos, none sent again, none paid twice, and none given back because somebody lost patience.
+//! Five hundred creations whose answers are lost, on both databases, and on the one that replicas
+//! share by two of them: five hundred videos, none sent again, none paid twice, and none given back
+//! because somebody lost patience.
 
 use super::money::{code, ended, sent_to, task};
 use super::scenarios::price;
@@ -66,7 +67,8 @@ async fn found(house: &House, ids: impl Iterator<Item = TaskId>) -> i64 {
     spent
 }
 
-/// Nobody can say what became of these: the money is held for as long as there is patience, then it is the operator's loss.
+/// Nobody can say what became of these: the money is held for as long as there is patience, then it
+/// is the operator's loss.
 async fn forgiven(house: &House, engine: &Engine, ids: Vec<TaskId>, spent: i64) {
     let held = price("wan2.7-t2v") * i64::try_from(ids.len()).expect("few");
     for id in &ids {
@@ -82,7 +84,8 @@ async fn forgiven(house: &House, engine: &Engine, ids: Vec<TaskId>, spent: i64) 
     }
 }
 
-/// All open tasks are older than all patience. Their age is by the clock that does not jump, on PostgreSQL by the database's.
+/// All open tasks are older than all patience. Their age is by the clock that does not jump, on
+/// PostgreSQL by the database's.
 async fn grow_old(house: &House, engine: &Engine) {
     if engine.name == "sqlite" {
         return house.clock.pass(BEYOND_MS);

@@ -1,4 +1,5 @@
-//! Operators exchange keys and addresses while tasks are under way: nobody is asked for another's tasks, and none of them is lost.
+//! Operators exchange keys and addresses while tasks are under way: nobody is asked for another's
+//! tasks, and none of them is lost.
 
 use super::money::{create, ended, house, sent, task};
 use super::scenarios::price;
@@ -140,7 +141,8 @@ async fn an_account_is_found_under_another_name() {
     all_complete(&house, &ids).await;
 }
 
-/// The answer to a creation is lost while the key is exchanged: that another account has no such task is no reason to give it up.
+/// The answer to a creation is lost while the key is exchanged: that another account has no such
+/// task is no reason to give it up.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_creation_is_not_sought_in_another_account() {
     let tasks = "absent_time = \"50ms\"\npatience = \"5m\"";
@@ -264,7 +266,8 @@ async fn a_remix_goes_where_its_source_is() {
     assert_eq!((house.available().await, house.all_rows().await.len()), (before, rows));
     assert_eq!(remixed_with(&house).len(), 1);
 
-    // The same host with another key: one of another account does not have it, a new one of the same account does.
+    // The same host with another key: one of another account does not have it, a new one of the
+    // same account does.
     change(&house, &[("catalog/video.toml", &catalog), ("sim.key", "another-account")]).await;
     let strangers = "tollgate_task_polls_total{provider=\"openai\",outcome=\"other_account\"}";
     let told = metric(&house, strangers).await;
@@ -277,7 +280,8 @@ async fn a_remix_goes_where_its_source_is() {
     assert_eq!(house.available().await, before - price("sora-2"), "only what was made is paid for");
 }
 
-/// The provider has forgotten the source: that is the caller's to know, costs nothing, and is no trouble of the operator's account.
+/// The provider has forgotten the source: that is the caller's to know, costs nothing, and is no
+/// trouble of the operator's account.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_remix_of_what_the_provider_has_no_longer_is_refused_for_free() {
     let house = house(TASKS).await;

@@ -1,4 +1,5 @@
-//! Tasks whose surroundings fail: a store, a provider, a reader or a gateway that is not there at the wrong moment.
+//! Tasks whose surroundings fail: a store, a provider, a reader or a gateway that is not there at
+//! the wrong moment.
 
 use super::money::{MAKERS, code, create, ended, request, task};
 use crate::engine::Engine;
@@ -37,7 +38,8 @@ async fn must_not_be_repeated(reply: Response) -> TaskId {
     message[at..at + 31].parse().expect("a task id")
 }
 
-/// The database fails between the provider's word and ours: SDKs repeat a 503 by themselves, which would be a second video.
+/// The database fails between the provider's word and ours: SDKs repeat a 503 by themselves, which
+/// would be a second video.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_fails_after_a_creation_left_does_not_invite_a_second_one() {
     let [_, postgres] = Engine::both().await;
@@ -115,8 +117,8 @@ async fn a_late_task_is_given_time_for_its_copy() {
     house.clock.pass(0);
 }
 
-/// The provider is away for longer than its "no such task" must be heard, and does not know its newest tasks when it is back. It has
-/// said so once by then.
+/// The provider is away for longer than its "no such task" must be heard, and does not know its
+/// newest tasks when it is back. It has said so once by then.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_was_away_is_not_believed_at_its_first_word() {
     let house = super::money::house("absent_time = \"500ms\"").await;
@@ -147,7 +149,8 @@ async fn read_only(tasks: &'static str) -> House {
     house
 }
 
-/// Who leaves while the provider is being asked takes nothing along: the look goes on, and ends the task.
+/// Who leaves while the provider is being asked takes nothing along: the look goes on, and ends the
+/// task.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_who_leaves_does_not_keep_the_task_from_others() {
     let house = read_only("refresh_after = \"10ms\"").await;
@@ -161,8 +164,8 @@ async fn a_reader_who_leaves_does_not_keep_the_task_from_others() {
     assert_eq!(house.sim.asked()["kling"].all, 1, "asked once");
 }
 
-/// A provider that says when to come back is not asked before, however often the task is read; nor is one that failed, before its
-/// next look is due.
+/// A provider that says when to come back is not asked before, however often the task is read; nor
+/// is one that failed, before its next look is due.
 #[tokio::test(flavor = "multi_thread")]
 async fn reading_a_task_does_not_press_a_provider_in_trouble() {
     for prompt in ["[[sim:poll_limited n=1]]", "[[sim:poll_broken n=1]]"] {
@@ -182,7 +185,8 @@ async fn reading_a_task_does_not_press_a_provider_in_trouble() {
     }
 }
 
-/// A task that takes longer than anybody waits for stays for its reader where it was, instead of falling back to the beginning.
+/// A task that takes longer than anybody waits for stays for its reader where it was, instead of
+/// falling back to the beginning.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_task_is_shown_as_it_last_stood() {
     let house = super::money::house("patience = \"400ms\"\nunknown_time = \"8s\"\nrefresh_after = \"1h\"").await;

@@ -1,5 +1,5 @@
-//! Creations whose answer was lost, at makers that keep no id of ours and have a list: one is taken from the list when it can be no
-//! other, and nobody is charged for what may be somebody else's.
+//! Creations whose answer was lost, at makers that keep no id of ours and have a list: one is taken
+//! from the list when it can be no other, and nobody is charged for what may be somebody else's.
 
 use super::money::{code, create, ended, house, request, sent, task};
 use super::pace::hold;
@@ -132,8 +132,9 @@ async fn outcomes(house: &House) -> String {
     text.lines().filter(|line| line.starts_with("tollgate_task_polls_total")).collect::<Vec<_>>().join("\n")
 }
 
-/// Somebody begins a task of the same words while the provider's list is on its way, and the lost one was never made. Our own tasks are
-/// read after the list, so that the other's video is known; read before it, it would be nobody's and taken for the lost one.
+/// Somebody begins a task of the same words while the provider's list is on its way, and the lost
+/// one was never made. Our own tasks are read after the list, so that the other's video is known;
+/// read before it, it would be nobody's and taken for the lost one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_begun_while_the_list_is_read_is_not_mistaken_for_the_lost_one() {
     let house = house("patience = \"5m\"\nabsent_time = \"50ms\"").await;
@@ -157,7 +158,8 @@ async fn a_task_begun_while_the_list_is_read_is_not_mistaken_for_the_lost_one() 
     house.quiet().await;
 }
 
-/// A video that is nobody's and tells other words may be ours, told in the provider's own way: nobody says then that ours was never made.
+/// A video that is nobody's and tells other words may be ours, told in the provider's own way:
+/// nobody says then that ours was never made.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_doubtful_entry_keeps_a_task_from_being_called_never_made() {
     let house = house("patience = \"2s\"\nunknown_time = \"1s\"\nabsent_time = \"50ms\"").await;
@@ -173,7 +175,8 @@ async fn a_doubtful_entry_keeps_a_task_from_being_called_never_made() {
     assert!(told.contains("{provider=\"openai\",outcome=\"unsure\"}"), "{told}");
 }
 
-/// Where the ids of a maker count up: the one it gives next, and the name of another of our tasks from now on.
+/// Where the ids of a maker count up: the one it gives next, and the name of another of our tasks
+/// from now on.
 async fn name_the_next(house: &House, provider: &str) -> (TaskId, String) {
     let url = format!("{}/v1/videos/text2video", house.sim.video_url("kling"));
     let body = json!({ "model_name": "kling-v3", "prompt": "past us" });
@@ -201,9 +204,10 @@ async fn name_the_next(house: &House, provider: &str) -> (TaskId, String) {
     (first.id, next)
 }
 
-/// The provider names a task as another one of ours is named: nobody can say whose video that is, so the second has none. It did take
-/// the task, so nobody says that it was never made either, however often its list or its search shows nothing: that would be an end
-/// without the operator's loss, and an invitation to send it again.
+/// The provider names a task as another one of ours is named: nobody can say whose video that is,
+/// so the second has none. It did take the task, so nobody says that it was never made either,
+/// however often its list or its search shows nothing: that would be an end without the operator's
+/// loss, and an invitation to send it again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_another_task_has_is_not_taken() {
     for (model, provider) in [("kling-v3", "kling"), ("sora-2", "openai"), ("MiniMax-H3", "minimax")] {

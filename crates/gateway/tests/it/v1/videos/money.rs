@@ -1,5 +1,5 @@
-//! The money of video tasks, against every way a provider can behave: each task ends once, is created at most once, costs what it
-//! made, and what was not made costs nothing.
+//! The money of video tasks, against every way a provider can behave: each task ends once, is
+//! created at most once, costs what it made, and what was not made costs nothing.
 
 use crate::house::{House, Plan, error_of};
 use serde_json::{Value, json};
@@ -211,8 +211,9 @@ async fn success_without_a_link_is_no_success() {
     assert_eq!(house.available().await, 1_000_000_000_000);
 }
 
-/// The maker made another length than was asked for: what it tells is paid, within what was held; what is beyond is the operator's loss,
-/// in the ledger and counted, though the account could pay it.
+/// The maker made another length than was asked for: what it tells is paid, within what was held;
+/// what is beyond is the operator's loss, in the ledger and counted, though the account could pay
+/// it.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_length_than_was_asked_for() {
     let house = house("").await;
@@ -317,7 +318,8 @@ async fn another_route_is_tried_where_the_first_is_not_reached() {
     assert_eq!((row.charge.to_string().as_str(), house.sim.videos()), ("0.417", 1));
 }
 
-/// Slower than anybody waits for: nobody gives it up, the money stays held, and what comes in the end is paid.
+/// Slower than anybody waits for: nobody gives it up, the money stays held, and what comes in the
+/// end is paid.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_beyond_patience_is_unknown_and_paid_when_it_is_made() {
     let house = house("patience = \"300ms\"").await;

@@ -1,4 +1,5 @@
-//! How much the poller asks: of a provider with very many open tasks, and of the store when nothing is due.
+//! How much the poller asks: of a provider with very many open tasks, and of the store when nothing
+//! is due.
 
 use super::money::{create, ended, request};
 use super::table::quick;
@@ -27,14 +28,16 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Not more than is allowed, on average and, but for a little, in any second; and what is allowed is used.
+    /// Not more than is allowed, on average and, but for a little, in any second; and what is
+    /// allowed is used.
     fn is_well_paced(&self) -> bool {
         let (asked, allowed) = (u128::from(self.asked) * 1_000, LIMIT as u128 * self.took_ms);
         asked <= allowed && asked * 3 >= allowed && self.most <= LIMIT + LIMIT / 4
     }
 }
 
-/// Two gateways look after the open tasks of one provider and, together, ask it no more often than it allows.
+/// Two gateways look after the open tasks of one provider and, together, ask it no more often than
+/// it allows.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_gateways_together_stay_below_a_providers_limit() {
     let [_, postgres] = Engine::both().await;
@@ -64,15 +67,17 @@ async fn two_gateways_together_stay_below_a_providers_limit() {
             loop {
                 match create().await.expect("a reply").status().as_u16() {
                     200 => break,
-                    // A ledger that is slow for a moment refuses, for free, and what it refused may be sent again.
+                    // A ledger that is slow for a moment refuses, for free, and what it refused may
+                    // be sent again.
                     status => assert_eq!(status, 503),
                 }
             }
         }
     });
     futures_util::future::join_all(creating).await;
-    // On a machine that stands still, what left evenly arrives in heaps or not at all. So not every stretch of time shows the pace, but
-    // one without a disturbance has to; who asks too much does so in all of them.
+    // On a machine that stands still, what left evenly arrives in heaps or not at all. So not every
+    // stretch of time shows the pace, but one without a disturbance has to; who asks too much does
+    // so in all of them.
     let mut seen = Vec::new();
     while !seen.last().is_some_and(Stretch::is_well_paced) {
         assert!(seen.len() < TRIES, "{LIMIT} a second are allowed: {seen:?}");
@@ -99,7 +104,8 @@ fn silent() -> (std::net::TcpListener, String) {
     (listener, url)
 }
 
-/// A provider with more due tasks than there are places answers none of its questions: the tasks of the others go on.
+/// A provider with more due tasks than there are places answers none of its questions: the tasks of
+/// the others go on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_provider_holds_up_nobody_elses_tasks() {
     let (listener, url) = silent();
@@ -141,7 +147,8 @@ async fn a_silent_provider_holds_up_nobody_elses_tasks() {
     house.running.take().expect("running").stop().await;
 }
 
-/// Nobody looks at its tasks by itself for an hour: whoever reads one has its provider asked, unless it was heard of lately.
+/// Nobody looks at its tasks by itself for an hour: whoever reads one has its provider asked,
+/// unless it was heard of lately.
 #[tokio::test(flavor = "multi_thread")]
 async fn reading_a_task_asks_its_provider() {
     for (after, asks) in [("10ms", true), ("1h", false)] {
@@ -202,13 +209,14 @@ async fn tasks_that_are_not_due_cost_nothing() {
             for begun in futures_util::future::join_all((0..200).map(begin)).await {
                 match begun {
                     Ok(_) => open += 1,
-                    // Not durable in time: so it is with a ledger that is slow, and it is asked for again.
+                    // Not durable in time: so it is with a ledger that is slow, and it is asked for
+                    // again.
                     Err(refused) => assert!(matches!(refused, HoldRefused::Unavailable), "{refused:?}"),
                 }
             }
         }
-        // What the other workers were late with may all come at once: one second in which little is asked shows that a round asks
-        // little, for it has as many rounds as any other.
+        // What the other workers were late with may all come at once: one second in which little is
+        // asked shows that a round asks little, for it has as many rounds as any other.
         let mut seen = Vec::new();
         loop {
             let (before, began) = (app.store.gauges(), Instant::now());
@@ -229,7 +237,8 @@ async fn tasks_that_are_not_due_cost_nothing() {
     }
 }
 
-/// A line in which nobody gets a turn does not keep a task open for ever: at the time of its last look it is decided without one.
+/// A line in which nobody gets a turn does not keep a task open for ever: at the time of its last
+/// look it is decided without one.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_last_look_is_not_put_off_for_want_of_a_turn() {
     let tasks = "refresh_after = \"1h\"\npatience = \"500ms\"\nunknown_time = \"500ms\"\nabsent_time = \"1h\"";
@@ -249,7 +258,8 @@ async fn the_last_look_is_not_put_off_for_want_of_a_turn() {
     assert_eq!(asked, 0, "decided before the line was free again");
 }
 
-/// The question for a finished file's link is a question like any other: it waits for a turn of its own.
+/// The question for a finished file's link is a question like any other: it waits for a turn of its
+/// own.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_file_step_waits_for_its_own_turn() {
     let house =
@@ -276,7 +286,8 @@ async fn the_file_step_waits_for_its_own_turn() {
     assert_eq!(house.sim.asked()["minimax"].most, 1);
 }
 
-/// A look that waits long for its turn is still the only one when it has it: its lease is longer than any look.
+/// A look that waits long for its turn is still the only one when it has it: its lease is longer
+/// than any look.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_look_that_waits_for_its_turn_keeps_its_task() {
     let tasks = "refresh_after = \"1h\"\nlook_time = \"1s\"";

@@ -1,4 +1,5 @@
-//! POST /v1/quote for videos: the price is that of the body the maker would get, with the prices of the shipped catalog.
+//! POST /v1/quote for videos: the price is that of the body the maker would get, with the prices of
+//! the shipped catalog.
 
 use crate::house::{House, Plan};
 use serde_json::{Value, json};

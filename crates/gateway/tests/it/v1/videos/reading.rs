@@ -1,4 +1,5 @@
-//! GET, list, DELETE and /content: whose tasks are seen, which links are handed out, and how files are passed on.
+//! GET, list, DELETE and /content: whose tasks are seen, which links are handed out, and how files
+//! are passed on.
 
 use super::table::{CLIP, finished, quick};
 use crate::house::{House, Plan, error_of};
@@ -247,7 +248,8 @@ async fn a_length_that_was_left_to_the_maker() {
     }
 }
 
-/// Storage may be a little behind its maker's word: the file is asked for again, and then the reader is told when to. Later it is gone.
+/// Storage may be a little behind its maker's word: the file is asked for again, and then the
+/// reader is told when to. Later it is gone.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_is_not_there_yet_is_waited_for() {
     let house = quick(Plan::default()).await;
@@ -296,7 +298,8 @@ async fn a_file_server_that_fails_is_told_as_what_it_is() {
     }
 }
 
-/// A link that tells no end has one all the same: nobody is sent to it after that, and ours that leads to it ends with it.
+/// A link that tells no end has one all the same: nobody is sent to it after that, and ours that
+/// leads to it ends with it.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_sent_to_a_link_that_has_ended() {
     const DAY: i64 = 86_400_000;
@@ -326,7 +329,8 @@ fn form(fields: &[(&str, &str)]) -> String {
     fields.iter().map(part).chain(["--frame--\r\n".to_owned()]).collect()
 }
 
-/// A form takes what JSON takes: a picture as a data link is as long as a file. What is too long is named.
+/// A form takes what JSON takes: a picture as a data link is as long as a file. What is too long is
+/// named.
 #[tokio::test(flavor = "multi_thread")]
 async fn long_fields_of_a_form() {
     let config = "[limits]\nbody_bytes = \"64MiB\"\n".to_owned();
@@ -350,7 +354,8 @@ async fn long_fields_of_a_form() {
     );
 }
 
-/// What its owner deletes is deleted at its maker too, where the maker has that; nobody waits for it.
+/// What its owner deletes is deleted at its maker too, where the maker has that; nobody waits for
+/// it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_video_is_deleted_at_its_maker() {
     let house = quick(Plan::default()).await;
@@ -384,7 +389,8 @@ async fn eventually<T>(look: impl Fn() -> Option<T>) -> T {
     panic!("it never happens");
 }
 
-/// A picture in a form arrives at the maker byte for byte: as a file where it takes files, inside the body where it takes links.
+/// A picture in a form arrives at the maker byte for byte: as a file where it takes files, inside
+/// the body where it takes links.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_picture_in_a_form_reaches_the_maker_unchanged() {
     let house = quick(Plan::default()).await;

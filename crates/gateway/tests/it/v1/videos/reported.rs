@@ -6,7 +6,8 @@ use crate::house::{House, Plan};
 use serde_json::{Value, json};
 use tollgate_store::{TaskId, TaskState};
 
-/// A video that was made has a length: where its maker says zero, what was asked for is charged, and the row says so.
+/// A video that was made has a length: where its maker says zero, what was asked for is charged,
+/// and the row says so.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reported_zero_is_no_free_video() {
     let house = house("").await;
@@ -55,7 +56,8 @@ async fn ark_by_the_second_is_settled_on_the_length_it_tells() {
     }
 }
 
-/// The route leads to an endpoint, whose tasks the maker lists under the name of its model: what was lost there is found, not paid back.
+/// The route leads to an endpoint, whose tasks the maker lists under the name of its model: what
+/// was lost there is found, not paid back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_creation_lost_at_an_endpoint_is_found() {
     let tasks = "patience = \"20s\"\nunknown_time = \"1s\"\nabsent_time = \"300ms\"";
@@ -67,7 +69,8 @@ async fn a_creation_lost_at_an_endpoint_is_found() {
     assert_eq!(house.sim.videos(), 1);
 }
 
-/// Without a count of tokens: those of the length that is told, or was asked for, at the resolution that was.
+/// Without a count of tokens: those of the length that is told, or was asked for, at the resolution
+/// that was.
 #[tokio::test(flavor = "multi_thread")]
 async fn tokens_that_are_not_told_are_those_of_what_was_asked_for() {
     let house = house("").await;
@@ -130,8 +133,8 @@ price = { video_second = 83_400 }
 route = [{ provider = "dashscope", upstream_model = "wan2.7-t2v" }]
 "#;
 
-/// A server that does not read sizes makes its largest tier: the customer pays what was asked for, the operator is told; where the
-/// tier goes along with the size it is made as asked.
+/// A server that does not read sizes makes its largest tier: the customer pays what was asked for,
+/// the operator is told; where the tier goes along with the size it is made as asked.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_tier_than_was_asked_for_is_told_and_not_charged() {
     const TOLD: &str = r#"tollgate_tasks_other_tier_total{provider="dashscope",model="wan2.7-t2v"}"#;
@@ -152,8 +155,8 @@ async fn another_tier_than_was_asked_for_is_told_and_not_charged() {
     }
 }
 
-/// Videos whose provider keeps silent about what it counted are not made there any more, until it reports; of one that never does,
-/// and of what is sold by the call, nothing is expected.
+/// Videos whose provider keeps silent about what it counted are not made there any more, until it
+/// reports; of one that never does, and of what is sold by the call, nothing is expected.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_maker_that_stops_reporting_is_paused() {
     let house = house("").await;

@@ -1,5 +1,5 @@
-//! Every way a maker can behave, for every maker, through the whole house: where the task stands in the end, what the ledger and the
-//! usage row say, and that it was created once.
+//! Every way a maker can behave, for every maker, through the whole house: where the task stands in
+//! the end, what the ledger and the usage row say, and that it was created once.
 
 use super::table::{finished, quick};
 use crate::house::{House, Plan, call_id};
@@ -166,7 +166,8 @@ async fn what_a_maker_refuses_is_no_task_and_costs_nothing() {
     assert_eq!(page["data"], json!([]), "a refused request left no task");
 }
 
-/// Models of one table of codes, its codes, and what the caller of a creation that is refused with one of them gets.
+/// Models of one table of codes, its codes, and what the caller of a creation that is refused with
+/// one of them gets.
 type Refusals = (&'static [&'static str], &'static str, u16);
 
 const REFUSALS: &[Refusals] = &[
@@ -219,12 +220,14 @@ async fn each_code_of_a_refusal_costs_nothing() {
     assert_eq!(house.sim.videos(), 0);
 }
 
-/// The answer to a creation is lost: it is found again where the maker has a way to, and never sent twice.
+/// The answer to a creation is lost: it is found again where the maker has a way to, and never sent
+/// twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_answers_are_found_again_and_nothing_is_sent_twice() {
     let house = quick(Plan::default()).await;
     for model in ["seedance-2.5", "kling-v3", "kling-3.0-turbo", "kling-v3-omni", "sora-2"] {
-        // Kling may say that our id is taken: the task is there, and no word of the answer is a refusal.
+        // Kling may say that our id is taken: the task is there, and no word of the answer is a
+        // refusal.
         let taken = model.starts_with("kling").then_some("taken");
         for scenario in ["lost", "page", "garbage"].into_iter().chain(taken) {
             let before = house.sim.videos();
@@ -244,7 +247,8 @@ async fn lost_answers_are_found_again_and_nothing_is_sent_twice() {
     }
 }
 
-/// A maker that never gives a link, and one that forgets: the customer pays nothing once patience has ended.
+/// A maker that never gives a link, and one that forgets: the customer pays nothing once patience
+/// has ended.
 #[tokio::test(flavor = "multi_thread")]
 async fn patience_ends_in_the_customers_favour() {
     let tasks = "refresh_after = \"10ms\"

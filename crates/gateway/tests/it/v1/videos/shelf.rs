@@ -1,4 +1,5 @@
-//! Copies of our own: in a folder and in a bucket, there before the task is completed, taken away in time. And remixes.
+//! Copies of our own: in a folder and in a bucket, there before the task is completed, taken away
+//! in time. And remixes.
 
 use super::table::{finished, quick};
 use crate::house::{House, Plan, error_of};
@@ -120,7 +121,8 @@ async fn only_copies_are_taken_away() {
     assert_eq!(swept.gone, 0);
 }
 
-/// What cannot be deleted is still there to be deleted again: a task that is out of sight would leave its copy for ever.
+/// What cannot be deleted is still there to be deleted again: a task that is out of sight would
+/// leave its copy for ever.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_whose_copy_cannot_be_deleted_stays() {
     let config = "[video]\ncopy_to = \"copies\"\n".to_owned();
@@ -169,7 +171,8 @@ async fn a_fresh_link_of_the_provider_leaves_the_copy_known() {
     serves_its_copy(&house, &finished(&house, id(&task)).await).await;
 }
 
-/// After its time a copy is no reason to hand out links that have ended: the provider's file is what there is then.
+/// After its time a copy is no reason to hand out links that have ended: the provider's file is
+/// what there is then.
 #[tokio::test(flavor = "multi_thread")]
 async fn links_after_a_copy_was_taken_away() {
     let config = "[video]\ncopy_to = \"copies\"\nkeep = \"1s\"\n".to_owned();

@@ -1,5 +1,5 @@
-//! How a row of the specification is checked, through the whole house: what the maker received, byte for byte of its JSON, what it
-//! cost, and what the client was told.
+//! How a row of the specification is checked, through the whole house: what the maker received,
+//! byte for byte of its JSON, what it cost, and what the client was told.
 
 use crate::house::{House, Plan};
 use serde_json::{Value, json};
@@ -36,7 +36,8 @@ impl Sent {
         Sent { path, body, held: micro * 1_000, charged: micro * 1_000, warned: &[], effective: String::new() }
     }
 
-    /// What the client is told of the parameters after defaults, folding and `metadata`; every row says it.
+    /// What the client is told of the parameters after defaults, folding and `metadata`; every row
+    /// says it.
     pub fn effective(mut self, told: impl Into<String>) -> Sent {
         self.effective = told.into();
         self

@@ -1,5 +1,6 @@
-//! Models with two routes: a creation goes to the second only where the first was surely not asked, or refused it. From the first
-//! byte that may have been taken on there is one maker, whatever it answers.
+//! Models with two routes: a creation goes to the second only where the first was surely not asked,
+//! or refused it. From the first byte that may have been taken on there is one maker, whatever it
+//! answers.
 
 use super::money::{FINDS, MAKERS, create, ended, request, sent};
 use crate::house::{House, Plan, call_id};
@@ -9,7 +10,8 @@ use tollgate_store::{TaskState, UsageRow};
 
 const FUNDED: i64 = 1_000_000_000_000;
 
-/// The shipped models, each with a second route to another account of its maker, which would take whatever it is sent.
+/// The shipped models, each with a second route to another account of its maker, which would take
+/// whatever it is sent.
 async fn house(tasks: &'static str, patience: &'static str) -> House {
     let house = House::with(Plan { videos: true, usd: "1000", tasks, patience, ..Plan::default() }).await;
     let catalog = house.dir.join("catalog/video.toml");
@@ -83,7 +85,8 @@ async fn what_may_have_been_taken_goes_nowhere_else() {
     assert_eq!((creates(&house), house.sim.videos()), (count, count), "each was sent once, and made once");
 }
 
-/// A maker that failed in its own words says that it made nothing; nobody else is asked all the same.
+/// A maker that failed in its own words says that it made nothing; nobody else is asked all the
+/// same.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failure_in_the_makers_own_words_goes_nowhere_else() {
     let house = house("patience = \"2s\"\nunknown_time = \"1s\"\nabsent_time = \"500ms\"", "20s").await;
@@ -118,7 +121,8 @@ async fn a_failure_in_the_makers_own_words_goes_nowhere_else() {
     assert_eq!((house.sim.videos(), house.available().await), (0, FUNDED));
 }
 
-/// What a maker refuses because of itself, and did not begin, is offered to the next; what it refuses because of the caller is not.
+/// What a maker refuses because of itself, and did not begin, is offered to the next; what it
+/// refuses because of the caller is not.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clear_refusal_goes_to_the_next() {
     let house = house("", "20s").await;

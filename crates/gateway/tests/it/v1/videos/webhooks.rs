@@ -1,4 +1,5 @@
-//! Webhooks: told at least once with the same id, signed so that the account can verify it, never to an address inside.
+//! Webhooks: told at least once with the same id, signed so that the account can verify it, never
+//! to an address inside.
 
 use super::table::{finished, quick};
 use crate::house::{House, Plan, error_of};
@@ -99,7 +100,8 @@ async fn told_until_it_is_taken_with_one_id() {
     receiver.reach(1).await;
     let mut later = 0;
     for count in [2, 3] {
-        // The next try is due by our clock, not by waiting for it; how late it was put off is not known, so step by step.
+        // The next try is due by our clock, not by waiting for it; how late it was put off is not
+        // known, so step by step.
         while receiver.seen().len() < count && later < 600_000 {
             later += 10_000;
             house.clock.pass(later);
@@ -185,7 +187,8 @@ async fn an_account_can_be_told_of_all_its_tasks() {
         let task: Value = reply.expect("a reply").json().await.expect("JSON");
         finished(&house, task["id"].as_str().expect("an id")).await
     };
-    // What the request names comes first, then what was set for the account, then what the file says.
+    // What the request names comes first, then what was set for the account, then what the file
+    // says.
     let (own, own_url) = Receiver::start(&[]).await;
     let (named, named_url) = Receiver::start(&[]).await;
     let set = async |url: Option<String>| {
@@ -207,7 +210,8 @@ async fn an_account_can_be_told_of_all_its_tasks() {
     assert_eq!((receiver.seen().len(), own.seen().len(), named.seen().len()), (2, 1, 1), "one of them each time");
 }
 
-/// A public name that leads inside, as a customer's own name server can make it: nobody is connected to, and it is tried again.
+/// A public name that leads inside, as a customer's own name server can make it: nobody is
+/// connected to, and it is tried again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_leads_inside_is_not_reached() {
     let inside = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -267,7 +271,8 @@ async fn a_task_that_was_deleted_is_told_all_the_same() {
     house.clock.pass(0);
 }
 
-/// Receivers that never answer keep a quarter of the places, all of one account's; whoever else is to be told is told meanwhile.
+/// Receivers that never answer keep a quarter of the places, all of one account's; whoever else is
+/// to be told is told meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn receivers_that_hang_keep_nobody_else_waiting() {
     let config = "[webhooks]\nprivate = true\npatience = \"300s\"\nat_once = 4\n".to_owned();
