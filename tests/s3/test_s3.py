@@ -121,7 +121,7 @@ secret_file = "s3-secret.key"
 copy_to = "s3://videos/made"
 """
         self.start()
-        account = self.cli("account", "create", "test")["id"]
+        account = self.cli("account", "create", "test")["account_id"]
         self.cli("account", "topup", account, "100")
         self.key = self.cli("key", "create", account)["secret"]
 
