@@ -210,7 +210,8 @@ impl ReplyStream {
         self.state = if said { State::Done } else { State::Empty };
     }
 
-    /// The upstream has closed its side (or [`ReplyStream::saw_done`] said that nothing more matters).
+    /// The upstream has closed its side (or [`ReplyStream::saw_done`] said that nothing more
+    /// matters).
     pub fn finish(&mut self) -> StreamEnd {
         let mut tail = Bytes::new();
         if self.state == State::Open
@@ -265,8 +266,8 @@ impl ReplyStream {
         }
     }
 
-    /// The time is told in what the client gets when the answer ends, so that [`ReplyStream::now`] must
-    /// say it.
+    /// The time is told in what the client gets when the answer ends, so that [`ReplyStream::now`]
+    /// must say it.
     pub fn needs_time(&self) -> bool {
         matches!(&self.form, Form::Any(any) if matches!(any.writer, DialectWriter::Responses(_)))
     }
